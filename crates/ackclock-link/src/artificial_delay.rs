@@ -1,21 +1,23 @@
 //! # Artificial delay
 //!
 //! ## Source
-//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 5.4: retransmissions of a link give its delay a long tail, for
-//! which TCP's timer is too short; packets that were delayed a little are held longer, so that the timer waits for the tail. The other
-//! way, delays at random, is that of Klein, Leung, Parkinson and Samuel, GLOBECOM 2004. `delay-optimizer.md` section 7.
+//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 5.4: link-layer retransmissions give the delay
+//! a long tail, for which TCP's timer is too short. Packets delayed a little are held longer, so that the timer covers
+//! the tail. Random delays are from Klein, Leung, Parkinson and Samuel, GLOBECOM 2004. See `delay-optimizer.md`
+//! section 7.
 //!
 //! ## What it does
-//! A link around another one, `inner`, holds each packet that the inner one delivers: by `table`, whose rows say how long a packet is
-//! held that repetitions had delayed by so much, and by a further delay that is drawn for each packet from the law `random`. Between two
-//! rows the lower one counts; below the first and above the last one nothing is added. What a packet itself experienced is all that is
-//! used. By default a packet that is held also holds those of its flow that come after it.
+//! Wraps a link, `inner`, and holds each packet that it delivers. The hold time is the sum of an entry of `table`,
+//! selected by the packet's delay from retransmissions, and a draw from the law `random`. Between two rows the lower
+//! one counts; below the first and above the last nothing is added. It uses only the packet's own delay. By default a
+//! held packet also holds later packets of its flow.
 //!
 //! ## Differences from the source
-//! The source does not say what becomes of the order of packets; `order = "out-of-sequence"` lets them overtake.
+//! The source does not define the order of packets; `order = "out-of-sequence"` allows reordering.
 //!
 //! ## Validation
-//! Packets by hand (unit tests); the laws of links; the effect on TCP in `papers/m05` and on the page on artificial delays.
+//! Packets by hand (unit tests); the laws of links; the effect on TCP in `papers/m05` and on the page on artificial
+//! delays.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -35,23 +37,23 @@ use crate::{
     LinkView, Load, Medium, Nominal,
 };
 
-/// A link around another one that holds each packet for a while: by how much repetitions of that link delayed it, or at random.
+/// A link around another one that holds each delivered packet: by its delay from retransmissions, or at random.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ArtificialDelayConfig {
-    /// The link whose packets are held: a table with `kind`, but no cell.
+    /// The link whose packets are held: a table with `kind`, except a cell.
     pub inner: Component<dyn LinkConfig>,
-    /// Rows of two times, [delay, extra]: how long repetitions delayed a packet, and how long it is held. Delays rise from row to row; one
-    /// between two rows has the extra delay of the lower one, and none above the last.
+    /// Rows of two times, [delay, extra]: a packet delayed by retransmissions for `delay` is held for `extra`. Delays
+    /// increase by row. Between two rows the lower one counts; above the last nothing is added.
     pub table: Vec<[Span; 2]>,
-    /// Law of a further delay, drawn for each packet.
+    /// Law of an additional hold time, drawn for each packet.
     pub random: Law<Span>,
-    /// "in-sequence": a packet is handed on behind those of its flow that the inner link delivered before it.
+    /// "in-sequence": a packet is delivered behind earlier packets of its flow.
     pub order: DeliveryOrder,
 }
 
 impl Default for ArtificialDelayConfig {
-    /// Around the link of M05; nothing is added.
+    /// Around the link of M05, with nothing added.
     fn default() -> Self {
         Self {
             inner: serde_json::json!({ "kind": "power-controlled" }).into(),
@@ -65,13 +67,13 @@ impl Default for ArtificialDelayConfig {
 impl Config for ArtificialDelayConfig {
     fn check(&self) -> Result<(), ConfigError> {
         if self.inner()?.users().is_some() {
-            let message = "a cell is a link for many users, and no other is around it";
+            let message = "a cell cannot be wrapped by another link";
             return Err(ConfigError::new("inner.kind", message));
         }
         match self.table.windows(2).position(|rows| rows[0][0] >= rows[1][0]) {
             Some(row) => {
                 let [above, here] = [self.table[row][0], self.table[row + 1][0]];
-                let message = format!("{here} is not above {above}: the delays of the rows rise");
+                let message = format!("{here} is not above {above}: delays must increase from row to row");
                 Err(ConfigError::new(format!("table[{}]", row + 1), message))
             }
             None => Ok(()),
@@ -111,31 +113,31 @@ impl LinkConfig for ArtificialDelayConfig {
         })))
     }
 
-    // What is held would stay with a medium that takes the inner one's place, but no key of a step names that.
+    // Held packets would remain if the inner medium were replaced, but no key of a step can request that.
     fn has_medium(&self) -> bool {
         false
     }
 }
 
-/// A link and what it delivered and is held.
+/// A link, and the packets that it delivered and that are held.
 struct ArtificialDelay {
     inner: AnyLink,
     table: Vec<[Span; 2]>,
     random: Delays,
     in_order: InOrder,
-    /// Events by their instants; those of one instant as they came.
+    /// Events by instant; at equal instants in order of arrival.
     held: VecDeque<(Time, LinkEvent, Segment)>,
 }
 
 impl ArtificialDelay {
-    /// How long the table holds a packet that repetitions delayed by `delay`.
+    /// How long the table holds a packet delayed by retransmissions for `delay`.
     fn extra(&self, delay: Span) -> Span {
         let above = self.table.partition_point(|row| row[0] <= delay);
         let beyond = above == self.table.len() && self.table.last().is_some_and(|row| row[0] < delay);
         if above == 0 || beyond { Span::ZERO } else { self.table[above - 1][1] }
     }
 
-    /// Takes what the inner link tells up to `now`.
+    /// Processes the events of the inner link up to `now`.
     fn advance(&mut self, now: Time) {
         while let Some((mut at, event)) = self.inner.peek_event(now) {
             let segment = self.inner.take_segment();
@@ -206,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Slots of 20 ms, damaged as the figures of `errors` say, under a table.
+    /// Slots of 20 ms, damaged as the digits of `errors` say, under a table.
     fn around(errors: &str, mut table: serde_json::Value) -> AnyLink {
         let errors = json!({"kind": "recording", "file": errors});
         table["inner"] = json!({"kind": "power-controlled", "errors": errors});
@@ -222,7 +224,8 @@ mod tests {
         config.build(LinkContext { queue, meaning, streams: &streams, name: "up", files: &Written }).unwrap()
     }
 
-    /// Number and millisecond of each of so many packets of one frame that come at time zero, and the delay by repetitions.
+    /// Sends `count` packets of one frame at time zero. Returns number, millisecond of arrival and retransmission
+    /// delay of each.
     fn sent(mut link: AnyLink, count: u32) -> Vec<(u32, u64, u64)> {
         for number in 0..count {
             link.enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(number), 920, 40)).unwrap();
@@ -237,7 +240,8 @@ mod tests {
 
     #[test]
     fn a_packet_is_held_by_its_own_row_and_those_behind_it_wait() {
-        // The first packet is sent again in slot 3 and arrives at 80 ms, delayed by 60; the others have slots 1, 2 and 4.
+        // The first packet is retransmitted in slot 3 and arrives at 80 ms, delayed by 60; the others use slots 1, 2
+        // and 4.
         let rows = json!([["40ms", "26ms"], ["60ms", "30ms"]]);
         assert_eq!(
             sent(around("1000000000", json!({"table": rows})), 4),
@@ -279,11 +283,10 @@ mod tests {
         let refused = |table| read_table::<ArtificialDelayConfig>(table).unwrap_err().to_string();
         assert_eq!(
             refused(json!({"table": [["0ms", "1ms"], ["0ms", "2ms"]]})),
-            "table[1]: 0ms is not above 0ms: the delays of the rows rise"
+            "table[1]: 0ms is not above 0ms: delays must increase from row to row"
         );
         assert!(
-            refused(json!({"inner": {"kind": "cell"}}))
-                .starts_with("inner.kind: a cell is a link for many users")
+            refused(json!({"inner": {"kind": "cell"}})).starts_with("inner.kind: a cell cannot be wrapped")
         );
         assert!(
             refused(json!({"inner": {"kind": "constant", "rate": "0bit/s"}})).starts_with("inner.rate: ")

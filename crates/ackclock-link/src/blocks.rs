@@ -1,7 +1,7 @@
-//! A link that cuts packets into blocks of one size and repeats those that fail.
+//! A link that cuts packets into blocks of equal size and retransmits failed blocks.
 //!
-//! The queue, the cutting, the packets on their way and all that is told of them are here, once. When blocks go, what becomes of
-//! them and when they are repeated is the [`Transmitter`] of each such link.
+//! This file has the parts common to such links: queue, segmentation, packets in flight and events. Each link's
+//! [`Transmitter`] decides when blocks are sent, which are lost and when they are retransmitted.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,51 +12,52 @@ use crate::queue::{AnyQueue, Queue};
 use crate::reassembly::Reassembly;
 use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
-/// What sends the blocks of a [`BlockLink`].
+/// Sends the blocks of a [`BlockLink`].
 pub(crate) trait Transmitter: Send {
-    /// The next instant at which a block begins or ends, or its fate is known; [`Time::NEVER`] where there is none.
+    /// Next instant at which a block starts or ends, or its outcome is known; [`Time::NEVER`] if there is none.
     fn next_change(&self, packets: &Packets) -> Time;
 
-    /// One thing happens that is due at `at`.
+    /// Processes one change that is due at `at`.
     fn change(&mut self, at: Time, packets: &mut Packets);
 
-    /// Whether a block is being sent.
+    /// Whether a block is in transmission.
     fn is_sending(&self) -> bool;
 
-    /// The first packet of the block in transmission, where that is sent for the first time.
+    /// First packet of the block in transmission, if the block is sent for the first time.
     fn first_sent(&self) -> Option<u64>;
 
-    /// A packet comes at `now` and finds nothing new to send: the next block begins no earlier. When it does.
+    /// Called when a packet arrives at `now` and there is nothing else new to send. Returns when the next block
+    /// starts, not before `now`.
     fn ready(&mut self, now: Time) -> Time;
 
-    /// The rate while blocks are sent.
+    /// Rate during the transmission of blocks.
     fn rate(&self) -> Rate;
 
-    /// As [`Link::capacity_bps`], once all that happens up to `until` was done.
+    /// See [`Link::capacity_bps`]; all changes up to `until` must have been processed.
     fn capacity_bps(&self, until: Time) -> Option<f64>;
 
-    /// Lets go of the blocks that it keeps.
+    /// Frees the stored blocks.
     fn let_go(&mut self);
 }
 
-/// Packets that wait, the one that is being cut, and those on their way.
+/// Queued packets, the packet being segmented, and packets in flight.
 pub(crate) struct Packets {
     queue: AnyQueue,
-    /// Bytes of the newest packet that are in no block yet.
+    /// Bytes of the newest packet that are not in a block yet.
     uncut: u32,
-    /// Those that were begun.
+    /// Packets whose segmentation has begun.
     pub(crate) begun: Reassembly,
     waits: Histogram,
 }
 
 impl Packets {
-    /// Whether there is something that was never sent.
+    /// Whether there is data that was never sent.
     pub(crate) fn has_new(&self) -> bool {
         self.uncut > 0 || !self.queue.is_empty()
     }
 
-    /// Cuts a part that fills `room` bytes, or ends its packet: the packet and the size of the part. `None` where nothing waits any
-    /// more, as the queue may have dropped it.
+    /// Cuts the next part: `room` bytes, or the rest of its packet if less. Returns the packet's number and the size
+    /// of the part. `None` if nothing is queued any more, as the queue may drop packets.
     pub(crate) fn cut(&mut self, now: Time, room: u32) -> Option<(u64, u32)> {
         if self.uncut == 0 {
             let next = self.queue.dequeue(now);
@@ -71,7 +72,8 @@ impl Packets {
         Some((self.begun.next_number() - 1, part))
     }
 
-    /// A part of these packets was given up for good: they are lost, and what is not cut yet of the last is not sent.
+    /// Gives up a part of these packets for good: the packets are lost, and the unsegmented rest of the last is not
+    /// sent.
     pub(crate) fn give_up(&mut self, at: Time, parts_of: Range<u64>) {
         let newest = self.begun.next_number() - 1;
         let ends = parts_of.end;
@@ -92,14 +94,14 @@ impl Packets {
         }
     }
 
-    /// The packets at these places that were not handed on or lost, together with `flow` in its part of the queue.
+    /// Load of the packets at these places that are neither delivered nor lost and share a queue with `flow`.
     fn load(&self, flow: FlowId, places: Range<usize>) -> Load {
         let of_flow = self.begun.at(places).filter(|segment| self.queue.together(segment.flow, flow));
         of_flow.fold(Load::NONE, |sum, segment| sum + Load::of(segment))
     }
 }
 
-/// A queue, a transmitter of blocks, and what it takes to put packets together again.
+/// A link made of a queue, a transmitter of blocks, and the reassembly of packets.
 pub(crate) struct BlockLink<T> {
     transmitter: T,
     packets: Packets,
@@ -113,7 +115,7 @@ impl<T: Transmitter + 'static> BlockLink<T> {
         AnyLink::Other(Box::new(Self { transmitter, packets, meaning }))
     }
 
-    /// Does all that happens up to `now`.
+    /// Processes all changes up to `now`.
     fn advance(&mut self, now: Time) {
         loop {
             let at = self.transmitter.next_change(&self.packets);
@@ -124,7 +126,7 @@ impl<T: Transmitter + 'static> BlockLink<T> {
         }
     }
 
-    /// How many packets have sent their last byte.
+    /// Number of packets whose last byte was sent.
     fn sent(&self) -> usize {
         let begun = &self.packets.begun;
         let whole = begun.len() - usize::from(self.packets.uncut > 0);
@@ -135,7 +137,7 @@ impl<T: Transmitter + 'static> BlockLink<T> {
         self.packets.load(flow, self.sent()..self.packets.begun.len())
     }
 
-    /// What counts against the capacity of `flow`'s part of the queue without waiting there.
+    /// Load that counts against the capacity of `flow`'s queue without waiting in it.
     fn unqueued(&self, flow: FlowId) -> Load {
         match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(flow),
@@ -225,7 +227,7 @@ impl<T: Transmitter + 'static> Link for BlockLink<T> {
         self.transmitter.capacity_bps(until)
     }
 
-    // It is no queue in front of a medium.
+    // No effect: the link is not a queue followed by a medium.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -1,7 +1,7 @@
 //! # Constant link
 //!
 //! ## Source
-//! The wired links of every source document, and CR02 Table 1 item 1.
+//! The wired links of every source, and CR02 Table 1 item 1.
 //!
 //! ## What it does
 //! A fixed rate and a fixed propagation delay.
@@ -10,7 +10,7 @@
 //! None.
 //!
 //! ## Validation
-//! A saturated link carries exactly its rate (unit test); CR02 Table 1 item 1.
+//! A saturated link achieves exactly its rate (unit test); CR02 Table 1 item 1.
 
 use ackclock_core::{Config, ConfigError, Pace, Rate, Segment, Span, Time};
 use schemars::JsonSchema;
@@ -25,11 +25,11 @@ use crate::{AnyLink, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConstantConfig {
-    /// Rate of the transmitter.
+    /// Rate of the link.
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Span,
-    /// Packets that the medium loses: a share, each by itself, or an error process.
+    /// Packet loss: a probability, independent for each packet, or an error process.
     pub loss: Errors,
 }
 
@@ -45,7 +45,7 @@ impl Config for ConstantConfig {
         if self.rate == Rate::ZERO {
             return Err(ConfigError::new(
                 "rate",
-                "a constant link has a rate above 0; an outage is a step, [[edge.at]] with set = { down.rate = \"0bit/s\" }, \
+                "must be above 0; for an outage use a step, [[edge.at]] with set = { down.rate = \"0bit/s\" }, \
                  or `outages` of kind = \"variable\"",
             ));
         }
@@ -59,7 +59,7 @@ impl Config for ConstantConfig {
 }
 
 impl ConstantConfig {
-    /// The medium, which may lose what it carries.
+    /// The medium, including losses.
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
         with_errors(Constant::new(self.rate, self.delay), &self.loss, context)
     }
@@ -88,7 +88,7 @@ impl LinkConfig for ConstantConfig {
     }
 }
 
-/// A fixed rate and a fixed delay.
+/// A medium of fixed rate and fixed delay.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant {
     pace: Pace,
@@ -96,7 +96,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// A medium of this rate and this propagation delay, one way.
+    /// A medium of this rate and one-way propagation delay.
     pub const fn new(rate: Rate, delay: Span) -> Self {
         Self { pace: Pace::new(rate), delay }
     }

@@ -1,13 +1,13 @@
-//! Delays drawn by packet.
+//! Propagation delays drawn per packet.
 
 use ackclock_core::{Law, Span, Stream};
 
-/// A law of delays and the stream from which they are drawn, one a packet in the order of transmission.
+/// A law of delays and the stream to draw from, once per packet in order of transmission.
 #[derive(Debug)]
 pub(crate) struct Delays {
     law: Law<Span>,
     stream: Stream,
-    /// The delay, where it is always the same: no draw is needed then.
+    /// The delay if it is constant: it needs no draw.
     constant: Option<Span>,
 }
 
@@ -24,12 +24,12 @@ impl Delays {
         }
     }
 
-    /// Whether they differ from packet to packet.
+    /// Whether delays differ between packets.
     pub(crate) const fn vary(&self) -> bool {
         self.constant.is_none()
     }
 
-    /// None is less.
+    /// Lower bound of the delays.
     pub(crate) fn least(&self) -> Span {
         self.constant.unwrap_or(Span::ZERO)
     }

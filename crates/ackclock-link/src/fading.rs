@@ -6,18 +6,18 @@
 //! 1974; both as restated in `links.md` section 4.1.
 //!
 //! ## What it does
-//! The complex gain g is a sum of 16 oscillators, each with a weight in the real and one in the imaginary part:
+//! The complex gain g is a sum of 16 oscillators, each weighted separately in the real and imaginary part:
 //! - *Rayleigh* (Zheng and Xiao): frequencies fD cos((2 pi n - pi + theta) / 4M), weights sqrt(2/M) cos psi and
-//!   sqrt(2/M) sin psi, with theta and all phases drawn from the stream that the channel is given.
-//! - *Jakes*: 15 oscillators at fD cos(2 pi n / N), N = 62, and one at fD. It is deterministic; channels differ in the
-//!   instant of the pattern at which they begin, which is drawn.
+//!   sqrt(2/M) sin psi, with theta and all phases drawn from the channel's stream.
+//! - *Jakes*: 15 oscillators at fD cos(2 pi n / N), N = 62, and one at fD. It is deterministic; channels differ only
+//!   in their start in the pattern, which is drawn.
 //!
-//! The power is |g|^2 with mean 1. Slots are advanced by cos((k+1) d) = 2 cos d cos(k d) - cos((k-1) d), and every block of
-//! 128 slots begins with cosines of its own, so that the power of a slot depends on nothing but its number: idle spans are
-//! jumped over, and asking differently changes no bit.
+//! The power is |g|^2 with mean 1. Slots are advanced by cos((k+1) d) = 2 cos d cos(k d) - cos((k-1) d). Each block of
+//! 128 slots starts from new cosines, so the power of a slot depends only on its number: idle times are skipped, and
+//! the order of calls changes no bit.
 //!
 //! ## Differences from the source
-//! The restatement divides Jakes' sum by sqrt(N), which gives a mean power of 1/2; by sqrt(N/2) it is 1.
+//! The restatement divides Jakes' sum by sqrt(N), which gives a mean power of 1/2; sqrt(N/2) gives 1.
 //!
 //! ## Validation
 //! Mean power, exponential distribution, autocorrelation J0(2 pi fD tau) and level crossing rate
@@ -27,38 +27,39 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2, TAU};
 
 use ackclock_core::Stream;
 
-/// Oscillators of a channel.
+/// Number of oscillators of a channel.
 const OSCILLATORS: usize = 16;
-/// Slots after which the oscillators are set anew.
+/// Slots after which the oscillators are recalculated.
 const BLOCK: u64 = 128;
-/// Sums are kept apart in so many lanes, which a processor adds at once.
+/// Sums are split into this many lanes, which a processor adds in parallel.
 const LANES: usize = 4;
-/// Seconds of Jakes' pattern among which a channel begins.
+/// Seconds of Jakes' pattern from which the start of a channel is drawn.
 const PATTERN: f64 = 1e4;
 
 type Bank = [f64; OSCILLATORS];
 
-/// The power of one fading channel, slot by slot.
+/// Power of one fading channel, slot by slot.
 #[derive(Clone, Debug)]
 pub struct Fading {
     /// Weights in the real part.
     re: Bank,
     /// Weights in the imaginary part.
     im: Bank,
-    /// Turns of each oscillator in a slot.
+    /// Turns of each oscillator per slot.
     turns: Bank,
-    /// Turn at which each begins.
+    /// Initial phase of each oscillator, turns.
     phase: Bank,
-    /// Twice the cosine of each one's step.
+    /// Twice the cosine of each oscillator's step.
     step: Bank,
-    /// The oscillators at `slot` and at the one before.
+    /// The oscillators at `slot`, and below at the slot before.
     now: Bank,
     before: Bank,
     slot: u64,
 }
 
 impl Fading {
-    /// Rayleigh fading after Zheng and Xiao: `doppler` is the largest Doppler frequency in Hz, `slots` the slots of a second.
+    /// Rayleigh fading after Zheng and Xiao: `doppler` is the maximum Doppler frequency in Hz, `slots` the slots per
+    /// second.
     pub fn rayleigh(doppler: f64, slots: f64, stream: &mut Stream) -> Self {
         let count = OSCILLATORS as f64;
         let theta = PI * (2.0 * stream.unit() - 1.0);
@@ -75,7 +76,7 @@ impl Fading {
         this.begun()
     }
 
-    /// Jakes' fading, from an instant of its pattern that is drawn.
+    /// Jakes' fading from a random start in its pattern.
     pub fn jakes(doppler: f64, slots: f64, stream: &mut Stream) -> Self {
         let waves = OSCILLATORS - 1;
         let count = (4 * waves + 2) as f64;
@@ -98,7 +99,7 @@ impl Fading {
         this.begun()
     }
 
-    /// |g|^2 in `slot`, of mean 1.
+    /// |g|^2 in `slot`, with mean 1.
     #[inline]
     pub fn power(&mut self, slot: u64) -> f64 {
         if slot < self.slot || slot / BLOCK != self.slot / BLOCK {
@@ -116,7 +117,7 @@ impl Fading {
         re * re + im * im
     }
 
-    /// No oscillator moves.
+    /// Oscillators that do not move.
     const fn still() -> Self {
         let zero = [0.0; OSCILLATORS];
         Self { re: zero, im: zero, turns: zero, phase: zero, step: zero, now: zero, before: zero, slot: 0 }
@@ -130,7 +131,7 @@ impl Fading {
         self
     }
 
-    /// Sets the oscillators to a slot without those before it.
+    /// Sets the oscillators to a slot directly.
     fn anchor(&mut self, slot: u64) {
         for n in 0..OSCILLATORS {
             let turn = self.turns[n] * slot as f64 + self.phase[n];
@@ -141,7 +142,7 @@ impl Fading {
     }
 }
 
-/// What is behind the point, so that cosines are taken of small angles.
+/// Fractional part, so that cosines are taken of small angles.
 fn fraction(value: f64) -> f64 {
     value - libm::floor(value)
 }
@@ -168,12 +169,12 @@ mod tests {
     type Build = fn(f64, f64, &mut Stream) -> Fading;
     const MODELS: [(&str, Build); 2] = [("rayleigh", Fading::rayleigh), ("jakes", Fading::jakes)];
 
-    /// Channels of 30 Hz, each with luck of its own.
+    /// Channels of 30 Hz, with different seeds.
     fn channels(build: Build, count: u64) -> impl Iterator<Item = Fading> {
         (0..count).map(move |run| build(30.0, SLOTS, &mut Streams::new(1, run).stream("fading")))
     }
 
-    /// The gain, for correlations.
+    /// Complex gain, for correlations.
     fn gain(fading: &mut Fading, slot: u64) -> (f64, f64) {
         fading.power(slot);
         (dot(&fading.re, &fading.now), dot(&fading.im, &fading.now))
@@ -202,8 +203,9 @@ mod tests {
     #[test]
     fn the_autocorrelation_is_a_bessel_function() {
         for (name, build) in MODELS {
-            // Re E[g(t) g*(t + tau)] = J0(2 pi fD tau); Jakes' real and imaginary parts keep it together only. At 30 Hz and 600 slots a second 2 pi fD tau is 0.314 a slot:
-            // zeros near 7.7 and 17.6 slots.
+            // Re E[g(t) g*(t + tau)] = J0(2 pi fD tau); for Jakes only the sum of real and imaginary part has this
+            // autocorrelation. At 30 Hz and 600 slots per second 2 pi fD tau is 0.314 per slot: zeros near 7.7 and
+            // 17.6 slots.
             for lag in [0u64, 2, 4, 8, 12, 18, 25] {
                 let (mut sum, mut count) = (0.0, 0.0);
                 for mut fading in channels(build, 400) {

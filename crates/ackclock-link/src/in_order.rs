@@ -1,18 +1,18 @@
-//! No overtaking: packets of one flow arrive in the order in which they left (`links.md` section 3). Flows do not hold each
-//! other up.
+//! Preserves order: packets of one flow arrive in the order of departure (`links.md` section 3). Different flows do
+//! not delay each other.
 
 use ackclock_core::{FlowId, Time};
 
 /// Whether packets leave the medium in the order in which they entered it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
-    /// They do by themselves.
+    /// The medium preserves order itself.
     Kept,
-    /// The link must see to it, flow by flow.
+    /// The link must preserve order within each flow.
     Enforced,
 }
 
-/// The latest arrival of each flow, where delays vary.
+/// Latest arrival of each flow; used if delays vary.
 #[derive(Debug)]
 pub(crate) struct InOrder {
     pub(crate) order: Order,
@@ -24,7 +24,7 @@ impl InOrder {
         Self { order, last: Vec::new() }
     }
 
-    /// The arrival of a packet of `flow` that would arrive at `natural` by itself.
+    /// Arrival of a packet of `flow`, given the instant `natural` at which it would arrive without ordering.
     #[inline]
     pub(crate) fn arrival(&mut self, flow: FlowId, natural: Time) -> Time {
         match self.order {
@@ -33,7 +33,7 @@ impl InOrder {
         }
     }
 
-    /// From now on order is enforced behind those that are still under way.
+    /// From now on enforces order, also behind packets that are still in flight.
     pub(crate) fn restart(&mut self, under_way: impl Iterator<Item = (Time, FlowId)>) {
         self.order = Order::Enforced;
         self.last.clear();

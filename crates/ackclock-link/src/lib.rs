@@ -1,8 +1,8 @@
 //! # ackclock-link
 //!
-//! What a segment meets between two boxes: links (one direction), bearers (both directions of a radio channel), the
-//! queue disciplines in front of them, the schedulers of cells and the error processes of channels. One file a model; the registries [`LINKS`],
-//! [`BEARERS`], [`queue::QUEUES`], [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] name them.
+//! Models of a channel: links (one direction), bearers (both directions of a radio channel), queue disciplines, cell
+//! schedulers and error processes. Each model is one file; the registries [`LINKS`], [`BEARERS`], [`queue::QUEUES`],
+//! [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] list them.
 
 mod artificial_delay;
 mod autorate;
@@ -73,7 +73,7 @@ pub use umts_rlc_am::{
 pub use variable::VariableConfig;
 
 ackclock_core::registry! {
-    /// Links by the name that scenario files give them.
+    /// All links, by their name in scenario files.
     pub static LINKS: dyn LinkConfig = "link" {
         "constant" => ConstantConfig,
         "variable" => VariableConfig,

@@ -1,4 +1,4 @@
-//! The link: one direction of a channel.
+//! The [`Link`] trait: one direction of a channel, with its queue.
 
 use std::borrow::Cow;
 
@@ -7,99 +7,101 @@ use delegate::delegate;
 
 use crate::{Medium, SerialLink};
 
-/// One direction of a channel. It owns its queue; whatever happens to a segment inside comes out as an event, with the
-/// instant at which it happened.
+/// One direction of a channel, including its queue. Everything that happens to a segment inside is an event with its
+/// instant.
 ///
-/// The caller drains the events that are due before it [`enqueue`](Self::enqueue)s. Asking at other instants than
+/// The caller drains all due events before it [`enqueue`](Self::enqueue)s. Polling at other instants than
 /// [`poll_timeout`](Self::poll_timeout) names changes nothing.
 ///
-/// No method has a default but [`poll_event`](Self::poll_event): a link around another one must pass each of them on.
+/// Only [`poll_event`](Self::poll_event) has a default implementation, so that a link that wraps another one cannot
+/// forget to forward a method.
 pub trait Link: Send {
-    /// Takes a segment at `now`, or refuses it.
+    /// Accepts a segment at `now`, or refuses it.
     ///
     /// # Errors
-    /// The cause, where the queue does not take it.
+    /// The cause if the queue refuses the segment.
     fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
 
-    /// Takes a segment as [`enqueue`](Self::enqueue) does, and puts it before all others of its flow that wait. One that has no
-    /// such place refuses it.
+    /// Accepts a segment like [`enqueue`](Self::enqueue), but inserts it before all waiting segments of its flow. A
+    /// link that cannot do this refuses it.
     ///
     /// # Errors
-    /// The cause, where it is not taken.
+    /// The cause if the segment is refused.
     fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
 
-    /// The next event with an instant of at most `now`; instants never decrease. It stays the next until
-    /// [its segment is taken](Self::take_segment).
+    /// The next event at or before `now`, in order of time. It remains the next until [its segment is
+    /// taken](Self::take_segment).
     fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
 
-    /// Takes the segment of the event that [`peek_event`](Self::peek_event) gave last.
+    /// Takes the segment of the event last returned by [`peek_event`](Self::peek_event).
     ///
     /// # Panics
-    /// Where it gave none.
-    // Apart from its event: a segment that is handed on inside of something else is taken apart and put together again, which
-    // costs more than all else here.
+    /// If `peek_event` returned none.
+    // Separate from its event for speed: returning the segment inside another value copies it twice, the largest cost
+    // here.
     fn take_segment(&mut self) -> Segment;
 
-    /// The next event as [`peek_event`](Self::peek_event) gives it, and its segment taken.
+    /// The next event like [`peek_event`](Self::peek_event), with its segment.
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent, Segment)> {
         let (at, event) = self.peek_event(now)?;
         Some((at, event, self.take_segment()))
     }
 
-    /// The instant of the next event, or an earlier one at which more will be known.
+    /// Instant of the next event, or an earlier one at which to poll again.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Whether [`LinkEvent::Departed`] is wanted, each at its instant. Unwatched at first, which saves a wake a packet;
-    /// drops inside the link are then told late, with their own instants, before the delivery that follows them.
+    /// Whether to report [`LinkEvent::Departed`] events, each at its instant. Off at first, which saves a wake per
+    /// packet; drops inside the link are then reported late, with their true instants, before the next delivery.
     fn want_departures(&mut self, departures: Departures);
 
-    /// Somebody acts on reports of the radio: from now on they are made, where the link has any.
+    /// Generates radio reports from now on, if the link has any.
     fn want_reports(&mut self);
 
-    /// The next report of an instant of at most `now`, after the events due at `now` were drained. Their instants are among
-    /// those that [`poll_timeout`](Self::poll_timeout) names.
+    /// The next report at or before `now`, after all due events were drained. [`poll_timeout`](Self::poll_timeout)
+    /// includes the instants of reports.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
-    /// What an edge may see at `now` of the queue that serves `flow`, after the events that are due were drained. Transmissions that
-    /// ended since, and of which nothing is told, count as ended.
+    /// State at `now` of the queue that serves `flow`, after all due events were drained. Transmissions that have
+    /// ended since count as ended even if their event is not reported.
     fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
 
-    /// What waits in all its queues at `now`: nothing of which the transmission has begun, whatever counts against the buffer.
+    /// Packets and bytes in all queues at `now`, excluding packets whose transmission has begun, whatever counts
+    /// against the buffer.
     fn waiting(&mut self, now: Time) -> Load;
 
-    /// How long the segments that departed had waited, from their arrival until the link began to transmit them.
+    /// Queueing delays of departed segments, from arrival to the start of transmission.
     fn waits(&self) -> Cow<'_, Histogram>;
 
-    /// Mean rate that it could have carried from time zero until `until`, bit/s: always with something to send, and with the
-    /// draws of this run. `until` never decreases.
+    /// Mean capacity from time zero until `until` with this run's draws, bit/s: the rate of a saturated link. `until`
+    /// never decreases.
     ///
-    /// `None` where nothing shows it: its rate is drawn for each packet, and none came. Time under such a medium that has
-    /// since given its place to another is left out.
+    /// `None` if unknown: the rate is drawn per packet, and there was no packet. Time under such a medium that was
+    /// replaced since is left out.
     fn capacity_bps(&mut self, until: Time) -> Option<f64>;
 
-    /// From `now` on the link has another medium: what waits stays where it is, what is in flight arrives when it would
-    /// have, and a packet in transmission sends its remaining bits over the new medium. Events that are due are drained
-    /// before. A link that is no queue in front of a medium stays as it is.
+    /// Replaces the medium at `now`; the caller drains due events first. Queued packets stay, packets in flight arrive
+    /// as before, and a packet in transmission sends its remaining bits over the new medium. No effect on a link that
+    /// is not a queue followed by a medium.
     fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
 
-    /// Tells whose flow it is, for queues that are kept by user.
+    /// Sets the user of a flow, for per-user queues.
     fn assign(&mut self, flow: FlowId, user: u32);
 
-    /// The flow has ended: give back what was kept for it.
+    /// Frees the state of a flow that ended.
     fn forget(&mut self, flow: FlowId);
 
-    /// Nothing more will be asked but what was counted: what takes much room may go.
+    /// Frees large state; afterwards only counters are read.
     fn let_go(&mut self);
 }
 
-/// A link as bearers hold it: a queue in front of a medium in place, because nearly every link is one and a call through a
-/// pointer would be much of its cost; every other behind a pointer.
-// There are two to a bearer, so it does not matter that one kind is larger than the other.
+/// A link as bearers store it: a queue followed by a medium inline, all others behind a pointer. Nearly every link is of
+/// the first kind, and a call through a pointer would be a large part of its cost.
+// A bearer has only two links, so it does not matter that one kind is larger than the other.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyLink {
-    /// A queue in front of a medium.
+    /// A queue followed by a medium.
     Serial(SerialLink),
-    /// Any other.
+    /// Any other link.
     Other(Box<dyn Link>),
 }
 
@@ -110,7 +112,7 @@ impl From<SerialLink> for AnyLink {
 }
 
 impl AnyLink {
-    /// As [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] where there is none.
+    /// See [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn due(&self) -> Time {
         match self {
@@ -150,32 +152,32 @@ impl Link for AnyLink {
     }
 }
 
-/// Whether departures are events of a link.
+/// Whether a link reports departures as events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Departures {
-    /// They are not.
+    /// Departures are not reported.
     #[default]
     Unwatched,
-    /// They are, because a regulator acts on them.
+    /// Departures are reported, because a regulator acts on them.
     Watched,
 }
 
 /// What happened to a segment inside a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// Its last byte has left the queue for the medium. Told only where departures are watched.
+    /// Its last byte has left the queue for the medium. Reported only while departures are watched.
     Departed,
-    /// It no longer counts against the buffer, which had kept it after its departure. Told only where departures are watched, by
-    /// bearers that keep a packet until the far end has acknowledged it; possibly after its delivery.
+    /// It no longer counts against the buffer, which had kept it after departure. Reported only while departures are
+    /// watched, by bearers that keep packets until the far end has acknowledged them; possibly after its delivery.
     Freed,
-    /// It was lost: by the queue after it had been accepted, or by the medium.
+    /// It was lost: dropped by the queue after it had been accepted, or lost by the medium.
     Dropped(Cause),
-    /// It arrived at the far end, after so many repetitions; none of a link that does not repeat.
+    /// It arrived at the far end, after these link-layer retransmissions; none for a link without retransmissions.
     Delivered(Repetitions),
 }
 
 impl LinkEvent {
-    /// It arrived, and everything was sent once.
+    /// It arrived without link-layer retransmissions.
     pub const DELIVERED: Self = Self::Delivered(Repetitions::NONE);
 
     /// Whether it arrived.
@@ -184,24 +186,24 @@ impl LinkEvent {
     }
 }
 
-/// What a link had to repeat of a packet.
+/// Link-layer retransmissions of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Repetitions {
-    /// How often parts of it were sent again.
+    /// Number of retransmissions of its parts.
     pub times: u32,
-    /// How much later it was complete than if nothing had been sent again since it was begun, neither of it nor of others.
+    /// How much later it was complete than without any retransmission, of it or of other packets, since its start.
     pub delay: Span,
 }
 
 impl Repetitions {
-    /// Everything was sent once.
+    /// No retransmissions.
     pub const NONE: Self = Self { times: 0, delay: Span::ZERO };
 }
 
 /// Why a segment was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The buffer was full.
+    /// An active queue management dropped it.
     Full,
     /// An active queue management chose it.
     Policy,
@@ -216,7 +218,7 @@ pub enum Cause {
 pub struct Load {
     /// Packets.
     pub packets: u32,
-    /// Bytes on the wire.
+    /// Bytes, including headers.
     pub bytes: u64,
 }
 
@@ -224,12 +226,12 @@ impl Load {
     /// No packets.
     pub const NONE: Self = Self { packets: 0, bytes: 0 };
 
-    /// One segment.
+    /// A single segment.
     pub const fn of(segment: &Segment) -> Self {
         Self { packets: 1, bytes: segment.wire_bytes() as u64 }
     }
 
-    /// Whether it is nothing.
+    /// Whether there are no packets.
     pub const fn is_none(self) -> bool {
         self.packets == 0
     }
@@ -257,20 +259,20 @@ impl std::ops::SubAssign for Load {
     }
 }
 
-/// How much a queue holds.
+/// Capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Capacity {
-    /// Everything that comes.
+    /// Unlimited.
     #[default]
     Unlimited,
-    /// So many packets.
+    /// A number of packets.
     Packets(u32),
-    /// So many bytes on the wire.
+    /// A number of bytes, including headers.
     Bytes(u64),
 }
 
 impl Capacity {
-    /// Whether so much fits.
+    /// Whether this load fits.
     pub const fn holds(self, load: Load) -> bool {
         match self {
             Self::Unlimited => true,
@@ -279,12 +281,12 @@ impl Capacity {
         }
     }
 
-    /// Whether `waiting` and one more `segment` fit.
+    /// Whether `waiting` plus `segment` fit.
     pub fn admits(self, waiting: Load, segment: &Segment) -> bool {
         self.holds(waiting + Load::of(segment))
     }
 
-    /// The capacity in packets of `packet_bytes` on the wire, at least one; `u32::MAX` where it is unlimited.
+    /// The capacity in packets of `packet_bytes` including headers, at least one; `u32::MAX` if unlimited.
     pub const fn packets(self, packet_bytes: u32) -> u32 {
         match self {
             Self::Unlimited => u32::MAX,
@@ -307,32 +309,33 @@ impl Capacity {
 /// Which packets count against the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum BufferMeaning {
-    /// Those waiting; the one in transmission does not count.
+    /// Waiting packets only, not the one in transmission.
     #[default]
     Waiting,
-    /// Those waiting and the one in transmission.
+    /// Waiting packets and the one in transmission.
     WithTransmission,
 }
 
-/// What an edge sees of a link's queue.
+/// State of a link's queue as an edge sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {
-    /// Waiting in the queue that serves the flow; transmission has not begun.
+    /// Packets waiting in the flow's queue, whose transmission has not begun.
     pub waiting: Load,
-    /// In transmission.
+    /// Packets in transmission.
     pub in_transmission: Load,
-    /// Transmitted but not yet acknowledged by the far end of a link with ARQ; nothing on others.
+    /// Packets transmitted but not yet acknowledged by the far end; only of a link with ARQ.
     pub unacknowledged: Load,
-    /// Counts against `capacity` when the next segment arrives. Which of the loads above it includes depends on the link.
+    /// Load that counts against `capacity` for the next segment. Which of the loads above it includes depends on the
+    /// link.
     pub occupied: Load,
-    /// How much the buffer holds.
+    /// Capacity of the buffer.
     pub capacity: Capacity,
-    /// The rate at this instant.
+    /// Rate at this instant.
     pub rate: Rate,
 }
 
 impl LinkView {
-    /// Of a queue in which nothing is, and of which nothing else is known.
+    /// An empty queue of which nothing else is known.
     pub const NOTHING: Self = Self {
         waiting: Load::NONE,
         in_transmission: Load::NONE,
@@ -342,13 +345,13 @@ impl LinkView {
         rate: Rate::ZERO,
     };
 
-    /// Packets of `packet_bytes` on the wire that the buffer still takes; `u32::MAX` where it is unlimited.
+    /// Packets of `packet_bytes`, including headers, that still fit into the buffer; `u32::MAX` if unlimited.
     pub fn room(&self, packet_bytes: u32) -> u32 {
         self.capacity.packets(packet_bytes).saturating_sub(self.occupied.packets)
     }
 
-    /// Packets of `packet_bytes` on the wire that the buffer holds in front of the transmitter: its capacity less the
-    /// transmitted packets that it keeps until they are acknowledged. `u32::MAX` where it is unlimited.
+    /// Packets of `packet_bytes`, including headers, that the buffer can queue: its capacity less the transmitted
+    /// packets that it keeps until they are acknowledged. `u32::MAX` if unlimited.
     pub fn places(&self, packet_bytes: u32) -> u32 {
         match self.capacity {
             Capacity::Unlimited => u32::MAX,
@@ -366,12 +369,12 @@ impl LinkView {
         (self.waiting.packets + self.in_transmission.packets).saturating_sub(self.occupied.packets)
     }
 
-    /// Nothing waiting and nothing in transmission.
+    /// Whether no packet is waiting or in transmission.
     pub const fn is_idle(&self) -> bool {
         self.waiting.is_none() && self.in_transmission.is_none()
     }
 
-    /// Nothing in the buffer and nothing in transmission.
+    /// Whether the buffer is empty and no packet is in transmission.
     pub const fn is_empty(&self) -> bool {
         self.is_idle() && self.occupied.is_none()
     }

@@ -1,4 +1,4 @@
-//! Loss on the way: the share that is lost, and a medium that loses packets as an error process says.
+//! Random loss: its probability, and a medium that loses packets by an error process.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,17 +13,17 @@ use crate::MediumContext;
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
 
-/// The probability with which a packet is lost, 0 to 1.
+/// Probability that a packet is lost, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "f64")]
 pub struct Loss(pub(crate) f64);
 
 impl Loss {
     pub(crate) const HELP: &'static str = "0 to 1 or \"0%\" to \"100%\"";
-    /// Every packet arrives.
+    /// No loss.
     pub const NONE: Self = Self(0.0);
 
-    /// The probability.
+    /// The probability, 0 to 1.
     pub const fn probability(self) -> f64 {
         self.0
     }
@@ -40,7 +40,7 @@ impl TryFrom<f64> for Loss {
     }
 }
 
-/// `0.01` or `1%`.
+/// Parses `0.01` or `1%`.
 impl FromStr for Loss {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
@@ -91,15 +91,15 @@ impl JsonSchema for Loss {
     }
 }
 
-/// A medium around another one, `inner`, that loses packets as an error process says of the instants at which they depart. What is lost was transmitted as
-/// ever.
+/// Wraps a medium, `inner`, and loses packets by an error process, evaluated at their departure. A lost packet is
+/// transmitted all the same.
 pub struct Lossy<M> {
     inner: M,
     errors: AnyErrorProcess,
 }
 
 impl<M> Lossy<M> {
-    /// A medium around `inner`.
+    /// A medium around `inner` with losses by `errors`.
     pub const fn new(inner: M, errors: AnyErrorProcess) -> Self {
         Self { inner, errors }
     }
@@ -108,7 +108,7 @@ impl<M> Lossy<M> {
 impl<M: Medium> Medium for Lossy<M> {
     fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
         let transmission = self.inner.transmit(arrived, start, segment);
-        // Asked for every packet, so that the luck of the next does not hang on the fate of this one.
+        // Evaluated for every packet, so that the fate of the next does not depend on this one's.
         match self.errors.fate(transmission.departs) {
             Fate::Lost => Transmission { fate: Fate::Lost, ..transmission },
             Fate::Arrives => transmission,
@@ -127,10 +127,10 @@ impl<M: Medium> Medium for Lossy<M> {
     }
 }
 
-/// How long an interval of a channel lasts whose table does not say: the radio frame of UMTS.
+/// Interval of an error process whose table has none: the radio frame of UMTS.
 const RADIO_FRAME: Span = Span::from_millis(10);
 
-/// This medium with the errors that every link table can ask for under `loss`.
+/// Adds the errors that a link's table requests under `loss` to a medium.
 pub(crate) fn with_errors<M: Medium + 'static>(
     medium: M,
     errors: &Errors,

@@ -1,4 +1,4 @@
-//! The medium: how long transmissions take and packets travel.
+//! The [`Medium`] trait: transmission times, propagation delays and losses of packets.
 
 use ackclock_core::{Rate, Segment, Span, Time};
 use delegate::delegate;
@@ -6,55 +6,55 @@ use delegate::delegate;
 use crate::Constant;
 use crate::pieces::work_at;
 
-/// How long transmissions take and packets travel.
+/// Determines how long each packet's transmission takes, its propagation delay, and whether it is lost.
 ///
-/// The defaults are those of a medium that can always transmit, at a rate that never changes, with delays of which nothing is
-/// known. A medium around another one must pass every method on.
+/// The defaults fit a medium that can always transmit, at constant rate and with unknown delays. A medium that wraps
+/// another one must forward every method.
 pub trait Medium: Send {
-    /// The first instant, `now` or later, at which the transmitter can take the next packet: `now` itself where a medium has
-    /// no instants of its own. Asked when a packet finds the transmitter free, and when one has left and others wait; nothing
-    /// else moves such instants.
+    /// First instant, `now` or later, at which the transmitter can take the next packet; `now` unless the medium has
+    /// fixed transmission instants. Called when a packet finds the transmitter free, and when a packet has left and
+    /// others wait; nothing else advances such instants.
     fn ready(&mut self, now: Time, _found: Found) -> Time {
         now
     }
 
-    /// Transmits the next packet, which had arrived at `arrived` and is at the head of the queue since `start`. Called
-    /// once a packet, in order, so a medium may draw by packet.
+    /// Transmits the next packet, which arrived at `arrived` and has been at the head of the queue since `start`.
+    /// Called once per packet, in order, so a medium may draw per packet.
     fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission;
 
-    /// The rate at `now`.
+    /// Rate at `now`.
     fn rate(&self, now: Time) -> Rate;
 
-    /// Until when the rate of `now` holds at least, [`Time::NEVER`] where it holds for ever. A rate that is drawn for each packet
-    /// may also change when one is transmitted.
+    /// Until when at least the rate of `now` holds; [`Time::NEVER`] if forever. A rate drawn per packet may also
+    /// change when a packet is transmitted.
     fn rate_until(&self, _now: Time) -> Time {
         Time::NEVER
     }
 
-    /// Nanobits (bit/s times nanoseconds) that could have left from `from`, at which it took its place, until `until`; `None`
-    /// where nothing shows it: its rate is drawn for each packet, and none came. `from` is always the same, and `until`
-    /// never decreases. A medium that takes another's place is asked at once, with `until` at `from`.
+    /// Nanobits (bit/s times nanoseconds) that a saturated link could have sent from `from`, when this medium was
+    /// installed, until `until`. `None` if unknown: the rate is drawn per packet, and there was no packet. `from` is
+    /// always the same and `until` never decreases; the first call has `until` equal to `from`.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         Some(work_at(self.rate(from), until.since(from)))
     }
 
-    /// Whether delays differ from packet to packet, so that order must be kept by the link.
+    /// Whether delays differ between packets, so that the link must preserve order.
     fn varies(&self) -> bool {
         true
     }
 
-    /// No packet travels for less.
+    /// Lower bound of the propagation delay.
     fn least_delay(&self) -> Span {
         Span::ZERO
     }
 
-    /// Whether a transmission can be worked out before it begins: none is lost, the transmitter waits for no instants of the
-    /// medium, every transmission ends, and the rate is always the same.
+    /// Whether transmissions can be calculated in advance: the rate is constant, the transmitter is always ready,
+    /// every transmission ends, and nothing is lost.
     fn foreseeable(&self) -> bool {
         false
     }
 
-    /// As links hold it.
+    /// This medium as links store it.
     fn any(self) -> AnyMedium
     where
         Self: Sized + 'static,
@@ -63,17 +63,17 @@ pub trait Medium: Send {
     }
 }
 
-/// A medium as links hold it: the plainest in place, because it stands on most hops and a call through a pointer would be
-/// much of its cost; every other behind a pointer.
+/// A medium as links store it. The constant one is stored inline, as most hops have it and a call through a pointer
+/// would be a large part of its cost. Others are behind a pointer.
 pub enum AnyMedium {
-    /// A fixed rate and a fixed delay.
+    /// Fixed rate and fixed delay.
     Constant(Constant),
-    /// Any other.
+    /// Any other medium.
     Other(Box<dyn Medium>),
 }
 
 impl AnyMedium {
-    /// Behind a pointer, for another link.
+    /// Moves the medium behind a pointer, for another link.
     pub fn boxed(self) -> Box<dyn Medium> {
         match self {
             Self::Constant(medium) => Box::new(medium),
@@ -104,21 +104,21 @@ impl Medium for AnyMedium {
     }
 }
 
-/// How a packet finds the transmitter.
+/// State in which a packet finds the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Free, with nothing waiting.
+    /// Free, with no packet waiting.
     Idle,
     /// Busy until this instant, with this packet waiting.
     Busy,
 }
 
-/// What becomes of one packet on the medium.
+/// Outcome of one packet's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
-    /// When its last byte has left.
+    /// When its last byte leaves.
     pub departs: Time,
-    /// How long it then travels.
+    /// Propagation delay after departure.
     pub delay: Span,
     /// Whether it arrives.
     pub fate: Fate,
@@ -127,8 +127,8 @@ pub struct Transmission {
 /// Whether a transmitted packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It does.
+    /// It arrives.
     Arrives,
-    /// The medium loses it on the way.
+    /// The medium loses it.
     Lost,
 }

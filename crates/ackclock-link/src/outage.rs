@@ -1,11 +1,11 @@
 //! # Outages
 //!
 //! ## Source
-//! The radio link of the RNF proxy documents: bandwidth constant by pieces, with outages (`links.md` section 10).
+//! The radio link of the RNF proxy documents: piecewise constant bandwidth with outages (`links.md` section 10).
 //!
 //! ## What it does
-//! During an outage the rate is zero and nothing is lost: the packet in transmission waits and then goes on. An outage
-//! happens once, or again and again.
+//! During an outage the rate is zero and nothing is lost: a packet in transmission pauses and then continues. An
+//! outage happens once or periodically.
 //!
 //! ## Differences from the source
 //! None.
@@ -17,21 +17,21 @@ use ackclock_core::{ConfigError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time in which nothing passes.
+/// An interval in which the rate is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// When it first begins.
+    /// Start of the first outage.
     pub at: Span,
-    /// How long it lasts.
+    /// Duration of the outage.
     #[serde(rename = "for")]
     pub lasts: Span,
-    /// From one beginning to the next; it happens once where this is left out.
+    /// Period from one start to the next; without it the outage happens once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
-/// Whether anything passes.
+/// Whether an outage is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Radio {
     On,
@@ -42,28 +42,28 @@ pub(crate) enum Radio {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outages(Vec<Outage>);
 
-/// Beginnings and ends of outages that are looked at one by one.
+/// Maximum number of starts and ends of outages that are examined one by one.
 const MOST_CHANGES: u32 = 1 << 20;
 
 const SHORTEST_PERIOD: Span = Span::from_millis(1);
 
 impl Outages {
-    /// Checks a list of outages as the table of a link gives it.
+    /// Checks the list of outages from a link's table.
     pub(crate) fn new(outages: &[Outage]) -> Result<Self, ConfigError> {
         let error = |index: usize, key: &str, message: &str| {
             Err(ConfigError::new(format!("outages[{index}]{key}"), message))
         };
         for (index, outage) in outages.iter().enumerate() {
             if outage.lasts == Span::ZERO {
-                return error(index, ".for", "an outage lasts for longer than 0");
+                return error(index, ".for", "an outage must last longer than 0");
             }
             if outage.every.is_some_and(|every| every <= outage.lasts || every < SHORTEST_PERIOD) {
-                return error(index, ".every", "it is longer than `for`, and at least 1ms");
+                return error(index, ".every", "must be longer than `for`, and at least 1ms");
             }
         }
         let all = Self(outages.to_vec());
         if all.share_on() <= 0.0 {
-            return Err(ConfigError::new("outages", "together they leave no time in which anything passes"));
+            return Err(ConfigError::new("outages", "together they leave no time without outage"));
         }
         Ok(all)
     }
@@ -72,7 +72,7 @@ impl Outages {
         self.0.is_empty()
     }
 
-    /// Whether anything passes at `now`, and until when that holds at least.
+    /// State at `now`, and until when at least it holds.
     pub(crate) fn at(&self, now: Time) -> (Radio, Time) {
         let (mut radio, mut until) = (Radio::On, Time::NEVER);
         for outage in &self.0 {
@@ -85,7 +85,7 @@ impl Outages {
         (radio, until)
     }
 
-    /// The first instant from `from` on at which something passes.
+    /// First instant at or after `from` without an outage.
     pub(crate) fn on_from(&self, mut from: Time) -> Time {
         while let (Radio::Out, until) = self.at(from) {
             from = until;
@@ -93,14 +93,14 @@ impl Outages {
         from
     }
 
-    /// Share of all time in which something passes, by those that come again and again.
+    /// Long-run share of time without outage, considering periodic outages.
     pub(crate) fn share_on(&self) -> f64 {
         let lasting = Self(self.0.iter().filter(|outage| outage.every.is_some()).copied().collect());
         match lasting.0.as_slice() {
             [] => 1.0,
             [Outage { lasts, every: Some(every), .. }] => 1.0 - lasts.as_secs_f64() / every.as_secs_f64(),
             several => {
-                // Seen once all have begun, for many of the longest periods.
+                // Evaluated after all have begun, over many of the longest periods.
                 let longest = |of: fn(&Outage) -> Option<Span>| {
                     several.iter().filter_map(of).max().unwrap_or(Span::ZERO)
                 };
@@ -111,8 +111,7 @@ impl Outages {
         }
     }
 
-    /// Time until `until` in which something passes. What comes after [`MOST_CHANGES`] of them is taken to be like what was
-    /// before.
+    /// Time without outage until `until`. After [`MOST_CHANGES`] starts and ends it is extrapolated.
     pub(crate) fn on_until(&self, until: Span) -> Span {
         let end = Time::ZERO + until;
         let (mut now, mut on) = (Time::ZERO, Span::ZERO);
@@ -185,11 +184,11 @@ mod tests {
 
     #[test]
     fn the_time_between_outages_counts_overlaps_once() {
-        // 5 s and 6 s of every 10 s, both from the beginning: 4 s are left.
+        // 5 s and 6 s of every 10 s, both from the start: 4 s remain.
         let outages = Outages::new(&[outage(0, 5, Some(10)), outage(0, 6, Some(10))]).unwrap();
         assert!((outages.share_on() - 0.4).abs() < 1e-9);
         assert_eq!(outages.on_until(Span::from_secs(18)), Span::from_secs(6));
-        // Half an hour of every two is left.
+        // Half an hour of every two hours remains.
         let long = Outages::new(&[outage(0, 3600, Some(7200)), outage(1800, 3600, Some(7200))]).unwrap();
         assert!((long.share_on() - 0.25).abs() < 1e-9);
         let once = Outages::new(&[outage(10, 40, None)]).unwrap();

@@ -1,4 +1,4 @@
-//! What becomes of segments in a link, in the order in which it is told.
+//! Pending events of a link, in the order in which they are reported.
 
 use std::collections::VecDeque;
 
@@ -8,44 +8,45 @@ use crate::serial::flight::Flight;
 use crate::serial::packets::Parted;
 use crate::{LinkEvent, Repetitions};
 
-/// Departures and drops that have happened and were not told yet, and the packets under way: events by their instants, and at
-/// one instant what has happened before what arrives.
+/// Departures and drops not reported yet, and packets in flight. Events are ordered by instant; at equal instants
+/// departures and drops precede arrivals.
 #[derive(Default)]
 pub(crate) struct Outcomes {
     happened: VecDeque<(Time, LinkEvent, Segment)>,
     /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
     pub(crate) flight: Flight<Parted>,
-    /// When each packet in flight arrives and what was repeated of it, in the order of the flight; empty in a link that repeats
-    /// nothing.
+    /// Arrival and retransmissions of each packet in flight, in the same order; empty for a link that does not
+    /// retransmit.
     repeated: VecDeque<(Time, Repetitions)>,
 }
 
 impl Outcomes {
-    /// A segment has departed or was dropped at `at`; instants never decrease.
+    /// Records that a segment departed or was dropped at `at`; instants never decrease.
     pub(crate) fn push(&mut self, at: Time, event: LinkEvent, segment: Segment) {
         self.happened.push_back((at, event, segment));
     }
 
-    /// A segment arrives at `arrives`, of which so much was repeated. A link that tells this of one tells it of all.
+    /// A segment arrives at `arrives` after these retransmissions. A link must call this for all of its packets or for
+    /// none.
     pub(crate) fn put_repeated(&mut self, arrives: Time, segment: &Segment, repetitions: Repetitions) {
         self.flight.put(arrives, segment);
         let later = self.repeated.iter().rev().take_while(|&&(at, _)| at > arrives).count();
         self.repeated.insert(self.repeated.len() - later, (arrives, repetitions));
     }
 
-    /// Lets go of what is under way.
+    /// Frees all packets in flight.
     pub(crate) fn let_go(&mut self) {
         self.flight = Flight::default();
         self.repeated = VecDeque::new();
     }
 
-    /// The instant of the next event; [`Time::NEVER`] where there is none.
+    /// Instant of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.happened.front().map_or(Time::NEVER, |&(at, ..)| at).min(self.flight.due())
     }
 
-    /// The next event with an instant of at most `now`.
+    /// The next event at or before `now`.
     #[inline]
     pub(crate) fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
         let arrives = self.flight.due();
@@ -61,10 +62,10 @@ impl Outcomes {
         self.repeated.front().map_or(Repetitions::NONE, |&(_, repetitions)| repetitions)
     }
 
-    /// Takes the segment of the next event out.
+    /// Takes the segment of the next event.
     ///
     /// # Panics
-    /// Where there is no event.
+    /// If there is no event.
     #[inline]
     pub(crate) fn take(&mut self) -> Segment {
         let arrives = self.flight.due();

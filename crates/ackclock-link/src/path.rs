@@ -1,12 +1,12 @@
 //! # Wired path
 //!
 //! ## Source
-//! CR02 figure 10: each server reaches the edge over a wire of its own, 100 Mbit/s and 1 ms.
+//! CR02 figure 10: each server reaches the edge over its own link of 100 Mbit/s and 1 ms.
 //!
 //! ## What it does
-//! Each flow has its own wire in each direction: a fixed rate, a fixed delay, which may be longer than that of others, an unlimited queue, and optionally
-//! random loss. Because nothing is ever refused or reordered, a packet's arrival is known when it enters:
-//! `max(now, wire free) + size/rate + delay`. No transmitter needs to be modelled.
+//! Each flow has its own wired path in each direction: fixed rate, fixed delay with an optional extra per flow,
+//! unlimited queue, optional random loss. Nothing is refused or reordered, so a packet's arrival time is known on
+//! entry: `max(now, path free) + size/rate + delay`.
 //!
 //! ## Differences from the source
 //! The simulator of the source has a queue of 10 000 packets there, which never fills.
@@ -20,38 +20,38 @@ use ackclock_core::{
 
 use crate::serial::{Flight, Whole};
 
-/// The port towards the servers.
+/// Port towards the servers.
 pub const SERVER: Port = 0;
-/// The port towards the edge.
+/// Port towards the edge.
 pub const EDGE: Port = 1;
 
-/// The wired part between servers and edge.
+/// The wired paths between servers and edge.
 pub struct Path {
-    /// The wires towards the servers.
+    /// Paths towards the servers.
     pub up: Wires,
-    /// The wires towards the edge.
+    /// Paths towards the edge.
     pub down: Wires,
 }
 
-/// One direction of all wires.
+/// One direction of the wired paths of all flows.
 pub struct Wires {
     pace: Pace,
     delay: Span,
-    /// How much longer the wires of flows are; empty where none is.
+    /// Extra delay per flow; empty if no flow has any.
     longer: Vec<Span>,
     loss: f64,
-    /// When each flow's wire is free again.
+    /// When each flow's path is free again.
     free: Vec<Time>,
     flight: Flight<Whole>,
     name: &'static str,
     streams: Streams,
-    /// A random stream for the losses of each flow, so that one flow more changes no other's; filled only where packets are lost.
+    /// Random stream for losses per flow, so that adding a flow changes no other flow's losses; empty without loss.
     chance: Vec<Stream>,
     lost: u64,
 }
 
 impl Path {
-    /// Wires of this rate and one-way delay that lose each packet with probability `loss`.
+    /// Paths of this rate and one-way delay that lose each packet with probability `loss`.
     pub fn new(rate: Rate, delay: Span, loss: f64, streams: &Streams) -> Self {
         let wires = |name| Wires {
             pace: Pace::new(rate),
@@ -68,13 +68,13 @@ impl Path {
         Self { up: wires("path/up/loss"), down: wires("path/down/loss") }
     }
 
-    /// The number of a flow goes to another connection, which has new wires and a loss stream of its own, chosen by `name`.
+    /// Resets the path of a flow whose number is reused; it gets a new loss stream named `name`.
     pub fn renew(&mut self, flow: FlowId, name: &str) {
         self.up.renew(flow, name);
         self.down.renew(flow, name);
     }
 
-    /// The wires of a flow have so much more delay, one way.
+    /// Adds a one-way delay to the path of a flow.
     pub fn lengthen(&mut self, flow: FlowId, by: Span) {
         self.up.lengthen(flow, by);
         self.down.lengthen(flow, by);
@@ -85,7 +85,7 @@ impl Path {
         self.up.lost + self.down.lost
     }
 
-    /// When the next segment leaves; [`Time::NEVER`] where none is under way.
+    /// When the next segment leaves; [`Time::NEVER`] if none is in transit.
     #[inline]
     pub fn due(&self) -> Time {
         self.up.due().min(self.down.due())
@@ -93,7 +93,7 @@ impl Path {
 }
 
 impl Wires {
-    /// Takes a segment in; false where it is lost.
+    /// Accepts a segment at `now`; returns false if it is lost.
     #[inline(always)]
     pub fn enter(&mut self, now: Time, segment: &Segment) -> bool {
         if self.loss > 0.0 && self.loses(segment.flow) {
@@ -108,45 +108,45 @@ impl Wires {
         } else if begins == now {
             self.flight.put(arrives, segment);
         } else {
-            // Packets of other flows, whose wires are free, come before one that waits for its own.
+            // Packets of other flows, whose paths are free, may arrive before one that is queued on its own path.
             self.flight.put_late(arrives, segment);
         }
         true
     }
 
-    /// When the next segment leaves; [`Time::NEVER`] where none is under way.
+    /// When the next segment leaves; [`Time::NEVER`] if none is in transit.
     #[inline]
     pub fn due(&self) -> Time {
         self.flight.due()
     }
 
-    /// The next segment that leaves; [`due`](Self::due) says that there is one.
+    /// The next segment to leave; check [`due`](Self::due) first.
     ///
     /// # Panics
-    /// Where there is none.
+    /// If no segment is in transit.
     #[inline]
     pub fn front(&self) -> &Segment {
         self.flight.front()
     }
 
-    /// Whose segment will leave when about so many others have.
+    /// Flow of the segment that leaves about `others` segments from now, for prefetching.
     #[inline(always)]
     pub fn flow_after(&self, others: usize) -> Option<FlowId> {
         self.flight.flow_at(others)
     }
 
-    /// Takes it away.
+    /// Removes the next segment to leave.
     #[inline]
     pub fn drop_front(&mut self) {
         self.flight.drop_front();
     }
 
-    /// Lets go what is under way.
+    /// Frees all segments in transit.
     pub fn let_go(&mut self) {
         self.flight = Flight::default();
     }
 
-    /// As [`Path::renew`].
+    /// See [`Path::renew`].
     pub fn renew(&mut self, flow: FlowId, name: &str) {
         self.reach(flow);
         self.free[flow.index()] = Time::ZERO;
@@ -156,7 +156,7 @@ impl Wires {
         }
     }
 
-    /// As [`Path::lengthen`].
+    /// See [`Path::lengthen`].
     pub fn lengthen(&mut self, flow: FlowId, by: Span) {
         if by > Span::ZERO || flow.index() < self.longer.len() {
             self.longer.resize(self.longer.len().max(flow.index() + 1), Span::ZERO);
@@ -164,21 +164,21 @@ impl Wires {
         }
     }
 
-    /// Whether a packet of `flow` is lost.
+    /// Draws whether a packet of `flow` is lost.
     #[inline(never)]
     fn loses(&mut self, flow: FlowId) -> bool {
         self.draw_for(flow);
         self.chance[flow.index()].chance(self.loss)
     }
 
-    /// Creates the loss stream of `flow`, and of every flow below it.
+    /// Creates the loss streams of all flows up to `flow`.
     fn draw_for(&mut self, flow: FlowId) {
         for number in self.chance.len()..=flow.index() {
             self.chance.push(self.streams.stream(&format!("{}/{number}", self.name)));
         }
     }
 
-    /// Creates the wire of `flow`, and of every flow below it.
+    /// Creates the paths of all flows up to `flow`.
     #[cold]
     fn reach(&mut self, flow: FlowId) {
         if self.free.len() <= flow.index() {
@@ -186,7 +186,7 @@ impl Wires {
         }
     }
 
-    /// When `flow`'s wire begins to take a packet that needs `transmission`, offered at `now`.
+    /// When the path of `flow` starts transmitting a packet offered at `now`; occupies the path for `transmission`.
     #[inline]
     fn begins(&mut self, now: Time, flow: FlowId, transmission: Span) -> Time {
         let Some(free) = self.free.get_mut(flow.index()) else {
@@ -235,7 +235,7 @@ mod tests {
         Message::Segment(Segment::data(FlowId(flow), Seq(seq), 960, 40))
     }
 
-    /// Drains the path at each of its own wakes.
+    /// Drains the path, waking it only when it asks.
     fn arrivals(path: &mut Path, out: &mut Outbox) -> Vec<(u64, Port, u32)> {
         let mut seen = Vec::new();
         while let Some(now) = path.next_wake() {

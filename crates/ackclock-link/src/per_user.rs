@@ -1,4 +1,4 @@
-//! A link for each user: circuits that do not disturb each other, as a cell has them from its mobiles.
+//! Independent links, one per user, such as the uplinks of a cell.
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time, Wakes};
 
 use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
-/// One link a user, chosen by whose flow a segment is.
+/// One link per user, chosen by the user of a segment's flow.
 pub struct PerUser {
     links: Vec<AnyLink>,
-    /// When each link next has something to tell.
+    /// When each link next has an event.
     due: Wakes,
-    /// Whose flow it is; user 0 where nothing was said.
+    /// User of each flow; 0 by default.
     user_of: Vec<u32>,
-    /// Whose link gave the event of which the segment was not taken yet.
+    /// User whose link returned the event whose segment is not taken yet.
     telling: usize,
 }
 
 impl PerUser {
-    /// A link for each user, in the order of their numbers; there is at least one.
+    /// One link per user, in order of user number; at least one.
     pub fn new(links: Vec<AnyLink>) -> Self {
         let mut due = Wakes::default();
         for _ in &links {
@@ -58,7 +58,7 @@ impl Link for PerUser {
     }
 
     fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
-        // Each is asked at its own deadline, so that instants of all of them come in order.
+        // Each link is polled at its own deadline, so that events of all links come in order of time.
         while let Some((deadline, user)) = self.due.first().filter(|&(deadline, _)| deadline <= now) {
             let event = self.links[user].peek_event(deadline);
             if event.is_some() {
@@ -113,12 +113,12 @@ impl Link for PerUser {
         Cow::Owned(all)
     }
 
-    /// The sum over the users; those of whom nothing shows it are left out.
+    /// Sum over the users, without links of unknown capacity.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.links.iter_mut().filter_map(|link| link.capacity_bps(until)).reduce(|sum, one| sum + one)
     }
 
-    // Each user has a circuit of its own, and one medium is not that of all: no table asks for it.
+    // No effect: each user has a separate medium, and no table can request this.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
@@ -160,7 +160,7 @@ mod tests {
         }
         let end = Time::from_nanos(1_000_000_000);
         while links.poll_event(end).is_some() {}
-        // 40 B at 32 kbit/s take 10 ms: the second user's wait for 0, 10 and 20.
+        // 40 B at 32 kbit/s take 10 ms: the second user's packets are queued for 0, 10 and 20.
         assert_eq!((links.waits().count(), links.waits().sum()), (4, 30_000_000));
         assert_eq!(links.capacity_bps(end), Some(96_000.0));
     }
@@ -178,7 +178,7 @@ mod tests {
         {
             seen.push((at.as_nanos() / 1_000_000, segment.flow.0));
         }
-        // 40 B at 64 kbit/s take 5 ms: flows 0 and 1 of user 0 follow each other, flow 2 has a circuit of its own.
+        // 40 B at 64 kbit/s take 5 ms: flows 0 and 1 of user 0 share a link, flow 2 has another one.
         assert_eq!(seen, [(6, 0), (6, 2), (11, 1)]);
     }
 }

@@ -1,13 +1,13 @@
-//! Transmission at a rate that is constant by pieces: what is left of a packet goes on at the rate of the next piece
-//! (`links.md` section 5).
+//! Transmission at a piecewise constant rate: the rest of a packet continues at the rate of the next piece (`links.md`
+//! section 5).
 
 use ackclock_core::{Rate, Span, Time};
 
-/// Work is counted in nanobits: a rate of 1 bit/s does 1 in a nanosecond.
+/// Work is counted in nanobits: a rate of 1 bit/s does 1 per nanosecond.
 pub(crate) const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
 
-/// When `work` nanobits begun at `start` are done, to the nearest nanosecond; never, where the rate stays zero. `piece`
-/// gives the rate at an instant and the later instant until which it holds; it is asked for instants in order.
+/// When `work` nanobits begun at `start` are done, to the nearest nanosecond; never if the rate stays zero. `piece`
+/// returns the rate at an instant and until when it holds; it is called for instants in order.
 pub(crate) fn finish(start: Time, mut work: u64, mut piece: impl FnMut(Time) -> (Rate, Time)) -> Time {
     let mut now = start;
     loop {
@@ -24,13 +24,13 @@ pub(crate) fn finish(start: Time, mut work: u64, mut piece: impl FnMut(Time) -> 
     }
 }
 
-/// Nanobits that a rate carries in a time.
+/// Nanobits that a rate achieves in a time.
 pub(crate) fn work_at(rate: Rate, time: Span) -> u128 {
     u128::from(rate.as_bps()) * u128::from(time.as_nanos())
 }
 
-/// The work that could have been done so far, summed up piece by piece. It goes on from where it was last asked, so that
-/// asking often costs no more than asking once.
+/// Work that could have been done so far, summed piece by piece. Continues from the last call, so frequent calls cost
+/// no more than one.
 #[derive(Debug, Default)]
 pub(crate) struct Potential {
     until: Time,
@@ -38,13 +38,13 @@ pub(crate) struct Potential {
 }
 
 impl Potential {
-    /// How far it has come.
+    /// Instant up to which the sum extends.
     pub(crate) fn reached(&self) -> Time {
         self.until
     }
 
-    /// Nanobits that could have passed from `from`, which is always the same instant, until `until`, which never decreases.
-    /// `piece` is that of [`finish`].
+    /// Nanobits that could have been sent from `from`, always the same instant, until `until`, which never decreases.
+    /// `piece` is as in [`finish`].
     pub(crate) fn reach(
         &mut self,
         from: Time,
@@ -81,7 +81,7 @@ mod tests {
             _ => (Rate::from_bps(100_000), Time::NEVER),
         };
         assert_eq!(finish(Time::ZERO, 1000 * NANOBITS_PER_BYTE, piece), ms(80));
-        assert_eq!(finish(ms(5), 125 * NANOBITS_PER_BYTE, piece), ms(10), "exactly as much as fits");
+        assert_eq!(finish(ms(5), 125 * NANOBITS_PER_BYTE, piece), ms(10), "exactly what fits");
         assert_eq!(finish(ms(3), NANOBITS_PER_BYTE, |_| (Rate::ZERO, Time::NEVER)), Time::NEVER);
     }
 

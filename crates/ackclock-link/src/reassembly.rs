@@ -1,4 +1,4 @@
-//! Packets that a link layer has cut into parts, until the far end has put each together or given it up.
+//! Packets that a link layer has cut into parts, until the far end has reassembled or given up each.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,40 +10,41 @@ use serde::{Deserialize, Serialize};
 use crate::outcomes::Outcomes;
 use crate::{Cause, Departures, LinkEvent, Repetitions};
 
-/// Which packets are handed on first.
+/// Order in which reassembled packets are delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeliveryOrder {
-    /// Each behind all that were sent before it.
+    /// Each packet behind all that were sent before it.
     #[default]
     InSequence,
-    /// Each as soon as it is complete.
+    /// Each packet as soon as it is complete.
     OutOfSequence,
 }
 
-/// The packets that were begun and what is told of them. A packet departs when it is handed on, and then travels for a fixed delay.
+/// Segmented packets and their events. A packet departs when it is reassembled and due by `order`, and then propagates
+/// for a fixed delay.
 #[derive(Default)]
 pub(crate) struct Reassembly {
     order: DeliveryOrder,
     delay: Span,
-    /// How long a part is on the air.
+    /// Transmission time of a part.
     takes: Span,
     pub(crate) departures: Departures,
-    /// In the order in which they were begun, from the first that is not done with.
+    /// Unfinished packets, in order of segmentation.
     packets: VecDeque<Packet>,
-    /// Number of the first of them.
+    /// Number of the first unfinished packet.
     first: u64,
     pub(crate) outcomes: Outcomes,
 }
 
-/// A packet of which the first part was begun.
+/// A packet of which at least one part was cut.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     segment: Segment,
-    /// When its first part began, and how many it has so far.
+    /// When its first part started, and how many parts it has so far.
     begun: Time,
     parts: u32,
-    /// Parts that have neither arrived nor been given up; what is not cut yet counts as one.
+    /// Parts neither arrived nor given up; the unsegmented rest counts as one.
     missing: u32,
     state: PacketState,
     repetitions: Repetitions,
@@ -53,34 +54,34 @@ struct Packet {
 enum PacketState {
     /// Not complete.
     Begun,
-    /// Complete, and waiting for those before it.
+    /// Complete, and waiting for packets before it.
     Complete,
-    /// Handed on, or lost.
+    /// Delivered or lost.
     Gone,
 }
 
 impl Reassembly {
-    /// Parts take so long on the air, and a packet that is handed on then travels for `delay`.
+    /// Parts take `takes` to transmit; a delivered packet then propagates for `delay`.
     pub(crate) fn new(order: DeliveryOrder, takes: Span, delay: Span) -> Self {
         Self { order, takes, delay, ..Self::default() }
     }
 
-    /// How many packets are not done with.
+    /// Number of unfinished packets.
     pub(crate) fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// The number of the next packet.
+    /// Number of the next packet.
     pub(crate) fn next_number(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
 
-    /// The place of a packet among those that are not done with.
+    /// Index of a packet among the unfinished ones.
     pub(crate) fn place(&self, number: u64) -> usize {
         (number - self.first) as usize
     }
 
-    /// A packet comes to be cut.
+    /// Starts the segmentation of a packet.
     pub(crate) fn begin(&mut self, segment: &Segment) {
         self.packets.push_back(Packet {
             segment: *segment,
@@ -92,7 +93,7 @@ impl Reassembly {
         });
     }
 
-    /// The next part of the newest packet begins at `now`, and leaves so many bytes of it uncut.
+    /// Cuts the next part of the newest packet at `now`, leaving `uncut` bytes unsegmented.
     pub(crate) fn cut(&mut self, now: Time, uncut: u32) {
         let Some(newest) = self.packets.back_mut() else { return };
         if newest.parts == 0 {
@@ -102,7 +103,7 @@ impl Reassembly {
         newest.missing += u32::from(uncut > 0);
     }
 
-    /// A part of a packet has arrived, which had been repeated so often.
+    /// A part of a packet has arrived after `times` retransmissions.
     pub(crate) fn arrive(&mut self, at: Time, number: u64, times: u32) {
         let place = self.place(number);
         let packet = &mut self.packets[place];
@@ -118,7 +119,7 @@ impl Reassembly {
         self.release(at);
     }
 
-    /// A part of a packet was given up, and with it the packet.
+    /// Gives up a part of a packet, and thereby the packet.
     pub(crate) fn give_up(&mut self, at: Time, number: u64) {
         let place = self.place(number);
         let packet = &mut self.packets[place];
@@ -130,23 +131,23 @@ impl Reassembly {
         self.release(at);
     }
 
-    /// The packets at these places that were neither handed on nor lost.
+    /// The packets at these places that are neither delivered nor lost.
     pub(crate) fn at(&self, places: Range<usize>) -> impl Iterator<Item = &Segment> {
         let open = self.packets.range(places).filter(|packet| packet.state != PacketState::Gone);
         open.map(|packet| &packet.segment)
     }
 
-    /// The next event with an instant of at most `now`.
+    /// The next event at or before `now`.
     pub(crate) fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
         self.outcomes.next(now)
     }
 
-    /// Takes the segment of the next event out.
+    /// Takes the segment of the next event.
     pub(crate) fn take(&mut self) -> Segment {
         self.outcomes.take()
     }
 
-    /// Hands on what waits for nothing any more, and forgets the packets of which no part is under way.
+    /// Delivers packets that need not wait any more, and removes packets without parts in flight.
     fn release(&mut self, at: Time) {
         let whole = self.packets.iter().take_while(|packet| packet.state != PacketState::Begun).count();
         for place in 0..whole {
@@ -154,7 +155,7 @@ impl Reassembly {
                 self.hand_on(at, place);
             }
         }
-        // Parts of a lost packet may still be under way.
+        // Parts of a lost packet may still be in flight.
         while self
             .packets
             .pop_front_if(|packet| packet.state == PacketState::Gone && packet.missing == 0)

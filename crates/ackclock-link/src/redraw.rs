@@ -1,4 +1,4 @@
-//! When a variable link draws, as scenarios write it.
+//! When a variable link draws its rate and delay, as written in scenarios.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use ackclock_core::units::UnitError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// When a variable link draws.
+/// When a variable link draws its rate and delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Redraw {
     /// For every packet.
     #[default]
     Packet,
-    /// At every multiple of this span.
+    /// At every multiple of this time.
     Interval(Span),
 }
 

@@ -1,18 +1,19 @@
-//! # Report wire
+//! # Path of radio reports
 //!
 //! ## Source
-//! M05 section 3.2: a radio network controller sends its messages over the operator's core network, which takes about 50 ms.
+//! M05 section 3.2: a radio network controller sends its reports over the operator's core network, which takes about
+//! 50 ms.
 //!
 //! ## What it does
-//! A report that enters leaves after a delay, unless it is lost. Both are drawn for each report in the order of their numbers, so
-//! that who looks, and how often, changes no luck. Where delays differ one report may overtake another. As faults, the wire may take
-//! none for a while, and every rate that passes may be told larger or smaller than it is.
+//! A report leaves after a delay, unless it is lost. Both are drawn per report in order of report number, so polling
+//! does not change them. With varying delays, reports may overtake each other. Faults: the path may lose all reports
+//! for a while, and may scale every reported rate.
 //!
 //! ## Differences from the source
 //! Loss, random delays and the faults are ours.
 //!
 //! ## Validation
-//! Arrivals by hand, the share that is lost, and that extra wakes change nothing (unit tests).
+//! Arrivals by hand, the share of losses, and that extra wakes change nothing (unit tests).
 
 use std::collections::VecDeque;
 
@@ -24,28 +25,28 @@ use crate::Outage;
 use crate::delay::Delays;
 use crate::outage::{Outages, Radio};
 
-/// The port towards the radio controller.
+/// Port towards the radio controller.
 pub const RADIO: Port = 0;
-/// The port towards who listens.
+/// Port towards the listener.
 pub const LISTENER: Port = 1;
 
-/// A wire on which reports of the radio travel.
+/// The path of radio reports to their listener.
 pub struct ReportWire {
     delays: Delays,
     loss: f64,
     chance: Stream,
     outages: Outages,
     scale: f64,
-    /// What is under way, in the order of arrival.
+    /// Reports in transit, in order of arrival.
     flight: VecDeque<(Time, RadioReport)>,
 }
 
 impl ReportWire {
-    /// A wire that takes `delay`, loses each report with probability `loss`, takes none in `outages`, and tells `scale` times each rate.
-    /// It draws from `report/delay` and `report/loss`.
+    /// A path with `delay` that loses each report with probability `loss`, loses all during `outages`, and multiplies
+    /// each rate by `scale`. It draws from `report/delay` and `report/loss`.
     ///
     /// # Errors
-    /// Where an outage has no length, or they leave no time.
+    /// An outage has no length, or the outages leave no time.
     pub fn new(
         delay: Law<Span>,
         loss: f64,
@@ -65,7 +66,7 @@ impl Node for ReportWire {
             Message::Report(report) => report,
             Message::Segment(segment) => return out.discard(segment),
         };
-        // Drawn for lost ones too: whether one is lost changes no other's delay.
+        // Drawn for lost reports too: whether one is lost does not change the delays of others.
         let (arrives, lost) = (now + self.delays.draw(), self.chance.chance(self.loss));
         if lost || self.outages.at(now).0 == Radio::Out {
             return;
@@ -111,7 +112,7 @@ mod tests {
         ReportWire::new(delay.parse().unwrap(), loss, &[], scale, &Streams::new(1, 0)).unwrap()
     }
 
-    /// Sends a report each 10 ms; gives what leaves, looked at when the wire asks for it and every `step` ms beside.
+    /// Sends a report every 10 ms; returns what arrives, polled when the path asks and also every `step` ms.
     fn told(mut wire: ReportWire, count: u32, step: u64) -> Vec<(u64, u32, u64)> {
         let (mut out, mut told) = (Outbox::for_one_node(), Vec::new());
         let mut sent = 0;
@@ -142,7 +143,7 @@ mod tests {
         let outage = Outage { at: Span::from_millis(15), lasts: Span::from_millis(20), every: None };
         let delay = Span::from_millis(50).into();
         let wire = ReportWire::new(delay, 0.0, &[outage], 1.0, &Streams::new(1, 0)).unwrap();
-        // At 20 and 30 ms none does.
+        // At 20 and 30 ms no report passes.
         let numbers: Vec<_> = told(wire, 5, 1000).into_iter().map(|(_, number, _)| number).collect();
         assert_eq!(numbers, [0, 1, 4]);
     }
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(seldom, often);
         assert!(
             seldom.windows(2).any(|pair| pair[1].1 < pair[0].1),
-            "delays of 50 ms in the mean, 10 ms apart"
+            "delays of 50 ms on average, 10 ms apart"
         );
     }
 }

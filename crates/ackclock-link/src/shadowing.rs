@@ -2,27 +2,27 @@
 //!
 //! ## Source
 //! Gudmundson, "Correlation model for shadow fading in mobile radio systems", Electronics Letters 27(23), 1991: behind
-//! buildings and hills the mean power of a channel is normal in decibels, and its correlation falls exponentially with the
-//! way that the mobile has gone.
+//! buildings and hills the mean power of a channel is normal in decibels, and its correlation decays exponentially
+//! with the distance travelled.
 //!
 //! ## What it does
-//! An autoregression of the first order, by slots: x(k+1) = a x(k) + sqrt(1 - a^2) n(k), with n standard normal and
-//! a = exp(-slot / T). The gain is sd x decibels, of median 1. At constant speed v and decorrelation distance d, T = d / v.
+//! First-order autoregression by slots: x(k+1) = a x(k) + sqrt(1 - a^2) n(k), with n standard normal and a = exp(-slot
+//! / T). The gain is sd x decibels, of median 1. At constant speed v and decorrelation distance d, T = d / v.
 //!
 //! ## Differences from the source
-//! Time stands for distance: the mobile never stops.
+//! Time replaces distance: the mobile moves at constant speed.
 //!
 //! ## Validation
 //! Mean, standard deviation and autocorrelation of the decibels (unit tests).
 
 use ackclock_core::{Span, Stream};
 
-/// The slow part of a channel's gain, slot after slot.
+/// The slow part of a channel's gain, slot by slot.
 #[derive(Clone, Debug)]
 pub struct Shadowing {
     /// Standard deviation in nepers of power.
     nepers: f64,
-    /// Correlation of a slot with the next, and what chance adds.
+    /// Correlation between consecutive slots, and below the weight of the random part.
     kept: f64,
     added: f64,
     now: f64,
@@ -30,7 +30,8 @@ pub struct Shadowing {
 }
 
 impl Shadowing {
-    /// Shadowing of standard deviation `decibels`, whose correlation falls to 1/e in `correlation`; `slots` in a second.
+    /// Shadowing of standard deviation `decibels`, whose correlation decays to 1/e in `correlation`; `slots` per
+    /// second.
     pub fn new(decibels: f64, correlation: Span, slots: f64, mut stream: Stream) -> Self {
         let kept = libm::exp(-1.0 / (slots * correlation.as_secs_f64()));
         let now = stream.normal();
@@ -38,7 +39,7 @@ impl Shadowing {
         Self { nepers, kept, added: libm::sqrt(1.0 - kept * kept), now, stream }
     }
 
-    /// The gain of the next slot, a ratio of powers.
+    /// Gain of the next slot, a ratio of powers.
     pub fn step(&mut self) -> f64 {
         let gain = libm::exp(self.nepers * self.now);
         self.now = self.kept * self.now + self.added * self.stream.normal();

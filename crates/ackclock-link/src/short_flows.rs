@@ -1,4 +1,4 @@
-//! Which flows are short (`schedulers.md` section 6): those that have sent little since they were last quiet.
+//! Which flows are short (`schedulers.md` section 6): flows that have sent little since they were last idle.
 
 use ackclock_core::{ConfigError, Size, Span, Time};
 use schemars::JsonSchema;
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::scheduler::Class;
 
-/// What makes a flow short.
+/// When a flow counts as short.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShortFlows {
-    /// A flow that has sent more is long.
+    /// A flow that has sent more than this is long.
     pub bytes: Size,
-    /// A flow for which nothing has come for this long is short again.
+    /// A flow is short again after this long without arrivals.
     pub idle: Span,
     /// When bytes count as sent.
     pub counts: CountsAt,
@@ -25,7 +25,7 @@ pub enum CountsAt {
     /// When they enter the queue.
     #[default]
     Enqueued,
-    /// When they leave it.
+    /// When they leave the queue.
     Dequeued,
 }
 
@@ -46,13 +46,13 @@ impl ShortFlows {
     fn most(&self) -> u64 {
         match self.bytes {
             Size::Bytes(bytes) => bytes,
-            // `check` lets nothing else pass.
+            // `check` refuses all other sizes.
             _ => 0,
         }
     }
 }
 
-/// What one flow has sent since it was last quiet.
+/// What one flow has sent since it was last idle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
     bytes: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// A packet arrives.
+    /// A packet arrives; restarts the count after an idle time.
     pub(crate) fn on_arrival(&mut self, now: Time, rule: &ShortFlows) {
         if now.since(self.last_arrival) >= rule.idle {
             self.bytes = 0;
@@ -68,7 +68,7 @@ impl Account {
         self.last_arrival = now;
     }
 
-    /// A packet of so many bytes enters or leaves the queue.
+    /// Counts a packet of `bytes` that enters or leaves the queue.
     pub(crate) fn count(&mut self, at: CountsAt, bytes: u32, rule: &ShortFlows) {
         if rule.counts == at {
             self.bytes += u64::from(bytes);

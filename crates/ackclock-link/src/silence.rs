@@ -1,10 +1,10 @@
-//! A medium that is silent, and links whose medium is replaced while they run.
+//! A medium at rate zero, and tests of links whose medium is replaced while they run.
 
 use ackclock_core::{Rate, Segment, Span, Time};
 
 use crate::medium::{Fate, Medium, Transmission};
 
-/// A medium that carries nothing until it is replaced; a packet in transmission waits in it.
+/// A medium at rate zero; a packet in transmission pauses until the medium is replaced.
 #[derive(Clone, Copy, Debug)]
 pub struct Silence;
 
@@ -34,7 +34,7 @@ mod tests {
         Constant::new(Rate::from_bps(kbit * 1000), Span::from_millis(delay))
     }
 
-    /// A link with two packets of 1000 B that came at 0.
+    /// A link with two packets of 1000 B that arrived at 0.
     fn link(kbit: u64, delay: u64) -> impl Link {
         let mut link = SerialLink::new(
             medium(kbit, delay),

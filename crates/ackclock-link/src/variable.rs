@@ -1,19 +1,18 @@
 //! # Variable link
 //!
 //! ## Source
-//! CR02 section 6: forward rate `u(200 kbit/s, s)`, forward delay `e(x)`; `links.md` section 3 settles what the source
-//! leaves open.
+//! CR02 section 6: forward rate `u(200 kbit/s, s)`, forward delay `e(x)`; `links.md` section 3 settles open questions.
 //!
 //! ## What it does
-//! Rate and delay are drawn from laws. When is a choice:
-//! - `packet` (default): a new rate for each packet when its transmission begins, a new delay for each when it leaves.
-//!   A saturated link then carries the harmonic mean of its rates.
-//! - `interval(dt)`: a new rate and a new delay every `dt`, at multiples of `dt`; a packet in transmission finishes its
-//!   remaining bits at the new rate. A saturated link carries the arithmetic mean.
-//! - `slot`, `slot(dt)`: an interval of 1/600 s, the slot of 1xEV-DO, where no other is given.
+//! Rate and delay are drawn from laws, at instants set by `redraw`:
+//! - `packet` (default): a new rate for each packet when its transmission starts, a new delay when it leaves. A
+//!   saturated link then achieves the harmonic mean of the rates.
+//! - `interval(dt)`: a new rate and a new delay at multiples of `dt`; a packet in transmission sends its remaining
+//!   bits at the new rate. A saturated link achieves the arithmetic mean.
+//! - `slot`, `slot(dt)`: an interval of 1/600 s, the slot of 1xEV-DO, or of `dt`.
 //!
-//! Draws come from `NAME/rate` and `NAME/delay`: by packet number in the one case, by interval number in the other, so
-//! that polling or idling changes none. Outages lay a rate of zero over either.
+//! Draws come from streams `NAME/rate` and `NAME/delay`, by packet number or by interval number, so polling and idling
+//! do not change them. During outages the rate is zero.
 //!
 //! ## Differences from the source
 //! None known; the source does not say when it draws.
@@ -34,7 +33,7 @@ use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
 use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal, Redraw};
 
-/// A link whose rate and delay are drawn anew for every packet, interval or slot.
+/// A link whose rate and delay are redrawn for every packet, interval or slot.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VariableConfig {
@@ -44,15 +43,15 @@ pub struct VariableConfig {
     pub delay: Law<Span>,
     /// When rate and delay are drawn.
     pub redraw: Redraw,
-    /// Packets that the medium loses: a share, each by itself, or an error process.
+    /// Packet loss: a probability, independent for each packet, or an error process.
     pub loss: Errors,
-    /// Times in which nothing passes and nothing is lost.
+    /// Times in which the rate is zero and nothing is lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
 }
 
 impl Default for VariableConfig {
-    /// The link of CR02 with both rate and delay variable.
+    /// The link of CR02 with variable rate and variable delay.
     fn default() -> Self {
         let law = |text: &str| text.parse().expect("a law written here and tested");
         Self {
@@ -73,13 +72,13 @@ impl Config for VariableConfig {
             Redraw::Packet if self.rate.least() == Rate::ZERO => Err(ConfigError::new(
                 "rate",
                 format!(
-                    "`{}` can be zero, and with redraw = \"packet\" such a packet would never end",
+                    "`{}` can be zero; with redraw = \"packet\" the transmission of such a packet would never end",
                     self.rate
                 ),
             )),
             _ if self.rate.mean() == Rate::ZERO => Err(ConfigError::new(
                 "rate",
-                format!("`{}` is always zero: nothing would ever pass", self.rate),
+                format!("`{}` is always zero: nothing would ever be delivered", self.rate),
             )),
             _ => Ok(()),
         }
@@ -92,7 +91,7 @@ impl Config for VariableConfig {
 }
 
 impl VariableConfig {
-    /// The mean rate outside of outages.
+    /// Mean rate outside of outages.
     fn rate_when_on(&self) -> Rate {
         match self.redraw {
             Redraw::Packet => self.rate.harmonic_mean(),
@@ -100,13 +99,13 @@ impl VariableConfig {
         }
     }
 
-    /// The medium, which may lose what it carries.
+    /// The medium, including losses.
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
         let outages = Outages::new(&self.outages)?;
         if let (Some(rate), Some(delay), true) =
             (self.rate.constant(), self.delay.constant(), outages.is_empty())
         {
-            // Nothing varies: the constant link is the same and costs less.
+            // Nothing varies: the constant link is equivalent and faster.
             return with_errors(Constant::new(rate, delay), &self.loss, context);
         }
         let mut rates = context.streams.stream(&format!("{}/rate", context.name));
@@ -145,28 +144,28 @@ impl LinkConfig for VariableConfig {
     }
 }
 
-/// A new rate and a new delay for every packet.
+/// A medium with a new rate and a new delay for every packet.
 struct PerPacket {
     law: Law<Rate>,
     rates: Stream,
     delays: Delays,
     outages: Outages,
-    /// The rate, where it is always the same: nothing is drawn then.
+    /// The rate if it is constant: nothing is drawn then.
     steady: Option<Pace>,
     /// Rate of the last packet.
     current: Rate,
     sent: Sent,
-    /// Time without outages, in nanobits of 1 bit/s.
+    /// Time outside of outages, in nanobits of 1 bit/s.
     open: Potential,
 }
 
-/// What was sent at rates drawn for each packet.
+/// Data sent at per-packet rates.
 #[derive(Default)]
 struct Sent {
     bytes: u64,
-    /// Time that it took, without outages.
+    /// Transmission time without outages.
     busy: Span,
-    /// When the last of it leaves.
+    /// When the last packet leaves.
     departs: Time,
 }
 
@@ -186,7 +185,7 @@ impl PerPacket {
         }
     }
 
-    /// Draws the rate of a packet; gives the time that it takes without outages.
+    /// Draws the rate of a packet; returns its transmission time without outages.
     fn draw(&mut self, bytes: u32) -> Span {
         self.current = self.law.draw(&mut self.rates).max(Rate::from_bps(1));
         let takes = self.current.time_for(bytes.into());
@@ -195,7 +194,7 @@ impl PerPacket {
         takes
     }
 
-    /// What the link sent until `until`, nanobits, and the time that it took without outages, ns.
+    /// Nanobits sent until `until`, and the transmission time without outages, ns.
     fn sent_until(&self, until: Time) -> (u128, u128) {
         let Sent { bytes, busy, departs } = self.sent;
         let one = |now| through(&self.outages, Rate::from_bps(1), now);
@@ -231,7 +230,7 @@ impl Medium for PerPacket {
         self.outages.at(now).1
     }
 
-    /// What was sent over the time that it took, for all the time without outages.
+    /// Mean rate while sending, extrapolated to all time without outages.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let open = self.open.reach(from, until, |now| through(&self.outages, Rate::from_bps(1), now));
         if self.steady.is_some() {
@@ -256,7 +255,7 @@ impl Medium for PerPacket {
     }
 }
 
-/// A rate under outages: what passes at `now`, and until when.
+/// The rate at `now` considering outages, and until when it holds.
 fn through(outages: &Outages, rate: Rate, now: Time) -> (Rate, Time) {
     match outages.at(now) {
         (Radio::On, until) => (rate, until),
@@ -264,7 +263,7 @@ fn through(outages: &Outages, rate: Rate, now: Time) -> (Rate, Time) {
     }
 }
 
-/// A new rate and a new delay for every interval.
+/// A medium with a new rate and a new delay for every interval.
 struct PerInterval {
     rate: Drawn,
     delay: ByNumber<Span>,
@@ -290,7 +289,7 @@ impl PerInterval {
         Time::ZERO + self.length * (number + 1)
     }
 
-    /// Sums up the rates of the intervals up to `until`.
+    /// Sums the work of the intervals up to `until`.
     fn reach(&mut self, from: Time, until: Time) -> u128 {
         let mut potential = std::mem::take(&mut self.potential);
         let work = potential.reach(from, until, |now| self.piece(now));
@@ -301,7 +300,7 @@ impl PerInterval {
 
 impl Medium for PerInterval {
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
-        // Not more of a long pause than takes little time: packets are waiting.
+        // Sums at most `MOST_AT_ONCE` intervals of a long pause now, as packets are waiting.
         let soon = self.potential.reached() + self.length * MOST_AT_ONCE;
         self.reach(Time::ZERO, start.min(soon));
         self.rate.forget_before(self.number(start));
@@ -318,7 +317,7 @@ impl Medium for PerInterval {
         self.outages.at(now).1.min(self.end(self.number(now)))
     }
 
-    /// The sum of the rates of all intervals, also of those in which nothing was sent.
+    /// The sum over all intervals, including those in which nothing was sent.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         Some(self.reach(from, until))
     }
@@ -332,10 +331,10 @@ impl Medium for PerInterval {
     }
 }
 
-/// Intervals that are summed up when a packet comes, and whose rates are kept.
+/// Maximum number of intervals summed when a packet arrives, and of rates kept.
 const MOST_AT_ONCE: u64 = 4096;
 
-/// The rates of consecutive intervals that were drawn lately, so that those of a transmission are drawn once.
+/// Recently drawn rates of consecutive intervals, so that each rate is drawn once.
 struct Drawn {
     rate: ByNumber<Rate>,
     /// Number of the first interval.
@@ -359,7 +358,7 @@ impl Drawn {
         rate
     }
 
-    /// Gives up those before this interval.
+    /// Forgets the intervals before this one.
     fn forget_before(&mut self, number: u64) {
         let gone = number.saturating_sub(self.first).min(self.rates.len() as u64);
         self.rates.drain(..gone as usize);
@@ -367,8 +366,8 @@ impl Drawn {
     }
 }
 
-/// Draws by number: each number has a stream of its own, so that they can be asked for in any order, and an idle link
-/// need not draw what nobody sees.
+/// Draws by number: each number has a separate stream, so draws are independent of their order and an idle link need
+/// not draw.
 struct ByNumber<Q> {
     law: Law<Q>,
     seed: u64,
@@ -407,7 +406,7 @@ mod tests {
     fn a_packet_in_transmission_finishes_at_the_rate_of_the_next_interval() {
         let mut medium = per_interval("u(200kbit/s, 50kbit/s)", &[]);
         let departs = medium.transmit(Time::ZERO, Time::ZERO, &packet()).departs;
-        // Sum up the bits of the intervals that the packet took part in, by hand.
+        // Sum the bits of the intervals in which the packet was sent, by hand.
         let mut bits = 0.0;
         for number in 0..=departs.as_nanos() / 10_000_000 {
             let begins = Time::ZERO + Span::from_millis(10) * number;
@@ -439,7 +438,8 @@ mod tests {
     fn intervals_could_carry_the_sum_of_their_rates_whatever_was_sent() {
         let outage = Outage { at: Span::from_millis(12), lasts: Span::from_millis(3), every: None };
         let [mut idle, mut busy] = [(); 2].map(|()| per_interval("e(200kbit/s)", &[outage]));
-        // Packets of some 40 ms, behind each other and after pauses, the last of more intervals than are summed up at once.
+        // Packets of about 40 ms, back to back and after pauses; the last pause has more intervals than are summed at
+        // once.
         let (mut now, pauses) = (Time::ZERO, [0, 0, 3, 250, 0, 0, 60_000, 1, 0]);
         for pause in pauses {
             now = busy.transmit(now, now + Span::from_millis(pause), &packet()).departs;
@@ -462,11 +462,11 @@ mod tests {
         assert_eq!(medium.work(Time::ZERO, ms(1)), None, "nothing came");
         let first = medium.transmit(ms(2), ms(2), &packet()).departs;
         let rate = medium.current.as_bps();
-        // 8000 bit take 80 or 20 ms, and 10 of outage. Of 200 ms the link is open for 190: what it shows is its rate.
+        // 8000 bit take 80 or 20 ms, and 10 of outage. Of 200 ms, 190 are without outage, at the rate that was drawn.
         assert_eq!(first, ms(12) + Rate::from_bps(rate).time_for(1000));
         let shown = |work: Option<u128>| work.unwrap() as f64 / 1e9;
         assert!((shown(medium.work(Time::ZERO, ms(200))) - rate as f64 * 0.19).abs() < 1e-3);
-        // Packets with pauses, until a slow one of which half is sent.
+        // Packets with pauses, ending with a slow one that is half sent.
         let mut medium = per_packet("table(100kbit/s, 400kbit/s)", &[]);
         let (mut now, mut busy, mut bits) = (Time::ZERO, 0.0, 0.0);
         loop {

@@ -1,4 +1,4 @@
-//! The table of the bearer.
+//! Configuration of the bearer.
 
 use ackclock_core::{Config, ConfigError, Rate, Span};
 use schemars::JsonSchema;
@@ -8,19 +8,20 @@ use super::Autorate;
 use super::controller::Controller;
 use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Nominal, Side};
 
-/// A box that shapes what passes to a rate that it steers by the round-trip time and the load, as cake-autorate documents it.
+/// A shaper that adapts its rate to the round-trip time and the load, as cake-autorate documents it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AutorateConfig {
-    /// Where the box stands: "network", before the queue, or "mobile", behind it.
+    /// Side of the radio's queue on which the box is: "network", before it, or "mobile", behind it.
     pub side: Side,
-    /// The rate is never lower.
+    /// Minimum rate.
     pub min: Rate,
-    /// The rate in the beginning, to which it goes back where there is little to carry.
+    /// Initial rate, to which the shaper returns under low load.
     pub base: Rate,
-    /// The rate is never higher.
+    /// Maximum rate.
     pub max: Rate,
-    /// A round trip is late where half of it is longer by so much than half of the usual one, and a full packet at the rate of the shaper.
+    /// A round trip is late if half of it exceeds half of the usual one by this, plus a full packet at the shaper's
+    /// rate.
     pub late: Span,
 }
 
@@ -39,14 +40,14 @@ impl Default for AutorateConfig {
 impl Config for AutorateConfig {
     fn check(&self) -> Result<(), ConfigError> {
         if self.min == Rate::ZERO {
-            return Err(ConfigError::new("min", "a shaper of no rate carries nothing; at least 1bit/s"));
+            return Err(ConfigError::new("min", "a shaper at rate 0 delivers nothing; use at least 1bit/s"));
         }
         if self.base < self.min || self.base > self.max {
             let message = format!("{} is not from `min`, {}, to `max`, {}", self.base, self.min, self.max);
             return Err(ConfigError::new("base", message));
         }
         if self.late == Span::ZERO {
-            return Err(ConfigError::new("late", "0s: then every round trip is late"));
+            return Err(ConfigError::new("late", "0s: every round trip would be late"));
         }
         Ok(())
     }
@@ -65,7 +66,7 @@ impl BearerConfig for AutorateConfig {
         true
     }
 
-    /// What it begins with.
+    /// The initial rate.
     fn nominal(&self, _: Direction, _: &BearerLinks, _: &dyn Files) -> Result<Nominal, ConfigError> {
         Ok(Nominal { rate: self.base, delay: Span::ZERO })
     }

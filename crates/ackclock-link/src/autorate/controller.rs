@@ -1,19 +1,19 @@
-//! The rules by which the rate is steered.
+//! Rules that adapt the rate.
 //!
-//! At each round trip, about every 50 ms while something passes:
-//! - `usual` follows half of the round trip, upwards by a thousandth of the difference and downwards by nine tenths; `delta`, what is beyond it, is
-//!   averaged with a weight of 0.095.
-//! - Three late ones among the last six are bufferbloat: the rate falls by 1 % where the mean of `delta` is as long as `late`, by 25 % where it is twice as long,
-//!   in proportion between, at most every 300 ms.
-//! - Otherwise, where more than 75 % of the rate is used: it rises by 4 % where the mean of `delta` is at most a third of `late`, by nothing where
-//!   it is as long, in proportion between; not within 300 ms of a fall.
-//! - Otherwise it goes towards the base rate by 1 % every second.
+//! For each round trip, about every 50 ms under traffic:
+//! - `usual` follows half of the round trip, upwards by a thousandth of the difference and downwards by nine tenths;
+//!   `delta`, the excess over it, is averaged with a weight of 0.095.
+//! - Three late round trips among the last six are bufferbloat: the rate falls by 1 % if the mean of `delta` equals
+//!   `late`, by 25 % if it is twice `late`, linearly in between, at most every 300 ms.
+//! - Otherwise, if more than 75 % of the rate is used: it rises by 4 % if the mean of `delta` is at most a third of
+//!   `late`, by nothing if it equals `late`, linearly in between; not within 300 ms of a fall.
+//! - Otherwise it moves towards the base rate by 1 % every second.
 
 use ackclock_core::{Rate, Span, Time};
 
 use super::AutorateConfig;
 
-/// Steers the rate of a shaper.
+/// Adapts the rate of a shaper.
 #[derive(Debug)]
 pub(super) struct Controller {
     min_bps: f64,
@@ -21,14 +21,14 @@ pub(super) struct Controller {
     max_bps: f64,
     late: Span,
     rate_bps: f64,
-    /// Half of the usual round trip, and the mean of what is beyond it, ms.
+    /// Half of the usual round trip, and below the mean excess over it, ms.
     usual_ms: Option<f64>,
     delta_ms: f64,
     /// Whether each of the last round trips was late, the latest in the lowest bit.
     late_ones: u32,
     fell: Time,
     decayed: Time,
-    /// What has been carried since when.
+    /// Bytes sent since an instant.
     carried: (Time, u64),
     achieved_bps: f64,
 }
@@ -38,17 +38,17 @@ const FALL_OF_USUAL: f64 = 0.9;
 const WEIGHT_OF_DELTA: f64 = 0.095;
 const WINDOW: u32 = 6;
 const LATE_IN_WINDOW: u32 = 3;
-/// Factors of the rate: least and largest fall, largest rise.
+/// Factors of the rate: smallest and largest fall, then largest rise.
 const FALL: [f64; 2] = [0.99, 0.75];
 const RISE: f64 = 1.04;
-/// What is late for a fall by the most, and for a rise by the most, as multiples of what is late.
+/// Lateness of the largest fall, then of the largest rise, as multiples of `late`.
 const VERY_LATE: f64 = 2.0;
 const IN_TIME: f64 = 1.0 / 3.0;
 const DECAY: f64 = 0.01;
 const HIGH_LOAD: f64 = 0.75;
 const AFTER_FALL: Span = Span::from_millis(300);
 const DECAY_EVERY: Span = Span::from_secs(1);
-/// The load is measured over so long.
+/// Interval over which the load is measured.
 const MEASURED_OVER: Span = Span::from_millis(200);
 const PACKET_BITS: f64 = 12_000.0;
 
@@ -71,12 +71,12 @@ impl Controller {
         }
     }
 
-    /// The rate of the shaper.
+    /// Rate of the shaper.
     pub(super) fn rate(&self) -> Rate {
         Rate::from_bps_f64(self.rate_bps)
     }
 
-    /// The shaper has passed on so many bytes.
+    /// The shaper has sent `bytes`.
     pub(super) fn on_carried(&mut self, now: Time, bytes: u32) {
         let (since, before) = self.carried;
         let span = now.since(since);
@@ -88,7 +88,7 @@ impl Controller {
         }
     }
 
-    /// A round trip through the queue has ended.
+    /// A round trip through the observed queue has ended.
     pub(super) fn on_round_trip(&mut self, now: Time, round_trip: Span) {
         let half_ms = round_trip.as_millis_f64() / 2.0;
         let usual_ms = self.usual_ms.map_or(half_ms, |usual| {
@@ -98,14 +98,14 @@ impl Controller {
         let delta_ms = half_ms - usual_ms;
         self.usual_ms = Some(usual_ms);
         self.delta_ms += WEIGHT_OF_DELTA * (delta_ms - self.delta_ms);
-        // A packet that waits for another in transmission is no queue.
+        // Waiting for one packet in transmission is no queue.
         let packet_ms = PACKET_BITS / self.rate_bps * 1e3;
         let is_late = delta_ms > self.late.as_millis_f64() + packet_ms;
         self.late_ones = (self.late_ones << 1 | u32::from(is_late)) & ((1 << WINDOW) - 1);
         self.adjust(now, (self.delta_ms - packet_ms).max(0.0) / self.late.as_millis_f64());
     }
 
-    /// Changes the rate where the mean of what is beyond the usual is so many times what is late.
+    /// Changes the rate; `lateness` is the mean excess as a multiple of `late`.
     fn adjust(&mut self, now: Time, lateness: f64) {
         let has_fallen = now.since(self.fell) < AFTER_FALL;
         let factor = if self.late_ones.count_ones() >= LATE_IN_WINDOW {
@@ -125,7 +125,7 @@ impl Controller {
         self.rate_bps = (self.rate_bps * factor).clamp(self.min_bps, self.max_bps);
     }
 
-    /// Goes towards the base rate by a step for each second that has passed.
+    /// Moves towards the base rate by a step for each second that has passed.
     fn decay(&mut self, now: Time) {
         while now.since(self.decayed) >= DECAY_EVERY && self.rate_bps != self.base_bps {
             self.decayed += DECAY_EVERY;
@@ -137,7 +137,8 @@ impl Controller {
         }
     }
 
-    /// What a series shows: rate of the shaper and of what it passes on, bit/s; half of the usual round trip and the mean beyond it, ms.
+    /// Values of the series: rate of the shaper and of its output, bit/s; half of the usual round trip and the mean
+    /// excess over it, ms.
     pub(super) fn gauges(&self) -> Vec<f64> {
         vec![self.rate_bps, self.achieved_bps, self.usual_ms.unwrap_or(0.0), self.delta_ms]
     }
@@ -151,7 +152,8 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// 10 Mbit/s, from 1 to 100, of which `share` is used for ten seconds while round trips of 40 ms end, one each 50 ms.
+    /// 10 Mbit/s, limits 1 and 100; `share` of it is used for ten seconds while a round trip of 40 ms ends every 50
+    /// ms.
     fn steady(share: f64) -> Controller {
         let mbit = |rate: u64| Rate::from_bps(rate * 1_000_000);
         let config =
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn three_late_of_six_are_bufferbloat_and_the_rate_falls_at_most_every_300_ms() {
         let mut controller = steady(1.0);
-        // Half of 240 ms is 100 ms beyond the usual.
+        // Half of 240 ms is 100 ms above usual.
         carry(&mut controller, 200, 2, 1.0, 240);
         assert_eq!(controller.rate().as_bps(), 100_000_000, "two are none");
         carry(&mut controller, 202, 1, 1.0, 240);

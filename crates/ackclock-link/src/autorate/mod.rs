@@ -1,26 +1,29 @@
-//! # A shaper that steers its rate
+//! # A shaper that adapts its rate
 //!
 //! ## Source
-//! The documented behaviour and the documented defaults of cake-autorate (Lynx and moeller0, versions 2 and 3): its README and the comments of its settings.
-//! Queueing is that of [`FqCodelConfig`](crate::queue::FqCodelConfig).
+//! The documented behaviour and defaults of cake-autorate (Lynx and moeller0, versions 2 and 3): its README and the
+//! comments of its settings. Queueing is that of [`FqCodelConfig`](crate::queue::FqCodelConfig).
 //!
 //! ## What it does
-//! What a home router does today behind a link whose rate nobody knows: it shapes to a rate so low that the queue stands in the router, where flows are
-//! served in turn, and looks for that rate by itself. Data waits in an FQ-CoDel of the edge's buffer and is passed on at the rate of the
-//! shaper; ACKs pass. The rules by which the rate rises and falls stand in `controller`; the round trip that they act on in `round_trips`.
-//! It needs three rates from its user, and that the sender and the receiver have timestamps: without any it stays at its base rate.
+//! Home routers do this behind a link of unknown rate: the router shapes traffic below the link's rate, so that the
+//! queue builds up in the router, which serves flows in turn. It finds that rate by itself. Downlink data is queued in
+//! an FQ-CoDel of the edge's buffer and sent at the shaper's rate; ACKs pass. `controller` has the rules for the rate,
+//! `round_trips` the measurement that they use. The user must configure three rates, and sender and receiver need TCP
+//! timestamps: without timestamps the rate remains the base rate.
 //!
 //! ## Differences from the source
 //! - CAKE is FQ-CoDel here: no shares by host, no thinning of ACKs.
-//! - Only the direction towards the mobiles is shaped.
-//! - The source pings reflectors, about every 50 ms in all. Here the timestamps of TCP tell the round trip, as often, and nothing is sent. It counts half
-//!   for each direction, as the source counts that of a ping. On the side of the network it is that from the box to the mobile and back, on the other that to the server.
-//! - Nothing is done where pings stay away; a box without traffic does nothing.
-//! - A full packet at the rate of the shaper counts in all three thresholds; the source says that they are adjusted by it.
+//! - Only the downlink is shaped.
+//! - The source pings reflectors, about every 50 ms in total. Here the round trip comes from TCP timestamps, equally
+//!   often, and nothing is sent. Half of it counts for each direction, as with a ping in the source. A box on the
+//!   network side measures from the box to the mobile and back, one on the mobile side to the server and back.
+//! - Nothing happens when measurements stop; a box without traffic does nothing.
+//! - The time of a full packet at the shaper's rate is added to all three thresholds; the source says they are
+//!   adjusted by it.
 //!
 //! ## Validation
-//! The rules by hand (unit tests); the laws of bearers; a constant link found and kept (`crates/ackclock-scenario/tests/observed.rs`); beside the
-//! regulators in `docs/how-to/box.md`.
+//! The rules by hand (unit tests); the laws of bearers; a constant rate found and kept
+//! (`crates/ackclock-scenario/tests/observed.rs`); compared with the regulators in `docs/how-to/box.md`.
 
 mod config;
 mod controller;
@@ -41,14 +44,14 @@ use crate::{
     Load, QueuePlan, SerialLink, Side,
 };
 
-/// A bearer that shapes what goes down and passes on what goes up.
+/// A bearer that shapes the downlink and passes the uplink.
 pub struct Autorate {
     side: Side,
     controller: Controller,
     shaper: SerialLink,
     up: VecDeque<(Time, Segment)>,
     flows: BTreeMap<FlowId, RoundTrips>,
-    /// The event of the shaper that was told last.
+    /// The event of the shaper that was last returned.
     told: Option<(Time, LinkEvent)>,
 }
 
@@ -61,7 +64,7 @@ impl Autorate {
         Self { side, controller, shaper, up: VecDeque::new(), flows: BTreeMap::new(), told: None }
     }
 
-    /// A segment passes the end of the box that is next to the queue of others.
+    /// A segment passes the end of the box next to the observed queue.
     fn note_passage(&mut self, now: Time, direction: Direction, segment: &Segment) {
         if !segment.is_tcp() {
             return;
@@ -82,7 +85,7 @@ impl Autorate {
 
 impl Bearer for Autorate {
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        // What comes down to a box before the queue has not passed its other end yet.
+        // On the network side, downlink segments have not passed the queue's end of the box yet.
         if direction == Direction::Up || self.side == Side::Mobile {
             self.note_passage(now, direction, segment);
         }

@@ -1,28 +1,28 @@
-//! Round trips through the queue of others, from the timestamps of TCP (RFC 7323 section 3): from the passing of a segment in one direction
-//! until the first that echoes its clock, or a later one, passes in the other.
+//! Round trips through the observed queue, from TCP timestamps (RFC 7323 section 3): from the passing of a segment in
+//! one direction until the first segment with its TSecr, or a later one, passes in the other.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Span, Time};
 
-/// The clock of one end of a flow, as a box sees it pass.
+/// TSvals of one end of a flow, seen in passing.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips {
-    /// The latest value of the clock that passed.
+    /// Latest TSval that passed.
     latest: Option<u32>,
-    /// Values that no echo has reached, and when each passed first.
+    /// TSvals not echoed yet, and when each first passed.
     asked: VecDeque<(u32, Time)>,
-    /// When an echo passed last.
+    /// When an echo last passed.
     answered: Option<Time>,
 }
 
-/// Values are noted so far apart: what six pingers give that each send every 300 ms.
+/// Minimum time between noted TSvals: like six pingers that each send every 300 ms.
 const EVERY: Span = Span::from_millis(50);
-/// More are not remembered; the oldest go.
+/// Maximum number of noted TSvals; the oldest are dropped.
 const MOST: usize = 4096;
 
 impl RoundTrips {
-    /// A segment passes whose timestamps will be echoed.
+    /// A segment passes whose TSval will be echoed.
     pub(super) fn on_asked(&mut self, now: Time, segment: &Segment) {
         let Some(timestamps) = segment.timestamps() else { return };
         let is_new = self.latest.is_none_or(|latest| is_after(timestamps.value, latest));
@@ -38,8 +38,8 @@ impl RoundTrips {
         }
     }
 
-    /// A segment passes that may be an echo: the round trip of the latest value that it answers first. It tells nothing where none came for most
-    /// of that time: its source had paused.
+    /// A segment passes that may be an echo. Returns the round trip of the latest TSval that it echoes first. No
+    /// sample if no echo passed for most of that time: its sender had paused.
     pub(super) fn on_answer(&mut self, now: Time, segment: &Segment) -> Option<Span> {
         let echo = segment.timestamps()?.echo;
         let paused = self.answered.replace(now).map_or(Span::ZERO, |last| now.since(last));
@@ -53,7 +53,7 @@ impl RoundTrips {
     }
 }
 
-/// Whether one value of a clock comes after another (RFC 7323 section 5.2).
+/// Whether TSval `one` is later than `other` (RFC 7323 section 5.2).
 const fn is_after(one: u32, other: u32) -> bool {
     one != other && one.wrapping_sub(other) < 1 << 31
 }
@@ -81,7 +81,7 @@ mod tests {
             trips.on_asked(at(millis), &stamped(value, 0));
         });
         let mut answer = |millis, echo| trips.on_answer(at(millis), &stamped(0, echo));
-        // The value of 20 ms came too soon after that of 0 ms, which was the last before the clock went round.
+        // The TSval at 20 ms came too soon after that at 0 ms, the last before the clock wrapped.
         assert_eq!(answer(100, 5), Some(Span::from_millis(100)));
         assert_eq!(answer(110, 5), None);
         assert_eq!(answer(130, 9), Some(Span::from_millis(70)));
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(trips.on_answer(at(3000), &stamped(0, 1)), None);
         trips.on_asked(at(3010), &stamped(2, 0));
         assert_eq!(trips.on_answer(at(3020), &stamped(0, 1)), None);
-        assert_eq!(trips.on_answer(at(3050), &stamped(0, 2)), None, "30 ms of 40 without any");
+        assert_eq!(trips.on_answer(at(3050), &stamped(0, 2)), None, "30 ms of 40 without an echo");
     }
 
     #[test]

@@ -8,32 +8,32 @@ use ackclock_core::{ConfigError, Streams};
 use super::{AnyBearer, Direction};
 use crate::{BufferMeaning, Files, LinkConfig, LinkContext, Nominal, QueuePlan, Side};
 
-/// The tables of the links that an edge names, which a bearer may be made of.
+/// The link tables of an edge, for bearers made of links.
 #[derive(Debug)]
 pub struct BearerLinks {
-    /// The link towards the mobiles, which knows its users where it is a cell.
+    /// The downlink; a cell has its users.
     pub down: Arc<dyn LinkConfig>,
-    /// The link from the mobiles.
+    /// The uplink.
     pub up: Arc<dyn LinkConfig>,
 }
 
-/// What a bearer is built from, beside its own table.
+/// Context for building a bearer from its table.
 #[derive(Clone, Copy)]
 pub struct BearerContext<'a> {
-    /// The queue of the direction towards the mobiles, which draws from `down/queue`.
+    /// Queue of the downlink, which draws from `down/queue`.
     pub down: &'a QueuePlan,
-    /// The queue of the direction from the mobiles, which draws from `up/queue`.
+    /// Queue of the uplink, which draws from `up/queue`.
     pub up: &'a QueuePlan,
-    /// Which packets count against the capacity of the queue towards the mobiles.
+    /// Which packets count against the capacity of the downlink queue.
     pub meaning: BufferMeaning,
-    /// Random streams of the run. A bearer draws from those called `down/...` and `up/...`.
+    /// Random streams of the run. A bearer draws from streams named `down/...` and `up/...`.
     pub streams: &'a Streams,
-    /// Files that its table names.
+    /// Reads files that the table names.
     pub files: &'a dyn Files,
 }
 
 impl<'a> BearerContext<'a> {
-    /// What a link of the bearer is built from, where its streams are called `name`.
+    /// Context for building a link of the bearer whose streams are named `name`.
     pub(super) const fn link(
         &self,
         name: &'a str,
@@ -44,27 +44,27 @@ impl<'a> BearerContext<'a> {
     }
 }
 
-/// The table of a bearer in a scenario file.
+/// Configuration of a bearer: its table in a scenario file.
 pub trait BearerConfig: fmt::Debug + Send + Sync {
-    /// Whether it is made of the links that an edge names: `down`, `up`, and what belongs to them. Of any other bearer these
-    /// keys are refused, and so are steps of `[[edge.at]]`, which change links.
+    /// Whether the bearer is made of the edge's links `down` and `up`. For other bearers these keys are refused, and
+    /// so are steps of `[[edge.at]]`.
     fn uses_links(&self) -> bool;
 
-    /// Where it stands, if it is a box that only observes a queue of others. Of such a box the buffer is a number of packets or
-    /// bytes, and the queue discipline is nobody's to choose.
+    /// Side of the radio, for a box that only observes its queue. The buffer of such a box must be given in packets or
+    /// bytes, and it has no configurable queue discipline.
     fn observes(&self) -> Option<Side> {
         None
     }
 
-    /// Whether it regulates what passes by itself, so that no regulator stands beside it.
+    /// Whether the bearer regulates traffic itself, so that no regulator can be used with it.
     fn regulates(&self) -> bool {
         false
     }
 
-    /// What the channel is like in the mean: the rate of a direction, and the delay of both together.
+    /// Mean rate of a direction, and the delay of both together.
     ///
     /// # Errors
-    /// Where a file that it names is unreadable or malformed.
+    /// A file that the table names is unreadable or malformed.
     fn nominal(
         &self,
         direction: Direction,
@@ -72,12 +72,12 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         files: &dyn Files,
     ) -> Result<Nominal, ConfigError>;
 
-    /// Names of what its link layer shows of its state, with units; the same in both directions.
+    /// Names of its link-layer gauges, with units; the same in both directions.
     fn gauges(&self) -> &'static [&'static str];
 
     /// Builds the bearer.
     ///
     /// # Errors
-    /// Where a file that it names is unreadable or malformed.
+    /// A file that the table names is unreadable or malformed.
     fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError>;
 }

@@ -4,13 +4,13 @@
 //! The channel of every experiment of CR02 and CR04: one link in each direction.
 //!
 //! ## What it does
-//! The link of `[edge.down]` carries data, that of `[edge.up]` carries ACKs. Beside a cell each user has a link upwards.
+//! The link of `[edge.down]` carries data, that of `[edge.up]` ACKs. With a cell each user has a separate uplink.
 //!
 //! ## Differences from the source
 //! None.
 //!
 //! ## Validation
-//! That of the links.
+//! See the links.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ use crate::{
     Nominal, PerUser,
 };
 
-/// Two links, `down` and `up`, that know nothing of each other.
+/// Two independent links, `down` and `up`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinksConfig {}
@@ -59,7 +59,7 @@ impl BearerConfig for LinksConfig {
     }
 }
 
-/// The link from the mobiles: one for all, or one for each user of a cell.
+/// The uplink: one for all flows, or one for each user of a cell.
 fn uplink(links: &BearerLinks, context: &BearerContext<'_>) -> Result<AnyLink, ConfigError> {
     let build = |name: &str| {
         let queue = context.up.named(format!("{name}/queue"));
@@ -72,10 +72,10 @@ fn uplink(links: &BearerLinks, context: &BearerContext<'_>) -> Result<AnyLink, C
     Ok(PerUser::new(links.collect::<Result<_, _>>()?).into())
 }
 
-/// Two links that know nothing of each other.
+/// Two independent links.
 pub struct PlainBearer {
     pub(super) links: [AnyLink; 2],
-    /// The next event of each link, so that it is asked only when it has something to say.
+    /// Deadline of each link's next event, so that a link is polled only when it has one.
     pub(super) due: [Time; 2],
 }
 
@@ -95,7 +95,7 @@ impl Bearer for PlainBearer {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         let Self { links, due } = self;
-        // By itself, as where events are told: nearly every link is such a one.
+        // A separate fast path, as for events: nearly every link is of this kind.
         if let AnyLink::Serial(link) = &mut links[direction as usize]
             && let Some(planned) = link.planned()
         {
@@ -148,7 +148,7 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].view(now, flow)
     }
 
-    // Deadlines may stay as they are: nothing happens earlier for having been looked at.
+    // Deadlines may stay: looking makes nothing happen earlier.
     fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         self.links[direction as usize].waiting(now)
     }

@@ -1,4 +1,5 @@
-//! The bearer: both directions of a radio channel. One file a bearer; the registry [`BEARERS`] names them.
+//! The [`Bearer`] trait: both directions of a radio channel. Each bearer is one file; the registry [`BEARERS`] lists
+//! them.
 
 mod config;
 mod links;
@@ -14,7 +15,7 @@ pub use config::{BearerConfig, BearerContext, BearerLinks};
 pub use links::{LinksConfig, PlainBearer};
 
 ackclock_core::registry! {
-    /// Bearers by the name that scenario files give them.
+    /// All bearers, by their name in scenario files.
     pub static BEARERS: dyn BearerConfig = "bearer" {
         "links" => LinksConfig,
         "umts-rlc-am" => crate::UmtsRlcAmConfig,
@@ -23,20 +24,20 @@ ackclock_core::registry! {
     }
 }
 
-/// Which way a segment travels over the radio.
+/// Direction of a segment over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// From the network to the mobile.
+    /// Downlink: from the network to the mobile.
     Down = 0,
-    /// From the mobile to the network.
+    /// Uplink: from the mobile to the network.
     Up = 1,
 }
 
 impl Direction {
-    /// Both directions, down first: the order in which simultaneous events are told.
+    /// Both directions, downlink first: the order in which simultaneous events are reported.
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
 
-    /// The other one.
+    /// The opposite direction.
     pub const fn other(self) -> Self {
         match self {
             Self::Down => Self::Up,
@@ -45,111 +46,111 @@ impl Direction {
     }
 }
 
-/// Both directions of a radio channel. As [`Link`](crate::Link), with a [`Direction`].
+/// Both directions of a radio channel. Like [`Link`](crate::Link), with a [`Direction`].
 ///
-/// The defaults are those of a bearer that has nothing to report, no medium to replace and no state of a link layer. A bearer
-/// around another one must pass every method on.
+/// The defaults fit a bearer without reports, replaceable media and link-layer gauges. A bearer that wraps another one
+/// must forward every method.
 pub trait Bearer: Send {
-    /// Takes a segment at `now`, or refuses it. Events that are due are drained before.
+    /// Accepts a segment at `now`, or refuses it. The caller drains due events first.
     ///
     /// # Errors
-    /// The cause, where the queue of that direction does not take it.
+    /// The cause if the queue of that direction refuses the segment.
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
 
-    /// Takes a segment to the front of the queue, as [`Link::enqueue_front`](crate::Link::enqueue_front).
+    /// Accepts a segment at the front of the queue; see [`Link::enqueue_front`](crate::Link::enqueue_front).
     ///
     /// # Errors
-    /// The cause, where the queue of that direction does not take it.
+    /// The cause if the queue of that direction refuses the segment.
     fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         self.enqueue(now, direction, segment)
     }
 
-    /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction. It stays the
-    /// next until [its segment is taken](Self::take_segment).
+    /// The next event of a direction at or before `now`, in order of time within a direction. It remains the next
+    /// until [its segment is taken](Self::take_segment).
     fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
-    /// Takes the segment of the event that [`peek_event`](Self::peek_event) gave last of this direction.
+    /// Takes the segment of the event that [`peek_event`](Self::peek_event) last returned for this direction.
     ///
     /// # Panics
-    /// Where it gave none.
+    /// If `peek_event` returned none.
     fn take_segment(&mut self, direction: Direction) -> Segment;
 
-    /// The instant of the next event of a direction, or an earlier one at which more will be known; [`Time::NEVER`] where there
-    /// is none.
+    /// Instant of the next event of a direction, or an earlier one at which to poll again; [`Time::NEVER`] if there is
+    /// none.
     fn due(&self, direction: Direction) -> Time;
 
-    /// Whether departures downwards are events; those upwards never are.
+    /// Whether to report downlink departures as events; uplink departures never are.
     fn want_departures(&mut self, departures: Departures);
 
-    /// What an edge may see of the queue that serves `flow`.
+    /// State of the queue that serves `flow`.
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
 
-    /// What waits in all queues of a direction, as [`Link::waiting`](crate::Link::waiting).
+    /// Packets and bytes in all queues of a direction; see [`Link::waiting`](crate::Link::waiting).
     fn waiting(&mut self, now: Time, direction: Direction) -> Load;
 
-    /// How long segments had waited in the queue of a direction.
+    /// Queueing delays of segments in a direction.
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
 
-    /// The state of its link layer in a direction: a value for each of [`BearerConfig::gauges`], in their order.
+    /// Link-layer state of a direction: one value per name of [`BearerConfig::gauges`], in that order.
     fn gauges(&self, _direction: Direction) -> Vec<f64> {
         Vec::new()
     }
 
-    /// Mean rate that a direction could have carried until `until`, as [`Link::capacity_bps`](crate::Link::capacity_bps).
+    /// Mean capacity of a direction until `until`; see [`Link::capacity_bps`](crate::Link::capacity_bps).
     fn capacity_bps(&mut self, _until: Time, _direction: Direction) -> Option<f64> {
         None
     }
 
-    /// Somebody acts on reports: from now on they are made, where the bearer has any.
+    /// Generates radio reports from now on, if the bearer has any.
     fn want_reports(&mut self) {}
 
-    /// What the radio controller has to tell up to `now`.
+    /// The next report of the radio controller up to `now`.
     fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
         None
     }
 
-    /// From `now` on a direction has another medium, as [`Link::replace_medium`](crate::Link::replace_medium); only of a bearer of links is
-    /// it asked.
+    /// Replaces the medium of a direction at `now`; see [`Link::replace_medium`](crate::Link::replace_medium). Called
+    /// only for bearers made of links.
     fn replace_medium(&mut self, _now: Time, _direction: Direction, _medium: Box<dyn Medium>) {}
 
-    /// Tells whose flow it is, for queues that are kept by user.
+    /// Sets the user of a flow, for per-user queues.
     fn assign(&mut self, flow: FlowId, user: u32);
 
-    /// The flow has ended.
+    /// Frees the state of a flow that ended.
     fn forget(&mut self, flow: FlowId);
 
-    /// Nothing more will be asked but what was counted: what takes much room may go.
+    /// Frees large state; afterwards only counters are read.
     fn let_go(&mut self) {}
 
-    /// When data counts as having left a queue that the bearer only observes.
+    /// Sets when data counts as departed from a queue that the bearer only observes.
     fn leave_when(&mut self, _left_when: Left) {}
 
-    /// A segment leaves the edge towards the servers, with the window advertised to its source.
+    /// A segment leaves the edge for the servers, with the window that it advertises to the sender.
     fn on_told(&mut self, _now: Time, _segment: &Segment) {}
 
-    /// What a bearer that only observes has learnt since the last call, and when.
+    /// For a bearer that only observes: the next new estimate since the last call, with its instant.
     fn poll_observation(&mut self) -> Option<(Time, Observation)> {
         None
     }
 }
 
-/// A bearer as an edge holds it: two links in place, because that is the usual one and a call through a pointer would be
-/// much of its cost; every other behind a pointer.
-// There is one to an edge, so it does not matter that one kind is larger than the other.
+/// A bearer as an edge stores it: two links inline, all others behind a pointer. Two links are the usual bearer, and a
+/// call through a pointer would be a large part of its cost.
+// An edge has only one bearer, so it does not matter that one kind is larger than the other.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyBearer {
     /// Two links.
     Plain(PlainBearer),
-    /// Any other.
+    /// Any other bearer.
     Other(Box<dyn Bearer>),
 }
 
-/// Who hears what a bearer does.
+/// Receives the events of a bearer.
 pub trait BearerListener {
-    /// The bearer, at which it may look while it hears.
+    /// The bearer, accessible while its events are handled.
     fn bearer(&mut self) -> &mut AnyBearer;
 
-    /// Something has happened to a segment of a direction.
+    /// An event of a segment in a direction.
     fn on_event(&mut self, at: Time, direction: Direction, event: LinkEvent, segment: &Segment);
 }
 
@@ -166,10 +167,10 @@ impl From<Box<dyn Bearer>> for AnyBearer {
 }
 
 impl AnyBearer {
-    /// Tells the listener each event of a direction up to `now`, with its instant and its segment.
+    /// Calls the listener for each event of a direction up to `now`, with its instant and its segment.
     #[inline(always)]
     pub fn drain(listener: &mut impl BearerListener, now: Time, direction: Direction) {
-        // By itself, so that the compiler sees that all events are deliveries: nearly every link is such a one.
+        // A separate loop, so that the compiler can specialise it: nearly every bearer is of this kind.
         while let Self::Plain(PlainBearer { links, due }) = listener.bearer()
             && let AnyLink::Serial(link) = &mut links[direction as usize]
             && let Some(planned) = link.planned()
@@ -182,7 +183,7 @@ impl AnyBearer {
         Self::drain_any(listener, now, direction);
     }
 
-    /// The same, whatever the bearer is.
+    /// Like [`drain`](Self::drain), for any bearer.
     #[inline(never)]
     fn drain_any(listener: &mut impl BearerListener, now: Time, direction: Direction) {
         while listener.bearer().due(direction) <= now {

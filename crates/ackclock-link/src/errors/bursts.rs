@@ -1,13 +1,14 @@
-//! A channel that changes between a good and a bad state, interval by interval, as a Markov chain.
+//! A two-state channel, good or bad, that changes by interval as a Markov chain.
 //!
-//! The state is a function of the interval alone: runs are drawn as geometric numbers, and no pause is too long to be jumped
-//! over. Intervals are counted in epochs so long that the chain has forgotten its state within one (to less than 2^-60). The
-//! state in which each epoch begins is therefore drawn by itself; the runs of an epoch are drawn from its first state, again
-//! and again until they end in the first state of the next, which gives them the law that the chain has between the two.
+//! The state depends only on the number of the interval. Run lengths are drawn as geometric numbers, so long pauses
+//! are skipped at no cost. Time is divided into epochs so long that the chain forgets its state within one (to less
+//! than 2^-60). The first state of each epoch is therefore drawn independently. The runs of an epoch are drawn from
+//! its first state, repeatedly, until they end in the first state of the next epoch: this is the law of the chain
+//! given both states.
 
 use ackclock_core::{Span, Stream, Streams, Time};
 
-/// What a channel is in an interval.
+/// State of a channel in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BurstState {
     Good,
@@ -23,7 +24,7 @@ impl BurstState {
     }
 }
 
-/// How often a channel changes its state. The sum of both is above 0 and at most 1.
+/// Transition probabilities of a channel. Their sum is above 0 and at most 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
     /// Probability that a bad interval follows a good one.
@@ -33,7 +34,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Share of bad intervals.
+    /// Long-run share of bad intervals.
     pub(super) fn share_bad(self) -> f64 {
         self.to_bad / (self.to_bad + self.to_good)
     }
@@ -43,28 +44,28 @@ impl Chain {
         const FORGOTTEN: f64 = 42.0;
         const LEAST: u64 = 64;
         let fades = -libm::log1p(-(self.to_bad + self.to_good).min(1.0));
-        // `as` saturates: of a chain that hardly ever changes there is one epoch.
+        // `as` saturates: a chain that hardly ever changes has one epoch.
         (libm::ceil(FORGOTTEN / fades) as u64).clamp(LEAST, FOR_EVER)
     }
 }
 
-/// Intervals that are longer than all time: a chain that has not forgotten its state by then has one epoch.
+/// More intervals than time has: a chain that has not forgotten its state by then has one epoch.
 const FOR_EVER: u64 = u64::MAX / 2;
 
-/// A two-state channel in time.
+/// State of a two-state channel over time.
 #[derive(Debug)]
 pub(super) struct Bursts {
     chain: Chain,
     /// Logarithms of the probabilities to stay good and to stay bad.
     stays: [f64; 2],
     interval: Span,
-    /// Intervals of an epoch.
+    /// Intervals per epoch.
     length: u64,
     seed: u64,
-    /// The epoch whose runs are known.
+    /// The epoch whose runs are drawn.
     epoch: u64,
     first: BurstState,
-    /// Where in the epoch its runs end: the interval behind the last of each. The last run lasts beyond the epoch.
+    /// End of each run in the epoch, exclusive, in intervals. The last run extends beyond the epoch.
     ends: Vec<u64>,
 }
 
@@ -73,14 +74,14 @@ impl Bursts {
     pub(super) fn new(chain: Chain, interval: Span, mut stream: Stream) -> Self {
         let stays = [chain.to_bad, chain.to_good].map(|leaves| libm::log1p(-leaves));
         let (length, seed) = (chain.epoch(), stream.bits());
-        // Far more runs than an epoch has: mostly a dozen, at most 64 where a chain forgets at once.
+        // Far more runs than an epoch has: mostly a dozen, at most 64 for a chain without memory.
         let ends = Vec::with_capacity(256);
         let mut this = Self { chain, stays, interval, length, seed, epoch: 0, first: BurstState::Good, ends };
         this.draw(0);
         this
     }
 
-    /// The state at an instant.
+    /// State at an instant.
     pub(super) fn state(&mut self, at: Time) -> BurstState {
         let number = at.as_nanos() / self.interval.as_nanos();
         let (epoch, within) = (number / self.length, number % self.length);
@@ -96,11 +97,12 @@ impl Bursts {
         let next = self.begins(epoch + 1);
         (self.epoch, self.first) = (epoch, self.begins(epoch));
         let mut stream = Streams::new(self.seed, epoch).stream("runs");
-        // The first state of the next epoch is as likely as the last one drawn, so that two trials are enough in the mean.
+        // The first state of the next epoch has the same law as the last one drawn, so two trials are enough on
+        // average.
         while self.run_through(&mut stream) != next && self.length < FOR_EVER {}
     }
 
-    /// Draws runs from the first state on, and gives the state in which the next epoch begins with them.
+    /// Draws runs from the first state on. Returns the state in which the next epoch would start.
     fn run_through(&mut self, stream: &mut Stream) -> BurstState {
         self.ends.clear();
         let (mut state, mut end) = (self.first, 0u64);
@@ -114,14 +116,14 @@ impl Bursts {
         }
     }
 
-    /// Intervals until the state changes: geometric, without end where the state is never left.
+    /// Intervals until the state changes: geometric, endless if the state is never left.
     fn sojourn(&self, state: BurstState, stream: &mut Stream) -> u64 {
         let longer = libm::log(stream.unit()) / self.stays[state as usize];
         // `as` saturates.
         1u64.saturating_add(longer as u64)
     }
 
-    /// The state in which an epoch begins.
+    /// First state of an epoch.
     fn begins(&self, epoch: u64) -> BurstState {
         let bad = Streams::new(self.seed, epoch).stream("begins").chance(self.chain.share_bad());
         if bad { BurstState::Bad } else { BurstState::Good }
@@ -142,7 +144,7 @@ mod tests {
         (0..count).map(|number| channel.state(Time::ZERO + INTERVAL * number)).collect()
     }
 
-    /// How often each of the pairs good-good, good-bad, bad-good and bad-bad follows at this distance.
+    /// Frequencies of the pairs good-good, good-bad, bad-good and bad-bad at this distance.
     fn pairs(states: &[BurstState], distance: usize) -> [f64; 4] {
         let mut seen = [0.0; 4];
         for (first, second) in states.iter().zip(&states[distance..]) {
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_state_follows_another_as_often_as_the_chain_says_also_where_epochs_meet() {
-        // -ln(0.95) = 0.0513 is forgotten after 42/0.0513 = 819 intervals: 2442 epochs meet in 2 million.
+        // -ln(0.95) = 0.0513: the state is forgotten after 42/0.0513 = 819 intervals; 2442 epochs meet in 2 million.
         let (to_bad, to_good) = (0.01f64, 0.04f64);
         let mut channel = channel(to_bad, to_good);
         assert_eq!(channel.length, 819);
@@ -162,7 +164,7 @@ mod tests {
             // P(bad n later) = 0.2 + (now - 0.2) 0.95^n.
             let kept = 0.95f64.powi(distance as i32);
             let [gg, gb, bg, bb] = pairs(&seen, distance);
-            // Pairs are correlated over some 40 intervals: of 2e6 there are 5e4 by themselves, sd at most 0.0022; four.
+            // Pairs are correlated over some 40 intervals: of 2e6, 5e4 are independent, sd at most 0.0022; four sd.
             for (got, expected) in [(gb / (gg + gb), 0.2 * (1.0 - kept)), (bb / (bg + bb), 0.2 + 0.8 * kept)]
             {
                 assert!((got - expected).abs() < 0.009, "{distance}: {got} of {expected}");
@@ -171,7 +173,7 @@ mod tests {
         let meets: Vec<_> =
             (1..seen.len() / 819).map(|epoch| [seen[epoch * 819 - 1], seen[epoch * 819]]).collect();
         let changes = meets.iter().filter(|[before, after]| before != after).count() as f64;
-        // 2 x 0.8 x 0.01 = 0.016 of the boundaries are changes, as of any two intervals: 39 +- 6.2 of 2440; four of them.
+        // 2 x 0.8 x 0.01 = 0.016 of the boundaries are changes, as for any two intervals: 39 +- 6.2 of 2440; four sd.
         assert!((changes - 39.0).abs() < 25.0, "{changes} of {}", meets.len());
     }
 
@@ -197,7 +199,7 @@ mod tests {
             Span::from_micros(10),
             Streams::new(4, 0).stream("down/loss"),
         );
-        // 584 years of intervals of 10 us are 2e15 bursts: one after the other they would never end.
+        // 584 years of intervals of 10 us are 2e15 bursts: drawing each would never end.
         channel.state(Time::NEVER);
         assert_eq!(channel.state(Time::ZERO), channel.first);
     }

@@ -1,16 +1,15 @@
 //! # Gilbert-Elliott errors
 //!
 //! ## Source
-//! Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal 39, 1960; Elliott, "Estimates of error rates for
-//! codes on burst-noise channels", the same 42, 1963.
+//! Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal 39, 1960; Elliott, "Estimates of error
+//! rates for codes on burst-noise channels", Bell System Technical Journal 42, 1963.
 //!
 //! ## What it does
-//! A channel is good or bad, interval by interval, as a Markov chain: bad after good with probability p, good after bad with
-//! probability r. What is sent is lost with one probability in good intervals and another in bad ones, drawn for each packet
-//! or block where it is neither 0 nor 1.
+//! A channel is good or bad in each interval, as a Markov chain: bad after good with probability p, good after bad
+//! with probability r. Packets or blocks are lost with one probability in good intervals and another in bad ones.
 //!
 //! ## Differences from the source
-//! States change with time, not with what is sent, so that a channel goes on while nobody sends.
+//! The state changes with time, not per packet, so the channel also changes while nothing is sent.
 //!
 //! ## Validation
 //! Share lost, mean burst 1/r and mean gap 1/p (`tests/errors.rs`).
@@ -23,27 +22,25 @@ use super::bursts::{BurstState, Bursts, Chain};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
 use crate::{Fate, Files, Loss};
 
-/// Bursts of a channel that is good or bad: a Markov chain with the probabilities of either change, and a share lost in each
-/// state.
+/// Bursts of losses: a channel is good or bad as a Markov chain, with a loss probability for each state.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GilbertElliottConfig {
-    /// Probability that a bad interval follows a good one. Good runs last 1/p intervals in the mean.
+    /// Probability that a bad interval follows a good one. Good runs last 1/p intervals on average.
     pub p: Loss,
-    /// Probability that a good interval follows a bad one. Bad runs last 1/r intervals in the mean.
+    /// Probability that a good interval follows a bad one. Bad runs last 1/r intervals on average.
     pub r: Loss,
-    /// Share lost of what is sent in good intervals.
+    /// Loss probability in good intervals.
     pub good: Loss,
-    /// Share lost of what is sent in bad intervals.
+    /// Loss probability in bad intervals.
     pub bad: Loss,
-    /// How long an interval lasts; where it is left out, the TTI of `umts-rlc`, the slot of a cell, and 10ms over any other
-    /// link.
+    /// Duration of an interval; default: the TTI of `umts-rlc`, the slot of a cell, 10ms for any other link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
 }
 
 impl Default for GilbertElliottConfig {
-    /// Gilbert's channel with bursts of 10 intervals every second or so.
+    /// Gilbert's channel with bursts of 10 intervals about every second.
     fn default() -> Self {
         Self { p: Loss(0.01), r: Loss(0.1), good: Loss(0.0), bad: Loss(1.0), interval: None }
     }
@@ -62,7 +59,7 @@ impl Config for GilbertElliottConfig {
             return Err(ConfigError::new("p", "p and r are both 0: the channel would never change"));
         }
         if p + r > 1.0 {
-            let message = format!("p + r = {} is above 1: bad intervals would avoid each other", p + r);
+            let message = format!("p + r = {} is above 1: losses would not come in bursts", p + r);
             return Err(ConfigError::new("p", message));
         }
         check_interval(self.interval)
@@ -83,7 +80,7 @@ impl ErrorConfig for GilbertElliottConfig {
     }
 }
 
-/// The channel, and the shares lost while it is good and while it is bad.
+/// The channel, and the loss probabilities of its states.
 struct GilbertElliott {
     states: Bursts,
     lost: [Loss; 2],
@@ -93,7 +90,7 @@ struct GilbertElliott {
 impl ErrorProcess for GilbertElliott {
     fn fate(&mut self, at: Time) -> Fate {
         let share = self.lost[self.states.state(at) as usize];
-        // A number is drawn for every packet, so that the luck of the next does not hang on the state.
+        // Drawn for every packet, so that later draws do not depend on the state.
         if self.chance.chance(share.probability()) { Fate::Lost } else { Fate::Arrives }
     }
 }
@@ -113,7 +110,7 @@ mod tests {
         assert_eq!(refused(json!({"p": 0, "r": 0})).path, "p");
         assert_eq!(
             refused(json!({"p": 0.6, "r": 0.5})).message,
-            "p + r = 1.1 is above 1: bad intervals would avoid each other"
+            "p + r = 1.1 is above 1: losses would not come in bursts"
         );
         assert_eq!(refused(json!({"interval": "1us"})).path, "interval");
         assert_eq!(refused(json!({"bad": 1.5})).path, "bad");

@@ -4,7 +4,7 @@
 //! CR04 section on loss and latency: packets lost on the radio hop, independently of each other.
 //!
 //! ## What it does
-//! Each packet or block is lost with a fixed probability. One number is drawn for each, in the order of transmission.
+//! Each packet or block is lost with a fixed probability, drawn in order of transmission.
 //!
 //! ## Differences from the source
 //! None.
@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess};
 use crate::{Fate, Files, Loss};
 
-/// Each packet or block is lost by itself with a fixed probability; `loss = 0.01` is short for it.
+/// Each packet or block is lost independently with a fixed probability; `loss = 0.01` is short for it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndependentConfig {
-    /// Share that is lost.
+    /// Loss probability.
     pub share: Loss,
 }
 
@@ -40,7 +40,7 @@ impl ErrorConfig for IndependentConfig {
     }
 }
 
-/// Loses each packet or block by itself.
+/// Loses each packet or block independently.
 #[derive(Clone, Debug)]
 pub struct Independent {
     share: Loss,
@@ -48,14 +48,14 @@ pub struct Independent {
 }
 
 impl Independent {
-    /// Loses this share; chance comes from `stream`.
+    /// Loses with this probability, drawn from `stream`.
     pub const fn new(share: Loss, stream: Stream) -> Self {
         Self { share, stream }
     }
 }
 
 impl ErrorProcess for Independent {
-    // A number is drawn for every packet, so that the luck of the next does not hang on the fate of this one.
+    // Drawn for every packet, so that one packet's fate does not affect the draws of others.
     #[inline]
     fn fate(&mut self, _: Time) -> Fate {
         if self.stream.chance(self.share.probability()) { Fate::Lost } else { Fate::Arrives }

@@ -1,8 +1,8 @@
-//! Error processes: when a channel loses what is sent over it. One file a process; the registry [`ERRORS`] names them.
+//! Error processes: when a channel loses packets or blocks. Each process is one file; the registry [`ERRORS`] lists
+//! them.
 //!
-//! A channel is good or bad at an instant, whoever asks and however often: what is asked and what idles changes nobody's luck.
-//! Only processes that lose a share of what they are asked about draw for each question, and a power control that freezes in idle
-//! intervals counts those in which it is asked.
+//! The state of a channel at an instant does not depend on when or how often it is queried, nor on idle times. There
+//! are two exceptions: independent draws for each query, and a power control that freezes in idle intervals.
 
 mod bursts;
 mod gilbert_elliott;
@@ -26,43 +26,43 @@ pub use rayleigh::RayleighConfig;
 pub use recording::RecordingConfig;
 pub use table::Errors;
 
-/// When a channel loses what is sent over it.
+/// Decides when a channel loses packets or blocks.
 pub trait ErrorProcess: Send {
-    /// What becomes of a packet or block that is sent at `at`. Instants never decrease. All that shares one outcome, as the PDUs of
-    /// a TTI may, asks once.
+    /// Fate of a packet or block sent at `at`. Instants never decrease. Query once for everything with a common fate,
+    /// such as the PDUs of a TTI.
     fn fate(&mut self, at: Time) -> Fate;
 }
 
-/// What an error process is built from, beside its own table.
+/// Context for building an error process from its table.
 #[derive(Clone, Copy)]
 pub struct ErrorContext<'a> {
     /// Random streams of the run.
     pub streams: &'a Streams,
-    /// What its stream is called, as `down/loss`.
+    /// Name of its random stream, such as `down/loss`.
     pub name: &'a str,
-    /// Files that its table names.
+    /// Reads files that the table names.
     pub files: &'a dyn Files,
-    /// How long an interval of the channel lasts where its table does not say: the block time of who asks, as a TTI.
+    /// Default interval of the channel: the user's block time, such as a TTI.
     pub block: Span,
 }
 
-/// The table of an error process in a scenario file.
+/// Configuration of an error process: its table in a scenario file.
 pub trait ErrorConfig: fmt::Debug + Send + Sync {
-    /// Share of what is sent that is lost in the long run, 0 to 1.
+    /// Long-run loss probability, 0 to 1.
     ///
     /// # Errors
-    /// Where a file that it names is unreadable or malformed.
+    /// A file that the table names is unreadable or malformed.
     fn share(&self, files: &dyn Files) -> Result<f64, ConfigError>;
 
     /// Builds the process.
     ///
     /// # Errors
-    /// Where a file that it names is unreadable or malformed.
+    /// A file that the table names is unreadable or malformed.
     fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError>;
 }
 
 ackclock_core::registry! {
-    /// Error processes by the name that scenario files give them.
+    /// All error processes, by their name in scenario files.
     pub static ERRORS: dyn ErrorConfig = "error process" {
         "independent" => IndependentConfig,
         "rayleigh" => RayleighConfig,
@@ -72,12 +72,12 @@ ackclock_core::registry! {
     }
 }
 
-/// An error process as links hold it: independent errors in place, because they are asked for each packet of many links; every
-/// other behind a pointer.
+/// An error process as links store it: independent errors inline, as many links query them for each packet; all others
+/// behind a pointer.
 pub enum AnyErrorProcess {
-    /// Each loss by itself.
+    /// Independent losses.
     Independent(Independent),
-    /// Any other.
+    /// Any other process.
     Other(Box<dyn ErrorProcess>),
 }
 
@@ -96,7 +96,7 @@ impl ErrorProcess for AnyErrorProcess {
 /// Shortest interval of a channel.
 const SHORTEST: Span = Span::from_micros(10);
 
-/// Checks the length of an interval where a table says it.
+/// Checks the interval of a table, if it has one.
 fn check_interval(interval: Option<Span>) -> Result<(), ConfigError> {
     match interval {
         Some(length) if length < SHORTEST => {

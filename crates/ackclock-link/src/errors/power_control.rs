@@ -5,27 +5,28 @@
 //! Holtzman, "On setting reverse link target SIR in a CDMA system", VTC 1997; `power-control.md` sections 1 and 2.
 //!
 //! ## What it does
-//! An inner loop keeps the signal-to-interference ratio (SIR) near a reference r, within the deviation s or, with `inner_loop`, as
-//! [it does](inner_loop), and an outer loop moves r once a frame: down by
-//! `step` after one that arrives, up by `rise` steps after one that is lost. So 1 frame in 1 + `rise` is lost, whatever the radio. A
-//! frame that is sent at r dB is lost with probability
+//! An inner loop keeps the signal-to-interference ratio (SIR) near a reference r: within the deviation s, or as
+//! modelled by [`inner_loop`](inner_loop). An outer loop changes r once a frame: down by `step` after a frame that
+//! arrives, up by `rise` steps after a lost frame. So 1 frame in 1 + `rise` is lost on any channel. A frame sent at r
+//! dB is lost with probability
 //!
 //! f(r) = 1 - (1 - Q(sqrt(2 a exp(b r + b^2 s^2 / 2))))^L, b = ln(10) / 10, Q(x) = P(standard normal > x),
 //!
-//! where a is `coding_gain`, s `deviation` and L `frame_bits`. With an inner loop each sample of a frame has its share of the bits and an
-//! r of its own. r is `lowest` + k `step` for k = 1 to N, where `highest` is that of N - 1;
-//! in state 1 every frame is lost, in the upper `rise` states none is. Frames are sent in every interval of the channel: those in
-//! which nobody here asks are another's, and move r too. With `idle = "freeze"` r stays while nobody asks.
+//! where a is `coding_gain`, s `deviation` and L `frame_bits`. With an inner loop each sample of a frame has its share
+//! of the bits and its own r. r is `lowest` + k `step` for k = 1 to N, where `highest` is that of N - 1; in state 1
+//! every frame is lost, in the upper `rise` states none. A frame is sent in every interval of the channel; those of
+//! other users, in intervals in which this link is idle, change r too. With `idle = "freeze"` r does not change then.
 //!
-//! The state is a function of the interval alone, though it is a Markov chain of long memory. The number that decides an interval is
-//! drawn from the interval's number, and of two chains of one phase (k + number is the same modulo 1 + `rise`, for ever) that were
-//! decided by the same numbers the lower one stays the lower: so a pause is jumped over by letting the lowest and the highest
-//! chain run until they have met (coupling from the past, Propp and Wilson 1996), and the state at time zero has the stationary law.
+//! The state depends only on the number of the interval, although it is a Markov chain of long memory. The random
+//! number of an interval is derived from its number. Two chains of the same phase (k + number is constant modulo 1 +
+//! `rise`) driven by the same random numbers keep their order. So a pause is skipped by running the lowest and the
+//! highest chain until they meet (coupling from the past, Propp and Wilson 1996), and the state at time zero has the
+//! stationary law.
 //!
 //! ## Differences from the source
-//! The source prints exp(-x^2) in the integral Q; with the normal density its figures follow. It also asks that f have ended
-//! (6 dB) below the upper `rise` states, which its own choice of N does not do: at `step = 0.2` they begin at 4.6 dB. Its tables follow
-//! from that choice.
+//! The source prints exp(-x^2) in the integral Q; its figures follow from the normal density. It also requires f to
+//! end (6 dB) below the upper `rise` states, which its own choice of N violates: at `step = 0.2` they start at 4.6 dB.
+//! Its tables follow from that choice.
 //!
 //! ## Validation
 //! The operating point f(2.759 dB) = 0.1, mean and deviation of r, the share lost, and the share lost three frames after a loss
@@ -44,44 +45,44 @@ use self::inner_loop::{InnerLoop, InnerLoopConfig};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
 use crate::{Fate, Files};
 
-/// A channel whose power is controlled so that a fixed share of frames is lost: after a loss the next ones are sent with more
-/// power, so that losses avoid each other.
+/// A power-controlled channel that loses a fixed share of frames: after a loss the next frames are sent with more
+/// power, so losses are spread out.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerControlConfig {
-    /// How much the reference falls after a frame that arrives, dB.
+    /// Decrease of the reference after a frame that arrives, dB.
     pub step: f64,
-    /// By how many steps the reference rises after a frame that is lost; 1/(1 + rise) of the frames are lost.
+    /// Increase of the reference after a lost frame, in steps; 1/(1 + rise) of the frames are lost.
     pub rise: u32,
     /// Coding gain, a factor.
     pub coding_gain: f64,
-    /// Standard deviation of the received SIR around the reference, dB; 0 with an `inner_loop`, which makes its own.
+    /// Standard deviation of the received SIR around the reference, dB; 0 with an `inner_loop`, which determines it.
     pub deviation: f64,
-    /// The loop that keeps the SIR near the reference; where it is left out, it does so within `deviation`.
+    /// Model of the loop that keeps the SIR near the reference; without it the SIR varies by `deviation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner_loop: Option<InnerLoopConfig>,
-    /// Bits of a frame, any of which damages it.
+    /// Bits of a frame; an error in any of them loses the frame.
     pub frame_bits: u32,
-    /// The reference is above this, dB.
+    /// Lower limit of the reference, exclusive, dB.
     pub lowest: f64,
-    /// The reference is at most this, dB.
+    /// Upper limit of the reference, inclusive, dB.
     pub highest: f64,
-    /// What the reference does in intervals in which nothing is sent here.
+    /// Behaviour of the reference in intervals in which this link sends nothing.
     pub idle: Idle,
-    /// How long an interval lasts, in which a frame is sent; where it is left out, the TTI of `power-controlled` and `umts-rlc`,
-    /// the slot of a cell, and 10ms over any other link.
+    /// Duration of an interval, in which one frame is sent; default: the TTI of `power-controlled` and `umts-rlc`, the
+    /// slot of a cell, 10ms for any other link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
 }
 
-/// What the reference does in intervals in which nothing is sent here.
+/// Behaviour of the reference in intervals in which this link sends nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
-    /// Frames of others are sent in them, and move it.
+    /// Other users send frames in them, which change the reference.
     #[default]
     Carry,
-    /// Nothing is sent, and it stays.
+    /// Nothing is sent, and the reference does not change.
     Freeze,
 }
 
@@ -103,13 +104,13 @@ impl Default for PowerControlConfig {
     }
 }
 
-/// Most states of the reference.
+/// Maximum number of states of the reference.
 const MOST_STATES: f64 = 10_000.0;
 /// Largest ratio or deviation, dB.
 const MOST_DB: f64 = 100.0;
 
 impl Config for PowerControlConfig {
-    /// An inner loop makes the deviation.
+    /// With an inner loop the default deviation is 0.
     fn chosen_defaults(table: &Value) -> Option<Value> {
         table.get("inner_loop").map(|_| json!({ "deviation": 0.0 }))
     }
@@ -129,7 +130,7 @@ impl Config for PowerControlConfig {
         let states = (self.highest - self.lowest) / self.step;
         if !(self.step > 0.0 && (2.0..MOST_STATES).contains(&states)) {
             let message = format!(
-                "{} does not cut the range from {} to {} dB into 2 to {MOST_STATES} steps",
+                "{} does not divide the range from {} to {} dB into 2 to {MOST_STATES} steps",
                 self.step, self.lowest, self.highest
             );
             return Err(ConfigError::new("step", message));
@@ -142,7 +143,7 @@ impl Config for PowerControlConfig {
         if let Some(inner_loop) = &self.inner_loop {
             inner_loop.check().map_err(|error| error.under("inner_loop"))?;
             if self.deviation != 0.0 {
-                let message = format!("{} is not 0, where `inner_loop` makes the deviation", self.deviation);
+                let message = format!("{} must be 0: `inner_loop` determines the deviation", self.deviation);
                 return Err(ConfigError::new("deviation", message));
             }
         }
@@ -154,7 +155,7 @@ impl Config for PowerControlConfig {
 }
 
 impl PowerControlConfig {
-    /// The probability that a frame is lost which is sent at this reference, dB, and in each of its samples so much above.
+    /// Probability of losing a frame sent at this reference, dB, whose samples exceed it by `above`.
     fn frame_error(&self, reference: f64, above: &[f64]) -> f64 {
         const B: f64 = LN_10 / 10.0;
         let bits = f64::from(self.frame_bits) / above.len() as f64;
@@ -167,12 +168,12 @@ impl PowerControlConfig {
         -libm::expm1(above.iter().map(good).sum::<f64>())
     }
 
-    /// How many states there are.
+    /// Number of states.
     fn states(&self) -> u32 {
         1 + libm::round((self.highest - self.lowest) / self.step) as u32
     }
 
-    /// The probability of a loss in a state, from that of state 1 on.
+    /// Loss probability in state `k`; 1 is the lowest state.
     fn loss(&self, k: u32, above: &[f64]) -> f64 {
         match k {
             1 => 1.0,
@@ -204,12 +205,12 @@ impl ErrorConfig for PowerControlConfig {
     }
 }
 
-/// The outer loop in time.
+/// State of the outer loop over time.
 struct PowerControl {
     chain: Chain,
     interval: Span,
     idle: Idle,
-    /// The interval that was asked about last, and how many before it.
+    /// Interval of the latest query, and the number of queried intervals before it.
     asked: Option<(u64, u64)>,
 }
 
@@ -230,16 +231,16 @@ impl ErrorProcess for PowerControl {
     }
 }
 
-/// Numbers of frames before time zero: as far back as chains may have to be followed.
+/// Number of the frame at time zero: chains may have to be followed back this far.
 const ORIGIN: u64 = 1 << 24;
-/// From pauses of so many frames on it is tried to jump over them.
+/// Idle gaps of at least this many frames are skipped in one step.
 const JUMP: u64 = 1 << 9;
 
-/// The probability of a loss in each state, which falls from state to state.
+/// Loss probability of each state, decreasing with the state.
 enum Losses {
-    /// The same in every frame.
+    /// The same probabilities in every frame.
     Fixed(Vec<f64>),
-    /// As the inner loop makes it in a frame.
+    /// Probabilities from the inner loop, per frame.
     Followed(PowerControlConfig, Box<InnerLoop>),
 }
 
@@ -251,7 +252,8 @@ impl Losses {
         }
     }
 
-    /// Frames beyond which a reference is not followed back: where an inner loop is to be followed it takes a hundred times as long.
+    /// Maximum number of frames to follow a reference back; fewer with an inner loop, as a frame then costs a hundred
+    /// times more.
     const fn horizon(&self) -> u64 {
         match self {
             Self::Fixed(_) => ORIGIN,
@@ -260,17 +262,17 @@ impl Losses {
     }
 }
 
-/// The reference from frame to frame: a function of the frame's number.
+/// The reference as a function of the frame's number.
 struct Chain {
     losses: Losses,
     rise: u32,
     states: usize,
-    /// What decides each frame: it is lost where this is below the probability of its state.
+    /// Random number of each frame: the frame is lost if it is below the probability of its state.
     draws: Indexed,
-    /// Which states go with which numbers.
+    /// Determines which states are possible at which frame numbers.
     phase: u64,
     number: u64,
-    /// From 0 on, for state 1 of the source.
+    /// State, counted from 0, which is state 1 of the source.
     state: usize,
 }
 
@@ -283,7 +285,7 @@ impl Chain {
         chain
     }
 
-    /// The state after a frame, in which it was another one.
+    /// State after a frame that started in `state`.
     fn next(&mut self, number: u64, state: usize) -> usize {
         if self.is_lost(number, state) { state + self.rise as usize } else { state - 1 }
     }
@@ -297,7 +299,7 @@ impl Chain {
         self.is_lost(self.number, self.state)
     }
 
-    /// Goes on to a frame.
+    /// Advances to a frame.
     fn advance(&mut self, number: u64) {
         let mut back = JUMP;
         while number - self.number > back {
@@ -313,8 +315,8 @@ impl Chain {
         }
     }
 
-    /// The state of frame `to` where it is the same whatever it was at frame `from`. So it is where the lowest and the highest chain
-    /// have met; those that have not by then, far in the past, hardly ever will, and the lower one stands for both.
+    /// State at frame `to` if it does not depend on the state at frame `from`: the lowest and highest chain have met.
+    /// Chains that have not met from the far past hardly ever will; then the lower one is used.
     fn met(&mut self, from: u64, to: u64) -> Option<usize> {
         let period = self.period() as usize;
         let mut low = self.lowest_at(from);
@@ -327,7 +329,7 @@ impl Chain {
         (low == high || to - from >= self.losses.horizon()).then_some(low)
     }
 
-    /// The lowest state that the chain can have at a frame: up or down, state and number together grow by a multiple of this.
+    /// Lowest possible state at a frame: each step changes state plus frame number by a multiple of `1 + rise`.
     fn lowest_at(&self, number: u64) -> usize {
         let period = u64::from(self.period());
         ((self.phase + period - number % period) % period) as usize
@@ -352,7 +354,7 @@ mod tests {
         PowerControlConfig { step, ..PowerControlConfig::default() }
     }
 
-    /// The losses that do not follow an inner loop.
+    /// Loss probabilities without an inner loop.
     fn fixed(config: &PowerControlConfig, above: &[f64]) -> Vec<f64> {
         (1..=config.states()).map(|k| config.loss(k, above)).collect()
     }
@@ -363,7 +365,7 @@ mod tests {
         Chain::new(losses, 9, config.states(), Streams::new(seed, 0).stream("up/errors"))
     }
 
-    /// The state of each of so many frames, from time zero on, and whether it is lost.
+    /// State and loss of each of the first `count` frames.
     fn frames(step: f64, count: u64) -> Vec<(usize, bool)> {
         let mut chain = chain(step, 7);
         let frame = |number| {
@@ -384,9 +386,10 @@ mod tests {
 
     #[test]
     fn the_reference_has_the_stationary_law_and_a_tenth_is_lost() {
-        // power-control.md section 2: mean and standard deviation of r. A reference forgets itself within some 25 frames at the
-        // smallest step, so that the mean of 1e6 errs by less than 0.228 sqrt(50/1e6) = 0.0016 there, and less elsewhere for its
-        // deviation; four of them. Losses: exact but for where the reference ends, +- 5 dB / (10 x 0.02 dB) = 25 of 1e5.
+        // power-control.md section 2: mean and standard deviation of r. A reference forgets its past within about 25
+        // frames at the smallest step, so the mean of 1e6 errs by less than 0.228 sqrt(50/1e6) = 0.0016 there, and
+        // less elsewhere for its deviation; four of them. Losses: exact except for the end of the reference, +- 5 dB /
+        // (10 x 0.02 dB) = 25 of 1e5.
         for (step, mean, deviation) in [(0.2, 3.182, 0.824), (0.06, 2.874, 0.408), (0.02, 2.796, 0.228)] {
             let seen = frames(step, 1_000_000);
             let of = |power: i32, middle: f64| {
@@ -413,7 +416,7 @@ mod tests {
         }
     }
 
-    /// Mean reference of the stationary law of a chain, dB.
+    /// Mean reference under the stationary law of a chain, dB.
     fn mean_reference(config: &PowerControlConfig, losses: &[f64]) -> f64 {
         let mut law = vec![1.0 / losses.len() as f64; losses.len()];
         let mut sum = 0.0;
@@ -441,8 +444,9 @@ mod tests {
 
     #[test]
     fn over_a_still_channel_an_inner_loop_asks_for_as_much_more_as_its_swing_costs() {
-        // The closed form: with a delay of 2 samples a period has the values (u - 2) step and (u + 1) step once, (u - 1) step and
-        // u step twice, and a frame of 30 samples has five periods. A frame is lost with the mean of that over u.
+        // Closed form: with a delay of 2 samples a period has the values (u - 2) step and (u + 1) step once, (u - 1)
+        // step and u step twice; a frame of 30 samples has five periods. The loss probability of a frame is the mean
+        // of that over u.
         let config: PowerControlConfig =
             read_table(json!({ "step": 0.2, "inner_loop": { "step": 2.0, "delay": 2 } })).unwrap();
         assert_eq!(config.deviation, 0.0);
@@ -471,18 +475,19 @@ mod tests {
             sum += (chain.state + 1) as f64 * config.step;
             lost += u32::from(chain.loses());
         }
-        // The deviation of r is 0.8 dB and it forgets itself within some ten frames: 0.8 sqrt(20 / 60 000) = 0.015 dB; four of them.
+        // The deviation of r is 0.8 dB, and r forgets its past within about ten frames: 0.8 sqrt(20 / 60 000) = 0.015
+        // dB; four of them.
         let mean = sum / frames as f64;
         assert!((mean - expected).abs() < 0.06, "{mean} dB, and {expected} by the formula");
         // The outer loop alone needs 3.18 dB (section 2): the swing costs more than a decibel.
         assert!(expected > 4.2, "{expected}");
-        // Exact but for where the reference ends, as without.
+        // Exact except for the end of the reference, as without an inner loop.
         assert!((f64::from(lost) - 6000.0).abs() <= 5.0, "{lost}");
     }
 
     #[test]
     fn a_loop_that_hardly_moves_is_the_outer_loop_alone() {
-        // Steps of 0.001 dB over a still channel: the SIR is the reference, as with no deviation.
+        // Steps of 0.001 dB over a constant channel: the SIR equals the reference, as with no deviation.
         let losses = |table| {
             let config: PowerControlConfig = read_table(table).unwrap();
             let streams = Streams::new(2, 0);
@@ -513,7 +518,7 @@ mod tests {
 
     #[test]
     fn no_pause_is_too_long() {
-        // Nothing decides but the ends of the range, where chains meet late.
+        // Only the ends of the range decide; chains meet late.
         for config in
             [with_step(0.06), PowerControlConfig { coding_gain: 1e-6, step: 0.001, ..with_step(0.06) }]
         {
@@ -533,7 +538,7 @@ mod tests {
                 ErrorContext { streams: &streams, name: "up/errors", files: &crate::NoFiles, block: FRAME };
             let config = PowerControlConfig { idle, ..with_step(0.2) };
             let mut process = config.build(context).unwrap();
-            // Twice in an interval is once.
+            // A second query in an interval changes nothing.
             let mut ask = |number: u64| {
                 let at = Time::ZERO + FRAME * (number * gap);
                 assert_eq!(process.fate(at), process.fate(at + FRAME / 2));
@@ -551,7 +556,7 @@ mod tests {
         let refused = |table| read_table::<PowerControlConfig>(table).unwrap_err();
         assert_eq!(
             refused(json!({"step": 0})).message,
-            "0 does not cut the range from 0 to 6 dB into 2 to 10000 steps"
+            "0 does not divide the range from 0 to 6 dB into 2 to 10000 steps"
         );
         assert_eq!(refused(json!({"step": 1e-4})).path, "step");
         assert_eq!(refused(json!({"highest": -1})).path, "step");

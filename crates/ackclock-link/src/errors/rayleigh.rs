@@ -5,20 +5,20 @@
 //! 46(2), 1997, and Chockalingam and Zorzi's use of it for TCP, as restated in `links.md` section 8.
 //!
 //! ## What it does
-//! A block is lost if the power of the Rayleigh channel is below a threshold, 1/F of its mean. Whether one is lost is then
-//! close to a Markov chain: with rho = |J0(2 pi fD T)|, the correlation of the channel from block to block,
+//! A block is lost if the power of the Rayleigh channel is below a threshold, 1/F of its mean. The sequence of losses
+//! is then close to a Markov chain. With rho = |J0(2 pi fD T)|, the correlation of the channel from block to block:
 //! - F = -1 / ln(1 - e), where e is the share of blocks lost;
 //! - P(bad after good) q = Q(th, rho th) - Q(rho th, th), th = sqrt(2 / (F (1 - rho^2))), Q the Marcum function of order 1;
 //! - P(good after bad) r = q (1 - e) / e.
 //!
-//! The difference of the two Q loses its digits where rho is near 1. With the integrals of Simon for both (IEEE Communications
-//! Letters 2(2), 1998) it is one integral of a positive function over a half turn:
-//! q = 1/pi int (1 - exp(-(1 - rho^2) / (F |1 - rho e^iu|^2))) du, here over u = 2 atan(kappa tan(w/2)) with the kappa that spreads
-//! it evenly over w. A sum over 64 points then has all the digits of a double.
+//! The difference of the two Q is numerically unstable for rho near 1. With Simon's integrals for both (IEEE
+//! Communications Letters 2(2), 1998) it is one integral of a positive function over a half turn: q = 1/pi int (1 -
+//! exp(-(1 - rho^2) / (F |1 - rho e^iu|^2))) du. Substituting u = 2 atan(kappa tan(w/2)), with the kappa that spreads
+//! it evenly over w, a sum over 64 points has full double precision.
 //!
 //! ## Differences from the source
-//! Where J0 is negative its absolute value is taken, as `links.md` says. The chain is that of the restatement, not its fit to
-//! a simulated channel.
+//! If J0 is negative its absolute value is used, as in `links.md`. The chain is that of the restatement, not its fit
+//! to a simulated channel.
 //!
 //! ## Validation
 //! The table of `links.md` section 8; the Marcum function as a sum over a Poisson number of chi-square terms; a threshold on
@@ -34,23 +34,24 @@ use super::bursts::{BurstState, Bursts, Chain};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
 use crate::{Fate, Files, Loss};
 
-/// Bursts of a Rayleigh fading channel: what is sent while its power is below a threshold is lost. A Markov chain from block to
-/// block, from the share lost and the normalised Doppler frequency.
+/// Bursts of losses on a Rayleigh fading channel: a block is lost while the power is below a threshold. Modelled as a
+/// Markov chain given by the frame error rate and the normalised Doppler frequency.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RayleighConfig {
-    /// Share of blocks that is lost: the frame error rate.
+    /// Frame error rate: share of blocks that are lost.
     pub fer: Loss,
-    /// Normalised Doppler frequency: the largest Doppler frequency times `interval`. The lower, the longer are bursts and gaps.
+    /// Normalised Doppler frequency: the maximum Doppler frequency times `interval`. Lower values give longer bursts
+    /// and gaps.
     pub doppler: f64,
-    /// How long a block lasts, of which all is lost or nothing; where it is left out, the TTI of `umts-rlc`, the slot of a
-    /// cell, and 10ms over any other link.
+    /// Duration of a block, which is lost or arrives as a whole; default: the TTI of `umts-rlc`, the slot of a cell,
+    /// 10ms for any other link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
 }
 
 impl Default for RayleighConfig {
-    /// The channel of AC06: a burst lasts 13.7 blocks in the mean.
+    /// The channel of AC06: a burst lasts 13.7 blocks on average.
     fn default() -> Self {
         Self { fer: Loss(0.1), doppler: 0.01, interval: None }
     }
@@ -84,7 +85,7 @@ impl ErrorConfig for RayleighConfig {
     }
 }
 
-/// What is sent in a bad interval is lost.
+/// Loses everything sent in a bad interval.
 struct Rayleigh(Bursts);
 
 impl ErrorProcess for Rayleigh {
@@ -106,10 +107,10 @@ fn chain(fer: f64, doppler: f64) -> Chain {
     Chain { to_bad, to_good: to_bad * (1.0 - fer) / fer }
 }
 
-/// Points at which the integral is taken.
+/// Points of the numerical integration.
 const POINTS: u32 = 64;
 
-/// P(bad after good) where the threshold is `level` = 1/F of the mean power and blocks are correlated by `rho`.
+/// P(bad after good) for a threshold of `level` = 1/F of the mean power and a correlation `rho` between blocks.
 fn to_bad(level: f64, rho: f64) -> f64 {
     let gap = 1.0 - rho;
     let spread = gap * (1.0 + rho) * level;
@@ -185,8 +186,8 @@ mod tests {
         // The first zero of J0 is at 2.404826.
         let far = chain(0.1, 2.404_825_557_695_773 / TAU);
         assert!((far.to_bad - 0.1).abs() < 1e-9 && (far.to_good - 0.9).abs() < 1e-9, "{far:?}");
-        // The rate at which the power crosses the threshold upwards is sqrt(2 pi / F) fD exp(-1/F): a burst in a block where it
-        // is slow.
+        // The power crosses the threshold upwards at a rate of sqrt(2 pi / F) fD exp(-1/F): one burst per block if
+        // that is slow.
         let level = -libm::log1p(-0.1);
         let slow = chain(0.1, 1e-5);
         let crossings = (TAU * level).sqrt() * 1e-5 * libm::exp(-level);
@@ -213,8 +214,8 @@ mod tests {
 
     #[test]
     fn a_threshold_on_clarkes_channel_has_bursts_of_the_same_length() {
-        // Mean burst and gap at FER 0.1 and fD T = 0.02, over 200 channels of 20 000 blocks: 7 % of them, some 58 000 bursts.
-        // Bursts of one channel are correlated over some 1/fD; 5 % holds the bias of 16 oscillators too.
+        // Mean burst and gap at FER 0.1 and fD T = 0.02, over 200 channels of 20 000 blocks: 7 % of them, some 58 000
+        // bursts. Bursts of one channel are correlated over about 1/fD; 5 % includes the bias of 16 oscillators.
         let level = -libm::log1p(-0.1);
         let (mut bad, mut bursts, blocks) = (0u32, 0u32, 20_000u64);
         for number in 0..200 {

@@ -1,12 +1,11 @@
 //! # Recorded errors
 //!
 //! ## Source
-//! Traces of link-level errors, as used since the first studies of TCP over wireless links: one mark a block.
+//! Traces of link-level errors, as used since the first studies of TCP over wireless links: one mark per block.
 //!
 //! ## What it does
-//! Plays a recording again and again from the start of the run. It is a text of the characters 0 and 1, one an interval: 0 is
-//! an interval in which what is sent arrives, 1 one in which it is lost. White space is skipped, and `#` begins a comment that
-//! lasts until the end of the line.
+//! Plays a recording in a loop from the start of the run. It is a text with one character per interval: 0 if data sent
+//! in it arrives, 1 if it is lost. White space is skipped, and `#` starts a comment up to the end of the line.
 //!
 //! ## Differences from the source
 //! Limit: 256 MiB of file, which take an eighth of that in memory.
@@ -22,15 +21,13 @@ use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_inte
 use crate::trace::{TraceError, plain_text};
 use crate::{Fate, Files};
 
-/// Errors of a recording, a text of 0 (arrives) and 1 (lost), one an interval, played again and again from the start of the
-/// run.
+/// Recorded errors: a text of 0 (arrives) and 1 (lost), one per interval, played in a loop from the start of the run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecordingConfig {
-    /// The recording.
+    /// Path of the recording.
     pub file: String,
-    /// How long an interval lasts; where it is left out, the TTI of `umts-rlc`, the slot of a cell, and 10ms over any other
-    /// link.
+    /// Duration of an interval; default: the TTI of `umts-rlc`, the slot of a cell, 10ms for any other link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
 }
@@ -38,10 +35,7 @@ pub struct RecordingConfig {
 impl Config for RecordingConfig {
     fn check(&self) -> Result<(), ConfigError> {
         if self.file.is_empty() {
-            return Err(ConfigError::new(
-                "file",
-                "recorded errors need the name of a recording, a text of 0 and 1",
-            ));
+            return Err(ConfigError::new("file", "recorded errors need a file, a text of 0 and 1"));
         }
         check_interval(self.interval)
     }
@@ -67,7 +61,7 @@ impl ErrorConfig for RecordingConfig {
     }
 }
 
-/// A recording that is played.
+/// Plays a recording.
 struct Recording {
     marks: Marks,
     interval: Span,
@@ -79,7 +73,7 @@ impl ErrorProcess for Recording {
     }
 }
 
-/// What becomes of what is sent in each interval, a bit each.
+/// Outcome of each interval, one bit each.
 #[derive(Debug, Default)]
 struct Marks {
     bits: Vec<u64>,
@@ -104,7 +98,7 @@ impl Marks {
             }
         }
         if marks.count == 0 {
-            return Err(TraceError::whole("there is neither a 0 nor a 1 in it"));
+            return Err(TraceError::whole("the file contains neither 0 nor 1"));
         }
         Ok(marks)
     }
@@ -120,7 +114,7 @@ impl Marks {
         self.count += 1;
     }
 
-    /// What becomes of what is sent in an interval.
+    /// Fate of data sent in an interval.
     fn fate(&self, interval: u64) -> Fate {
         let mark = interval % self.count;
         if self.bits[(mark / 64) as usize] >> (mark % 64) & 1 == 1 { Fate::Lost } else { Fate::Arrives }
@@ -157,7 +151,7 @@ mod tests {
     fn what_is_no_recording_is_refused_with_its_line() {
         assert_eq!(error("01\n0\n0 2\n"), "line 3: `2` is neither 0 (arrives) nor 1 (lost)");
         assert_eq!(error("0\x1b"), "line 1: `\\x1b` is neither 0 (arrives) nor 1 (lost)");
-        assert_eq!(error("# nothing\n \n"), "there is neither a 0 nor a 1 in it");
+        assert_eq!(error("# nothing\n \n"), "the file contains neither 0 nor 1");
         assert_eq!(error(""), "the file is empty");
     }
 }

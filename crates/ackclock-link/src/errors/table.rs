@@ -1,4 +1,4 @@
-//! How a table says which errors a channel has: a share, or an error process.
+//! Errors of a channel as written in a scenario: a probability, or an error process.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,27 +12,27 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{AnyErrorProcess, ERRORS, ErrorConfig, ErrorContext, IndependentConfig};
 use crate::{Files, Loss};
 
-/// Errors as a scenario writes them: `0.01` or `"1%"`, each packet or block by itself, or an error process, a name or a table
-/// with `kind`.
+/// Errors as written in a scenario: a probability, `0.01` or `"1%"`, independent for each packet or block; or an error
+/// process, a name or a table with `kind`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Errors {
-    /// A share, each by itself.
+    /// Loss probability, independent for each packet or block.
     Share(Loss),
     /// An error process as written.
     Process(Component<dyn ErrorConfig>),
 }
 
 impl Errors {
-    /// Nothing is lost.
+    /// No losses.
     pub const NONE: Self = Self::Share(Loss::NONE);
 
-    /// Whether nothing is ever lost, so that nobody need ask.
+    /// Whether nothing is ever lost, so that no query is needed.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
 
-    /// Checks what stands there.
+    /// Checks the errors as written.
     ///
     /// # Errors
     /// Names the key of the process, its value and what is allowed.
@@ -40,10 +40,10 @@ impl Errors {
         self.config().map(drop)
     }
 
-    /// The same with every key of the process written out.
+    /// Fills in the defaults of the error process.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// Same errors as [`check`](Self::check).
     pub fn complete(self) -> Result<Self, ConfigError> {
         match self {
             Self::Share(share) => Ok(Self::Share(share)),
@@ -51,10 +51,10 @@ impl Errors {
         }
     }
 
-    /// Share of what is sent that is lost in the long run.
+    /// Long-run loss probability.
     ///
     /// # Errors
-    /// As [`check`](Self::check), and where a file that it names is unreadable or malformed.
+    /// Same errors as [`check`](Self::check), and unreadable or malformed files.
     pub fn share(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         self.config()?.share(files)
     }
@@ -62,7 +62,7 @@ impl Errors {
     /// Builds the process.
     ///
     /// # Errors
-    /// As [`share`](Self::share).
+    /// Same errors as [`share`](Self::share).
     pub fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError> {
         self.config()?.build(context)
     }
@@ -150,7 +150,7 @@ mod tests {
             (json!(1), 1.0),
             (json!({"kind": "independent", "share": 0.25}), 0.25),
             (json!("rayleigh"), 0.1),
-            // 0.02 / (0.02 + 0.06) of the intervals are bad, and half of what is sent in them is lost.
+            // 0.02 / (0.02 + 0.06) of the intervals are bad; half of the data sent in them is lost.
             (json!({"kind": "gilbert-elliott", "p": "2%", "r": "6%", "bad": 0.5}), 0.125),
         ] {
             let errors = read(value.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! The table of the link.
+//! Configuration of the power-controlled link.
 
 use ackclock_core::{Config, ConfigError, Rate, Span};
 use schemars::JsonSchema;
@@ -12,35 +12,35 @@ use crate::reassembly::DeliveryOrder;
 use crate::reassembly::Reassembly;
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
-/// A radio link of power-controlled slots: each packet has frames of its own, one a slot, and a frame that is damaged is sent again
-/// a fixed number of slots later, before all new ones.
+/// A radio link with power-controlled slots: each packet is sent in its own frames, one per slot. A damaged frame is
+/// retransmitted a fixed number of slots later, before new frames.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerControlledConfig {
-    /// Rate of the channel, retransmissions included.
+    /// Rate of the channel, including retransmissions.
     pub rate: Rate,
-    /// Transmission time interval: a slot, which carries one frame.
+    /// Transmission time interval: duration of a slot, which carries one frame.
     pub tti: Span,
-    /// Which frames are damaged: the process `power-control` or any other, or a share, each by itself.
+    /// Which frames are damaged: the process `power-control` or another, or a probability, independent for each frame.
     pub errors: Errors,
-    /// What becomes of damaged frames.
+    /// Treatment of damaged frames.
     pub arq: Arq,
-    /// A frame that was damaged in slot t is sent again in slot t + guard.
+    /// A frame damaged in slot t is retransmitted in slot t + guard.
     pub guard: u32,
-    /// How often a frame is sent again in each round, in slots behind each other; a round begins where nothing of the one before arrived.
-    /// The scheme (1, 1, 1, 1, 1) has five rounds with one each. After the last round the packet is lost.
+    /// Copies of a frame per retransmission round, in consecutive slots; a round starts if nothing of the previous one
+    /// arrived. The scheme (1, 1, 1, 1, 1) has five rounds of one copy. After the last round the packet is lost.
     pub rounds: Vec<u32>,
-    /// Which packets are handed on first.
+    /// Order in which packets are delivered.
     pub order: DeliveryOrder,
-    /// How long a packet that is handed on then travels.
+    /// Propagation delay of a packet after reassembly.
     pub delay: Span,
 }
 
-/// What becomes of damaged frames.
+/// Treatment of damaged frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arq {
-    /// The receiver asks for them with a negative acknowledgement, and they are sent again.
+    /// The receiver requests them by a negative acknowledgement, and they are retransmitted.
     #[default]
     Nak,
     /// Their packets are lost.
@@ -48,7 +48,7 @@ pub enum Arq {
 }
 
 impl Default for PowerControlledConfig {
-    /// The channel of M05 at 384 kbit/s, without anything beside it.
+    /// The channel of M05 at 384 kbit/s, without further delay.
     fn default() -> Self {
         Self {
             rate: Rate::from_bps(384_000),
@@ -64,11 +64,11 @@ impl Default for PowerControlledConfig {
 }
 
 const LONGEST: Span = Span::from_secs(1);
-/// Most slots until a frame is sent again, and most repetitions of one: what waits for its repetition is bounded by both.
+/// Maximum slots until a retransmission, and maximum copies of a frame: together they bound the memory.
 const MOST_SLOTS: u32 = 1000;
 
 impl Config for PowerControlledConfig {
-    /// Options of the power control need not name it.
+    /// Options for the power control need not name it.
     fn chosen_defaults(table: &Value) -> Option<Value> {
         table.get("errors")?.is_object().then(|| json!({ "errors": { "kind": "power-control" } }))
     }
@@ -79,10 +79,7 @@ impl Config for PowerControlledConfig {
             return Err(ConfigError::new("tti", format!("{} is not 1ms to {LONGEST}", self.tti)));
         }
         if self.frame_bytes() == 0 {
-            return Err(ConfigError::new(
-                "rate",
-                format!("{} carries less than a byte in a slot", self.rate),
-            ));
+            return Err(ConfigError::new("rate", format!("{} is less than one byte per slot", self.rate)));
         }
         self.check_rounds()
     }
@@ -98,20 +95,23 @@ impl PowerControlledConfig {
         let usual = Self::default();
         if self.arq == Arq::None && (self.guard, &self.rounds) != (usual.guard, &usual.rounds) {
             let key = if self.guard == usual.guard { "rounds" } else { "guard" };
-            return Err(ConfigError::new(key, "nothing is sent again with arq = \"none\""));
+            return Err(ConfigError::new(key, "nothing is retransmitted with arq = \"none\""));
         }
         if !(1..=MOST_SLOTS).contains(&self.guard) {
             return Err(ConfigError::new("guard", format!("{} is not 1 to {MOST_SLOTS}", self.guard)));
         }
         let copies: u64 = self.rounds.iter().map(|&copies| u64::from(copies)).sum();
         if self.rounds.is_empty() || self.rounds.contains(&0) || copies > MOST_SLOTS.into() {
-            let message = format!("{:?} is not a list of 1 to {MOST_SLOTS} in all, none 0", self.rounds);
+            let message = format!(
+                "{:?} must be a list of numbers above 0 with a sum of at most {MOST_SLOTS}",
+                self.rounds
+            );
             return Err(ConfigError::new("rounds", message));
         }
         Ok(())
     }
 
-    /// How often a frame that was damaged is sent again in its next round; never after the last one.
+    /// Copies of a damaged frame in its next round; `None` after the last round.
     pub(super) fn copies(&self, rounds_before: usize) -> Option<u32> {
         match self.arq {
             Arq::Nak => self.rounds.get(rounds_before).copied(),
@@ -123,11 +123,14 @@ impl PowerControlledConfig {
         u32::try_from(self.rate.bytes_in(self.tti)).unwrap_or(u32::MAX)
     }
 
-    /// The share of frames that arrives.
+    /// Share of frames that arrive.
     fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let bad = self.errors.share(files).map_err(|error| error.under("errors"))?;
         if bad >= 1.0 {
-            return Err(ConfigError::new("errors", "every frame is damaged: nothing would ever pass"));
+            return Err(ConfigError::new(
+                "errors",
+                "every frame is damaged: nothing would ever be delivered",
+            ));
         }
         Ok(1.0 - bad)
     }

@@ -5,21 +5,21 @@
 //! retransmitted on negative acknowledgements as in cdma2000's radio link protocol; `power-control.md` section 4.
 //!
 //! ## What it does
-//! Slots of a TTI begin at multiples of its length, and each carries a frame of rate x TTI, in whole bytes. A packet is cut into as
-//! many frames as it needs; the last one is padded. A frame that is damaged in slot t is sent again in slot t + `guard`, before new
-//! frames; one that is damaged again in slot t + 2 `guard`, and so on for as many rounds as the scheme has. A round may send several
-//! copies in slots behind each other: all of them are sent, and the next round counts from the last. A packet is complete at the
-//! end of the slot in which its last missing frame arrives; it is handed on at once, or behind all packets before it, and then
-//! travels for `delay`. Where a frame is given up its packet is lost, and what is left of it is sent all the same: the sender learns
-//! nothing of it. `arq = "none"` gives up at the first damage.
+//! Slots of one TTI start at multiples of its length; each carries a frame of rate x TTI, in whole bytes. A packet is
+//! cut into frames; the last one is padded. A frame damaged in slot t is retransmitted in slot t + `guard`, before new
+//! frames, then in slot t + 2 `guard`, and so on for as many rounds as the scheme has. A round may have several copies
+//! in consecutive slots: all are sent, and the next round counts from the last. A packet is complete at the end of the
+//! slot in which its last missing frame arrives. It is delivered at once, or behind all earlier packets, and then
+//! propagates for `delay`. If a frame is given up its packet is lost, but the rest of it is still sent: the
+//! transmitter does not learn of the loss. `arq = "none"` gives up at the first damage.
 //!
-//! Which slots are damaged says `errors`, by default the [power control](crate::errors::PowerControlConfig), whose reference is moved
-//! by every slot: those that this link leaves idle carry frames of others. A packet departs when it is handed on. Errors come from the
-//! stream `NAME/errors`.
+//! `errors` decides which slots are damaged. The default is the [power control](crate::errors::PowerControlConfig),
+//! whose reference changes in every slot: slots that this link leaves idle carry frames of other users. A packet
+//! departs when it is delivered. Errors are drawn from stream `NAME/errors`.
 //!
 //! ## Differences from the source
-//! None known. The source says nothing of a scheme in which two frames are due in one slot, as with several copies a round: the one
-//! that was due first goes first.
+//! None known. The source does not cover schemes in which two frames are due in one slot, as with several copies per
+//! round: here the one that was due first is sent first.
 //!
 //! ## Validation
 //! Slots by hand (unit tests); the packet delay law for 1 to 10 frames and three steps, against the exact law of the Markov chain,
@@ -37,21 +37,21 @@ use crate::Fate;
 use crate::blocks::{Packets, Transmitter};
 use crate::errors::{AnyErrorProcess, ErrorProcess};
 
-/// The transmitter of frames.
+/// Transmits frames slot by slot.
 struct PowerControlled {
     config: PowerControlledConfig,
     /// Expected share of frames that arrive.
     good: f64,
-    /// Size of a frame.
+    /// Size of a frame, bytes.
     bytes: u32,
     errors: AnyErrorProcess,
-    /// The slot in which a frame is being sent.
+    /// Slot and frame in transmission.
     sending: Option<(u64, Frame)>,
-    /// Frames to send again, by the slot from which on; those of one round after the other.
+    /// Frames to retransmit, with the first slot in which each may be sent; ordered by round.
     requested: VecDeque<(u64, Frame)>,
-    /// New frames go from this slot on.
+    /// First slot that is free for new frames.
     free: u64,
-    /// Slots in which a frame of this link was sent, and those of them in which it arrived.
+    /// Slots in which this link sent a frame, and below the slots in which it arrived.
     used: u64,
     arrived: u64,
 }
@@ -60,9 +60,9 @@ struct PowerControlled {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     packet: u64,
-    /// How often it was sent again.
+    /// Number of retransmissions so far.
     times: u32,
-    /// Rounds that were begun, and copies of the last of them that are still to be sent behind this one.
+    /// Rounds begun, and below the copies of the last round still to be sent after this one.
     rounds: usize,
     copies: u32,
     fate: Fate,
@@ -78,7 +78,7 @@ impl PowerControlled {
         Time::from_nanos(self.config.tti.as_nanos().saturating_mul(slot))
     }
 
-    /// A slot begins.
+    /// A slot starts.
     fn begin(&mut self, now: Time, packets: &mut Packets) {
         let slot = now.as_nanos() / self.config.tti.as_nanos();
         let new = |(packet, _)| Frame { packet, times: 0, rounds: 0, copies: 0, fate: Fate::Lost };
@@ -90,7 +90,7 @@ impl PowerControlled {
         }
     }
 
-    /// A slot ends, in which a frame was sent.
+    /// A slot in which a frame was sent ends.
     fn end(&mut self, at: Time, slot: u64, mut frame: Frame, packets: &mut Packets) {
         let fate = self.errors.fate(self.start_of(slot));
         if fate == Fate::Arrives {
@@ -148,7 +148,7 @@ impl Transmitter for PowerControlled {
         self.config.rate
     }
 
-    /// What arrived in frames, and what would have in the mean in the slots that this link left to others.
+    /// Frames that arrived, plus the expected number in slots that this link left idle.
     fn capacity_bps(&self, until: Time) -> Option<f64> {
         let tti = self.config.tti.as_secs_f64();
         let idle = (until.since(Time::ZERO).as_secs_f64() / tti - self.used as f64).max(0.0);

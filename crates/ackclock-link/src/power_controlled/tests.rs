@@ -17,7 +17,7 @@ impl Files for Written {
     }
 }
 
-/// 384 kbit/s and 20 ms: a frame has 960 bytes. Slot n is damaged where figure n of `errors` is 1.
+/// 384 kbit/s and 20 ms: a frame has 960 bytes. Slot n is damaged if digit n of `errors` is 1.
 fn scripted(errors: &str, mut table: Value) -> AnyLink {
     table["kind"] = "power-controlled".into();
     table["errors"] = json!({ "kind": "recording", "file": errors });
@@ -37,7 +37,7 @@ fn packet(number: u32, bytes: u16) -> Segment {
     Segment::data(FlowId(0), Seq(number), bytes - 40, 40)
 }
 
-/// Number, millisecond and event of each packet, and what was repeated of those that arrived: how often, and its delay in ms.
+/// Number, millisecond and event of each packet; if it arrived, number of retransmissions and their delay in ms.
 fn outcomes(link: &mut AnyLink) -> Vec<(u32, u64, LinkEvent, u32, u64)> {
     let end = Time::ZERO + Span::from_secs(100);
     let mut seen = Vec::new();
@@ -52,7 +52,7 @@ fn outcomes(link: &mut AnyLink) -> Vec<(u32, u64, LinkEvent, u32, u64)> {
     seen
 }
 
-/// The outcomes of packets of these sizes that come at time zero.
+/// Outcomes of packets of these sizes that arrive at time zero.
 fn sent(errors: &str, table: Value, sizes: &[u16]) -> Vec<(u32, u64, LinkEvent, u32, u64)> {
     let mut link = scripted(errors, table);
     for (number, &size) in (0..).zip(sizes) {
@@ -67,8 +67,8 @@ const MEDIUM: LinkEvent = Dropped(Cause::Medium);
 
 #[test]
 fn frames_are_sent_again_three_slots_later_and_before_new_ones() {
-    // Figure 4.6 of the source: two packets of three frames, of which the second and the sixth sent are damaged. The first packet has
-    // slots 0, 1, 2 and 4; the second 3, 5, 6, of which 5 is damaged, and 8.
+    // Figure 4.6 of the source: two packets of three frames; the second and the sixth frame sent are damaged. The
+    // first packet uses slots 0, 1, 2 and 4; the second 3, 5, 6, of which 5 is damaged, and 8.
     assert_eq!(
         sent("0100010000", json!({}), &[2880, 2880]),
         [(0, 100, DELIVERED, 1, 40), (1, 180, DELIVERED, 1, 60)]
@@ -78,7 +78,8 @@ fn frames_are_sent_again_three_slots_later_and_before_new_ones() {
 #[test]
 fn a_packet_has_frames_of_its_own_and_waits_for_the_next_slot() {
     let mut link = scripted("0", json!({"delay": "7ms"}));
-    // 961 bytes are two frames. One that comes at 45 ms has the slot from 60 ms on, one at 80 ms exactly has it.
+    // 961 bytes are two frames. A packet arriving at 45 ms uses the slot from 60 ms, one at exactly 80 ms that from 80
+    // ms.
     link.enqueue(Time::ZERO, &packet(0, 961)).unwrap();
     for (number, at) in [(1, 45), (2, 80)] {
         link.enqueue(Time::ZERO + Span::from_millis(at), &packet(number, 100)).unwrap();
@@ -87,7 +88,7 @@ fn a_packet_has_frames_of_its_own_and_waits_for_the_next_slot() {
         outcomes(&mut link),
         [(0, 47, DELIVERED, 0, 0), (1, 87, DELIVERED, 0, 0), (2, 107, DELIVERED, 0, 0)]
     );
-    // Only the second waited.
+    // Only the second was queued.
     assert_eq!(link.waits().sum(), 15_000_000);
 }
 
@@ -106,7 +107,7 @@ fn in_sequence_a_packet_waits_for_those_before_it_and_its_own_delay_is_its_own()
 
 #[test]
 fn a_packet_is_lost_with_the_last_round_of_one_of_its_frames() {
-    // Slots 0, 3, 6, 9, 12 and 15, and the rounds end with 15.
+    // Slots 0, 3, 6, 9, 12 and 15; the rounds end with 15.
     let five = sent("1001001001001001000", json!({}), &[960]);
     assert_eq!(five, [(0, 320, MEDIUM, 0, 0)]);
     let saved = sent("1001001001001000000", json!({}), &[960]);
@@ -118,7 +119,7 @@ fn a_packet_is_lost_with_the_last_round_of_one_of_its_frames() {
 
 #[test]
 fn without_arq_every_frame_is_sent_once_and_one_that_is_damaged_loses_its_packet() {
-    // The first packet is lost with slot 0 and still takes slot 1.
+    // The first packet is lost with slot 0 and still uses slot 1.
     let seen = sent("1000000000", json!({"arq": "none"}), &[1500, 960]);
     assert_eq!(seen, [(0, 20, MEDIUM, 0, 0), (1, 60, DELIVERED, 0, 0)]);
 }
@@ -126,7 +127,7 @@ fn without_arq_every_frame_is_sent_once_and_one_that_is_damaged_loses_its_packet
 #[test]
 fn a_round_of_two_copies_takes_two_slots_and_the_next_counts_from_the_last() {
     let scheme = json!({"guard": 3, "rounds": [2, 1]});
-    // Slots 0, then 3 and 4; the first of them arrives, and slot 4 is taken all the same: the new packet has 5.
+    // Slots 0, then 3 and 4; the first copy arrives, and slot 4 is used all the same: the new packet uses 5.
     let seen = sent("1000000000", scheme.clone(), &[960, 960, 960, 960]);
     assert_eq!(
         seen,
@@ -155,18 +156,21 @@ fn what_is_no_such_link_is_refused_with_its_key() {
     let refused = |table| read_table::<PowerControlledConfig>(table).unwrap_err().to_string();
     for (table, error) in [
         (json!({"tti": "0s"}), "tti: 0ms is not 1ms to 1s"),
-        (json!({"rate": "1bit/s"}), "rate: 1bit/s carries less than a byte in a slot"),
+        (json!({"rate": "1bit/s"}), "rate: 1bit/s is less than one byte per slot"),
         (json!({"guard": 0}), "guard: 0 is not 1 to 1000"),
-        (json!({"rounds": []}), "rounds: [] is not a list of 1 to 1000 in all, none 0"),
-        (json!({"rounds": [1, 0]}), "rounds: [1, 0] is not a list of 1 to 1000 in all, none 0"),
+        (json!({"rounds": []}), "rounds: [] must be a list of numbers above 0 with a sum of at most 1000"),
+        (
+            json!({"rounds": [1, 0]}),
+            "rounds: [1, 0] must be a list of numbers above 0 with a sum of at most 1000",
+        ),
         (
             json!({"errors": {"step": 9}}),
-            "errors.step: 9 does not cut the range from 0 to 6 dB into 2 to 10000 steps",
+            "errors.step: 9 does not divide the range from 0 to 6 dB into 2 to 10000 steps",
         ),
     ] {
         assert_eq!(refused(table), error);
     }
     let unused = refused(json!({"arq": "none", "guard": 4}));
-    assert_eq!(unused, "guard: nothing is sent again with arq = \"none\"");
+    assert_eq!(unused, "guard: nothing is retransmitted with arq = \"none\"");
     assert!(read_table::<PowerControlledConfig>(json!({"errors": {"step": 0.2}, "arq": "none"})).is_ok());
 }

@@ -1,7 +1,7 @@
-//! Average rates of users, by which proportional fair schedulers weigh their present rates (`schedulers.md` section 2).
+//! Average rates of users, the denominators of proportional fair schedulers (`schedulers.md` section 2).
 //!
-//! An average decays in every slot, also in those that nobody looks at: the decay of a span is the power of that of a slot,
-//! taken when the user is next looked at, so that idle spans cost nothing.
+//! An average decays in every slot. The decay over several slots is applied as a power when the user is next
+//! considered, so idle slots cost nothing.
 
 use ackclock_core::{ConfigError, Rate};
 use schemars::JsonSchema;
@@ -9,40 +9,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{Candidate, SchedulerContext, Service, Turn};
 
-/// How the average rate of a user is taken.
+/// How the average rate of a user is calculated.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Average {
-    /// Slots over which it is taken (t_c).
+    /// Averaging time, slots (t_c).
     pub tc: u32,
-    /// What becomes of the averages of users who have nothing to send.
+    /// What happens to the averages of users with no data to send.
     pub idle: IdleUsers,
-    /// What a service counts.
+    /// Which rate a service adds to the average.
     pub counts: Counts,
-    /// Average of every user at the start; the mean rate of the channel over the number of users where it is left out.
+    /// Initial average of every user; default: the mean rate of the channel divided by the number of users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<Rate>,
 }
 
-/// What becomes of the average of a user who has nothing to send.
+/// What happens to the average of a user with no data to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleUsers {
-    /// It decays, as that of a user who is not served.
+    /// The average decays, like that of a user who is not served.
     #[default]
     Decay,
-    /// It stays as it is.
+    /// The average does not change.
     Freeze,
 }
 
-/// What a service counts in the average.
+/// Which rate a service adds to the average.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// The bits that were sent: fewer than the slot could carry where the queue ran dry.
+    /// The rate of the bits sent: less than the channel's rate if the queue ran empty.
     #[default]
     Served,
-    /// The rate at which the user could have been served.
+    /// The channel's rate for the user.
     Rate,
 }
 
@@ -58,10 +58,7 @@ impl Average {
             return Err(ConfigError::new("average.tc", "0 slots are not above 0"));
         }
         if self.initial == Some(Rate::ZERO) {
-            return Err(ConfigError::new(
-                "average.initial",
-                "an average is above 0, or no share of it is fair",
-            ));
+            return Err(ConfigError::new("average.initial", "must be above 0: rates are divided by it"));
         }
         Ok(())
     }
@@ -81,10 +78,10 @@ impl Average {
     }
 }
 
-/// No average is less, bit/s: one that has decayed to nothing would make every rate infinitely much.
+/// Lower limit of an average, bit/s: keeps the ratio of rate to average finite.
 const LEAST: f64 = 1.0;
 
-/// The averages of all users.
+/// Averages of all users.
 #[derive(Debug)]
 pub(super) struct Averages {
     gain: f64,
@@ -92,13 +89,13 @@ pub(super) struct Averages {
     idle: IdleUsers,
     counts: Counts,
     values: Vec<f64>,
-    /// The slot up to which each user's average counts what happened.
+    /// Slot up to which each user's average is calculated.
     upto: Vec<u64>,
     turn: Turn,
 }
 
 impl Averages {
-    /// Brings the averages of the candidates up to the beginning of `slot`.
+    /// Updates the averages of the candidates to the start of `slot`.
     pub(super) fn advance(&mut self, slot: u64, candidates: &[Candidate]) {
         for candidate in candidates {
             let user = candidate.user as usize;
@@ -113,8 +110,8 @@ impl Averages {
         }
     }
 
-    /// The candidate whose rate is highest beside its average; among equals the lowest average, then the one whose turn it
-    /// is. The averages are those of this slot.
+    /// The candidate with the highest ratio of rate to average; ties go to the lowest average, then in turn. The
+    /// averages must be those of this slot.
     pub(super) fn fairest(
         &self,
         candidates: impl Iterator<Item = (usize, Candidate)>,
@@ -134,7 +131,7 @@ impl Averages {
         best.map(|(_, _, index, candidate)| (index, candidate))
     }
 
-    /// A <- (1 - 1/tc) A + (1/tc) R for the user who was served, in each slot that the service took.
+    /// A <- (1 - 1/tc) A + (1/tc) R for the served user, in each slot of the service.
     pub(super) fn serve(&mut self, service: Service) {
         let got = match self.counts {
             Counts::Served => service.served,
@@ -146,7 +143,7 @@ impl Averages {
         }
         self.upto[user] = match self.idle {
             IdleUsers::Decay => service.slot + service.slots,
-            // Nothing is owed for the slot in which it was served.
+            // No decay is due for the slot in which it was served.
             IdleUsers::Freeze => u64::MAX,
         };
         self.turn.served(service.user);
@@ -157,7 +154,7 @@ impl Averages {
     }
 }
 
-/// Powers of the decay of a slot.
+/// Powers of the per-slot decay.
 #[derive(Debug)]
 struct Decay {
     /// The decay over 2^n slots.
@@ -222,7 +219,7 @@ mod tests {
     fn averages_of_idle_users_decay_or_stay() {
         let mut decays = averages(&Average::default());
         decays.advance(1_000_000, &candidates(&[1.0]));
-        assert_eq!(decays.values, [LEAST, 2e5], "whoever is not looked at is not touched");
+        assert_eq!(decays.values, [LEAST, 2e5], "only candidates are updated");
         let mut stays = averages(&Average { idle: IdleUsers::Freeze, tc: 100, ..Average::default() });
         stays.advance(0, &candidates(&[1.0, 1.0]));
         stays.serve(service(0, 1));

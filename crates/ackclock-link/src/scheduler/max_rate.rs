@@ -1,10 +1,10 @@
 //! # Maximum rate
 //!
 //! ## Source
-//! The scheduler that carries most and cares for nobody; CR02 section 6.4 sets proportional fair against it.
+//! Maximises throughput without fairness; CR02 section 6.4 compares it with proportional fair.
 //!
 //! ## What it does
-//! Serves the user with the highest rate; among equals the one whose turn it is.
+//! Serves the user with the highest rate; ties in turn.
 //!
 //! ## Differences from the source
 //! None.
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Candidate, Scheduler, SchedulerConfig, SchedulerContext, Service, Turn, fastest};
 
-/// The user with the highest rate.
+/// Serves the user with the highest rate.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MaxRateConfig {}

@@ -1,4 +1,4 @@
-//! Schedulers of a cell: which user is served in a slot.
+//! Schedulers of a cell: choose the user to serve in each slot. Each scheduler is one file.
 
 mod average;
 mod max_rate;
@@ -14,12 +14,12 @@ pub use pf_rp::PfRpConfig;
 pub use pf_sp::PfSpConfig;
 pub use round_robin::{Priority, RoundRobinConfig};
 
-/// A user who has something to send.
+/// A user with data to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// Number of the user.
     pub user: u32,
-    /// Rate at which the user can be served in this slot, bit/s; zero is no rate at all.
+    /// Rate at which the user can be served in this slot, bit/s; a user at zero cannot be served.
     pub rate: f64,
     /// Class of the packet that would be sent next.
     pub class: Class,
@@ -28,56 +28,56 @@ pub struct Candidate {
 /// Whether a flow counts as short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// It has sent little.
+    /// The flow has sent little since it was last idle.
     Short,
-    /// It has sent more than that.
+    /// The flow has sent more.
     Long,
 }
 
-/// What a user got.
+/// Service that a user received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Service {
     /// Number of the user.
     pub user: u32,
     /// First slot of the service.
     pub slot: u64,
-    /// How many slots it took.
+    /// Number of slots.
     pub slots: u64,
-    /// Rate at which the user could be served, bit/s.
+    /// Rate of the channel for the user, bit/s.
     pub rate: f64,
-    /// Rate at which it was, bit/s: less where its queue ran dry.
+    /// Rate of the data sent, bit/s: lower if the queue ran empty.
     pub served: f64,
 }
 
-/// Decides who is served. Slots come in increasing order; those in which nobody has anything to send do not come.
+/// Chooses the user to serve. Slots increase; slots in which no user has data are skipped.
 pub trait Scheduler: Send {
-    /// The index of the candidate who is served; `None` where nobody has a rate. Candidates are in the order of their numbers.
+    /// Index of the candidate to serve; `None` if all rates are zero. Candidates are ordered by user number.
     fn choose(&mut self, slot: u64, candidates: &[Candidate]) -> Option<usize>;
 
-    /// The user just chosen was served.
+    /// Reports the service of the user just chosen.
     fn served(&mut self, service: Service);
 
-    /// Whether all classes are alike to it, so that nobody need find out the class of a candidate.
+    /// Whether the scheduler ignores classes, so that they need not be determined.
     fn ignores_class(&self) -> bool {
         false
     }
 }
 
-/// What a scheduler is built from, beside its own table.
+/// Context for building a scheduler from its table.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerContext<'a> {
     /// Mean rate of each user's channel, bit/s.
     pub mean_rates: &'a [f64],
 }
 
-/// The table of a scheduler in a scenario file.
+/// Configuration of a scheduler: its table in a scenario file.
 pub trait SchedulerConfig: std::fmt::Debug + Send + Sync {
     /// Builds the scheduler.
     fn build(&self, context: SchedulerContext<'_>) -> Box<dyn Scheduler>;
 }
 
 ackclock_core::registry! {
-    /// Schedulers by the name that scenario files give them.
+    /// All schedulers, by their name in scenario files.
     pub static SCHEDULERS: dyn SchedulerConfig = "scheduler" {
         "round-robin" => RoundRobinConfig,
         "max-rate" => MaxRateConfig,
@@ -87,14 +87,14 @@ ackclock_core::registry! {
     }
 }
 
-/// Whose turn it is: users in the order of their numbers, beginning behind the one served last.
+/// Round-robin order: by user number, starting behind the user served last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     next: u32,
 }
 
 impl Turn {
-    /// How many turns a user has to wait, if there were as many users as numbers.
+    /// Position of a user in this order.
     fn of(self, user: u32) -> u32 {
         user.wrapping_sub(self.next)
     }
@@ -104,7 +104,7 @@ impl Turn {
     }
 }
 
-/// The candidate with the highest rate; among equals the one whose turn it is.
+/// The candidate with the highest rate; ties in turn.
 fn fastest(turn: Turn, candidates: impl Iterator<Item = (usize, Candidate)>) -> Option<(usize, Candidate)> {
     candidates
         .filter(|(_, candidate)| candidate.rate > 0.0)
@@ -122,7 +122,7 @@ mod tests {
         with_short(rates, &[])
     }
 
-    /// Such candidates, where these users have short flows.
+    /// Candidates with these rates; the given users have short flows.
     pub(super) fn with_short(rates: &[f64], short: &[u32]) -> Vec<Candidate> {
         let class = |user| if short.contains(&user) { Class::Short } else { Class::Long };
         (0..).zip(rates).map(|(user, &rate)| Candidate { user, rate, class: class(user) }).collect()
@@ -133,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        /// A user without a rate is never served, one with a rate whenever there is one, and a slot seen twice ends alike.
+        /// Serves a user with a rate whenever there is one, never one without; a repeated slot has the same result.
         #[test]
         fn every_scheduler_serves_somebody_who_has_a_rate(slots in prop::collection::vec((rates(), 0u32..6, 1u64..3000), 1..60)) {
             for entry in SCHEDULERS.entries {
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Who is served in the first slots.
+    /// Users served in the first slots.
     pub(super) fn play(
         scheduler: &mut dyn Scheduler,
         slots: u64,

@@ -4,15 +4,15 @@
 //! CR02 section 6.4, after Jalali, Padovani and Pankaj, "Data throughput of CDMA-HDR", VTC 2000; `schedulers.md` section 2.
 //!
 //! ## What it does
-//! Serves the user whose present rate is highest beside its average: argmax R/A. The averages of all users then move by
-//! 1/tc towards what they got. Ties go to the lowest average, then in turn.
+//! Serves the user with the highest ratio of present rate to average rate: argmax R/A. All averages then move by 1/tc
+//! towards the rate received. Ties go to the lowest average, then in turn.
 //!
 //! ## Differences from the source
-//! The source leaves open what becomes of users without backlog, where averages begin, and what a slot counts in which the
-//! queue ran dry; [`Average`] has each as an option.
+//! The source does not define what happens to users without backlog, initial averages, and the rate counted in a slot
+//! in which the queue ran empty; [`Average`] has an option for each.
 //!
 //! ## Validation
-//! Totals of 1, 4 and 8 users without end of data against `schedulers.md` section 11 (`tests/cell.rs`).
+//! Totals of 1, 4 and 8 users with unlimited data against `schedulers.md` section 11 (`tests/cell.rs`).
 
 use ackclock_core::{Config, ConfigError};
 use schemars::JsonSchema;
@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 use super::average::Averages;
 use super::{Average, Candidate, Scheduler, SchedulerConfig, SchedulerContext, Service};
 
-/// Proportional fair: the user whose present rate is highest beside its average.
+/// Proportional fair: serves the user with the highest ratio of present rate to average rate.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfConfig {
-    /// How averages are taken.
+    /// How averages are calculated.
     pub average: Average,
 }
 
@@ -72,7 +72,7 @@ mod tests {
     fn whoever_is_better_than_usual_is_served() {
         // Equal averages: the highest rate first.
         assert_eq!(pf().choose(0, &candidates(&[1e5, 3e5, 2e5])), Some(1));
-        // Without fading users get equal times whatever their rates: after 3000 slots within a few of 1000 each.
+        // Without fading users get equal time at any rates: after 3000 slots about 1000 each.
         let served = play(&mut pf(), 30_000, |_| candidates(&[1e5, 3e5, 9e5]));
         for user in 0..3 {
             let got = served[20_000..].iter().filter(|&&other| other == user).count();

@@ -4,8 +4,8 @@
 //! CR04, slides on scheduling; `schedulers.md` section 4.
 //!
 //! ## What it does
-//! Let i be the choice of proportional fair among all users, and j that of PF-SP. User i is served where its rate is
-//! higher than j's, otherwise j: a user with a short flow goes first unless that would waste a better channel.
+//! Let i be the choice of proportional fair among all users, and j that of PF-SP. Serves i if its rate is higher than
+//! j's, otherwise j: a user with a short flow goes first unless that would waste a better channel.
 //!
 //! ## Differences from the source
 //! None known.
@@ -21,11 +21,11 @@ use super::average::Averages;
 use super::pf_sp::short_first;
 use super::{Average, Candidate, Scheduler, SchedulerConfig, SchedulerContext, Service};
 
-/// Users with short flows first unless proportional fair would serve one with a better channel.
+/// Serves users with short flows first, unless proportional fair would serve a user with a better channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfRpConfig {
-    /// How averages are taken.
+    /// How averages are calculated.
     pub average: Average,
 }
 
@@ -68,7 +68,8 @@ mod tests {
         let mut chosen = |users: &[Candidate]| pf_rp.choose(0, users);
         assert_eq!(chosen(&with_short(&[1e5, 3e5], &[0])), Some(1), "3e5 against 1e5");
         assert_eq!(chosen(&with_short(&[3e5, 3e5], &[1])), Some(1), "equal rates");
-        // User 2 is fast, but not for its average: proportional fair would choose user 1, who is slower than user 0.
+        // User 2 is fast, but not relative to its average: proportional fair would choose user 1, who is slower than
+        // user 0.
         assert_eq!(chosen(&with_short(&[5e5, 6e5, 4e5], &[2])), Some(1));
         assert_eq!(chosen(&with_short(&[2e5, 3e5, 4e5], &[2])), Some(2), "the short one is the faster");
         assert_eq!(chosen(&with_short(&[0.0, 0.0], &[1])), None);

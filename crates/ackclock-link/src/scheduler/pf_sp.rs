@@ -4,11 +4,11 @@
 //! CR04, slides on scheduling; `schedulers.md` section 3.
 //!
 //! ## What it does
-//! Where the next packet of some user belongs to a short flow, the fastest of these users is served; otherwise
-//! proportional fair decides. Averages cover short and long flows together.
+//! Serves the fastest user whose next packet belongs to a short flow, if there is one; otherwise proportional fair.
+//! Averages cover short and long flows together.
 //!
 //! ## Differences from the source
-//! A user without a rate is not eligible, so that long flows are served while every user with a short one fades.
+//! A user at rate zero is not eligible, so long flows are served while every user with a short one fades.
 //!
 //! ## Validation
 //! Choices by hand (unit tests).
@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use super::average::Averages;
 use super::{Average, Candidate, Class, Scheduler, SchedulerConfig, SchedulerContext, Service, fastest};
 
-/// Users with short flows first, the fastest among them; otherwise proportional fair.
+/// Serves users with short flows first, the fastest among them; otherwise proportional fair.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfSpConfig {
-    /// How averages are taken.
+    /// How averages are calculated.
     pub average: Average,
 }
 

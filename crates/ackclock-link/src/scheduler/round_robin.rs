@@ -1,12 +1,12 @@
 //! # Round robin
 //!
 //! ## Source
-//! The scheduler without knowledge of the channel against which CR02 and its references measure. CR04, slide of figure 11,
-//! asks what short flows gain without that knowledge.
+//! The scheduler without channel knowledge that CR02 and its references compare with. CR04, slide of figure 11, asks
+//! what short flows gain without that knowledge.
 //!
 //! ## What it does
-//! Users who have something to send and a rate are served in turn, a slot each; with `priority = "short-flows"` only those
-//! whose next packet belongs to a short flow, as long as there are such users.
+//! Serves users with data and a rate in turn, one slot each; with `priority = "short-flows"` only users whose next
+//! packet belongs to a short flow, while there are any.
 //!
 //! ## Differences from the source
 //! None.
@@ -20,19 +20,19 @@ use serde::{Deserialize, Serialize};
 
 use super::{Candidate, Class, Scheduler, SchedulerConfig, SchedulerContext, Service, Turn};
 
-/// One user after the other, a slot each.
+/// Serves one user after the other, a slot each.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoundRobinConfig {
-    /// Among whom turns go round first.
+    /// Which users are served first.
     pub priority: Priority,
 }
 
-/// Among whom turns go round first.
+/// Which users are served first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
-    /// All users alike.
+    /// All users in turn.
     #[default]
     None,
     /// Users whose next packet belongs to a short flow, then the others.
@@ -88,12 +88,12 @@ mod tests {
     #[test]
     fn users_with_short_flows_are_served_in_turn_before_the_others() {
         let mut scheduler = RoundRobin { priority: Priority::ShortFlows, ..RoundRobin::default() };
-        // Users 1 and 3 have short flows until slot 4; user 3, which is the slower, has its turns all the same.
+        // Users 1 and 3 have short flows until slot 4; user 3, though slower, has its turns all the same.
         let served = play(&mut scheduler, 7, |slot| {
             with_short(&[1e6, 1e6, 1e6, 1e5], if slot < 4 { &[1, 3] } else { &[] })
         });
         assert_eq!(served, [1, 3, 1, 3, 0, 1, 2]);
-        // A short flow without a rate keeps nobody waiting.
+        // A short flow at rate zero delays nobody.
         assert_eq!(scheduler.choose(7, &with_short(&[1e5, 0.0], &[1])), Some(0));
     }
 }

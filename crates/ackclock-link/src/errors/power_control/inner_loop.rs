@@ -1,27 +1,29 @@
 //! # Inner loop of the power control
 //!
 //! ## Source
-//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 4.2: 1500 samples a second, one bit of feedback, a delay of two
-//! samples; Gunnarsson and Gustafsson, "Power control in wireless communications networks", IFAC 2002, for what that makes of a loop.
+//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 4.2: 1500 samples a second, one bit of
+//! feedback, a delay of two samples. For the behaviour of such a loop: Gunnarsson and Gustafsson, "Power control in
+//! wireless communications networks", IFAC 2002.
 //!
 //! ## What it does
-//! Once a sample the power goes a step up or down, as the SIR was below or above the reference `delay` samples before. With e what
-//! the SIR is above the reference and g the power of the channel, all in dB,
+//! At each sample the power goes a step up or down, depending on whether the SIR was below or above the reference
+//! `delay` samples before. With e the SIR minus the reference and g the power of the channel, all in dB,
 //!
 //! e(i + 1) = e(i) - step sign e(i + 1 - delay) + g(i + 1) - g(i).
 //!
-//! Where the channel is still that swings for ever with a period of 4 delay - 2 samples: with u between 0 and 1 it takes the values
-//! (u + k) step for k = -delay and delay - 1 once in a period, and for all k between them twice. Rayleigh fading is followed as far as
-//! the step and the delay allow.
+//! On a constant channel this oscillates forever with a period of 4 delay - 2 samples: with u between 0 and 1 it takes
+//! the values (u + k) step once per period for k = -delay and delay - 1, and twice for all k between them. It follows
+//! Rayleigh fading as far as step and delay allow.
 //!
 //! ## Differences from the source
-//! The reference moves once a frame, by a tenth of a step mostly, and the loop does not see it: u is drawn for each frame instead, and
-//! where in its period the loop is. It is followed from some samples before the frame on, so that a frame depends on nothing but
-//! its number. With a delay of two samples the period is 6 samples; the source says that it is usually below 5. The power has no
-//! limits, but the reference has: `highest` must leave room for fading that the loop does not follow.
+//! The reference moves once a frame, mostly by a tenth of a step, which the loop does not see: instead u and the phase
+//! of the loop are drawn for each frame. The loop is simulated from some samples before the frame on, so that a frame
+//! depends only on its number. With a delay of two samples the period is 6 samples; the source says it is usually
+//! below 5. The power is unlimited, but the reference is limited: `highest` must leave room for fading that the loop
+//! does not follow.
 //!
 //! ## Validation
-//! The values of the still channel, and a frame against the formula that they give (unit tests).
+//! Values on the constant channel, and a frame against the formula for them (unit tests).
 
 use ackclock_core::{Config, ConfigError, Indexed, Span, Stream};
 use schemars::JsonSchema;
@@ -29,32 +31,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::fading::Fading;
 
-/// How the power follows the reference within a frame.
+/// How the transmit power follows the reference within a frame.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InnerLoopConfig {
-    /// Samples in a second; a frame has a whole number of them.
+    /// Samples per second; a frame has a whole number of them.
     pub rate: f64,
-    /// How much the power moves at a sample, dB.
+    /// Change of the power at each sample, dB.
     pub step: f64,
-    /// Samples from a measurement to the power that it moves.
+    /// Delay from a measurement to the change of power, samples.
     pub delay: u32,
-    /// Largest Doppler frequency of the Rayleigh fading that is followed, Hz; 0 where the channel is still.
+    /// Maximum Doppler frequency of the Rayleigh fading, Hz; 0 for a constant channel.
     pub doppler: f64,
 }
 
 impl Default for InnerLoopConfig {
-    /// That of the source, with a step of 1 dB, over a still channel.
+    /// The loop of the source, with a step of 1 dB, over a constant channel.
     fn default() -> Self {
         Self { rate: 1500.0, step: 1.0, delay: 2, doppler: 0.0 }
     }
 }
 
-/// Most samples of a frame.
+/// Maximum number of samples per frame.
 const MOST_SAMPLES: f64 = 10_000.0;
-/// Samples for which the loop is followed before a frame.
+/// Samples for which the loop is simulated before a frame.
 const BEFORE: u64 = 32;
-/// Longest delay, samples: the loop must have swung before a frame begins.
+/// Longest delay, samples: the loop must reach its oscillation before a frame starts.
 const LONGEST: u32 = 8;
 
 impl Config for InnerLoopConfig {
@@ -79,19 +81,19 @@ impl Config for InnerLoopConfig {
 /// The loop, frame by frame.
 pub(super) struct InnerLoop {
     config: InnerLoopConfig,
-    /// Samples of a frame.
+    /// Samples per frame.
     samples: u64,
-    /// Two numbers a frame: where the steps fall beside the reference, and where in its period the loop is.
+    /// Two random numbers per frame: the offset of the steps from the reference, and the phase of the loop.
     draws: Indexed,
     fading: Option<Fading>,
-    /// What the SIR is above the reference in each sample of a frame, dB, and which frame that is.
+    /// SIR minus reference in each sample of a frame, dB, and below the number of that frame.
     errors: Vec<f64>,
     frame: Option<u64>,
 }
 
 impl InnerLoop {
     /// # Errors
-    /// Where a frame of this length has too many samples.
+    /// A frame of this length has too many samples.
     pub(super) fn new(
         config: &InnerLoopConfig,
         frame: Span,
@@ -108,7 +110,7 @@ impl InnerLoop {
         Ok(Self { config: config.clone(), samples, draws, fading, errors: Vec::new(), frame: None })
     }
 
-    /// What the SIR is above the reference in each sample of a frame, dB.
+    /// SIR minus reference in each sample of a frame, dB.
     pub(super) fn errors(&mut self, frame: u64) -> &[f64] {
         if self.frame != Some(frame) {
             self.follow(frame);
@@ -137,7 +139,7 @@ impl InnerLoop {
         }
     }
 
-    /// The power of the channel, dB.
+    /// Power of the channel, dB.
     fn gain(&mut self, sample: u64) -> f64 {
         match &mut self.fading {
             Some(fading) => 10.0 * libm::log10(fading.power(sample).max(1e-30)),
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn over_a_still_channel_the_loop_swings_as_far_as_its_delay_lets_it() {
-        // Values (u + k) step; those at the ends once in 4 delay - 2 samples, those between them twice.
+        // Values (u + k) step; those at the ends once in 4 delay - 2 samples, those between twice.
         for (delay, rate) in [(1, 1500.0), (2, 1500.0), (3, 1500.0)] {
             let mut inner = inner(&InnerLoopConfig { rate, delay, step: 0.5, doppler: 0.0 });
             let period = 4 * delay as usize - 2;
@@ -197,8 +199,9 @@ mod tests {
 
     #[test]
     fn fading_is_followed_the_less_the_faster_it_is() {
-        // Standard deviation of the error: at 2 Hz near that of the still channel, sqrt((1.5^2 + 2 0.5^2) / 3 + 1/12) = 1.0 dB; far
-        // faster than the loop it is that of the power itself, pi / sqrt(6) x 10 / ln 10 = 5.6 dB, and the swing beside it.
+        // Standard deviation of the error: at 2 Hz close to that of the constant channel, sqrt((1.5^2 + 2 0.5^2) / 3 +
+        // 1/12) = 1.0 dB. With fading far faster than the loop it is that of the power itself, pi / sqrt(6) x 10 / ln
+        // 10 = 5.6 dB, plus the oscillation.
         let deviation = |doppler| {
             let mut inner = inner(&InnerLoopConfig { doppler, ..InnerLoopConfig::default() });
             let all: Vec<f64> = (0..2000).flat_map(|number| inner.errors(number).to_vec()).collect();
