@@ -55,7 +55,11 @@ def split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any
 
 
 def is_axis(value: Any) -> bool:
-    """Whether a value is several: a list, tuple, range, array or column of a table."""
+    """Whether a value is several: a list, tuple, range, array or column of a table.
+
+    >>> is_axis(["4p", "8p"]), is_axis("4p"), is_axis({"kind": "wrd"})
+    (True, False, False)
+    """
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | np.generic)

@@ -18,7 +18,11 @@ _UNITS = (
 
 
 def numbers(ticks: Sequence[str]) -> list[float] | None:
-    """The numbers of values of one quantity (`4p`, `10p`; `500kbit/s`, `1Mbit/s`) in the first's unit; else None."""
+    """The numbers of values of one quantity (`4p`, `10p`; `500kbit/s`, `1Mbit/s`) in the first's unit; else None.
+
+    >>> numbers(["500kbit/s", "1Mbit/s"]), numbers(["none", "wrd"])
+    ([500.0, 1000.0], None)
+    """
     matches = [match for tick in ticks if (match := re.fullmatch(r"(-?[\d.]+)\s*(\D*)", tick))]
     units = {match[2] for match in matches}
     known = [dict.fromkeys(units, 1.0)] if len(units) == 1 else [family for family in _UNITS if units <= set(family)]

@@ -5,7 +5,11 @@ from difflib import get_close_matches
 
 
 def near(name: object, known: Iterable[object]) -> str:
-    """`; did you mean X?` for the name most like this one; empty where none is like it."""
+    """`; did you mean X?` for the name most like this one; empty where none is like it.
+
+    >>> near("godput_bps", ["goodput_bps", "timeouts"])
+    '; did you mean goodput_bps?'
+    """
     found = get_close_matches(str(name), list(map(str, known)), n=1)
     return f"; did you mean {found[0]}?" if found else ""
 

@@ -35,6 +35,14 @@ class Results:
         series: One mapping a run from `time`, `queue`, `cwnd/0`, ... to the engine's own arrays, not copies.
         series_of: Names of the runs of `series`, where they have some.
         confidence: Probability with which the confidence intervals of tables and plots hold the mean; set it at will.
+
+    Example:
+        >>> run = {"flows": [{"id": 0, "goodput_bps": 1000.0}], "run": 0}
+        >>> results = Results([{**run, "point": {"edge.buffer": buffer}} for buffer in ("4p", "8p")])
+        >>> len(results), results[{"edge.buffer": "8p"}]
+        (2, <Results: 1 run over edge.buffer (1)>)
+        >>> results + results
+        <Results: 4 runs over edge.buffer (2)>
     """
 
     def __init__(self, objects: Iterable[Run], series: Sequence[Series] = ()) -> None:
@@ -310,6 +318,16 @@ class Results:
 
         Raises:
             ValueError: if the key was not varied, never has the baseline, or no seeds are shared.
+
+        Example:
+            >>> goodput = {("none", 0): 100.0, ("none", 1): 300.0, ("wrd", 0): 101.0, ("wrd", 1): 303.0}
+            >>> runs = [
+            ...     {"seed": 1, "run": run, "flows": [{"goodput_bps": bps}], "point": {"edge.regulator": name}}
+            ...     for (name, run), bps in goodput.items()
+            ... ]
+            >>> table = Results(runs).paired(by="edge.regulator", baseline="none")
+            >>> table[["mean_difference", "n", "relative"]].loc["wrd"].tolist()
+            [2.0, 2.0, 0.01]
         """
         return pairs.paired(self, column, by, str(label(baseline)))
 

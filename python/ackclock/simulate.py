@@ -41,6 +41,13 @@ def run(
     Raises:
         ValueError: if the scenario is wrong; the message names file, line, key and what is allowed.
         RuntimeError: if the run failed.
+
+    Example:
+        >>> results = run({"version": 1, "preset": "cr02"}, runs=2, duration=10)
+        >>> results
+        <Results: 2 runs>
+        >>> results.flows[["sender", "timeouts"]].to_numpy().tolist()
+        [['reno', 1], ['reno', 1]]
     """
     text = source(scenario)
     asked = arguments.keys(set, seed=seed, runs=runs, duration=duration)
@@ -89,6 +96,10 @@ def sweep(
             runs.
         OSError: if `out` cannot be written.
         RuntimeError: if a run failed.
+
+    Example:
+        >>> sweep({"version": 1, "preset": "cr02"}, set={"edge.buffer": ["4p", "8p"]}, runs=3, duration=10)
+        <Results: 6 runs over edge.buffer (2)>
     """
     ones, axes = arguments.split(arguments.keys(set, seed=seed, runs=runs, duration=duration))
     text = arguments.swept(source(scenario), axes)
@@ -117,6 +128,10 @@ def compare(
     Raises:
         ValueError: if the scenario is wrong, as for `run`, or the engine is none of those of `sweep`.
         RuntimeError: if a run failed.
+
+    Example:
+        >>> compare({"version": 1, "preset": "cr02"}, senders=["reno", "sack"], regulators="none", duration=10)
+        <Results: 2 runs over flow.sender (2)>
     """
     asked = {"flow.sender": senders, "edge.regulator": regulators, "edge.buffer": buffers, "edge.queue": queues}
     axes = {key: several for key, values in asked.items() if (several := _several(values))}

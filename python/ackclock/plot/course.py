@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from ackclock.plot.style import COLOURS, STYLE, panel, plain
+from ackclock.plot.style import COLOURS, STYLE, Picture, panel, plain
 from ackclock.results import Series
 
 
@@ -32,7 +32,7 @@ def time_series(
     kept = _within(series["time"], span)
     time = series["time"][kept]
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.6, 1.8 * len(rows)), layout="constrained")
+        figure = Picture(figsize=(7.6, 1.8 * len(rows)), layout="constrained")
         panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (ylabel, names, unit) in zip(panels, rows, strict=True):
             for name in names:
@@ -82,7 +82,7 @@ def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "")
     """
     mbps = rate / 1e6
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+        figure = Picture(figsize=(9.0, 3.8), layout="constrained")
         over_time, share = figure.subplots(1, 2, width_ratios=(2.2, 1))
         over_time.plot(time, mbps, linewidth=0.9)
         over_time.set(xlabel="time (s)", ylabel="rate (Mbit/s)")

@@ -12,6 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import RcKeyType
 
+from ackclock.picture import svg
+
 # Colours that stay apart for colour-blind eyes (Okabe and Ito), and markers that stay apart in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -34,13 +36,20 @@ STYLE: dict[RcKeyType, Any] = {
 }
 
 
+class Picture(Figure):
+    """A figure that a notebook shows without pyplot."""
+
+    def _repr_svg_(self) -> str:
+        return svg(self, "picture")
+
+
 @contextmanager
 def panel(
     xlabel: str, ylabel: str, title: str = "", size: tuple[float, float] = (6.4, 4.2)
 ) -> Iterator[tuple[Figure, Axes]]:
     """A figure of one panel in the house style."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Picture(figsize=size, layout="constrained")
         axes = figure.subplots()
         axes.set(xlabel=xlabel, ylabel=ylabel)
         if title:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ackclock.plot.style import COLOURS, NARROW, SMALL, STYLE, plain
+from ackclock.plot.style import COLOURS, NARROW, SMALL, STYLE, Picture, plain
 from ackclock.results import Results, Series
 
 # Points of a curve over time.
@@ -47,7 +47,7 @@ def over_time(
     colours = {name: COLOURS[ordered.index(name) % len(COLOURS)] for name in names}
     heights = [1.5, *(1.0 for _ in names), *([1.0] if _windows(last) else [])]
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width, 1.0 + 1.3 * sum(heights)), layout="constrained")
+        figure = Picture(figsize=(width, 1.0 + 1.3 * sum(heights)), layout="constrained")
         panels = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
         _draw_rates(panels[0], runs, colours, width, capacity=not uplink)
         queue = "up.queue_packets" if uplink else "queue"
