@@ -4,13 +4,13 @@
 //! The tutorial of this project; not a published mechanism.
 //!
 //! ## What it does
-//! ACKs pass at most once in `interval`; those that come in between wait their turn.
+//! At most one ACK passes per `interval`; ACKs in between are delayed.
 //!
 //! ## Differences from the source
 //! None.
 //!
 //! ## Validation
-//! Two ACKs at one instant leave an interval apart (test below); the laws of every regulator.
+//! Two ACKs of one instant leave one interval apart (test below); the laws of every regulator.
 
 use std::collections::VecDeque;
 
@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FlowContext, Output, Regulator, RegulatorConfig};
 
-/// ACKs pass at most once in an interval.
+/// At most one ACK passes per interval.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Least time between two ACKs.
+    /// Minimum time between two ACKs.
     pub(crate) interval: Span,
 }
 
@@ -53,9 +53,9 @@ impl RegulatorConfig for Config {
 /// The pacer of one flow.
 struct AckPacer {
     interval: Span,
-    /// ACKs that wait their turn.
+    /// Delayed ACKs, oldest first.
     held: VecDeque<Segment>,
-    /// When the next may pass.
+    /// Time at which the next ACK may pass.
     next: Time,
 }
 

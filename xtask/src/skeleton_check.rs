@@ -26,7 +26,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     cargo(root, &copy, &[&["clippy", "--quiet"], &packages[..], &["--", "-D", "warnings"]].concat())?;
     cargo(root, &copy, &[&["test", "--quiet"], &packages[..]].concat())?;
     // The last step of the tutorial: the new regulator in a comparison.
-    let compare = ["compare", "scenarios/demo.toml", "--regulators", "none,ack-pacer"];
+    let compare = ["compare", "scenarios/demo.toml", "--regulators", "none,ack-pacer", "--senders", "cubic"];
     cargo(root, &copy, &[&["run", "--quiet", "--package", "ackclock-cli", "--"], &compare[..]].concat())?;
     let silent = headings::check(&copy)?;
     if silent.is_empty() { Ok(()) } else { Err(silent.join("\n")) }
