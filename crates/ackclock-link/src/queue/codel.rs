@@ -4,13 +4,13 @@
 //! RFC 8289 (Nichols, Jacobson, McGregor and Iyengar 2018), section 5.
 //!
 //! ## What it does
-//! Watches how long packets have waited. When all have waited for more than a target (5 ms) during an interval (100 ms),
-//! it drops one as it leaves, and the next after interval/√count, until a packet has waited for less. With `ecn` a packet
-//! that is ECN-capable is marked instead.
+//! Measures each packet's queueing delay. If it stays above a target (5 ms) for an interval (100 ms), CoDel drops a
+//! packet as it leaves, and the next ones after interval/√count, until a delay is below the target. With `ecn` an
+//! ECN-capable packet is marked instead.
 //!
 //! ## Differences from the source
-//! The MTU below which nothing is dropped is the largest packet seen so far. Marking follows what the authors' Linux
-//! implementation does: a marked packet counts as dropped for the control law and is sent.
+//! The MTU below which nothing is dropped is the largest packet seen so far. Marking follows the authors' Linux
+//! implementation: a marked packet counts as dropped for the control law and is sent.
 //!
 //! ## Validation
 //! Drop times by hand from the control law (unit tests).
@@ -29,9 +29,9 @@ use crate::{Capacity, Cause, Load};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodelConfig {
-    /// Waiting time that is put up with.
+    /// Acceptable queueing delay.
     pub target: Span,
-    /// Time for which it must be exceeded; a round-trip time of the slowest flows.
+    /// How long the target must be exceeded before drops start; about the RTT of the slowest flows.
     pub interval: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -60,7 +60,7 @@ impl QueueConfig for CodelConfig {
     }
 }
 
-/// What the algorithm is told.
+/// Settings of the algorithm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) target: Span,
@@ -69,7 +69,7 @@ pub(super) struct Settings {
 }
 
 impl Default for Settings {
-    /// RFC 8289 section 4.4.
+    /// Defaults of RFC 8289 section 4.4.
     fn default() -> Self {
         Self { target: Span::from_millis(5), interval: Span::from_millis(100), ecn: false }
     }
@@ -87,10 +87,10 @@ impl Settings {
     }
 }
 
-/// The state of the algorithm, one for each queue that it manages.
+/// State of the algorithm for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Control {
-    /// When the waiting time will have been above the target for an interval; none while it is below.
+    /// When the queueing delay will have exceeded the target for an interval; `None` while it is below.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -101,17 +101,17 @@ pub(super) struct Control {
     largest: u32,
 }
 
-/// What the algorithm takes packets from and drops them to.
+/// The queue from which packets are taken, and the list to which they are dropped.
 pub(super) struct Backlog<'a> {
     pub(super) fifo: &'a mut Fifo,
     pub(super) dropped: &'a mut VecDeque<(Segment, Cause)>,
 }
 
-/// A packet that leaves, and whether its waiting allows it to be dropped.
+/// The packet that leaves, and whether its queueing delay allows a drop.
 type Leaving = (Option<(Time, Segment)>, bool);
 
 impl Control {
-    /// The next packet to transmit: `dequeue` of RFC 8289 section 5.5.
+    /// Takes the next packet to transmit: `dequeue` of RFC 8289 section 5.5.
     pub(super) fn dequeue(
         &mut self,
         settings: &Settings,
@@ -136,7 +136,7 @@ impl Control {
         } else if leaving.1 {
             (leaving, _) = self.punish(settings, now, leaving, &mut from);
             self.dropping = true;
-            // Take up the drop rate of the last time if that was not long ago.
+            // Resume the last drop rate if that was recent.
             let recent = now.since(self.drop_next) < settings.interval * 16;
             let delta = self.count.saturating_sub(self.last_count);
             self.count = if delta > 1 && recent { delta } else { 1 };
@@ -146,7 +146,7 @@ impl Control {
         leaving.0
     }
 
-    /// A packet went through without waiting.
+    /// A packet passed without queueing.
     pub(super) fn pass(&mut self, segment: &Segment) {
         self.largest = self.largest.max(segment.wire_bytes());
         self.first_above = None;
@@ -175,7 +175,7 @@ impl Control {
         (Some((arrived, segment)), ok_to_drop)
     }
 
-    /// Marks the packet, or drops it and takes the next; tells whether it marked.
+    /// Marks the packet, or drops it and takes the next. Returns whether it marked.
     fn punish(
         &mut self,
         settings: &Settings,
@@ -287,7 +287,8 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    /// Puts 1000 packets in at time zero and takes one out every 10 ms: what left with which mark, and which was dropped when.
+    /// Enqueues 1000 packets at time zero and dequeues one every 10 ms. Returns departures with ECN marks, and times
+    /// of drops.
     fn drain(queue: &mut Codel, ecn: Ecn, until: u64) -> (Vec<(u64, Ecn)>, Vec<u64>) {
         (0..1000).for_each(|seq| queue.enqueue(Time::ZERO, &segment(seq, ecn), Load::NONE).unwrap());
         let (mut left, mut drops) = (Vec::new(), Vec::new());
@@ -301,7 +302,7 @@ mod tests {
     #[test]
     fn drops_follow_the_control_law() {
         let (left, drops) = drain(&mut codel(false), Ecn::NotEct, 400);
-        // Waiting is first seen above 5 ms at 10 ms, so dropping begins at 110 ms. Then every 100/sqrt(n) ms, at the next
+        // The delay first exceeds 5 ms at 10 ms, so dropping begins at 110 ms. Then every 100/sqrt(n) ms, at the next
         // departure: 110 + 100 = 210; + 70.7 = 280.7 -> 290; + 57.7 = 338.4 -> 340; + 50 = 388.4 -> 390.
         assert_eq!(drops, [110, 210, 290, 340, 390]);
         assert_eq!(left.len(), 40, "a drop costs no departure");

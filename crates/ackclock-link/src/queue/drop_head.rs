@@ -4,8 +4,8 @@
 //! Drop from front: Lakshman, Neidhardt and Ott, "The drop from front strategy in TCP and in TCP over ATM", INFOCOM 1996.
 //!
 //! ## What it does
-//! First in, first out. An arrival that does not fit pushes out the oldest packets until it does, so that the sender
-//! learns of the loss earlier, by the time that the queue takes to drain.
+//! First in, first out. If an arrival does not fit, the oldest packets are dropped until it does. The sender then
+//! learns of the loss earlier, by the drain time of the queue.
 //!
 //! ## Differences from the source
 //! An arrival that would not fit even into the empty queue is refused.
@@ -23,7 +23,7 @@ use super::fifo::Fifo;
 use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
-/// First in, first out; an arrival that does not fit pushes out the oldest.
+/// First in, first out; the oldest packets are dropped if an arrival does not fit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DropHeadConfig {
@@ -40,7 +40,7 @@ impl QueueConfig for DropHeadConfig {
     }
 }
 
-/// First in, first out, pushing out the oldest.
+/// First in, first out, dropping the oldest packets.
 #[derive(Debug, Default)]
 pub struct DropHead {
     fifo: Fifo,
@@ -49,12 +49,12 @@ pub struct DropHead {
 }
 
 impl DropHead {
-    /// An empty queue that holds `capacity`.
+    /// An empty queue with this capacity.
     pub fn new(capacity: Capacity) -> Self {
         Self { capacity, ..Self::default() }
     }
 
-    /// Pushes out the oldest until one more fits.
+    /// Drops the oldest packets until `segment` fits.
     fn make_room(&mut self, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
         if !self.capacity.admits(unqueued, segment) {
             return Err(Cause::Full);

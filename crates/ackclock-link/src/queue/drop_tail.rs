@@ -1,7 +1,7 @@
 //! # Drop-tail
 //!
 //! ## Source
-//! The queue of every experiment of CR02; `links.md` section 1 settles what "a buffer of B packets" means.
+//! The queue of every experiment of CR02; `links.md` section 1 defines "a buffer of B packets".
 //!
 //! ## What it does
 //! First in, first out. An arrival that does not fit is refused.
@@ -20,7 +20,7 @@ use super::fifo::Fifo;
 use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
-/// First in, first out; an arrival that does not fit is lost.
+/// First in, first out; an arrival that does not fit is dropped.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DropTailConfig {
@@ -37,7 +37,7 @@ impl QueueConfig for DropTailConfig {
     }
 }
 
-/// First in, first out, refusing what does not fit.
+/// First in, first out, refusing arrivals that do not fit.
 #[derive(Debug, Default)]
 pub struct DropTail {
     fifo: Fifo,
@@ -45,7 +45,7 @@ pub struct DropTail {
 }
 
 impl DropTail {
-    /// An empty queue that holds `capacity`.
+    /// An empty queue with this capacity.
     pub fn new(capacity: Capacity) -> Self {
         Self { capacity, ..Self::default() }
     }

@@ -1,11 +1,11 @@
-//! First in, first out, but for what goes to the front: what every discipline keeps its segments in.
+//! Storage of all disciplines: first in, first out, with insertion at the front.
 
 use ackclock_core::{FlowId, Segment, Time};
 
 use crate::Load;
 use crate::serial::{Packets, Parted};
 
-/// Segments in the order of their arrival, with its instants, and how much they are.
+/// Segments in order of arrival with their arrival times, and their total size.
 #[derive(Debug, Default)]
 pub(super) struct Fifo {
     segments: Parted,
@@ -19,7 +19,7 @@ impl Fifo {
         self.segments.push(now, segment);
     }
 
-    /// Puts one before all others.
+    /// Inserts a segment before all others.
     pub(super) fn push_front(&mut self, now: Time, segment: &Segment) {
         self.load += Load::of(segment);
         self.segments.push_front(now, segment);
@@ -33,7 +33,7 @@ impl Fifo {
         Some((arrived, segment))
     }
 
-    /// The flow of the oldest.
+    /// Flow of the oldest segment.
     pub(super) fn head(&self) -> Option<FlowId> {
         self.segments.iter().next().map(|(_, segment)| segment.flow)
     }

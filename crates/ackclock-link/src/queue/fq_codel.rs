@@ -4,17 +4,16 @@
 //! RFC 8290 (Høiland-Jørgensen, McKenney, Täht, Gettys and Dumazet 2018), section 4.
 //!
 //! ## What it does
-//! Flows are hashed into 1024 queues, each under CoDel of its own, served by deficit round robin with a quantum of 1514
-//! bytes; a queue that begins anew is served before those that have been at it. When all together hold more than the
-//! capacity, packets are dropped at the head of the queue with the most bytes. Packets are marked instead of dropped
-//! where they are ECN-capable.
+//! Flows are hashed into 1024 queues, each with its own CoDel, served by deficit round robin with a quantum of 1514
+//! bytes. Queues that have just become active are served first. If all queues together exceed the capacity, packets
+//! are dropped from the head of the longest queue in bytes. ECN-capable packets are marked instead of dropped.
 //!
 //! ## Differences from the source
-//! The hash is of the flow's number, with a perturbation from the seed of the run. An overload drops one packet at a time,
-//! as many as it takes, rather than a batch. CoDel's exemption of the last packet counts each queue by itself.
+//! The hash is of the flow's number, perturbed by the run's seed. On overload single packets are dropped, as many as
+//! needed, instead of a batch. CoDel's exemption of the last packet applies to each queue separately.
 //!
 //! ## Validation
-//! Order of service by hand, shares, the fattest flow (unit tests).
+//! Order of service by hand, shares, drops from the longest queue (unit tests).
 
 use std::collections::VecDeque;
 
@@ -33,11 +32,11 @@ use crate::{Capacity, Cause, Load};
 pub struct FqCodelConfig {
     /// Number of queues into which flows are hashed.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send per round.
     pub quantum: u32,
-    /// Waiting time that is put up with.
+    /// Acceptable queueing delay.
     pub target: Span,
-    /// Time for which it must be exceeded.
+    /// How long the target must be exceeded before drops start.
     pub interval: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -56,7 +55,7 @@ impl Config for FqCodelConfig {
             return Err(ConfigError::new("flows", format!("{} is not from 1 to 65536", self.flows)));
         }
         if self.quantum == 0 {
-            return Err(ConfigError::new("quantum", "0 bytes would serve nobody"));
+            return Err(ConfigError::new("quantum", "0 bytes: no queue would ever be served"));
         }
         self.settings().check()
     }
@@ -74,14 +73,14 @@ impl QueueConfig for FqCodelConfig {
     }
 }
 
-/// Many queues under CoDel, served in turn.
+/// Queues with CoDel, served in turn.
 #[derive(Debug)]
 pub struct FqCodel {
     settings: Settings,
     quantum: i64,
     perturbation: u64,
     buckets: Vec<Bucket>,
-    /// Queues that began anew, and those that have been served since; the one whose turn it is first.
+    /// Active queues: new ones, and below those served before; the next to be served first.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     total: Load,
@@ -120,14 +119,14 @@ impl FqCodel {
         }
     }
 
-    /// The queue of a flow: the upper bits of a multiplicative hash, spread over the number of queues.
+    /// The queue of a flow: the upper bits of a multiplicative hash, scaled to the number of queues.
     fn bucket(&self, flow: FlowId) -> usize {
         let mixed = (u64::from(flow.0) ^ self.perturbation).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (((mixed >> 32) * self.buckets.len() as u64) >> 32) as usize
     }
 
-    /// Drops at the head of the queue with the most bytes (section 4.1).
+    /// Drops from the head of the queue with the most bytes (section 4.1).
     fn drop_from_fattest(&mut self) {
         let bytes = |&index: &u32| self.buckets[index as usize].fifo.load().bytes;
         let fattest = self.new.iter().chain(&self.old).copied().max_by_key(bytes);
@@ -137,7 +136,7 @@ impl FqCodel {
         }
     }
 
-    /// Moves the queue whose turn it is to the end of the old ones, or out of the round.
+    /// Moves the queue at the front to the end of the old ones, or makes it inactive.
     fn rotate(&mut self, index: u32, to: List) {
         match self.buckets[index as usize].list {
             List::New => self.new.pop_front(),
@@ -149,7 +148,7 @@ impl FqCodel {
         }
     }
 
-    /// Puts a segment into the queue of its flow, as `push` does, and drops where it is longest what is too much.
+    /// Adds a segment to the queue of its flow with `push`, then drops the excess from the longest queue.
     fn put(&mut self, segment: &Segment, unqueued: Load, push: impl FnOnce(&mut Fifo)) -> Result<(), Cause> {
         if !self.capacity.admits(unqueued, segment) {
             return Err(Cause::Full);
@@ -179,7 +178,7 @@ impl Queue for FqCodel {
         self.put(segment, unqueued, |fifo| fifo.push_front(now, segment))
     }
 
-    /// Section 4.2.
+    /// Serves the next packet by section 4.2.
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
         while let Some(&index) = self.new.front().or(self.old.front()) {
             let bucket = &mut self.buckets[index as usize];
@@ -195,7 +194,7 @@ impl Queue for FqCodel {
                 self.total -= Load::of(segment);
             }
             let Some((arrived, segment)) = next else {
-                // A new queue that ran empty goes to the old ones first, so that it cannot push in again and again.
+                // A new queue that ran empty goes to the old ones first, so that it cannot jump ahead repeatedly.
                 let to =
                     if bucket.list == List::New && !self.old.is_empty() { List::Old } else { List::None };
                 self.rotate(index, to);
@@ -263,7 +262,7 @@ mod tests {
     fn a_flow_that_begins_goes_before_those_that_have_been_at_it() {
         let mut queue = queue(Capacity::Unlimited);
         (0..10).for_each(|seq| queue.enqueue(Time::ZERO, &segment(0, seq), Load::NONE).unwrap());
-        // The quantum of 1514 covers two packets of 1000 B, the second by going into debt.
+        // The quantum of 1514 covers two packets of 1000 B, the second on credit.
         assert_eq!(order(&mut queue, 3), [0, 0, 0]);
         queue.enqueue(Time::ZERO, &segment(1, 0), Load::NONE).unwrap();
         assert_eq!(order(&mut queue, 2), [1, 0]);

@@ -1,4 +1,4 @@
-//! Queue disciplines: which segment waits, which is lost, which goes next.
+//! Queue disciplines: which segment is queued, dropped or sent next. Each discipline is one file.
 
 mod codel;
 mod drop_head;
@@ -24,56 +24,57 @@ use delegate::delegate;
 
 use crate::{Capacity, Cause, Load};
 
-/// A queue in front of a transmitter. The transmitter takes one segment at a time.
+/// A queue in front of a transmitter, which takes one segment at a time.
 ///
-/// No method has a default but [`any`](Self::any): a queue around another one must pass each of them on.
-/// `shared_by_all_flows!` writes those of a queue that does not tell flows apart.
+/// Only [`any`](Self::any) has a default implementation, so that a queue that wraps another one cannot forget to
+/// forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish
+/// flows.
 pub trait Queue: Send {
-    /// Takes a segment that found the transmitter busy. `unqueued` is what counts against the capacity without waiting
-    /// here (the head of a link that keeps it in its buffer).
+    /// Accepts a segment that found the transmitter busy. `unqueued` counts against the capacity without being in this
+    /// queue (the head packet of a link that keeps it in its buffer).
     ///
     /// # Errors
-    /// The cause, where the segment is not taken.
+    /// The cause if the segment is refused.
     fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
 
-    /// Takes a segment as [`enqueue`](Self::enqueue) does, and puts it before all others of its flow that wait.
+    /// Accepts a segment like [`enqueue`](Self::enqueue), but inserts it before all waiting segments of its flow.
     ///
     /// # Errors
-    /// The cause, where the segment is not taken.
+    /// The cause if the segment is refused.
     fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
 
-    /// Gives the next segment to transmit, if any is left, with the instant at which it had arrived. Segments that the discipline drops
-    /// at this moment come out of [`poll_dropped`](Self::poll_dropped).
+    /// Removes the next segment to transmit, with its arrival time; `None` if there is none left. Segments dropped by
+    /// this call come out of [`poll_dropped`](Self::poll_dropped).
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
 
-    /// A segment found the transmitter idle and goes straight through; it counts as having waited for no time.
+    /// A segment found the transmitter idle and passes the queue, with a queueing delay of zero.
     fn pass(&mut self, now: Time, segment: &Segment);
 
-    /// Whether nothing waits.
+    /// Whether no segment is queued.
     fn is_empty(&self) -> bool;
 
     /// The next segment that was dropped after it had been accepted.
     fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
 
-    /// What waits in the part of the queue that serves `flow`.
+    /// Load in the subqueue that serves `flow`.
     fn waiting(&self, flow: FlowId) -> Load;
 
-    /// What waits in all its parts.
+    /// Load in all subqueues.
     fn load(&self) -> Load;
 
-    /// Whether one part of the queue serves both flows.
+    /// Whether both flows share a subqueue.
     fn together(&self, a: FlowId, b: FlowId) -> bool;
 
-    /// The capacity of that part.
+    /// Capacity of the subqueue that serves `flow`.
     fn capacity(&self, flow: FlowId) -> Capacity;
 
-    /// The flow belongs to this user; one of which nothing is said belongs to user 0.
+    /// Sets the user of a flow; default: user 0.
     fn assign(&mut self, flow: FlowId, user: u32);
 
-    /// The flow has ended.
+    /// Frees the state of a flow that ended.
     fn forget(&mut self, flow: FlowId);
 
-    /// As links hold it.
+    /// This queue as links store it.
     fn any(self) -> AnyQueue
     where
         Self: Sized + 'static,
@@ -82,7 +83,7 @@ pub trait Queue: Send {
     }
 }
 
-/// Writes the methods of a [`Queue`] in which all flows wait together, and which keeps nothing of any of them.
+/// Implements the [`Queue`] methods of a discipline in which all flows share one queue and no state is kept per flow.
 macro_rules! shared_by_all_flows {
     () => {
         fn load(&self) -> Load {
@@ -100,12 +101,12 @@ macro_rules! shared_by_all_flows {
 }
 use shared_by_all_flows;
 
-/// A queue as links hold it: the plainest in place, because it stands before most links and a call through a pointer would
-/// be much of its cost; every other behind a pointer.
+/// A queue as links store it: drop-tail inline, all others behind a pointer. Most links have drop-tail, and a call
+/// through a pointer would be a large part of its cost.
 pub enum AnyQueue {
-    /// First in, first out, refusing what does not fit.
+    /// First in, first out, refusing arrivals that do not fit.
     DropTail(DropTail),
-    /// Any other.
+    /// Any other discipline.
     Other(Box<dyn Queue>),
 }
 
@@ -135,24 +136,24 @@ impl Queue for AnyQueue {
     }
 }
 
-/// What a queue is built from, beside its own table.
+/// Context for building a queue from its table.
 pub struct QueueContext<'a> {
-    /// How much it holds.
+    /// Capacity of the queue.
     pub capacity: Capacity,
     /// Random streams of the run.
     pub streams: &'a ackclock_core::Streams,
-    /// What its streams are called, as `down/queue`.
+    /// Name of its random stream, such as `down/queue`.
     pub name: &'a str,
 }
 
-/// The table of a queue discipline in a scenario file.
+/// Configuration of a queue discipline: its table in a scenario file.
 pub trait QueueConfig: std::fmt::Debug + Send + Sync {
     /// Builds the queue.
     fn build(&self, context: &QueueContext<'_>) -> AnyQueue;
 }
 
 ackclock_core::registry! {
-    /// Queue disciplines by the name that scenario files give them.
+    /// All queue disciplines, by their name in scenario files.
     pub static QUEUES: dyn QueueConfig = "queue" {
         "drop-tail" => DropTailConfig,
         "drop-head" => DropHeadConfig,
@@ -164,7 +165,7 @@ ackclock_core::registry! {
     }
 }
 
-/// Whether a packet can be marked instead of dropped (RFC 3168 section 5).
+/// Whether a packet is ECN-capable and can be marked instead of dropped (RFC 3168 section 5).
 fn is_ect(segment: &Segment) -> bool {
     segment.ecn != Ecn::NotEct
 }

@@ -4,18 +4,18 @@
 //! RFC 8033 (Pan, Natarajan, Baker and White 2017): sections 4.1 to 4.4, 5.1 (ECN) and 5.5 (cap on the rise).
 //!
 //! ## What it does
-//! Drops arrivals at random. The probability is moved every 15 ms by a proportional integral controller towards a
-//! waiting time of 15 ms: `p += 0.125 (delay - target) + 1.25 (delay - delay before)` (1/s), scaled down while p is small.
-//! A burst of up to 150 ms after a calm time is let through. With `ecn` an ECN-capable packet is marked instead, as
-//! long as the probability is not above 10 %.
+//! Drops arrivals at random. Every 15 ms a proportional integral controller adjusts the probability towards a queueing
+//! delay of 15 ms: `p += 0.125 (delay - target) + 1.25 (delay - previous delay)` (1/s), scaled down while p is small.
+//! A burst of up to 150 ms after an idle time passes. With `ecn` an ECN-capable packet is marked instead, as long as
+//! the probability is at most 10 %.
 //!
 //! ## Differences from the source
-//! The delay is what the last packet that left had waited, by its timestamp, zero once the queue is empty; section 5.2
-//! estimates it from the departure rate. Switching off (5.3) and derandomisation (5.4) are left out. Updates happen at
-//! multiples of 15 ms from the start of the run, so that they do not depend on who asks when.
+//! The delay is that of the last packet that left, by its timestamp, and zero once the queue is empty; section 5.2
+//! estimates it from the departure rate. Switching off (5.3) and derandomisation (5.4) are omitted. Updates happen at
+//! multiples of 15 ms from the start of the run, so polling does not affect them.
 //!
 //! ## Validation
-//! One step of the controller by hand, and its settling near the target (unit tests).
+//! One step of the controller by hand, and convergence to the target (unit tests).
 
 use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -29,11 +29,11 @@ use crate::{Capacity, Cause, Load};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PieConfig {
-    /// Waiting time that is aimed at.
+    /// Target queueing delay.
     pub target: Span,
     /// Time between updates of the drop probability.
     pub update: Span,
-    /// Burst that is let through after a calm time.
+    /// Burst that passes without drops after an idle time.
     pub burst: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -81,7 +81,7 @@ pub struct Pie {
     capacity: Capacity,
     stream: Stream,
     probability: f64,
-    /// What the last packet that left had waited, and the same one update ago.
+    /// Queueing delay of the last packet that left, and below the value at the last update.
     delay: Span,
     delay_before: Span,
     burst_left: Span,
@@ -110,11 +110,11 @@ impl Pie {
         }
     }
 
-    /// Makes the updates that are due by `now`.
+    /// Performs the updates that are due by `now`.
     fn advance(&mut self, now: Time) {
         while self.next_update <= now {
             let calm = self.probability == 0.0 && self.delay == Span::ZERO && self.delay_before == Span::ZERO;
-            // Nothing moves in a calm time but the allowance, which the next arrival fills up again.
+            // In an idle time only the burst allowance changes, which the next arrival refills.
             let updates = if calm {
                 1 + now.since(self.next_update).as_nanos() / self.config.update.as_nanos()
             } else {
@@ -125,7 +125,7 @@ impl Pie {
         }
     }
 
-    /// Section 4.2, with the cap of section 5.5.
+    /// One update by section 4.2, with the cap of section 5.5.
     fn update(&mut self) {
         let (delay, before) = (self.delay.as_secs_f64(), self.delay_before.as_secs_f64());
         let change = ALPHA * (delay - self.config.target.as_secs_f64()) + BETA * (delay - before);
@@ -142,20 +142,20 @@ impl Pie {
         self.burst_left -= self.config.update;
     }
 
-    /// By what a step is divided while the probability is small (section 4.2).
+    /// Divisor of a step while the probability is small (section 4.2).
     fn caution(&self) -> f64 {
         const STEPS: [(f64, f64); 6] =
             [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
         STEPS.iter().find(|(below, _)| self.probability < *below).map_or(1.0, |(_, divisor)| *divisor)
     }
 
-    /// Sections 4.1 and 4.4: whether an arrival is singled out.
+    /// Sections 4.1 and 4.4: whether to drop or mark an arrival.
     fn drops_early(&mut self) -> bool {
         let half = self.config.target / 2;
         if self.probability == 0.0 && self.delay < half && self.delay_before < half {
             self.burst_left = self.config.burst;
         }
-        // Keep the link busy: spare arrivals while the delay is low, or no more than two packets wait.
+        // Keep the link busy: no drop while the delay is low, or while at most two packets are queued.
         let spared = (self.delay_before < half && self.probability < 0.2) || self.fifo.load().packets <= 2;
         self.burst_left == Span::ZERO && !spared && self.stream.chance(self.probability)
     }
@@ -180,7 +180,7 @@ impl Queue for Pie {
         Ok(())
     }
 
-    /// What is put at the front is not dropped early: it has waited before.
+    /// A segment inserted at the front is not dropped early: it was queued before.
     fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
         self.advance(now);
         if !self.capacity.admits(self.fifo.load() + unqueued, segment) {

@@ -1,26 +1,26 @@
 //! # RED
 //!
 //! ## Source
-//! Floyd and Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM Transactions on Networking 1(4),
-//! 1993: figure 2 and sections 4 and 7. The gentle form is Floyd's recommendation of 2000. AC06 names it as the rival of its
-//! controller.
+//! Floyd and Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM Transactions on Networking
+//! 1(4), 1993: figure 2 and sections 4 and 7. The gentle form is Floyd's recommendation of 2000. AC06 compares its
+//! controller with RED.
 //!
 //! ## What it does
-//! Keeps the average length of the queue, `avg += w (q - avg)` at each arrival. Below the lower threshold every arrival is
-//! taken. Between the thresholds an arrival is dropped at random with a probability that rises from 0 to the maximum, such that
-//! the packets between two drops are spread evenly. Above the upper threshold the gentle form lets the probability rise
-//! further, to 1 at twice the threshold; the other drops every arrival. With `ecn` an ECN-capable packet is marked instead, as
-//! long as not every arrival is dropped.
+//! Maintains the average queue length, `avg += w (q - avg)` at each arrival. Below the lower threshold every arrival
+//! is accepted. Between the thresholds arrivals are dropped at random with a probability that rises from 0 to the
+//! maximum, such that the gaps between drops are uniformly distributed. Above the upper threshold the gentle form
+//! raises the probability further, to 1 at twice the threshold; otherwise every arrival is dropped. With `ecn` an
+//! ECN-capable packet is marked instead, unless every arrival is dropped.
 //!
 //! ## Differences from the source
-//! - While the queue is empty, the average sinks as if packets left one after another, as in the source; how long one takes is
-//!   the mean of what was measured between departures of packets that waited.
-//! - A packet that finds the transmitter idle does not wait: it moves the average and is never dropped.
+//! - While the queue is empty, the average decays as if packets left one after another, as in the source. The time per
+//!   packet is the measured mean time between departures of queued packets.
+//! - A packet that finds the transmitter idle is not queued: it updates the average and is never dropped.
 //! - With thresholds in bytes the probability does not depend on the size of the packet.
 //!
 //! ## Validation
-//! The average and the probability by hand, the spacing of drops against the uniform distribution, and the length at which the
-//! queue of an overload settles (unit tests).
+//! The average and the probability by hand, the spacing of drops against the uniform distribution, and the queue
+//! length reached under overload (unit tests).
 
 use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Size, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -34,15 +34,15 @@ use crate::{Capacity, Cause, Load};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedConfig {
-    /// Average length up to which every arrival is taken, in packets or bytes.
+    /// Average length up to which every arrival is accepted, in packets or bytes.
     pub min_threshold: Size,
-    /// Average length at which the probability reaches `max_probability`, in the same unit.
+    /// Average length at which the drop probability reaches `max_probability`, in the same unit.
     pub max_threshold: Size,
     /// Weight of an arrival in the average.
     pub weight: f64,
-    /// Probability of a drop at the upper threshold.
+    /// Drop probability at the upper threshold.
     pub max_probability: f64,
-    /// Whether the probability rises to 1 at twice the upper threshold, instead of jumping there.
+    /// Whether the probability rises linearly to 1 at twice the upper threshold, instead of jumping to 1.
     pub gentle: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -51,7 +51,8 @@ pub struct RedConfig {
 }
 
 impl Default for RedConfig {
-    /// Section 7 of the source; a tenth, 5 and 15 packets and the gentle form are Floyd's recommendations of 1997 and 2000.
+    /// Section 7 of the source; 0.1, 5 and 15 packets and the gentle form are Floyd's recommendations of 1997 and
+    /// 2000.
     fn default() -> Self {
         Self {
             min_threshold: Size::Packets(5),
@@ -83,7 +84,7 @@ impl Config for RedConfig {
     }
 }
 
-/// A threshold, and whether it is one in bytes.
+/// Value of a threshold, and whether it is in bytes.
 fn length(key: &str, size: Size) -> Result<(f64, bool), ConfigError> {
     match size {
         Size::Packets(packets) => Ok((f64::from(packets), false)),
@@ -118,29 +119,29 @@ pub struct Red {
     stream: Stream,
     /// Average length.
     average: f64,
-    /// Arrivals since the last drop; none where the average was below the lower threshold.
+    /// Arrivals since the last drop; `None` if the average was below the lower threshold.
     since_drop: Option<u32>,
-    /// When the last of those that waited began its transmission, if nothing has come since.
+    /// When the last queued packet started its transmission, if nothing has arrived since.
     emptied: Option<Time>,
-    /// When a packet that had waited last left.
+    /// Last departure of a packet that was queued.
     departed: Option<Time>,
-    /// Mean time between such departures, and how many made it.
+    /// Mean time between such departures, and below the number of samples.
     spacing: Span,
     spacings: u64,
 }
 
-/// What becomes of an arrival.
+/// Decision for an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chosen {
     Taken,
-    /// At random: an ECN-capable packet may be marked instead.
+    /// Chosen at random: an ECN-capable packet may be marked instead.
     AtRandom,
     Dropped,
 }
 
 impl Red {
     fn new(config: &RedConfig, capacity: Capacity, stream: Stream) -> Self {
-        // They were checked when the scenario was read.
+        // Checked when the scenario was loaded.
         let threshold = |size| length("", size).unwrap_or((0.0, false));
         let ((least, in_bytes), (most, _)) =
             (threshold(config.min_threshold), threshold(config.max_threshold));
@@ -161,25 +162,25 @@ impl Red {
         }
     }
 
-    /// Moves the average by an arrival that finds `load`.
+    /// Updates the average for an arrival that finds `load`.
     fn average(&mut self, load: Load) {
         self.emptied = None;
         let length = if self.in_bytes { load.bytes as f64 } else { f64::from(load.packets) };
         self.average += self.config.weight * (length - self.average);
     }
 
-    /// Lets the average sink for as many packets as could have been sent since the queue ran empty.
+    /// Decays the average by the number of packets that could have been sent since the queue ran empty.
     fn sink(&mut self, now: Time) {
         if let Some(since) = self.emptied
             && self.spacing > Span::ZERO
         {
-            // The last of them was sent first.
+            // The last packet was sent first.
             let missed = now.since(since).as_secs_f64() / self.spacing.as_secs_f64() - 1.0;
             self.average *= libm::pow(1.0 - self.config.weight, missed.max(0.0));
         }
     }
 
-    /// The probability with which an arrival is chosen, before it is spread; `None` where all are dropped.
+    /// Drop probability before spreading; `None` if every arrival is dropped.
     fn probability(&self) -> Option<f64> {
         let Self { average, least, most, config, .. } = self;
         let top = config.max_probability;
@@ -190,7 +191,7 @@ impl Red {
         }
     }
 
-    /// Figure 2 of the source.
+    /// Decides on an arrival by figure 2 of the source.
     fn choose(&mut self) -> Chosen {
         if self.average < self.least {
             self.since_drop = None;
@@ -210,7 +211,7 @@ impl Red {
         Chosen::AtRandom
     }
 
-    /// The segment as it enters the queue.
+    /// Decides on an arrival; returns the segment as it enters the queue.
     fn admit(&mut self, segment: &Segment, unqueued: Load) -> Result<Segment, Cause> {
         let load = self.fifo.load() + unqueued;
         self.average(load);
@@ -301,14 +302,15 @@ mod tests {
         for seq in 0..3 {
             red.enqueue(ms(0), &packet(seq), Load::NONE).unwrap();
         }
-        // Arrivals find 0, 1 and 2: 0, 0.5, 1.25.
+        // Arrivals find 0, 1 and 2: average 0, 0.5, 1.25.
         assert_eq!(red.average, 1.25);
         for at in [10, 20, 30] {
             assert!(red.dequeue(ms(at)).is_some());
         }
         assert_eq!(red.spacing, Span::from_millis(10));
         assert!(red.dequeue(ms(40)).is_none());
-        // The last left at 40 ms, and 20 ms are two packets: 1.25 / 4, and half of that for an arrival that finds nothing.
+        // The last left at 40 ms, and 20 ms are two packets: 1.25 / 4, and half of that for an arrival that finds an
+        // empty queue.
         red.pass(ms(60), &packet(3));
         assert!((red.average - 1.25 / 8.0).abs() < 1e-12, "{}", red.average);
     }
@@ -340,8 +342,8 @@ mod tests {
                 gap = 0;
             }
         }
-        // With p = 1/20 and a count that begins at 1 behind a drop: 1 to 19, each as often but for the last, which takes the
-        // place of the twentieth.
+        // With p = 1/20 and a count that starts at 1 after a drop: gaps of 1 to 19, equally frequent except the last,
+        // which includes the twentieth.
         assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&1), Some(&19)));
         let share = |of: u32| gaps.iter().filter(|gap| **gap == of).count() as f64 / gaps.len() as f64;
         for of in [1, 5, 10, 15, 19] {
@@ -353,7 +355,7 @@ mod tests {
     fn an_overload_settles_where_as_much_is_dropped_as_does_not_fit() {
         let mut red = red(&RedConfig { max_threshold: Size::Packets(25), ..RedConfig::default() });
         let mut dropped = 0;
-        // Eleven arrivals to ten departures: a share of 1/11 is too much.
+        // Eleven arrivals for ten departures: a share of 1/11 is too much.
         for at in 0..220_000 {
             dropped += u32::from(red.enqueue(ms(10 * at), &packet(0), Load::NONE).is_err());
             if at % 11 != 0 {
@@ -361,7 +363,7 @@ mod tests {
             }
         }
         assert!((f64::from(dropped) / 220_000.0 - 1.0 / 11.0).abs() < 0.002, "{dropped}");
-        // Spread evenly, a probability p drops a share of 2p/(1 + p): 1/11 is p = 1/21, which stands at 5 + 20/2.1.
+        // With uniform gaps a probability p drops a share of 2p/(1 + p): 1/11 is p = 1/21, reached at 5 + 20/2.1.
         assert!((red.average - 14.5).abs() < 2.5, "{}", red.average);
     }
 

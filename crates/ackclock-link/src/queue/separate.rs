@@ -1,17 +1,17 @@
 //! # Separate queues
 //!
 //! ## Source
-//! CR02 section 6.2: with several flows each has a queue of its own. Service by Deficit Round Robin, Shreedhar and
-//! Varghese, SIGCOMM 1995, in the form of RFC 8290 section 4.2.
+//! CR02 section 6.2: each of several flows has its own queue. Service by Deficit Round Robin, Shreedhar and Varghese,
+//! SIGCOMM 1995, in the form of RFC 8290 section 4.2.
 //!
 //! ## What it does
-//! Keeps one queue of any discipline for each flow or each user, each with the whole capacity for itself, and serves
-//! those that hold something in turn, by bytes: a queue may send while it has credit, and gets a quantum of 1514 bytes
-//! when its turn ends because the credit is used up.
+//! Keeps one queue of any discipline per flow or user, each with the whole capacity, and serves non-empty queues in
+//! turn, by bytes. A queue may send while it has credit; when its credit is used up, its turn ends and it gets a
+//! quantum of 1514 bytes.
 //!
 //! ## Differences from the source
-//! DRR asks for the size of the packet at the head and waits until the credit covers it; here credit may become
-//! negative, so that the size need not be known. Both share alike in the long run.
+//! DRR waits until the credit covers the packet at the head; here credit may become negative, so that the size need
+//! not be known. Both give equal shares in the long run.
 //!
 //! ## Validation
 //! Equal shares by bytes for unequal packets (unit test).
@@ -29,12 +29,12 @@ use crate::{Capacity, Cause, Load};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {
-    /// All packets.
+    /// All packets share one queue.
     #[default]
     Shared,
-    /// Those of a flow; the queues are served round robin by bytes.
+    /// Packets of a flow; the queues are served round robin by bytes.
     Flow,
-    /// Those of a user's flows; the queues are served round robin by bytes.
+    /// Packets of a user's flows; the queues are served round robin by bytes.
     User,
 }
 
@@ -42,7 +42,7 @@ pub enum Per {
 type Factory = Box<dyn Fn(u32) -> AnyQueue + Send>;
 
 impl Per {
-    /// One queue, number 0, or one for each flow or user, by its number; each holds `capacity`.
+    /// One queue with number 0, or one for each flow or user with that number; each with this capacity.
     pub(super) fn build(
         self,
         capacity: Capacity,
@@ -61,11 +61,11 @@ pub struct Separate {
     capacity: Capacity,
     factory: Factory,
     parts: Vec<Option<Part>>,
-    /// Numbers of the parts that are served in turn, the one whose turn it is first.
+    /// Numbers of the subqueues in order of service.
     turns: VecDeque<u32>,
-    /// User of each flow, where one was told.
+    /// User of each flow, if assigned.
     users: Vec<u32>,
-    /// Segments in all parts.
+    /// Segments in all subqueues.
     held: usize,
     dropped: VecDeque<(Segment, Cause)>,
 }
@@ -73,9 +73,9 @@ pub struct Separate {
 struct Part {
     queue: AnyQueue,
     credit: i64,
-    /// Stands in `turns`.
+    /// Whether it is listed in `turns`.
     active: bool,
-    /// Its flow is over: it goes when it is drained.
+    /// The flow has ended: the subqueue is removed once it is empty.
     ended: bool,
 }
 
@@ -95,7 +95,7 @@ impl Separate {
         }
     }
 
-    /// The number of the part that serves `flow`.
+    /// Number of the subqueue that serves `flow`.
     fn number(&self, flow: FlowId) -> u32 {
         match self.per {
             Per::Shared => 0,
@@ -104,7 +104,7 @@ impl Separate {
         }
     }
 
-    /// The part of that number, made when it is first needed.
+    /// The subqueue with this number, created on first use.
     fn part(&mut self, number: u32) -> &mut Part {
         let index = number as usize;
         if self.parts.len() <= index {
@@ -126,7 +126,7 @@ impl Separate {
         }
     }
 
-    /// Takes the part whose turn it is out of the round.
+    /// Removes an empty subqueue from the round.
     fn retire(&mut self, number: u32) {
         self.turns.pop_front();
         let part = self.part(number);
@@ -136,7 +136,7 @@ impl Separate {
         }
     }
 
-    /// Puts a segment into the part that serves its flow, as `put` does.
+    /// Adds a segment to the subqueue of its flow with `put`.
     fn put(
         &mut self,
         segment: &Segment,
@@ -224,7 +224,7 @@ impl Queue for Separate {
     }
 
     fn forget(&mut self, flow: FlowId) {
-        // A user's queue stays for his other flows.
+        // A user's queue remains for the other flows of the user.
         if self.per != Per::Flow {
             return;
         }
@@ -264,7 +264,7 @@ mod tests {
             let (_, segment) = queue.dequeue(Time::ZERO).unwrap();
             bytes[segment.flow.index()] += segment.wire_bytes();
         }
-        // Each is ahead by a quantum and a packet at most.
+        // Each is ahead by at most a quantum and a packet.
         assert!(bytes[0].abs_diff(bytes[1]) <= 1514 + 1500, "{bytes:?}");
     }
 

@@ -1,24 +1,24 @@
 //! # Short flows first
 //!
 //! ## Source
-//! Our own, after the schedulers of CR04 that serve the users of a cell whose flows have sent little before the others
-//! (`scheduler/pf_sp.rs`): the same among the flows of one queue.
+//! Our own. It applies to the flows of one queue what the schedulers of CR04 do for users of a cell: those whose flows
+//! have sent little are served first (`scheduler/pf_sp.rs`).
 //!
 //! ## What it does
-//! A flow is short until it has sent `bytes`, and again when nothing has come of it for `idle`. What short flows send
-//! goes before all else, in the order in which it came, and so does what long flows send. While both wait, long flows have
-//! the share `long` of the bytes at least, so that many short flows cannot starve them. A packet of a short flow for which
-//! there is no room pushes out the oldest of long flows; a long flow's is lost.
+//! A flow is short until it has sent `bytes`, and again after being idle for `idle`. Packets of short flows are sent
+//! before all others, in order of arrival; so are those of long flows. While both are queued, long flows get at least
+//! the share `long` of the bytes, so that short flows cannot starve them. If there is no room for a packet of a short
+//! flow, the oldest of long flows are dropped; a packet of a long flow is refused.
 //!
-//! A handshake and the first round trips of a page wait for nobody's standing queue, and the packets of a flow stay in
-//! their order.
+//! A handshake and the first round trips of a page do not wait behind a standing queue, and packets of a flow stay in
+//! order.
 //!
 //! ## Differences from the source
-//! There the users are served so, and among them in proportion to their rates.
+//! In the source, users are served this way, and short flows among them by their rates.
 //!
 //! ## Validation
-//! Order of service, the share of long flows and who is pushed out by hand (unit tests); order within a flow and
-//! conservation (`tests/laws.rs`).
+//! Order of service, the share of long flows and drops by hand (unit tests); order within a flow and conservation
+//! (`tests/laws.rs`).
 
 use std::collections::VecDeque;
 
@@ -32,15 +32,15 @@ use crate::scheduler::Class;
 use crate::short_flows::{Account, CountsAt, ShortFlows};
 use crate::{Capacity, Cause, Load};
 
-/// What flows send that have sent little goes before all else; an arrival of others that does not fit is lost.
+/// Serves flows that have sent little before all others; drops arrivals of other flows that do not fit.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShortFirstConfig {
-    /// A flow that has sent more is long.
+    /// A flow that has sent more than this is long.
     pub bytes: Size,
-    /// A flow of which nothing has come for this long is short again.
+    /// A flow is short again after this long without arrivals.
     pub idle: Span,
-    /// Share of the bytes that long flows have at least while short ones wait.
+    /// Minimum share of the bytes for long flows while short ones are queued.
     pub long: f64,
     /// Whose packets share a queue.
     pub per: Per,
@@ -75,10 +75,10 @@ impl QueueConfig for ShortFirstConfig {
     }
 }
 
-/// Two queues, of which one goes first.
+/// Two queues, one with priority.
 pub struct ShortFirst {
     rule: ShortFlows,
-    /// Share of the bytes that long flows have at least, and bytes that they are behind.
+    /// Minimum share of the bytes for long flows, and below the bytes by which they lag behind it.
     long_share: f64,
     behind: f64,
     capacity: Capacity,
@@ -88,11 +88,11 @@ pub struct ShortFirst {
     dropped: VecDeque<Segment>,
 }
 
-/// One flow.
+/// State of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Of {
     account: Account,
-    /// Its packets that wait among those of short flows, and of long ones.
+    /// Queued packets of the flow in the short class, and below in the long one.
     short: u32,
     long: u32,
 }
@@ -118,7 +118,7 @@ impl ShortFirst {
         &mut self.flows[flow.index()]
     }
 
-    /// Counts a packet that comes, and says as what its flow goes: as long while an earlier one of it waits as that.
+    /// Counts an arriving packet and returns its class: long while an earlier packet of the flow is queued as long.
     fn class(&mut self, now: Time, segment: &Segment) -> Class {
         let rule = self.rule.clone();
         let of = self.of(segment.flow);
@@ -127,7 +127,7 @@ impl ShortFirst {
         if of.long > 0 { Class::Long } else { of.account.class(now, &rule) }
     }
 
-    /// Pushes out the oldest of long flows until a packet of a short one fits.
+    /// Drops the oldest packets of long flows until a packet of a short one fits.
     fn make_room(&mut self, class: Class, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
         while !self.capacity.admits(self.load() + unqueued, segment) {
             if class == Class::Long || !self.capacity.admits(self.short.load() + unqueued, segment) {
@@ -140,7 +140,7 @@ impl ShortFirst {
         Ok(())
     }
 
-    /// Puts a segment among those of its class, as `put` does.
+    /// Adds a segment to the queue of its class with `put`.
     fn put(
         &mut self,
         segment: &Segment,
@@ -163,7 +163,7 @@ impl ShortFirst {
         Ok(())
     }
 
-    /// Whether a long flow goes though short ones wait: it is behind, and nothing of it waits among those.
+    /// Whether a long flow goes before short ones: it is behind its share, and none of its packets is queued as short.
     fn is_long_due(&self) -> bool {
         let head = self.long.head();
         self.behind > 0.0 && head.is_some_and(|flow| self.flows[flow.index()].short == 0)
@@ -177,7 +177,7 @@ impl Queue for ShortFirst {
     }
 
     fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        // It goes before what waits of its flow, wherever that is.
+        // It goes before the flow's queued packets, in whichever class they are.
         let is_short = self.of(segment.flow).short > 0;
         let class = if is_short { Class::Short } else { self.class(now, segment) };
         self.put(segment, class, unqueued, |fifo| fifo.push_front(now, segment))
@@ -257,7 +257,7 @@ mod tests {
         seqs.into_iter().for_each(|seq| queue.enqueue(Time::ZERO, &segment(flow, seq), Load::NONE).unwrap());
     }
 
-    /// Flow and number of each that goes.
+    /// Flow and number of each packet in order of service.
     fn order(queue: &mut ShortFirst) -> Vec<(u32, u32)> {
         std::iter::from_fn(|| queue.dequeue(Time::ZERO)).map(|(_, s)| (s.flow.0, s.seq.0)).collect()
     }
@@ -267,7 +267,7 @@ mod tests {
         let mut queue = queue(100, 0.0);
         put(&mut queue, 0, 0..6);
         put(&mut queue, 1, 0..2);
-        // The first three packets of flow 0 came while it was short.
+        // The first three packets of flow 0 arrived while it was short.
         let first = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)];
         assert_eq!(order(&mut queue), [&first[..], &[(0, 3), (0, 4), (0, 5)]].concat());
         assert_eq!((queue.load(), queue.is_empty()), (Load::NONE, true));

@@ -1,4 +1,4 @@
-//! Packets under way, by time of arrival.
+//! Packets in flight, ordered by time of arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,32 +6,33 @@ use ackclock_core::{FlowId, Ring, Segment, Time, Wakes};
 
 use super::packets::{Packets, Parted, Whole};
 
-/// Packets under way; equal times in the order in which they were put in, but that of a flight with late packets those in
+/// Packets in flight. Packets with equal times keep the order of insertion, except that with late packets those in
 /// lanes come first.
 ///
-/// Nearly every packet arrives behind all others: those stand in a queue. One that overtakes goes into a lane beside it. So does
-/// one that is late, of which it is known that others will come before it: in the queue it would make overtakers of them.
+/// Nearly every packet arrives behind all others and goes into a queue. A packet that overtakes goes into a separate
+/// lane. So does a late packet, before which others are known to arrive: in the queue it would make all of them
+/// overtakers.
 #[derive(Debug)]
 pub(crate) struct Flight<P> {
     queue: P,
-    /// When the last packet that was put into the queue arrives.
+    /// Arrival of the last packet in the queue.
     last: Time,
     side_lanes: Lanes<P>,
-    /// Whether there are late packets: one of those was put in before one of the queue that arrives when it does, but an
-    /// overtaker after it.
+    /// Whether there are late packets. At equal times a late packet was inserted before those of the queue, an
+    /// overtaker after them.
     has_late: bool,
     due: Time,
 }
 
-/// Queues beside the first one: a packet goes into the first lane where it arrives behind all others. Where a burst of a flow
-/// leaves packet by packet and others pass between, the lanes are about as many as the burst has packets; with delays drawn
-/// for each packet they are about twice the square root of what is under way.
+/// Lanes for packets outside the queue: a packet goes into the first lane in which it arrives behind all others. If a
+/// burst of a flow leaves packet by packet between other flows' packets, there are about as many lanes as packets in
+/// the burst. With delays drawn per packet there are about twice the square root of the packets in flight.
 #[derive(Debug)]
 struct Lanes<P> {
     lanes: Vec<P>,
-    /// When the last packet that was put into each lane arrives: earlier than that of the lane before.
+    /// Arrival of the last packet in each lane, in decreasing order of lanes.
     lasts: Vec<Time>,
-    /// When the first packet of each lane arrives. Among equal times, the packet of the lower lane entered first.
+    /// Arrival of the first packet in each lane. At equal times the packet in the lower lane was inserted first.
     firsts: Wakes,
 }
 
@@ -43,17 +44,17 @@ impl<P: Packets> Default for Flight<P> {
 }
 
 impl<P: Packets> Flight<P> {
-    /// When the next packet arrives; [`Time::NEVER`] where none is under way.
+    /// Next arrival; [`Time::NEVER`] if no packet is in flight.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.due
     }
 
-    /// Puts a packet in.
+    /// Inserts a packet.
     #[inline(always)]
     pub(crate) fn put(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
-        // Where the queue is empty the last one has arrived, which nothing that comes now did before.
+        // If the queue is empty its last packet has arrived, and no new packet arrives before that.
         if arrives < self.last {
             self.side_lanes.put(arrives, segment);
             return;
@@ -62,7 +63,7 @@ impl<P: Packets> Flight<P> {
         self.queue.push(arrives, segment);
     }
 
-    /// Puts a late packet in: others that will be put in arrive before it.
+    /// Inserts a late packet: packets inserted later arrive before it.
     #[inline]
     pub(crate) fn put_late(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
@@ -70,7 +71,7 @@ impl<P: Packets> Flight<P> {
         self.side_lanes.put(arrives, segment);
     }
 
-    /// Takes the next packet out of the lane or the queue where it is.
+    /// Removes the next packet, from a lane or the queue.
     #[inline(never)]
     fn take_either<T>(&mut self, out_of: impl FnOnce(&mut P) -> T) -> T {
         let taken = if self.is_in_lane() { self.side_lanes.take(out_of) } else { out_of(&mut self.queue) };
@@ -90,13 +91,13 @@ impl<P: Packets> Flight<P> {
         self.queue.first().unwrap_or(Time::NEVER)
     }
 
-    /// Takes out the last packet of `flow`.
+    /// Removes the last packet of `flow`.
     pub(crate) fn remove_last_of(&mut self, flow: FlowId) -> Option<Segment> {
         self.remove_last_of_each(&[flow]).pop()
     }
 
-    /// The same for many flows, a packet for each time that one is named: of those packets the first named is the last to
-    /// arrive. All at once, so that a long queue costs no more than sorting it.
+    /// Removes the last packets of many flows, one for each time a flow is listed; the first listed arrives last. One
+    /// pass for all, so that a long queue costs no more than sorting it.
     pub(crate) fn remove_last_of_each(&mut self, flows: &[FlowId]) -> Vec<Segment> {
         let mut wanted = BTreeMap::<FlowId, usize>::new();
         flows.iter().for_each(|&flow| *wanted.entry(flow).or_default() += 1);
@@ -116,19 +117,19 @@ impl<P: Packets> Flight<P> {
         flows.iter().filter_map(|flow| removed.get_mut(flow)?.pop_front()).collect()
     }
 
-    /// The packets under way and when they arrive, in that order.
+    /// Packets in flight with their arrival times, in order of arrival.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
         let mut all: Vec<_> = self.queue.iter().map(|packet| (self.has_late, packet)).collect();
         let in_lanes = self.side_lanes.lanes.iter().flat_map(P::iter);
         all.extend(in_lanes.map(|packet| (!self.has_late, packet)));
-        // Of those in lanes the order stays.
+        // Lanes are already in order.
         all.sort_by_key(|&(after, (time, _))| (time, after));
         all.into_iter().map(|(_, packet)| packet)
     }
 }
 
 impl Flight<Whole> {
-    /// The next packet, in its place; [`due`](Self::due) says that there is one.
+    /// The next packet; check [`due`](Self::due) first.
     #[inline(always)]
     pub(crate) fn front(&self) -> &Segment {
         let in_lane = self.side_lanes.due() != Time::NEVER && self.is_in_lane();
@@ -137,13 +138,13 @@ impl Flight<Whole> {
         segment
     }
 
-    /// Whose packet is this far from the front, leaving aside those in lanes.
+    /// Flow of the packet at this distance from the front, without the lanes.
     #[inline(always)]
     pub(crate) fn flow_at(&self, place: usize) -> Option<FlowId> {
         (place < self.queue.len()).then(|| self.queue.get(place).1.flow)
     }
 
-    /// Takes it away.
+    /// Removes the next packet.
     #[inline(always)]
     pub(crate) fn drop_front(&mut self) {
         if self.side_lanes.due() != Time::NEVER {
@@ -155,7 +156,7 @@ impl Flight<Whole> {
 }
 
 impl Flight<Parted> {
-    /// Takes the next packet out; [`due`](Self::due) says that there is one.
+    /// Removes and returns the next packet; check [`due`](Self::due) first.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
         if self.side_lanes.due() != Time::NEVER {
@@ -168,7 +169,7 @@ impl Flight<Parted> {
 }
 
 impl<P: Packets> Lanes<P> {
-    /// When the next packet arrives.
+    /// Next arrival in a lane.
     #[inline]
     fn due(&self) -> Time {
         self.firsts.due()
@@ -187,7 +188,7 @@ impl<P: Packets> Lanes<P> {
         self.firsts.hasten(number, arrives);
     }
 
-    /// Takes the next packet out of its lane.
+    /// Removes the next packet from its lane.
     fn take<T>(&mut self, out_of: impl FnOnce(&mut P) -> T) -> T {
         let number = self.number_of_next();
         let taken = out_of(&mut self.lanes[number]);
@@ -214,7 +215,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list that is kept sorted: by time, and by order of entry among equal times.
+        /// Compared with a list sorted by time, and by order of insertion at equal times.
         #[test]
         fn packets_leave_by_time_and_among_equals_as_they_came(operations in prop::collection::vec((0u64..12, prop::bool::ANY), 1..200)) {
             let (mut flight, mut list) = (Flight::<Parted>::default(), Vec::<(Time, u32)>::new());
@@ -233,7 +234,7 @@ mod tests {
             }
         }
 
-        /// The same with late ones, which with those that overtake come first among equal times.
+        /// Also with late packets, which at equal times come first, like overtakers.
         #[test]
         fn late_packets_leave_before_those_of_the_queue(operations in prop::collection::vec((0u64..12, 0u8..3), 1..200)) {
             let (mut flight, mut list) = (Flight::<Whole>::default(), Vec::<(Time, bool, u32)>::new());

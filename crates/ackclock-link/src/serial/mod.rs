@@ -1,20 +1,20 @@
 //! A link that transmits one packet after the other: a queue, a transmitter and the packets in flight.
 //!
-//! What differs between constant, variable and trace-driven links is only how long a transmission takes and how long
-//! the packet then travels. That is the [`Medium`]; everything else is here, once.
+//! Constant, variable and trace-driven links differ only in transmission times and propagation delays, which the
+//! [`Medium`] provides; everything else is here.
 //!
-//! **The buffer.** "B packets" are B *waiting*; one more may be in transmission ([`BufferMeaning::Waiting`], settled in
-//! `links.md` section 1 against CR02 Table 1). Counting the packet in transmission inside B is the other reading.
+//! **Buffer.** "B packets" are B *queued* packets; one more may be in transmission ([`BufferMeaning::Waiting`],
+//! following `links.md` section 1 and CR02 Table 1). Alternatively B includes the packet in transmission.
 //!
-//! A medium that serves at instants of its own (a recording of opportunities) leaves the packet at the head in the queue
-//! until such an instant comes: it waits, and so counts against the buffer under either reading.
+//! With a medium that has fixed transmission instants (a recording of opportunities), the head packet stays in the
+//! queue until the next instant, and so counts against the buffer either way.
 //!
-//! **No overtaking.** The arrival is `max(arrival of the flow's packet before, departure + delay)`: packets of one flow
-//! never overtake each other, and flows do not hold each other up (`links.md` section 3).
+//! **Order.** The arrival is `max(previous arrival of the flow, departure + delay)`: packets of one flow stay in
+//! order, and different flows do not delay each other (`links.md` section 3).
 //!
-//! **Two ways of doing the same.** A link goes [step by step](stepwise) from one transmission to the next. Where nothing that
-//! comes later can change what becomes of a packet, its whole way is [planned](planned) when it comes, which is faster. The
-//! link chooses; whoever holds it sees the same events.
+//! **Two implementations.** A link runs [step by step](stepwise) from one transmission to the next. If nothing later
+//! can change a packet's times, they are [planned](planned) on arrival, which is faster. The link chooses; the events
+//! are identical.
 
 pub(crate) mod flight;
 pub(crate) mod packets;
@@ -43,9 +43,9 @@ pub struct SerialLink {
 // A link has one mode at a time, so it does not matter that one is larger than the other.
 #[allow(clippy::large_enum_variant)]
 enum Mode {
-    /// What becomes of a packet is worked out when it comes.
+    /// All times of a packet are calculated on its arrival.
     Planned(Planned),
-    /// Transmissions end and begin one by one.
+    /// Transmissions end and start one by one.
     Stepwise(Stepwise),
 }
 
@@ -62,7 +62,7 @@ impl SerialLink {
         Self { mode }
     }
 
-    /// The link where it plans: all that it tells is deliveries.
+    /// The link if it plans: all of its events are deliveries.
     #[inline(always)]
     pub(crate) fn planned(&mut self) -> Option<&mut Planned> {
         match &mut self.mode {
@@ -71,7 +71,7 @@ impl SerialLink {
         }
     }
 
-    /// As [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] where there is none.
+    /// See [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn due(&self) -> Time {
         match &self.mode {
@@ -80,7 +80,7 @@ impl SerialLink {
         }
     }
 
-    /// Does with the link what no plan allows for: from here on it goes step by step.
+    /// Performs an action that planning does not support; from then on the link runs step by step.
     fn step<T>(&mut self, act: impl FnOnce(&mut Stepwise) -> T) -> T {
         match &mut self.mode {
             Mode::Planned(planned) => {
@@ -100,7 +100,7 @@ impl Link for SerialLink {
     }
 
     fn want_departures(&mut self, departures: Departures) {
-        // Nobody watches the departures of a link that plans.
+        // A link that plans has no watched departures.
         if matches!((&self.mode, departures), (Mode::Planned(_), Departures::Unwatched)) {
             return;
         }
@@ -117,7 +117,7 @@ impl Link for SerialLink {
 
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
         match &mut self.mode {
-            // It goes step by step from the moment on in which somebody listens.
+            // A link runs step by step as soon as reports are wanted.
             Mode::Planned(_) => None,
             Mode::Stepwise(link) => link.poll_report(now),
         }

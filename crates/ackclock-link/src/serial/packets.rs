@@ -1,20 +1,20 @@
-//! Packets in the order in which they came, each with an instant.
+//! Queues of packets with a time each, in order of insertion.
 
 use ackclock_core::{Head, Rest, Ring, Segment, Time, Timestamps};
 
-/// A queue of packets, however it keeps them.
+/// A queue of packets with a time each.
 pub(crate) trait Packets: Default {
-    /// The instant of the first one.
+    /// Time of the first packet.
     fn first(&self) -> Option<Time>;
 
-    /// Puts one behind all others.
+    /// Adds a packet behind all others.
     fn push(&mut self, time: Time, segment: &Segment);
 
-    /// All of them, the first one first.
+    /// All packets with their times, in order.
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)>;
 }
 
-/// Each packet as it is: the fastest for the few that are on a wire.
+/// Stores whole packets: fastest for the few packets on a wired path.
 pub(crate) type Whole = Ring<(Time, Segment)>;
 
 impl Packets for Whole {
@@ -34,18 +34,18 @@ impl Packets for Whole {
     }
 }
 
-/// Each packet in its parts. Most packets of a simulation carry no options, and one without takes less than half of the
-/// memory here: with thousands of flows the packets that wait and travel are most of it.
+/// Stores packets in parts. Most simulated packets have no options and take less than half of the memory this way;
+/// with thousands of flows, queued packets and packets in flight use most of it.
 #[derive(Debug, Default)]
 pub(crate) struct Parted {
     heads: Ring<(Time, Head)>,
-    /// Of those packets that have them, in the same order.
+    /// Timestamps of the packets that have them, in the same order.
     timestamps: Ring<Timestamps>,
     rests: Ring<Rest>,
 }
 
 impl Parted {
-    /// Puts one before all others.
+    /// Inserts a packet before all others.
     pub(crate) fn push_front(&mut self, time: Time, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps() {
             self.timestamps.push_front(timestamps);
@@ -56,12 +56,11 @@ impl Parted {
         self.heads.push_front((time, *segment.head()));
     }
 
-    /// Takes out the first one.
+    /// Removes the first packet.
     ///
     /// # Panics
-    /// Where there is none.
-    // Not an `Option`: with one around it a segment is taken apart and put together again byte by byte, which costs more
-    // than all else here.
+    /// If there is none.
+    // Not an `Option`: returning a segment inside one copies it field by field, the largest cost here.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
         let (_, head) = self.heads.front().expect("who takes a packet knows that there is one");
@@ -70,7 +69,7 @@ impl Parted {
         segment
     }
 
-    // Out of line, as the next, so that a packet that is all head is copied in whole words.
+    // Out of line, like the next function, so that a packet without options is copied in whole words.
     #[inline(never)]
     fn push_more(&mut self, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps() {
@@ -81,7 +80,7 @@ impl Parted {
         }
     }
 
-    /// The segment of `head`, which is the first one; what it has beside is taken out.
+    /// The segment of `head`, the first packet; removes its other parts.
     #[inline(never)]
     fn with_more(&mut self, head: Head) -> Segment {
         let timestamps = if head.has_timestamps() { take(&mut self.timestamps) } else { None };

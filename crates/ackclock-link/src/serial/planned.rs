@@ -5,16 +5,16 @@
 //! one before it has left, `begins = max(arrival, departure before)`.
 //!
 //! ## What it does
-//! The same as a serial link that goes [step by step](super::stepwise), where its queue is drop-tail, its medium is
-//! [foreseeable](crate::Medium::foreseeable) and nobody watches departures: nothing that happens later changes when an
-//! accepted packet leaves. So its whole way is worked out when it comes, and it is put where it will arrive at once. What
-//! waits is a count of those whose transmission has not begun.
+//! Behaves like a serial link that runs [step by step](super::stepwise), for a drop-tail queue, a
+//! [foreseeable](crate::Medium::foreseeable) medium and unwatched departures. Nothing that happens later changes when
+//! an accepted packet leaves, so all its times are calculated on arrival and it is placed directly among the packets
+//! in flight. The queue is the number of packets whose transmission has not begun.
 //!
 //! ## Differences from the source
 //! A packet that does not fit is refused.
 //!
 //! ## Validation
-//! The same events as step by step, whatever comes (property test below).
+//! The same events as step by step for any traffic (property test below).
 
 use std::borrow::Cow;
 
@@ -30,18 +30,18 @@ use super::flight::Flight;
 use super::packets::Parted;
 use super::stepwise::{Ending, Flows, Serving, Stepwise};
 
-/// A drop-tail queue in front of a foreseeable medium. What becomes of a packet is known when it comes.
+/// A drop-tail queue followed by a foreseeable medium; all times of a packet are known on its arrival.
 pub(crate) struct Planned {
-    /// Packets that were accepted, by time of arrival at the far end.
+    /// Accepted packets, by time of arrival at the far end.
     flight: Flight<Parted>,
-    /// When everything accepted so far has left.
+    /// When all packets accepted so far have left.
     free: Time,
-    /// Those whose transmission had not begun when the link was last asked.
+    /// Packets whose transmission had not begun at the last call.
     waiting: Ring<Way>,
-    /// When the first of them begins; [`Time::NEVER`] where there is none.
+    /// When the first of them starts; [`Time::NEVER`] if there is none.
     next_begins: Time,
     load: Load,
-    /// The one that began last.
+    /// The packet whose transmission started last.
     begun: Way,
     medium: AnyMedium,
     in_order: InOrder,
@@ -50,13 +50,13 @@ pub(crate) struct Planned {
     waits: Histogram,
 }
 
-/// What was worked out for a packet.
+/// Calculated times of a packet.
 #[derive(Clone, Copy, Default)]
 struct Way {
     begins: Time,
     came: Time,
     flow: FlowId,
-    /// Bytes on the wire.
+    /// Bytes including headers.
     size: u32,
 }
 
@@ -79,13 +79,13 @@ impl Planned {
         }
     }
 
-    /// The same link step by step from here on; this one must not be used any more.
+    /// Converts the link to step by step; this one must not be used any more.
     pub(super) fn hand_over(&mut self) -> Stepwise {
         let medium = std::mem::replace(&mut self.medium, Silence.any());
         let mut queue = DropTail::new(self.capacity);
         let departs = self.next_begins.min(self.free);
         let waiting = std::mem::take(&mut self.waiting);
-        // Walk backwards: a flow stays in order, so its waiting packets are its last ones.
+        // Backwards: a flow stays in order, so its queued packets are its last ones.
         let flows: Vec<_> = waiting.iter().rev().map(|one| one.flow).collect();
         let segments = self.flight.remove_last_of_each(&flows);
         for (planned, segment) in waiting.iter().zip(segments.iter().rev()) {
@@ -96,7 +96,7 @@ impl Planned {
         let serving = Serving { departs, begun: begins, flow, size, bytes: size, ending: Ending::Nothing };
         stepwise.serving = Some(serving).filter(|_| size > 0);
         stepwise.outcomes.flight = std::mem::take(&mut self.flight);
-        // Behind those that have begun alone: the ways that were worked out for the others are void.
+        // Ordered only behind packets that have started: the times calculated for the others are void.
         if self.in_order.order == Order::Enforced {
             stepwise.enforce_order();
         }
@@ -105,7 +105,7 @@ impl Planned {
         stepwise
     }
 
-    /// Begins the transmissions that are due.
+    /// Starts the transmissions that are due.
     #[inline]
     fn advance(&mut self, now: Time) {
         while self.next_begins <= now {
@@ -123,7 +123,7 @@ impl Planned {
         self.begun = next;
     }
 
-    /// Waiting and in transmission at `now`.
+    /// Load queued and in transmission at `now`.
     #[inline(never)]
     fn at(&self, now: Time) -> (Load, Load) {
         let (mut waiting, mut last, mut departs) = (self.load, &self.begun, self.free);
@@ -138,7 +138,7 @@ impl Planned {
         (waiting, if departs > now { last.load() } else { Load::NONE })
     }
 
-    /// Whether one more fits behind those that wait.
+    /// Whether another packet fits behind the queued ones.
     #[inline]
     fn admits(&self, now: Time, segment: &Segment) -> bool {
         let counted = match self.meaning {
@@ -183,7 +183,7 @@ impl Planned {
         Ok(())
     }
 
-    /// When the next packet arrives; [`Time::NEVER`] where none is under way.
+    /// Next arrival; [`Time::NEVER`] if no packet is in flight.
     #[inline(always)]
     pub(crate) fn due(&self) -> Time {
         self.flight.due()
@@ -228,16 +228,16 @@ impl Planned {
     }
 
     pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
-        // The medium is the first: another one would have ended the planning.
+        // This is the first medium: replacing it would have ended planning.
         Carried::default().mean_bps(&mut self.medium, until)
     }
 
-    // Its queue tells no flows apart.
+    // The queue does not distinguish flows.
     pub(super) fn assign(&mut self, _: FlowId, _: u32) {}
 
     pub(super) fn forget(&mut self, _: FlowId) {}
 
-    /// Lets go what waits and what is under way.
+    /// Frees queued packets and packets in flight.
     pub(super) fn let_go(&mut self) {
         self.flight = Flight::default();
         self.waiting = Ring::default();
@@ -255,7 +255,7 @@ mod tests {
     use crate::serial::Mode;
     use crate::{Constant, Link, SerialLink};
 
-    /// One rate, and delays that jump about by the number of the packet.
+    /// Constant rate, and delays that vary with the packet's number.
     #[derive(Clone, Copy)]
     struct Jumpy;
 
@@ -286,7 +286,8 @@ mod tests {
         for (flow, seq, payload) in [(0, 5, 1000), (1, 8, 660), (1, 9, 0)] {
             link.enqueue(Time::ZERO, &Segment::data(FlowId(flow), Seq(seq), payload, 40)).unwrap();
         }
-        // Packet 8 departs at 10.4 + 7.0 and travels 16 ms. Packet 9, then in transmission, would have arrived at 40.8.
+        // Packet 8 departs at 10.4 + 7.0 and propagates for 16 ms. Packet 9, then in transmission, would have arrived
+        // at 40.8.
         link.replace_medium(Time::ZERO + Span::from_micros(17_500), medium(false).boxed());
         let (arrives, ..) = link.poll_event(Time::ZERO + Span::from_secs(1)).unwrap();
         assert_eq!(arrives, Time::ZERO + Span::from_micros(33_400));

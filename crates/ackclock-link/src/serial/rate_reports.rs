@@ -1,4 +1,4 @@
-//! What the radio controller of a serial link reports: every change of its rate.
+//! Radio reports of a serial link: every change of its rate.
 
 use std::collections::VecDeque;
 
@@ -6,19 +6,19 @@ use ackclock_core::{RadioReport, Rate, ReportReason, Time};
 
 use crate::Load;
 
-/// Reports that were not fetched yet, and the rate that was told last.
+/// Pending reports, and the rate last reported.
 pub(super) struct RateReports {
     told: Rate,
     made: VecDeque<RadioReport>,
 }
 
 impl RateReports {
-    /// Of a link that begins with this rate, which is no change.
+    /// For a link with this initial rate, which is not reported.
     pub(super) fn new(rate: Rate) -> Self {
         Self { told: rate, made: VecDeque::new() }
     }
 
-    /// The rate of the link at `at`, with what then waits: reported where it is another than before.
+    /// Rate of the link and load queued at `at`: generates a report if the rate has changed.
     pub(super) fn note(&mut self, at: Time, rate: Rate, waiting: Load) {
         if std::mem::replace(&mut self.told, rate) == rate {
             return;
@@ -36,12 +36,12 @@ impl RateReports {
         });
     }
 
-    /// When the next was made; [`Time::NEVER`] where all were fetched.
+    /// Instant of the next pending report; [`Time::NEVER`] if there is none.
     pub(super) fn due(&self) -> Time {
         self.made.front().map_or(Time::NEVER, |report| report.at)
     }
 
-    /// The next that was made up to `now`.
+    /// The next pending report up to `now`.
     pub(super) fn poll(&mut self, now: Time) -> Option<RadioReport> {
         self.made.pop_front_if(|report| report.at <= now)
     }

@@ -1,5 +1,5 @@
-//! A serial link that goes from one transmission to the next: whatever may come in between, a report of a departure, a queue
-//! that chooses late, another medium, finds it at that step.
+//! A serial link that runs from one transmission to the next. Watched departures, late drops by the queue and a new
+//! medium take effect at that step.
 
 use std::borrow::Cow;
 
@@ -19,27 +19,27 @@ use super::rate_reports::RateReports;
 pub(super) struct Stepwise {
     /// The packet in transmission.
     pub(super) serving: Option<Serving>,
-    /// When the packet at the head of the queue begins, where the medium makes it wait for that; never otherwise.
+    /// When the head packet of the queue starts, if the medium delays it; otherwise never.
     begins: Time,
     pub(super) outcomes: Outcomes,
     pub(super) queue: AnyQueue,
     pub(super) medium: AnyMedium,
     carried: Carried,
     pub(super) in_order: InOrder,
-    /// No packet travels for less.
+    /// Lower bound of the propagation delay.
     least_delay: Span,
     pub(super) flows: Flows,
     departures: Departures,
     pub(super) meaning: BufferMeaning,
     pub(super) waits: Histogram,
-    /// The packet in transmission, where its departure or loss will be told.
+    /// The packet in transmission, if its departure or loss will be reported.
     served: Segment,
-    /// When the rate may next change, where somebody listens; never otherwise.
+    /// When the rate may next change, if reports are wanted; otherwise never.
     rate_due: Time,
     reports: Option<Box<RateReports>>,
 }
 
-/// Whose segments have come so far. Those of one flow cannot overtake each other.
+/// Flows seen so far. Packets of one flow cannot overtake each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flows {
     None,
@@ -63,9 +63,9 @@ pub(super) struct Serving {
     pub(super) departs: Time,
     pub(super) begun: Time,
     pub(super) flow: FlowId,
-    /// Its bytes on the wire.
+    /// Its bytes, including headers.
     pub(super) size: u32,
-    /// Bytes that were to be sent from `begun` on.
+    /// Bytes left to send at `begun`.
     pub(super) bytes: u32,
     pub(super) ending: Ending,
 }
@@ -79,9 +79,9 @@ pub(super) enum Ending {
 }
 
 impl Serving {
-    /// Bytes that are not sent yet at `now`.
+    /// Unsent bytes at `now`.
     fn rest(&self, now: Time) -> u32 {
-        // A medium that has taken the place of another may begin later than that.
+        // A medium that replaced another one may start later than that.
         let from = now.max(self.begun);
         let (left, whole) = (self.departs.since(from).as_nanos(), self.departs.since(self.begun).as_nanos());
         if self.departs == Time::NEVER || whole == 0 {
@@ -115,13 +115,13 @@ impl Stepwise {
         }
     }
 
-    /// When the transmitter ends what it does, or begins.
+    /// When the transmitter next ends or starts a transmission.
     #[inline]
     fn changes(&self) -> Time {
         self.serving.as_ref().map_or(self.begins, |serving| serving.departs)
     }
 
-    /// Brings the transmitter up to `now`: ends the transmissions that are over and begins the next.
+    /// Runs the transmitter up to `now`: ends transmissions and starts the next.
     #[inline]
     fn advance(&mut self, now: Time) {
         if self.changes().min(self.rate_due) <= now {
@@ -146,7 +146,7 @@ impl Stepwise {
         }
     }
 
-    /// Reports the rate of `at`, where it is another than before and somebody listens.
+    /// Reports the rate at `at` if it changed and reports are wanted.
     #[cold]
     fn note_rate(&mut self, at: Time) {
         let Some(reports) = &mut self.reports else { return };
@@ -154,7 +154,7 @@ impl Stepwise {
         self.rate_due = self.medium.rate_until(at);
     }
 
-    /// Ends a transmission, and begins the next where the medium is ready for it.
+    /// Ends a transmission, and starts the next if the medium is ready.
     #[inline]
     fn depart(&mut self, serving: &Serving) {
         let at = serving.departs;
@@ -171,7 +171,7 @@ impl Stepwise {
         }
     }
 
-    /// Takes the packet at the head of the queue into the transmitter.
+    /// Moves the head packet of the queue into the transmitter.
     #[inline]
     fn begin(&mut self, at: Time) {
         self.begins = Time::NEVER;
@@ -195,7 +195,7 @@ impl Stepwise {
             self.served = *segment;
         }
         let (flow, size) = (segment.flow, segment.wire_bytes());
-        // A lost packet holds nobody up.
+        // A lost packet delays no other.
         if fate == Fate::Arrives {
             self.outcomes.flight.put(self.in_order.arrival(flow, departs + delay), segment);
         }
@@ -205,19 +205,18 @@ impl Stepwise {
         }
     }
 
-    /// Sends what is left of the packet in transmission over a medium that has just taken the place of another. Its fate
-    /// stays what it was.
+    /// Sends the rest of the packet in transmission over a medium that was just installed. Its fate does not change.
     fn resume(&mut self, now: Time, mut serving: Serving) {
         let segment = match serving.ending {
             Ending::Loss => Some(self.served),
-            // A flow keeps its order, so that the packet in transmission is the last of it.
+            // A flow stays in order, so the packet in transmission is its last.
             _ => self.outcomes.flight.remove_last_of(serving.flow),
         };
         self.enforce_order();
         let Some(segment) = segment else { return };
         serving.bytes = serving.rest(now).max(1);
         serving.begun = self.medium.ready(now, Found::Idle);
-        // A packet as long as what is left to send.
+        // A packet as long as the unsent rest.
         let mut rest = segment;
         (rest.header, rest.payload) = (0, serving.bytes as u16);
         let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
@@ -228,7 +227,8 @@ impl Stepwise {
         self.serving = Some(serving);
     }
 
-    /// Packets in flight were sent over another medium, so order must be kept even where the new one does not vary.
+    /// Packets in flight were sent over another medium, so order must be enforced even if the new medium has constant
+    /// delay.
     pub(super) fn enforce_order(&mut self) {
         self.in_order.restart(self.outcomes.flight.iter().map(|(arrives, segment)| (arrives, segment.flow)));
     }
@@ -240,7 +240,7 @@ impl Stepwise {
         }
     }
 
-    /// What counts against the capacity of `flow`'s part of the queue without waiting there.
+    /// Load that counts against the capacity of `flow`'s subqueue without being in it.
     #[inline]
     fn unqueued(&self, flow: FlowId) -> Load {
         match self.meaning {
@@ -249,7 +249,7 @@ impl Stepwise {
         }
     }
 
-    /// What is in transmission and came from `flow`'s part of the queue.
+    /// Load in transmission that came from `flow`'s subqueue.
     fn in_transmission(&self, flow: FlowId) -> Load {
         match &self.serving {
             Some(serving) if self.queue.together(serving.flow, flow) => {
@@ -259,7 +259,7 @@ impl Stepwise {
         }
     }
 
-    /// Takes a segment into the transmitter, or into the queue as `wait` does.
+    /// Moves a segment into the transmitter, or into the queue with `wait`.
     #[inline(always)]
     fn put(
         &mut self,
@@ -311,7 +311,7 @@ impl Stepwise {
 
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        // A waiting packet cannot arrive before the one in transmission, unless another flow's may overtake it.
+        // A queued packet cannot arrive before the one in transmission, except if it may overtake another flow's.
         let overtaking = self.flows == Flows::Several && self.in_order.order == Order::Enforced;
         let serving = match &self.serving {
             Some(serving) if serving.ending != Ending::Nothing || overtaking => serving.departs,
@@ -389,7 +389,7 @@ impl Stepwise {
         self.queue.forget(flow);
     }
 
-    /// Lets go what is under way. What waits stays: how long it waits is still to be counted.
+    /// Frees packets in flight. Queued packets stay, as their queueing delay is still to be counted.
     pub(super) fn let_go(&mut self) {
         self.outcomes.flight = Flight::default();
     }
@@ -412,7 +412,7 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    /// A packet of 1000 bytes that is in transmission from `begun` until `departs`.
+    /// A packet of 1000 bytes in transmission from `begun` to `departs`.
     fn serving(begun: Time, departs: Time) -> Serving {
         Serving { departs, begun, flow: FlowId(0), size: 1000, bytes: 1000, ending: Ending::Nothing }
     }
@@ -430,12 +430,12 @@ mod tests {
     fn nothing_is_sent_in_an_outage_or_before_the_transmission_begins() {
         let half = Time::ZERO + Time::NEVER.since(Time::ZERO) / 2;
         assert_eq!(serving(Time::ZERO, Time::NEVER).rest(half), 1000);
-        // A medium that was exchanged lets the packet wait for an opportunity, which may take all of it in no time.
+        // A new medium delays the packet until an opportunity, which may then send all of it at once.
         assert_eq!(serving(ms(10), ms(10)).rest(ms(5)), 1000);
         assert_eq!(serving(ms(10), ms(20)).rest(ms(0)), 1000);
     }
 
-    /// A queue that counts the packets that went through without waiting.
+    /// A queue that counts the packets that passed without queueing.
     struct Counting(DropTail, Arc<AtomicU32>);
 
     impl Queue for Counting {
@@ -466,7 +466,7 @@ mod tests {
         let queue = Counting(DropTail::new(crate::Capacity::Unlimited), Arc::clone(&passed));
         let medium = Constant::new(Rate::from_bps(800_000), Span::ZERO);
         let mut link = SerialLink::new(medium, queue.any(), BufferMeaning::Waiting);
-        // A packet takes 10 ms. The second waits for the first; at 20 ms the link is idle again.
+        // A packet takes 10 ms. The second is queued behind the first; at 20 ms the link is idle again.
         for (at, count) in [(0, 1), (5, 1), (20, 2)] {
             link.enqueue(ms(at), &Segment::data(FlowId(0), Seq(0), 960, 40)).unwrap();
             assert_eq!(passed.load(Ordering::Relaxed), count, "at {at} ms");

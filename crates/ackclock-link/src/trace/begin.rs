@@ -1,4 +1,4 @@
-//! Where in a recording a run starts: the key `begin`.
+//! Start offset of a run in a recording: the key `begin`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,21 +12,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::medium::{Found, Medium, Transmission};
 
-/// Start offset of a recording: a law of times from its beginning, or anywhere in it.
+/// Start offset in a recording: a time, a law of times, or anywhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Begin {
-    /// A time from the beginning of the recording, or a law of such times; it wraps at the end of the recording.
+    /// An offset from the start of the recording, or a law of offsets; it wraps at the end.
     At(Law<Span>),
-    /// Every instant of the recording is equally likely.
+    /// A random offset, uniform over the recording.
     Anywhere,
 }
 
 impl Begin {
-    /// As a scenario writes [`Anywhere`](Self::Anywhere).
+    /// Notation of [`Anywhere`](Self::Anywhere) in scenarios.
     pub const ANYWHERE: &'static str = "anywhere";
 
-    /// Whether it differs between runs.
+    /// Whether the offset differs between runs.
     pub(super) fn is_drawn(&self) -> bool {
         match self {
             Self::At(law) => law.constant().is_none(),
@@ -34,13 +34,13 @@ impl Begin {
         }
     }
 
-    /// Whether it is the beginning of the recording.
+    /// Whether the offset is zero.
     pub(super) fn is_start(&self) -> bool {
         matches!(self, Self::At(law) if law.constant() == Some(Span::ZERO))
     }
 
-    /// The offset into a recording of this length. All recordings of a channel share the draw, so that two directions that were
-    /// recorded together stay together.
+    /// Offset into a recording of this length. All recordings of a channel share the draw, so that two directions
+    /// recorded together stay synchronised.
     pub(super) fn offset(&self, length: Span, streams: &Streams) -> Span {
         let mut stream = streams.stream("down/begin");
         let offset = match self {
@@ -105,7 +105,7 @@ impl JsonSchema for Begin {
     }
 }
 
-/// The medium of a recording, `inner`, that starts `offset` after the beginning of the recording.
+/// The medium of a recording, `inner`, started `offset` after the start of the recording.
 pub(super) struct Later<M> {
     pub(super) inner: M,
     pub(super) offset: Span,

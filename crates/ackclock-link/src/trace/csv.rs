@@ -1,9 +1,9 @@
-//! Our own form: CSV whose header names columns and units.
+//! The CSV form of recordings; its header names columns and units.
 //!
-//! `time_UNIT,rate_UNIT[,delay_UNIT][,loss]` in any order, with units of time s, ms, us and of rate bps, kbps, Mbps, as in
-//! `time_s,rate_kbps,delay_ms`. A row holds until the next; the last holds as long as the one before it, unless its rate
-//! is left empty: then it only says when the recording ends. Any other field that is empty is refused. Times count from the
-//! first row, so seconds since 1970 are times too. Lines that begin with `#` are comments.
+//! `time_UNIT,rate_UNIT[,delay_UNIT][,loss]` in any order, with units of time s, ms, us and of rate bps, kbps, Mbps,
+//! as in `time_s,rate_kbps,delay_ms`. A row holds until the next. The last row holds as long as the one before it,
+//! unless its rate is empty: then it only marks the end. Other empty fields are refused. Times count from the first
+//! row, so seconds since 1970 are allowed. Lines that begin with `#` are comments.
 
 use ackclock_core::units::{rate_unit, time_unit};
 use ackclock_core::{Rate, Span};
@@ -15,7 +15,7 @@ use crate::Loss;
 const HEADER_HELP: &str =
     "the header names columns and units: time_s,rate_kbps and if known delay_ms and loss, in any order";
 
-/// What a column holds, and how many base units one of its units is: seconds, bits a second.
+/// Content of a column, with the size of its unit in seconds or bits per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Column {
     Time(f64),
@@ -25,7 +25,7 @@ enum Column {
 }
 
 impl Column {
-    /// What error messages call it.
+    /// Name of the column in error messages.
     const fn name(self) -> &'static str {
         match self {
             Self::Time(_) => "time",
@@ -51,7 +51,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
                 return Err(fail(format!("{} after {}: times increase", row.time, last.time)));
             }
             if last.rate.is_none() {
-                return Err(fail("a row follows one without a rate, which ends the recording".into()));
+                return Err(fail("a row follows the end of the recording, a row without a rate".into()));
             }
         }
         rows.push(row);
@@ -78,7 +78,7 @@ pub(super) fn print(samples: &Samples) -> String {
     text + &format!("{}{blanks}\n", samples.length().as_secs_f64())
 }
 
-/// A row as it stands; without a rate where it only marks the end.
+/// A row as written; without a rate it only marks the end.
 struct Row {
     time: f64,
     rate: Option<f64>,
@@ -100,10 +100,7 @@ fn parse_header(header: &str) -> Result<Vec<Column>, String> {
             _ => format!("`{}` is not a column; {HEADER_HELP}", excerpt(name)),
         })?;
         if columns.iter().any(|other| std::mem::discriminant(other) == std::mem::discriminant(&column)) {
-            return Err(format!(
-                "`{}` says again what a column before it says; {HEADER_HELP}",
-                excerpt(name)
-            ));
+            return Err(format!("`{}` repeats an earlier column; {HEADER_HELP}", excerpt(name)));
         }
         columns.push(column);
     }
@@ -120,7 +117,7 @@ fn parse_row(line: &str, columns: &[Column]) -> Result<Row, String> {
         return Err(format!("{} fields; the header names {} columns", fields.len(), columns.len()));
     }
     let mut row = Row { time: 0.0, rate: None, delay: 0.0, loss: 0.0 };
-    // Only the row that marks the end leaves fields empty.
+    // Only the row that marks the end has empty fields.
     let is_end = fields
         .iter()
         .zip(columns)
@@ -131,9 +128,7 @@ fn parse_row(line: &str, columns: &[Column]) -> Result<Row, String> {
             (true, _) if is_end => continue,
             (true, column) => {
                 let name = column.name();
-                return Err(format!(
-                    "no {name} is given: write the {name} of every row, 0 where there is none"
-                ));
+                return Err(format!("no {name}: give the {name} in every row, 0 if there is none"));
             }
         }
         match *column {
@@ -153,12 +148,13 @@ fn number(field: &str, most: f64) -> Result<f64, String> {
     }
 }
 
-/// The largest time in a file: seconds since 1970, until the year 2286.
+/// Largest time in a file: seconds since 1970, until the year 2286.
 const MOST_SECONDS: f64 = 1e10;
-/// The longest recording, and the least time that counts from 1970: the year 2001.
+/// Longest recording, and least time that counts as seconds since 1970: the year 2001.
 const LONGEST_SECONDS: f64 = 1e9;
 
-/// Time between two rows. An `f64` holds seconds since 1970 to a quarter of a microsecond, so whole microseconds are exact.
+/// Time between two rows. An `f64` holds seconds since 1970 to a quarter of a microsecond, so whole microseconds are
+/// exact.
 fn since(first: f64, time: f64) -> Span {
     let seconds = time - first;
     if first < LONGEST_SECONDS {
@@ -169,7 +165,7 @@ fn since(first: f64, time: f64) -> Span {
 
 fn assemble(rows: &[Row]) -> Result<Samples, TraceError> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-        return Err(TraceError::whole("there is a header and no row"));
+        return Err(TraceError::whole("there is a header but no row"));
     };
     if last.time - first.time > LONGEST_SECONDS {
         return Err(TraceError::whole(format!(
@@ -193,7 +189,7 @@ fn assemble(rows: &[Row]) -> Result<Samples, TraceError> {
     let end = match (last.rate, rows) {
         (None, _) => last.time,
         (Some(_), [.., before, _]) => last.time + (last.time - before.time),
-        // A single row holds for ever, whatever its length.
+        // A single row holds forever; its length does not matter.
         (Some(_), _) => last.time + 1.0,
     };
     Samples::new(samples?, since_first(end))
@@ -240,7 +236,7 @@ mod tests {
             ("time_s\n", "line 1: a column of times or of rates is missing"),
             ("time_s,rate_kbps,colour\n0,1,2\n", "`colour` is not a column"),
             ("time_s,rate_furlong\n0,1\n", "`rate_furlong` is not a column"),
-            ("time_s,rate_kbps,rate_bps\n", "says again"),
+            ("time_s,rate_kbps,rate_bps\n", "repeats an earlier column"),
             ("time_s,rate_kbps\n", "no row"),
             ("# nothing\n", "no header"),
             ("time_s,rate_kbps\n0,1\n2\n", "line 3: 1 fields"),
@@ -249,10 +245,10 @@ mod tests {
             ("time_s,rate_kbps\n0,inf\n", "`inf`"),
             ("time_s,rate_kbps\n,5\n", "`` is not a number"),
             ("time_s,rate_kbps\n1,1\n0.5,1\n", "line 3: 0.5 after 1"),
-            ("time_s,rate_kbps\n0,1\n1,\n2,3\n", "line 4: a row follows"),
+            ("time_s,rate_kbps\n0,1\n1,\n2,3\n", "line 4: a row follows the end"),
             ("time_s,rate_kbps\n0,0\n1,0\n", "every rate is zero"),
-            ("time_s,rate_kbps,delay_ms\n0,1,20\n1,1,\n2,1,20\n", "line 3: no delay is given"),
-            ("time_s,rate_kbps,loss\n0,1,\n1,,\n", "line 2: no loss is given"),
+            ("time_s,rate_kbps,delay_ms\n0,1,20\n1,1,\n2,1,20\n", "line 3: no delay"),
+            ("time_s,rate_kbps,loss\n0,1,\n1,,\n", "line 2: no loss"),
             ("time_s,rate_kbps,loss\n0,1,2\n", "`2` is not a number from 0 to 1"),
             ("time_s,rate_kbps\n0,1\n1700000000,1\n", "it lasts 1700000000 s; a recording lasts at most"),
             ("time_s,rate_kbps\n1700000000000,1\n", "is not a number from 0 to 10000000000"),

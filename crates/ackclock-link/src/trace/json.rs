@@ -1,6 +1,6 @@
-//! A JSON list of `{"duration_ms", "bandwidth_kbps", "latency_ms"}`, the form in which public 3G and LTE logs are kept.
+//! A JSON list of `{"duration_ms", "bandwidth_kbps", "latency_ms"}`, the form of public 3G and LTE logs.
 //!
-//! The latency is taken over as delay, one way. In the public logs it is a constant that was put in later, not measured.
+//! The latency is used as one-way delay. In the public logs it is a constant that was added later, not a measurement.
 
 use ackclock_core::{Rate, Span};
 use serde::Deserialize;

@@ -4,15 +4,15 @@
 //! mm-link of mahimahi (its semantics: `opportunities.rs`); `links.md` section 5.
 //!
 //! ## What it does
-//! Plays a recording again and again, from `begin` at the start of the run. At the opportunities of a mahimahi file packets leave; at
-//! the rates of a table they are transmitted, and one that is in transmission when the rate changes finishes its
-//! remaining bits at the new rate.
+//! Plays a recording in a loop, from `begin` at the start of the run. With a mahimahi file packets leave at its
+//! opportunities. With a table of rates packets are transmitted at those rates; a packet in transmission when the rate
+//! changes sends its remaining bits at the new rate.
 //!
-//! A buffer of B packets means B waiting. At opportunities a packet waits until its first byte goes, so the head of the
-//! queue is one of the B, as in mm-link.
+//! A buffer of B packets means B queued packets. With opportunities a packet stays queued until its first byte is
+//! sent, so the head of the queue is one of the B, as in mm-link.
 //!
 //! ## Differences from the source
-//! mm-link knows whole milliseconds only: its packets come in at them, ours at any nanosecond.
+//! mm-link's packets arrive at whole milliseconds; ours at any nanosecond.
 //!
 //! ## Validation
 //! Departures by hand for every rule of the semantics (`tests/trace.rs`); the capacity of public recordings.
@@ -36,17 +36,17 @@ use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, N
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceConfig {
-    /// The recording.
+    /// Path of the recording.
     pub file: String,
-    /// Where in the recording a run starts: a time, a law of times, or "anywhere"; it wraps at the end. Left out it is "0s"; where a
-    /// scenario has several runs and draws nothing else in its links and flows, it is "anywhere".
+    /// Start offset in the recording: a time, a law of times, or "anywhere"; it wraps at the end. Default: "0s"; in
+    /// scenarios with several runs whose links and flows draw nothing else, "anywhere".
     #[serde(skip_serializing_if = "Begin::is_start")]
     pub begin: Begin,
     /// How bytes are counted at the opportunities of a mahimahi file.
     pub accounting: Accounting,
-    /// Law of the propagation delay, one way, beside the delay that the recording itself may give.
+    /// Law of the propagation delay, one way, added to the delay in the recording.
     pub delay: Law<Span>,
-    /// Packets that the medium loses, beside the loss that the recording itself may give: a share, each by itself, or an error
+    /// Packet loss in addition to the loss in the recording: a probability, independent for each packet, or an error
     /// process.
     pub loss: Errors,
 }
@@ -55,10 +55,10 @@ pub struct TraceConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {
-    /// As mm-link does: 1504 bytes an opportunity, and 4 more for each packet (its TUN header).
+    /// Like mm-link: 1504 bytes per opportunity; a packet counts 4 more (its TUN header).
     #[default]
     Mahimahi,
-    /// 1500 bytes an opportunity, and those on the wire for each packet.
+    /// 1500 bytes per opportunity; a packet counts its size including headers.
     Ip,
 }
 
@@ -89,7 +89,7 @@ impl Config for TraceConfig {
         if self.file.is_empty() {
             return Err(ConfigError::new(
                 "file",
-                "a trace link needs the name of a recording: mahimahi, CSV or JSON",
+                "a trace link needs a recording: a mahimahi, CSV or JSON file",
             ));
         }
         Ok(())
@@ -122,7 +122,7 @@ impl TraceConfig {
         Nominal { rate: recording.mean_rate(), delay: self.delay.mean() + own_delay }
     }
 
-    /// The medium, which may lose what it carries.
+    /// The medium, including losses.
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
         let recording = self.recording(context.files)?;
         let offset = self.begin.offset(recording.length(), context.streams);
@@ -142,7 +142,7 @@ impl TraceConfig {
         }
     }
 
-    /// `medium` from `offset` of its recording on, with the losses of the table.
+    /// Starts `medium` at `offset` of its recording, with the losses of the table.
     fn begun(
         &self,
         medium: impl Medium + 'static,
@@ -179,10 +179,10 @@ impl LinkConfig for TraceConfig {
     }
 }
 
-/// A link that transmits at the rates of a recording.
+/// Transmits at the rates of a recording.
 struct SampleMedium {
     playhead: Playhead,
-    /// Nanobits that one playing carries.
+    /// Nanobits of one pass through the recording.
     work: u128,
     delays: Delays,
     losses: Stream,
@@ -191,7 +191,7 @@ struct SampleMedium {
 impl Medium for SampleMedium {
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let work = u64::from(segment.wire_bytes()) * NANOBITS_PER_BYTE;
-        // Whole playings are taken at once, so that a recording that carries little costs no more than another.
+        // Whole passes are counted at once, so that a low-rate recording costs no more than others.
         let playings = u128::from(work) / self.work;
         let rest = (u128::from(work) - playings * self.work) as u64;
         let start = start + self.playhead.samples.length() * playings as u64;

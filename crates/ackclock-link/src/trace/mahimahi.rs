@@ -1,4 +1,4 @@
-//! mahimahi's form: a line for each opportunity, its time in milliseconds.
+//! The form of mahimahi: one line per opportunity, with its time in milliseconds.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use super::samples::{Sample, Samples};
 use super::{TraceError, excerpt, lines, playing};
 use crate::Loss;
 
-/// Instants at which 1500 bytes may leave, in milliseconds from the start, never decreasing. After the last of them the
-/// recording begins again, so its time is also the length.
+/// Instants at which 1500 bytes may leave, in milliseconds from the start, never decreasing. The recording restarts at
+/// the last one, which is therefore also its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
     millis: Vec<u32>,
 }
 
 impl Opportunities {
-    /// Bytes on the wire that an opportunity stands for.
+    /// Bytes per opportunity, including headers.
     pub const BYTES: u64 = 1500;
 
-    /// From the times of the opportunities.
+    /// A recording with opportunities at these times.
     ///
     /// # Errors
-    /// Where there is none, they decrease, or the last is at zero.
+    /// No time, decreasing times, or the last at zero.
     pub fn new(millis: Vec<u32>) -> Result<Self, TraceError> {
         if let Some(index) = (1..millis.len()).find(|&index| millis[index] < millis[index - 1]) {
             return Err(TraceError::at(
@@ -33,7 +33,7 @@ impl Opportunities {
         match millis.last() {
             None => Err(TraceError::whole("there is no opportunity")),
             Some(0) => {
-                Err(TraceError::whole("all opportunities are at 0: a recording lasts for longer than 0 ms"))
+                Err(TraceError::whole("all opportunities are at 0: a recording must last longer than 0 ms"))
             }
             Some(_) => Ok(Self { millis }),
         }
@@ -64,12 +64,12 @@ impl Opportunities {
         }
     }
 
-    /// The times, in milliseconds.
+    /// Times of the opportunities, in milliseconds.
     pub fn millis(&self) -> &[u32] {
         &self.millis
     }
 
-    /// How long it lasts until it begins again.
+    /// Length of one pass through the recording.
     pub fn length(&self) -> Span {
         Span::from_millis(self.millis.last().copied().unwrap_or(0).into())
     }
@@ -79,18 +79,18 @@ impl Opportunities {
         Rate::from_bps_f64(bits / self.length().as_secs_f64())
     }
 
-    /// Opportunities until an offset of at most the length, and at it.
+    /// Number of opportunities up to and including an offset; the offset is at most the length.
     pub(super) fn until(&self, offset: Span) -> usize {
         self.millis.partition_point(|&millis| Span::from_millis(millis.into()) <= offset)
     }
 
-    /// Opportunities by `now`, playing again and again.
+    /// Number of opportunities by `now`, playing in a loop.
     pub(super) fn by(&self, now: Time) -> u64 {
         let (plays, offset) = playing(self.length(), now);
         plays * self.millis.len() as u64 + self.until(offset) as u64
     }
 
-    /// Opportunities in each bin of this width; the last bin may be shorter.
+    /// Number of opportunities per bin of this width; the last bin may be shorter.
     pub(super) fn counts(&self, bin: Span) -> Vec<u32> {
         let bins = self.length().as_nanos().div_ceil(bin.as_nanos());
         let mut counts = vec![0; bins as usize];
@@ -102,7 +102,7 @@ impl Opportunities {
         counts
     }
 
-    /// The rate in each bin of this width.
+    /// The recording as rates, one per bin of this width.
     pub(super) fn samples(&self, bin: Span) -> Result<Samples, TraceError> {
         if bin < Span::from_millis(1) {
             return Err(TraceError::whole(format!("a bin of {bin} is shorter than 1 ms")));
@@ -120,7 +120,7 @@ impl Opportunities {
         Samples::new(self.rates(bin).enumerate().map(row).collect(), self.length())
     }
 
-    /// The rate in each bin of this width; the last bin may be shorter.
+    /// Rate per bin of this width; the last bin may be shorter.
     pub(super) fn rates(&self, bin: Span) -> impl Iterator<Item = Rate> {
         let length = self.length();
         self.counts(bin).into_iter().enumerate().map(move |(index, count)| {
@@ -130,10 +130,11 @@ impl Opportunities {
     }
 }
 
-/// The least first time that is taken for seconds since 1970: the year 2001. As milliseconds they would be an outage of 11 days.
+/// Least first time that counts as seconds since 1970: the year 2001. As milliseconds it would be an outage of 11
+/// days.
 const EPOCH: u32 = 1_000_000_000;
 
-/// Most bins of a table: with some fifteen bytes a row its text is about as long as is read.
+/// Maximum number of bins: with about fifteen bytes a row the CSV is about as long as the limit for reading.
 const MOST_BINS: u64 = 20_000_000;
 
 impl fmt::Display for Opportunities {

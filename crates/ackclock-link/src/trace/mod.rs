@@ -6,18 +6,19 @@
 //!
 //! ## What it does
 //! Reads, describes and converts recordings of a link:
-//! - **opportunities** ([`Opportunities`]): mahimahi's form, a line for each chance to send 1500 bytes;
-//! - **samples** ([`Samples`]): rate, and if known delay and loss, that hold until the next row: our CSV, and JSON lists of
+//! - **opportunities** ([`Opportunities`]): the form of mahimahi, one line per opportunity to send 1500 bytes;
+//! - **samples** ([`Samples`]): rate, optionally delay and loss, each until the next row: our CSV, and JSON lists of
 //!   `duration_ms`, `bandwidth_kbps`, `latency_ms`.
 //!
-//! The first line that is no comment tells which of them a file is: it begins with a number, with `[`, or with another
-//! character. Either kind begins again at its end.
+//! The first line that is not a comment determines the form: it begins with a number, with `[`, or with another
+//! character. Recordings are played in a loop.
 //!
 //! ## Differences from the source
 //! Limits: 256 MiB of file, read or written; 2^32 ms (49 days) of opportunities.
 //!
 //! ## Validation
-//! Statistics of public recordings as their providers give them; conversion there and back (unit tests, `tests/trace.rs`).
+//! Statistics of public recordings as published by their providers; conversion and back (unit tests,
+//! `tests/trace.rs`).
 
 mod begin;
 mod csv;
@@ -38,12 +39,12 @@ pub use mahimahi::Opportunities;
 pub use samples::{Sample, Samples};
 pub use statistics::Statistics;
 
-/// What is wrong with a recording, and in which line.
+/// An error in a recording, and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
-    /// Number of the line, from 1; none where the whole file is meant.
+    /// Number of the line, from 1; `None` if the error concerns the whole file.
     pub line: Option<usize>,
-    /// What stands there and what is allowed.
+    /// The text found and what is allowed.
     pub message: String,
 }
 
@@ -68,18 +69,18 @@ impl TraceError {
     }
 }
 
-/// A recording of a link, of either kind.
+/// A recording of a link in either form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recording {
-    /// Chances to send 1500 bytes.
+    /// Opportunities to send 1500 bytes.
     Opportunities(Opportunities),
-    /// Rates that hold until the next.
+    /// Rates, each until the next.
     Samples(Samples),
 }
 
 const MAX_BYTES: usize = 256 << 20;
 
-/// How files begin that are something else.
+/// First bytes of other file types, with their names.
 const OTHER_FORMS: [(&[u8], &str); 6] = [
     (b"\x0a\x0d\x0d\x0a", "a capture of packets (pcapng)"),
     (b"\xd4\xc3\xb2\xa1", "a capture of packets (pcap)"),
@@ -90,10 +91,10 @@ const OTHER_FORMS: [(&[u8], &str); 6] = [
 ];
 
 impl Recording {
-    /// Reads a recording from the contents of its file.
+    /// Parses a recording from the contents of its file.
     ///
     /// # Errors
-    /// Names the line, what stands there and what is allowed. Never panics, whatever the bytes.
+    /// Names the line, the text found and what is allowed. Never panics, for any input.
     pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
         let bytes = plain_text(bytes, "recordings are mahimahi files, CSV and JSON lists")?;
         match bytes.first() {
@@ -103,12 +104,14 @@ impl Recording {
         }
     }
 
-    /// Its text in mahimahi's form. A table of rates gives an opportunity whenever it has carried another 1500 bytes, rounded up to
-    /// the next millisecond. The last one is at its end, because such files last until their last opportunity; the mean rate changes
-    /// by less than half an opportunity or 0.1 %. Delays and losses are not part of the form: [`impairments`](Self::impairments) says whether there are any.
+    /// The recording in the form of mahimahi. A table of rates becomes one opportunity per 1500 bytes, rounded up to
+    /// the next millisecond. The last opportunity is at the end of the recording, because mahimahi takes it as the
+    /// end; the mean rate changes by less than half an opportunity or 0.1 %. The form has no delays and losses:
+    /// [`impairments`](Self::impairments) lists those that are lost.
     ///
     /// # Errors
-    /// Where a table of rates carries or lasts more than the form can hold, or the text would be too long to be read again.
+    /// The recording has more opportunities or is longer than the form allows, or the text would be too long to be
+    /// read again.
     pub fn to_mahimahi(&self) -> Result<String, TraceError> {
         match self {
             Self::Opportunities(opportunities) => readable(opportunities.to_string()),
@@ -116,10 +119,10 @@ impl Recording {
         }
     }
 
-    /// Its text as CSV. Opportunities are counted by `bin`.
+    /// The recording as CSV. Opportunities are counted per `bin`.
     ///
     /// # Errors
-    /// Where the bin is shorter than 1 ms, or the text would be too long to be read again.
+    /// The bin is shorter than 1 ms, or the text would be too long to be read again.
     pub fn to_csv(&self, bin: ackclock_core::Span) -> Result<String, TraceError> {
         match self {
             Self::Opportunities(opportunities) => readable(csv::print(&opportunities.samples(bin)?)),
@@ -127,7 +130,7 @@ impl Recording {
         }
     }
 
-    /// What it says beside rates: "delay", "loss".
+    /// Properties of the recording besides rates: "delay", "loss".
     pub fn impairments(&self) -> Vec<&'static str> {
         let Self::Samples(samples) = self else { return Vec::new() };
         let any = |is: fn(&Sample) -> bool| samples.rows().iter().any(is);
@@ -136,7 +139,7 @@ impl Recording {
         said.into_iter().filter_map(|(name, is_said)| is_said.then_some(name)).collect()
     }
 
-    /// How long it lasts until it begins again.
+    /// Length of one pass through the recording.
     pub fn length(&self) -> Span {
         match self {
             Self::Opportunities(opportunities) => opportunities.length(),
@@ -144,7 +147,7 @@ impl Recording {
         }
     }
 
-    /// Its mean rate.
+    /// Mean rate of the recording.
     pub fn mean_rate(&self) -> Rate {
         match self {
             Self::Opportunities(opportunities) => opportunities.mean_rate(),
@@ -152,7 +155,7 @@ impl Recording {
         }
     }
 
-    /// What it is like.
+    /// Statistics of the recording.
     pub fn statistics(&self) -> Statistics {
         match self {
             Self::Opportunities(opportunities) => Statistics::of_opportunities(opportunities),
@@ -161,14 +164,14 @@ impl Recording {
     }
 }
 
-/// Whether the first line that is neither empty nor a comment begins with a number, which may have a sign.
+/// Whether the first line that is neither empty nor a comment begins with a number, optionally signed.
 fn begins_with_number(bytes: &[u8]) -> bool {
     let mut texts = lines(bytes).filter_map(|(_, line)| line.ok());
     let first = texts.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
     first.trim_start_matches(['+', '-']).starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// A text that [`Recording::parse`] takes: what is written can be read.
+/// Refuses a text that is too long to be read again.
 fn readable(text: String) -> Result<String, TraceError> {
     match text.len() {
         ..=MAX_BYTES => Ok(text),
@@ -176,7 +179,7 @@ fn readable(text: String) -> Result<String, TraceError> {
     }
 }
 
-/// The bytes of a file that may be a text, without what Windows writes before one in UTF-8; `forms` says what the file can be.
+/// The bytes of a text file without a UTF-8 byte order mark; `forms` lists the possible forms in errors.
 pub(crate) fn plain_text<'a>(bytes: &'a [u8], forms: &str) -> Result<&'a [u8], TraceError> {
     if bytes.len() > MAX_BYTES {
         return Err(TraceError::whole(format!(
@@ -194,13 +197,13 @@ pub(crate) fn plain_text<'a>(bytes: &'a [u8], forms: &str) -> Result<&'a [u8], T
     Ok(bytes)
 }
 
-/// How often a recording of this length has been played by `now`, and how far it has come since.
+/// Number of completed passes by `now` through a recording of this length, and the offset in the present pass.
 fn playing(length: Span, now: Time) -> (u64, Span) {
     let (plays, offset) = (now.as_nanos() / length.as_nanos(), now.as_nanos() % length.as_nanos());
     (plays, Span::from_nanos(offset))
 }
 
-/// The lines of a text file, with their index, without their ends.
+/// Lines of a text file with index, without line ends.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Result<&str, TraceError>)> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes.split(|&byte| byte == b'\n').enumerate().map(|(index, line)| {
@@ -209,7 +212,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Result<&str, TraceError>)
     })
 }
 
-/// The beginning of a text, short enough for an error message.
+/// Start of a text, short enough for an error message.
 fn excerpt(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     if short.len() < text.len() { format!("{short}...") } else { short }

@@ -1,13 +1,14 @@
-//! The medium of a recording of opportunities, with the semantics of mm-link.
+//! Medium of a recording of opportunities, with the semantics of mm-link.
 //!
-//! What mm-link does, as its source (`link_queue.cc`) shows:
-//! - At each opportunity the head of the queue gets up to 1504 bytes. A packet counts its IP size and 4 bytes of TUN
-//!   header. What one packet leaves of an opportunity the next may use; a packet that is not done goes on with the next.
-//! - The head stays in the queue until its first byte goes, so it counts against the buffer and its waiting counts for a
-//!   queue management; what is begun no longer counts.
-//! - What of an opportunity finds no packet is lost, as are those that come at the very instant of an arrival into an empty
-//!   queue: mm-link brings its link up to date before it takes a packet in.
-//! - After the last opportunity the recording begins again, its zero at that instant.
+//! Behaviour of mm-link according to its source (`link_queue.cc`):
+//! - At each opportunity the head of the queue gets up to 1504 bytes. A packet counts its IP size plus 4 bytes of TUN
+//!   header. The next packet may use the rest of an opportunity; an unfinished packet continues at the next
+//!   opportunity.
+//! - The head stays in the queue until its first byte is sent, so it counts against the buffer and for queue
+//!   management; a packet that has started does not.
+//! - Unused opportunities are lost, including those at the very instant of an arrival into an empty queue: mm-link
+//!   updates its link before it accepts a packet.
+//! - The recording restarts at its last opportunity, with its zero at that instant.
 
 use ackclock_core::{Rate, Segment, Span, Time};
 
@@ -16,30 +17,30 @@ use crate::delay::Delays;
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::pieces::NANOBITS_PER_BYTE;
 
-/// How much an opportunity carries and how much a packet counts.
+/// Bytes of an opportunity, and overhead of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tariff {
     /// Bytes of an opportunity.
     pub(super) opportunity: u32,
-    /// Bytes that a packet counts beside those on the wire.
+    /// Bytes that a packet counts in addition to its size.
     pub(super) overhead: u32,
 }
 
-/// A link that transmits at the opportunities of a recording.
+/// Transmits at the opportunities of a recording.
 #[derive(Debug)]
 pub(super) struct OpportunityMedium {
     opportunities: Opportunities,
     tariff: Tariff,
-    /// Packets that were sent, and their bytes on the wire.
+    /// Packets that were sent, and below their bytes including headers.
     packets: u64,
     bytes: u64,
     delays: Delays,
-    /// When the present playing began.
+    /// Start of the present pass.
     begun: Time,
-    /// The opportunity that is used next, and what is left of it.
+    /// The next opportunity, and below its unused bytes.
     index: usize,
     left: u32,
-    /// Rate in each stretch of 100 ms, for who asks how fast the link is now.
+    /// Rate in each interval of 100 ms, for reports of the current rate.
     rates: Vec<Rate>,
 }
 
@@ -52,12 +53,12 @@ impl OpportunityMedium {
         Self { opportunities, tariff, packets: 0, bytes: 0, delays, begun: Time::ZERO, index: 0, left, rates }
     }
 
-    /// When the present opportunity comes.
+    /// When the present opportunity occurs.
     fn instant(&self) -> Time {
         self.begun + Span::from_millis(self.opportunities.millis()[self.index].into())
     }
 
-    /// Goes on to the next opportunity.
+    /// Advances to the next opportunity.
     fn step(&mut self) {
         self.left = self.tariff.opportunity;
         self.index += 1;
@@ -67,7 +68,7 @@ impl OpportunityMedium {
         }
     }
 
-    /// Goes on to the first opportunity after `now`.
+    /// Advances to the first opportunity after `now`.
     fn skip(&mut self, now: Time) {
         if self.instant() > now {
             return;
@@ -115,7 +116,7 @@ impl Medium for OpportunityMedium {
         now + Span::from_nanos(next.min(length) - offset)
     }
 
-    /// What of all opportunities is left for packets like those that were sent; for those of 1500 bytes, where none was.
+    /// Capacity of all opportunities for packets like those sent so far, or of 1500 bytes if none was.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let (packets, bytes) = match self.packets {
             0 => (1, Opportunities::BYTES),

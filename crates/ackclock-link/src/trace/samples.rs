@@ -1,4 +1,4 @@
-//! A table of rates, each of which holds until the next.
+//! A table of rates, each valid until the next.
 
 use ackclock_core::{Rate, Span, Time};
 
@@ -6,20 +6,20 @@ use super::{Opportunities, TraceError, playing};
 use crate::Loss;
 use crate::pieces::{NANOBITS_PER_BYTE, work_at};
 
-/// One row: what holds from its instant until the next row's.
+/// One row, valid until the next row's instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// When it begins, from the start of the recording.
+    /// Start of the row, from the start of the recording.
     pub begins: Span,
     /// Rate of the link; zero in an outage.
     pub rate: Rate,
-    /// Delay, one way.
+    /// One-way delay.
     pub delay: Span,
     /// Probability that a packet is lost.
     pub loss: Loss,
 }
 
-/// Rows in order of time, the first at zero, and the length after which they begin again.
+/// Rows in order of time, the first at zero, and the length of one pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     rows: Vec<Sample>,
@@ -27,10 +27,10 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// From rows and the instant at which the last of them ends.
+    /// A table of rows; `length` is the end of the last.
     ///
     /// # Errors
-    /// Where there is no row, times do not increase from zero to the end, or nothing is carried at all.
+    /// No row, times that do not increase from zero to the end, or all rates zero.
     pub fn new(rows: Vec<Sample>, length: Span) -> Result<Self, TraceError> {
         if rows.first().is_none_or(|row| row.begins != Span::ZERO) {
             return Err(TraceError::whole("there is no row at the start"));
@@ -43,38 +43,38 @@ impl Samples {
             )));
         }
         if rows.iter().all(|row| row.rate == Rate::ZERO) {
-            return Err(TraceError::whole("every rate is zero: nothing would ever pass"));
+            return Err(TraceError::whole("every rate is zero: nothing would ever be delivered"));
         }
         Ok(Self { rows, length })
     }
 
-    /// The rows.
+    /// The rows, in order of time.
     pub fn rows(&self) -> &[Sample] {
         &self.rows
     }
 
-    /// How long it lasts until it begins again.
+    /// Length of one pass through the recording.
     pub fn length(&self) -> Span {
         self.length
     }
 
-    /// When the row of this index ends.
+    /// End of the row with this index.
     pub(super) fn end(&self, index: usize) -> Span {
         self.rows.get(index + 1).map_or(self.length, |next| next.begins)
     }
 
-    /// Nanobits that one playing carries.
+    /// Nanobits of one pass through the recording.
     pub(super) fn work(&self) -> u128 {
         self.work_until(self.length)
     }
 
-    /// Nanobits carried by `now`, playing again and again.
+    /// Nanobits by `now`, playing in a loop.
     pub(super) fn work_by(&self, now: Time) -> u128 {
         let (plays, offset) = playing(self.length, now);
         u128::from(plays) * self.work() + self.work_until(offset)
     }
 
-    /// Nanobits carried until an offset of at most the length.
+    /// Nanobits up to an offset, at most the length.
     fn work_until(&self, offset: Span) -> u128 {
         let work = |(index, row): (usize, &Sample)| {
             work_at(row.rate, self.end(index).min(offset).saturating_sub(row.begins))
@@ -86,14 +86,14 @@ impl Samples {
         Rate::from_bps_f64(self.work() as f64 / self.length.as_nanos() as f64)
     }
 
-    /// Index of the row that holds at an offset below the length.
+    /// Index of the row valid at an offset below the length.
     pub(super) fn index_at(&self, offset: Span) -> usize {
         self.rows.partition_point(|row| row.begins <= offset) - 1
     }
 
-    /// An opportunity whenever another 1500 bytes have been carried, at the next whole millisecond. The last one is at the end, which
-    /// says how long the recording lasts: it stands for what is left of less than 1500 bytes where that changes the mean rate by less
-    /// than 0.1 %. Otherwise the nearest whole number of opportunities is kept, the last of them moved to the end.
+    /// One opportunity per 1500 bytes, at the next whole millisecond. The last one is at the end and marks the length:
+    /// it covers a rest of less than 1500 bytes if that changes the mean rate by less than 0.1 %. Otherwise the number
+    /// of opportunities is rounded, and the last is moved to the end.
     pub(super) fn opportunities(&self) -> Result<Opportunities, TraceError> {
         const MOST: u128 = 100_000_000;
         let each = u128::from(Opportunities::BYTES * NANOBITS_PER_BYTE);
@@ -104,9 +104,9 @@ impl Samples {
             _ => whole.max(1),
         };
         if count > MOST {
-            return Err(TraceError::whole(format!("it carries more than {MOST} opportunities")));
+            return Err(TraceError::whole(format!("it has more than {MOST} opportunities")));
         }
-        let too_long = |_| TraceError::whole("it lasts for longer than 2^32 ms");
+        let too_long = |_| TraceError::whole("it is longer than 2^32 ms");
         let (mut millis, mut carried) = (Vec::new(), 0);
         for (index, row) in self.rows.iter().enumerate() {
             let (rate, lasts) = (u128::from(row.rate.as_bps()), self.end(index).saturating_sub(row.begins));
@@ -123,11 +123,11 @@ impl Samples {
     }
 }
 
-/// A place in a recording that plays again and again, moved forward in time.
+/// Position in a recording that plays in a loop, moved forward in time.
 #[derive(Debug)]
 pub(super) struct Playhead {
     pub(super) samples: Samples,
-    /// When the present playing began.
+    /// Start of the present pass.
     begun: Time,
     index: usize,
 }
@@ -137,7 +137,7 @@ impl Playhead {
         Self { samples, begun: Time::ZERO, index: 0 }
     }
 
-    /// Moves to `now`, which is never earlier than the last; gives the row that holds and until when.
+    /// Moves to `now`, which never decreases. Returns the row valid there, and until when.
     pub(super) fn seek(&mut self, now: Time) -> (Sample, Time) {
         let length = self.samples.length;
         if now >= self.begun + length {
@@ -151,7 +151,7 @@ impl Playhead {
         (self.samples.rows[self.index], self.begun + self.samples.end(self.index))
     }
 
-    /// The row that holds at any instant, and until when.
+    /// The row valid at any instant, and until when.
     pub(super) fn at(&self, now: Time) -> (Sample, Time) {
         let (_, offset) = playing(self.samples.length, now);
         let index = self.samples.index_at(offset);
@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn opportunities_come_when_1500_bytes_are_carried() {
         // 12000 bit at 1200 kbit/s take 10 ms: 10, 20, and 5 ms of the third; then 100 ms of outage; its other half at
-        // 600 kbit/s takes 10 ms: 135; the next 20 ms: 155. With a quarter more it is four in 160 ms, the last at the end.
+        // 600 kbit/s takes 10 ms: 135; the next 20 ms: 155. With another quarter there are four in 160 ms, the last at
+        // the end.
         let opportunities = samples(&[(0, 1200), (25, 0), (125, 600)], 160).opportunities().unwrap();
         assert_eq!(opportunities.millis(), [10, 20, 135, 160]);
         assert!(samples(&[(0, 1_000_000_000_000)], 3_600_000).opportunities().is_err());

@@ -1,42 +1,42 @@
-//! What a recording is like.
+//! Statistics of a recording.
 
 use ackclock_core::{Rate, Span};
 
 use super::{Opportunities, Samples};
 
-/// Mean, spread and outages of a recording.
+/// Mean, percentiles and outages of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// How long it lasts until it begins again.
+    /// Length of one pass through the recording.
     pub length: Span,
     /// Mean rate.
     pub mean: Rate,
-    /// Rate in each whole second, in ascending order; empty where it lasts for less than one.
+    /// Rate in each whole second, in ascending order; empty for less than a second.
     pub seconds: Vec<Rate>,
-    /// Longest time in which nothing passes.
+    /// Longest time without transmission.
     pub longest_gap: Span,
-    /// Lengths of the times of at least one second in which nothing passes, in order of time.
+    /// Lengths of all times of at least one second without transmission, in order of time.
     pub outages: Vec<Span>,
 }
 
-/// From this length on a gap is an outage.
+/// Gaps of at least this length are outages.
 const OUTAGE: Span = Span::from_secs(1);
 const SECOND: Span = Span::from_secs(1);
 
 impl Statistics {
-    /// The rate that a share `q` (0 to 1) of the seconds does not exceed; none where there is no whole second.
+    /// Rate that a share `q` (0 to 1) of the seconds does not exceed; `None` without a whole second.
     pub fn percentile(&self, q: f64) -> Option<Rate> {
         let last = self.seconds.len().checked_sub(1)?;
         self.seconds.get(libm::round(q * last as f64) as usize).copied()
     }
 
-    /// Share of the seconds in which nothing passes.
+    /// Share of the seconds without transmission.
     pub fn share_at_zero(&self) -> f64 {
         let zero = self.seconds.partition_point(|&rate| rate == Rate::ZERO);
         if self.seconds.is_empty() { 0.0 } else { zero as f64 / self.seconds.len() as f64 }
     }
 
-    /// Mean length of the outages; none where there is no outage.
+    /// Mean length of the outages; `None` without outages.
     pub fn mean_outage(&self) -> Option<Span> {
         let sum = self.outages.iter().fold(Span::ZERO, |sum, &outage| sum + outage);
         (!self.outages.is_empty()).then(|| Span::from_nanos(sum.as_nanos() / self.outages.len() as u64))
@@ -51,7 +51,7 @@ impl Statistics {
             .map(|&count| Rate::from_bps(u64::from(count) * Opportunities::BYTES * 8))
             .collect();
         seconds.sort_unstable();
-        // The recording begins again at its last instant, so the time before its first is a gap too.
+        // The recording restarts at its last instant, so the time before its first is a gap too.
         let before = std::iter::once(0).chain(millis.iter().copied());
         let gaps = before.zip(millis).map(|(before, &after)| Span::from_millis((after - before).into()));
         Self::new(length, opportunities.mean_rate(), seconds, gaps)

@@ -1,4 +1,4 @@
-//! The table of the link.
+//! Configuration of the simple UMTS RLC link.
 
 use ackclock_core::{Config, ConfigError, Rate, Span, Time};
 use schemars::JsonSchema;
@@ -12,52 +12,52 @@ use crate::reassembly::DeliveryOrder;
 use crate::reassembly::Reassembly;
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
-/// A radio link that cuts packets into blocks and sends those again that fail.
+/// A radio link that cuts packets into blocks and retransmits failed blocks.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UmtsRlcConfig {
-    /// Rate of the channel, repetitions included.
+    /// Rate of the channel, including retransmissions.
     pub rate: Rate,
     /// Transmission time interval.
     pub tti: Span,
-    /// Blocks in a TTI. Independent errors hit each by itself; a channel of which the table says no `interval` is good or bad for all of a
-    /// TTI.
+    /// Blocks per TTI. Independent errors affect blocks separately; other error processes without `interval` affect a
+    /// whole TTI.
     pub pdus: u32,
-    /// Blocks that fail: a share, each by itself, or an error process.
+    /// Block errors: a probability, independent for each block, or an error process.
     pub bler: Errors,
-    /// From the end of a block that failed until it may be sent again.
+    /// Delay from the end of a failed block until it may be retransmitted.
     pub repetition_delay: Span,
-    /// How often a block is sent again before its packets are lost; as often as it takes where it is left out.
+    /// Maximum retransmissions of a block before its packets are lost; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Which packets are handed on first.
+    /// Order in which packets are delivered.
     pub order: DeliveryOrder,
-    /// When the receiver has what a block carried: at the end of the block, or at that of its TTI with all others of the TTI.
+    /// When the receiver has the data of a block: at the end of the block, or of its TTI.
     pub delivery: Batch,
-    /// When a block is reported that failed: at its own end, or at that of its TTI in one status with all others of the TTI.
+    /// When a failed block is reported: at its own end, or at the end of its TTI in one status with the others.
     pub status: Batch,
-    /// When a block is sent again: as soon as it may be and the transmitter is free, or not before the next TTI begins.
+    /// When a block is retransmitted: as soon as possible, or not before the next TTI starts.
     pub repetition: Batch,
-    /// How long a packet that is handed on then travels.
+    /// Propagation delay of a packet after reassembly.
     pub delay: Span,
-    /// Times in which no block begins, as at a hand-over: `{ at = "20s", for = "500ms", every = "60s" }`.
+    /// Times in which no block starts, as in a handover: `{ at = "20s", for = "500ms", every = "60s" }`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
 }
 
-/// Whether each block goes by itself, or waits for the edge between two TTIs. They begin at time zero.
+/// Whether an event happens per block, or at the next TTI boundary. TTIs start at time zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Batch {
-    /// By itself.
+    /// Per block.
     #[default]
     ByBlock,
-    /// At the edge of a TTI.
+    /// At the next TTI boundary.
     ByTti,
 }
 
 impl Batch {
-    /// The first instant from `at` on at which it happens.
+    /// First instant at or after `at` at which the event happens.
     pub(super) fn from(self, at: Time, tti: Span) -> Time {
         match self {
             Self::ByBlock => at,
@@ -86,7 +86,7 @@ impl Default for UmtsRlcConfig {
     }
 }
 
-// A block takes half a microsecond at least, so that no more than two million wait for their repetition.
+// A block takes at least half a microsecond, so at most two million wait for their retransmission.
 const MOST_PDUS: u32 = 1000;
 const LONGEST: Span = Span::from_secs(1);
 
@@ -105,7 +105,7 @@ impl Config for UmtsRlcConfig {
             return Err(ConfigError::new("repetition_delay", message));
         }
         if self.block_bytes() == 0 {
-            let message = format!("{} carries less than a byte in a block", self.rate);
+            let message = format!("{} is less than one byte per block", self.rate);
             return Err(ConfigError::new("rate", message));
         }
         Ok(())
@@ -123,16 +123,16 @@ impl UmtsRlcConfig {
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
-    /// How long a block is in transmission.
+    /// Transmission time of a block.
     pub(super) fn block_time(&self) -> Span {
         self.rate.time_for(self.block_bytes().into())
     }
 
-    /// The share of blocks that arrives.
+    /// Share of blocks that arrives.
     fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let bad = self.bler.share(files).map_err(|error| error.under("bler"))?;
         if bad >= 1.0 {
-            return Err(ConfigError::new("bler", "every block fails: nothing would ever pass"));
+            return Err(ConfigError::new("bler", "every block fails: nothing would ever be delivered"));
         }
         Ok(1.0 - bad)
     }

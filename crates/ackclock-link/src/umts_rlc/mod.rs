@@ -4,24 +4,25 @@
 //! L02 appendix B: the downlink of a UMTS dedicated channel in acknowledged mode; `links.md` section 6.
 //!
 //! ## What it does
-//! Packets are cut into blocks of rate x TTI / `pdus`, in whole bytes, which take their time at that rate. The last block of a packet takes the start of
-//! the next one, where that waits when the block begins; else it is padded. At the end of a block its error is drawn. A
-//! block that failed is sent again, before all new ones, from `repetition_delay` after its end. A packet is complete when every
-//! block with a part of it has arrived; it is handed on at once, or behind all packets before it, and then travels for `delay`.
+//! Packets are cut into blocks of rate x TTI / `pdus`, in whole bytes, which are transmitted at that rate. The last
+//! block of a packet also takes the start of the next packet, if that is queued when the block starts; otherwise it is
+//! padded. Block errors are drawn at the end of a block. A failed block is retransmitted, before all new ones, from
+//! `repetition_delay` after its end. A packet is complete when all blocks with a part of it have arrived; it is
+//! delivered at once, or behind all earlier packets, and then propagates for `delay`.
 //!
-//! TTIs begin at multiples of their length. By default no block waits for one. Each of three things can be made to wait for the next
-//! edge: what a block carried, before the receiver has it (`delivery`); the report of a failure, so that those of a TTI travel in one
-//! status and are repeated together (`status`); a block that may be sent again (`repetition`).
+//! TTIs start at multiples of their length. By default nothing waits for them. Three things can be delayed to the next
+//! boundary: delivery of a block's data (`delivery`); the report of a failure, so that all failures of a TTI are in
+//! one status and are retransmitted together (`status`); and retransmissions (`repetition`).
 //!
-//! In an outage, as at a hand-over, no block begins; what is under way arrives.
+//! In an outage, such as a handover, no block starts; blocks in transmission arrive.
 //!
-//! A block fails for good where it was sent `limit` times more; the packets that it has parts of are lost. A packet departs when it
-//! is handed on. Errors come from the stream `NAME/bler`.
+//! A block is given up after `limit` retransmissions; packets with a part in it are lost. A packet departs when it is
+//! delivered. Errors are drawn from stream `NAME/bler`.
 //!
 //! ## Differences from the source
-//! The source gives the start of a packet to the tail of the block before as long as that was not sent; here a block is filled
-//! when it begins, which is the same. Blocks begin when the transmitter is free, at no edges of TTIs, as in the source; that
-//! something waits for an edge is no part of it, but of the networks that it simplifies.
+//! The source adds the start of a packet to the previous block as long as that was not sent; here a block is filled
+//! when it starts, which is equivalent. Blocks start when the transmitter is free, not at TTI boundaries, as in the
+//! source. The options to wait for boundaries are not in the source, but in the networks it simplifies.
 //!
 //! ## Validation
 //! Timelines of blocks by hand, and the mean number of transmissions (unit tests); the laws of links; L02's tables in
@@ -40,30 +41,30 @@ use crate::blocks::{Packets, Transmitter};
 use crate::errors::{AnyErrorProcess, ErrorProcess};
 use crate::outage::Outages;
 
-/// The transmitter of blocks.
+/// Transmits blocks one by one.
 struct UmtsRlc {
     config: UmtsRlcConfig,
     outages: Outages,
     /// Expected share of blocks that arrive.
     good: f64,
-    /// Size of a block, bytes, and the time that it takes.
+    /// Size of a block, bytes, and below its transmission time.
     bytes: u32,
     takes: Span,
     errors: AnyErrorProcess,
-    /// The block in transmission and its end.
+    /// The block in transmission, and its end.
     sending: Option<(Time, Block)>,
-    /// Blocks that failed, by the instant from which they may be sent again.
+    /// Failed blocks, ordered by the instant from which they may be retransmitted.
     failed: VecDeque<(Time, Block)>,
-    /// Blocks that will not be sent again, by the instant from which the receiver knows their fate.
+    /// Blocks that will not be retransmitted, ordered by the instant at which the receiver knows their fate.
     done: VecDeque<(Time, Block, Fate)>,
-    /// The transmitter can begin a block from here on.
+    /// When the transmitter is free for the next block.
     free: Time,
-    /// Blocks that arrived, and the time in which blocks were sent.
+    /// Blocks that arrived, and below the time in which blocks were sent.
     arrived: u64,
     busy: Span,
 }
 
-/// A block has parts of these packets.
+/// A block, with the packets of which it has parts.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     from: u64,
@@ -89,7 +90,7 @@ impl UmtsRlc {
         }
     }
 
-    /// When a block next begins or ends.
+    /// Next start or end of a block.
     fn next_block(&self, packets: &Packets) -> Time {
         match (&self.sending, self.failed.front()) {
             (Some((ends, _)), _) => *ends,
@@ -109,7 +110,7 @@ impl UmtsRlc {
         }
     }
 
-    /// Cuts a new block; none where the queue has dropped all that waited.
+    /// Cuts a new block; `None` if the queue has dropped everything.
     fn fill(&self, now: Time, packets: &mut Packets) -> Option<Block> {
         let (first, mut filled) = packets.cut(now, self.bytes)?;
         let mut last = first;
@@ -144,7 +145,7 @@ impl Transmitter for UmtsRlc {
 
     fn change(&mut self, at: Time, packets: &mut Packets) {
         if let Some((_, block, fate)) = self.done.pop_front_if(|&mut (known, ..)| known <= at) {
-            // The receiver knows what became of it. A block that was given up takes with it every packet of which it has a part.
+            // The receiver knows the fate. A block that was given up takes all its packets with it.
             match fate {
                 Fate::Arrives => (block.from..block.to)
                     .for_each(|number| packets.begun.arrive(at, number, block.repetitions)),
@@ -174,7 +175,7 @@ impl Transmitter for UmtsRlc {
         self.config.rate
     }
 
-    /// What arrived in blocks, and in the time that no block was sent in what would have in the mean; in outages nothing.
+    /// Blocks that arrived, plus the expected number in idle time; nothing in outages.
     fn capacity_bps(&self, until: Time) -> Option<f64> {
         let all = until.since(Time::ZERO);
         let (on, busy) = (self.outages.on_until(all).as_secs_f64(), self.busy.as_secs_f64());
