@@ -30,7 +30,7 @@ impl<C: ?Sized> Component<C> {
     /// The component with its `kind` and every key written out.
     ///
     /// # Errors
-    /// Those of [`config`](Self::config).
+    /// Same errors as [`config`](Self::config).
     pub fn complete(&self, registry: &Registry<C>) -> Result<Self, ConfigError> {
         registry.complete(&self.table).map(Self::from)
     }

@@ -62,7 +62,7 @@ pub trait Config:
     /// The configuration with the complete tables of all components that it names.
     ///
     /// # Errors
-    /// Those of [`check`](Self::check).
+    /// Same errors as [`check`](Self::check).
     fn complete(self) -> Result<Self, ConfigError> {
         Ok(self)
     }
@@ -120,7 +120,7 @@ impl<C: ?Sized> Registry<C> {
     /// The complete table of a component from a scenario file: its `kind` and every key.
     ///
     /// # Errors
-    /// Those of [`resolve`](Self::resolve).
+    /// Same errors as [`resolve`](Self::resolve).
     pub fn complete(&self, value: &Value) -> Result<Value, ConfigError> {
         let (name, table) = split_kind(self.kind, value)?;
         let mut whole = Map::from_iter([("kind".to_owned(), name.as_str().into())]);
@@ -181,7 +181,7 @@ pub fn read_table<C: Config>(table: Value) -> Result<C, ConfigError> {
 /// Parses a table like [`read_table`] and returns it with all defaults.
 ///
 /// # Errors
-/// Those of [`read_table`].
+/// Same errors as [`read_table`].
 pub fn complete_table<C: Config>(table: Value) -> Result<Value, ConfigError> {
     let config: C = read_table(table)?;
     // A configuration is a struct of strings, numbers and lists, which always serialises.

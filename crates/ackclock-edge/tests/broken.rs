@@ -1,4 +1,4 @@
-//! The laws find what is wrong with a regulator, and say whose method it is.
+//! The laws detect a faulty regulator and name the faulty method.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 
 use crate::laws::{Operation, early_timeouts_change_nothing, operations, what_is_held_comes_back};
 
-/// What is wrong with a regulator that holds each ACK, and keeps a copy of each packet, for 50 ms.
+/// Fault of a regulator that holds each ACK, and keeps a copy of each packet, for 50 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// The method was never written.
+    /// The method is not implemented.
     NoClose,
     NoHeld,
     NoKept,
-    /// Copies are not given back when a flow ends, or never.
+    /// Copies are not freed when a flow ends, or never.
     NoCloseOfCopies,
     NoRelease,
     NoPollTimeout,
-    /// It does not look at the time.
+    /// The method ignores the time.
     HastyTimeout,
 }
 
@@ -97,7 +97,7 @@ impl Regulator for Broken {
 
 type Law = fn(&str, &dyn Fn() -> Arc<dyn RegulatorConfig>, &[(u32, Operation)]) -> Result<(), TestCaseError>;
 
-/// What the law says of a regulator that is called `faulty`.
+/// Verdict of the law on a regulator named `faulty`.
 fn verdict(law: Law, fault: Fault) -> Option<String> {
     let judge = |operations: Vec<_>| law("faulty", &|| std::sync::Arc::new(Faulty(fault)), &operations);
     match TestRunner::deterministic().run(&operations(), judge) {
@@ -132,6 +132,6 @@ fn a_regulator_without_a_fault_keeps_the_laws() {
 
 #[test]
 fn a_law_that_fails_leaves_no_file_behind() {
-    // `.cargo/config.toml` says so for every property.
+    // `.cargo/config.toml` disables it for every property.
     assert!(proptest::test_runner::Config::default().failure_persistence.is_none());
 }

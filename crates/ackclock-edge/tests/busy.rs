@@ -1,4 +1,4 @@
-//! A regulator that does everything a regulator may do, in any scope. It serves nobody.
+//! A regulator that uses every ability of a regulator, in any scope.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use ackclock_core::{FlowId, Segment, Span, Time};
 use ackclock_edge::{FlowContext, Output, Place, Regulator, RegulatorConfig, Scope, Verdict};
 use ackclock_link::{Cause, LinkView};
 
-/// What it does goes by the number of what it hears, so that it is the same in every world.
+/// Acts by the number of its calls, so that it behaves equally in every world.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Busy(pub(crate) Scope);
 
@@ -23,22 +23,22 @@ impl RegulatorConfig for Busy {
 #[derive(Default)]
 struct BusyRegulator {
     heard: u32,
-    /// ACKs, each with the instant until which it is held.
+    /// Held ACKs, each with the instant of its release.
     held: VecDeque<(Time, Segment)>,
-    /// Copies of data, each with the instant until which it is kept.
+    /// Kept copies of data, each with the instant of its release.
     kept: VecDeque<(Time, Segment)>,
     output: VecDeque<Output>,
 }
 
 impl BusyRegulator {
-    /// Whether something is done now that is done once in so many times.
+    /// Whether to act now; true once in about `times` calls.
     fn is_turn(&mut self, times: u32) -> bool {
         self.heard = self.heard.wrapping_add(1);
-        // Scattered, so that what is asked in turn does not always get the same answer.
+        // Scattered, so that alternating questions do not always get the same answer.
         (self.heard.wrapping_mul(0x9e37_79b9) >> 16).is_multiple_of(times)
     }
 
-    /// Sends once more the copy that is kept longest, of whatever flow, and makes an ACK for the same flow.
+    /// Retransmits the oldest kept copy, of any flow, and generates an ACK for the same flow.
     fn send_again(&mut self, place: Place) {
         if let Some(&(_, segment)) = self.kept.front() {
             self.output.push_back(Output::ToReceiver { segment, place });
@@ -47,7 +47,7 @@ impl BusyRegulator {
         }
     }
 
-    /// Gives back what `goes` says, in order.
+    /// Releases the entries that `goes` selects, in order.
     fn give_back(&mut self, goes: impl Fn(&(Time, Segment)) -> bool) {
         let (going, staying): (VecDeque<_>, VecDeque<_>) =
             std::mem::take(&mut self.held).into_iter().partition(&goes);

@@ -1,4 +1,4 @@
-//! Edges over every bearer of the registry, with several tables each, for laws that hold whatever the channel.
+//! Edges over every bearer of the registry, several tables each, for laws that hold on any channel.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use ackclock_edge::{Edge, EdgeConfig, RegulatorConfig, Surroundings};
 use ackclock_link::{BEARERS, NoFiles};
 use serde_json::{Value, json};
 
-/// An `[edge]` table for each channel. A bearer that is named nowhere else is tried with its defaults.
+/// An `[edge]` table for each channel. A bearer without tables here is tested with its defaults.
 pub(crate) fn every_table() -> Vec<Value> {
     let tables = |name: &str| match name {
         "links" => links().into_iter().chain(cells()).collect(),
@@ -19,7 +19,7 @@ pub(crate) fn every_table() -> Vec<Value> {
     BEARERS.entries.iter().flat_map(|entry| tables(entry.name)).collect()
 }
 
-/// Two links, the buffer counted both ways.
+/// Two links, with both meanings of the buffer.
 fn links() -> Vec<Value> {
     let constant = json!({"kind": "constant", "rate": "1Mbit/s", "delay": "20ms"});
     let down = [
@@ -45,7 +45,7 @@ fn cells() -> Vec<Value> {
     down.map(|down| json!({"down": down, "up": up, "user": user})).into()
 }
 
-/// The radio link control of UMTS: without errors, with many, with small windows, rare polls, discarding, and unacknowledged.
+/// The radio link control of UMTS: without errors, with many, small windows, rare polls, discards, and unacknowledged.
 fn rlc() -> Vec<Value> {
     let tables = [
         json!({"errors": 0.0}),
@@ -63,7 +63,7 @@ fn rlc() -> Vec<Value> {
     tables.map(with_kind).into()
 }
 
-/// A box that observes, on either side of the queue.
+/// An observing box, on either side of the queue.
 fn sides(bearer: &Value) -> Vec<Value> {
     let side = |side: &str| {
         let mut bearer = bearer.clone();
@@ -73,7 +73,7 @@ fn sides(bearer: &Value) -> Vec<Value> {
     ["network", "mobile"].map(side).into()
 }
 
-/// The edge of a table with a buffer of `packets`; `None` where the regulator does not work over a bearer that observes.
+/// The edge of a table with a buffer of `packets`; `None` if the regulator does not work over an observing bearer.
 pub(crate) fn edge_over(table: &Value, packets: u32, regulator: Arc<dyn RegulatorConfig>) -> Option<Edge> {
     let mut table = table.clone();
     table["buffer"] = format!("{packets}p").into();

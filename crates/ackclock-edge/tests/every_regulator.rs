@@ -1,14 +1,14 @@
-//! Every regulator of the registry with several tables each, for laws that hold whatever its keys say.
+//! Every regulator of the registry, several tables each, for laws that hold with any settings.
 
 use std::sync::Arc;
 
 use ackclock_edge::{REGULATORS, RegulatorConfig};
 use serde_json::{Value, json};
 
-/// The `regulator` tables that laws are tried with. A regulator that is not listed here is tried with its defaults.
+/// The `regulator` tables for the laws. A regulator that is not listed here is tested with its defaults.
 ///
-/// Queues of these laws are a few packets long, so thresholds are low. Left out are tables that hold ACKs until further packets
-/// arrive, as documented: `safety = "0s"`, and `step = "single"` without `tti`.
+/// Queues of these laws are a few packets long, so thresholds are low. Excluded are tables that hold ACKs until
+/// further packets arrive, as documented: `safety = "0s"`, and `step = "single"` without `tti`.
 pub(crate) fn every_regulator() -> Vec<Value> {
     let tables = |name: &str| match name {
         "ack-regulator" => vec![
@@ -48,7 +48,7 @@ pub(crate) fn every_regulator() -> Vec<Value> {
     REGULATORS.entries.iter().flat_map(|entry| of_entry(entry.name)).collect()
 }
 
-/// Constant intervals of 0 and 10 ms and delays that grow from an empty queue on, released at once, in TTIs and one by one.
+/// Constant intervals of 0 and 10 ms, and delays that grow from an empty queue, with each kind of release.
 fn ack_rate_control() -> Vec<Value> {
     let rising = json!({"alpha": 1.0, "min_threshold": 0, "max_threshold": 4, "min_delay": "1ms", "max_delay": "100ms"});
     let with = |keys: Value| {

@@ -1,4 +1,4 @@
-//! Laws that every regulator of the registry keeps, whatever the traffic.
+//! Laws that every regulator of the registry obeys under any traffic.
 
 use std::sync::Arc;
 
@@ -23,16 +23,16 @@ use crate::every_regulator::{build, every_regulator};
 
 const PAYLOAD: u32 = 960;
 
-/// One thing that happens to an edge.
+/// An event at an edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation {
-    /// The next data packet, or an earlier one again.
+    /// The next data packet, or an earlier one retransmitted.
     Data { flow: u8, back: u8, fin: bool, ect: bool },
-    /// An ACK for what was sent, less some packets.
+    /// An ACK for the data sent, less some packets.
     Ack { flow: u8, behind: u8, sack: bool },
     /// Data from the mobile, with an ACK.
     Reply { flow: u8, behind: u8 },
-    /// The mobile asks for a connection.
+    /// The mobile requests a connection.
     Syn { flow: u8 },
     /// A packet that is not TCP.
     Opaque { flow: u8 },
@@ -62,12 +62,12 @@ fn edge_with(regulator: Arc<dyn RegulatorConfig>, rate: Rate, delay: Span) -> Ed
     Edge::new(bearer, regulator, 64)
 }
 
-/// The edge on which regulators are tried.
+/// The edge on which regulators are tested.
 fn usual_edge(regulator: Arc<dyn RegulatorConfig>) -> Edge {
     edge_with(regulator, Rate::from_bps(1_000_000), Span::from_millis(20))
 }
 
-/// The number of the next packet of each flow, and the messages that operations make of it.
+/// Number of the next packet of each flow; converts operations to messages.
 #[derive(Default)]
 struct Traffic {
     next: [u32; 2],
@@ -119,17 +119,17 @@ impl Traffic {
     }
 }
 
-/// Runs operations through an edge until it is quiet, waking it `extra` more times between them than it asks.
+/// Runs operations through an edge until it is idle, waking it `extra` more times between them than it requests.
 fn run(edge: &mut Edge, operations: &[(u32, Operation)], extra: u64) -> Vec<(Time, Port, Segment)> {
     let (now, mut seen) = play(edge, operations, extra);
     advance(edge, now, now + QUIET, extra, &mut Outbox::for_one_node(), &mut seen);
     seen
 }
 
-/// After so long everything has happened.
+/// After this long everything has happened.
 const QUIET: Span = Span::from_secs(1000);
 
-/// Runs operations through an edge until the last; when that is, and what has come out.
+/// Runs operations through an edge up to the last. Returns its instant and the output so far.
 fn play(edge: &mut Edge, operations: &[(u32, Operation)], extra: u64) -> (Time, Vec<(Time, Port, Segment)>) {
     let (mut now, mut out, mut seen) = (Time::ZERO, Outbox::for_one_node(), Vec::new());
     let mut traffic = Traffic::default();
@@ -144,7 +144,7 @@ fn play(edge: &mut Edge, operations: &[(u32, Operation)], extra: u64) -> (Time, 
     (now, seen)
 }
 
-/// Ends both flows, as the network does.
+/// Ends both flows from the network side.
 fn end(edge: &mut Edge, now: Time, seen: &mut Vec<(Time, Port, Segment)>) {
     let mut out = Outbox::for_one_node();
     for flow in 0..2 {
@@ -163,12 +163,12 @@ fn kept(edge: &Edge) -> usize {
     (0..2).map(|flow| edge.kept(FlowId(flow))).sum()
 }
 
-/// Copies that were kept and not given back.
+/// Copies that were kept and not freed.
 fn out(edge: &Edge) -> i64 {
     edge.statistics().kept as i64 - edge.statistics().released as i64
 }
 
-/// ACKs that have come up the radio or were made, and are neither passed on nor discarded.
+/// ACKs that came off the radio or were generated, and are neither passed on nor discarded.
 fn missing(edge: &Edge, operations: &[(u32, Operation)], seen: &[(Time, Port, Segment)]) -> i64 {
     let mut traffic = Traffic::default();
     let came = operations.iter().filter(|(_, operation)| traffic.message(*operation).0 == RADIO).count();
@@ -177,7 +177,7 @@ fn missing(edge: &Edge, operations: &[(u32, Operation)], seen: &[(Time, Port, Se
     came as i64 + counts.made[up] as i64 - passed as i64 - counts.discarded[up] as i64
 }
 
-/// Every segment that comes, is made or is sent once more is delivered, dropped, discarded or held.
+/// Every segment that arrives, is generated or is retransmitted is delivered, dropped, discarded or held.
 fn nothing_is_lost(
     name: &str,
     table: &Value,
@@ -206,7 +206,7 @@ fn nothing_is_lost(
     Ok(())
 }
 
-/// An edge does the same however often it is woken.
+/// An edge behaves the same however often it is woken.
 fn extra_wakes_change_nothing(
     name: &str,
     table: &Value,
@@ -226,7 +226,7 @@ fn extra_wakes_change_nothing(
     Ok(())
 }
 
-/// What a regulator holds is counted, goes in time, and comes back when its flow ends. A failure names the method.
+/// Held ACKs are counted, released in time, and released when their flow ends. A failure names the method.
 pub(crate) fn what_is_held_comes_back(
     name: &str,
     build: &dyn Fn() -> Arc<dyn RegulatorConfig>,
@@ -246,7 +246,7 @@ pub(crate) fn what_is_held_comes_back(
     prop_assert!(copies == 0, "{name}: `close` gives back {copies} copies too few of those that were kept");
     prop_assert!(back == held_then as i64, "{name}: `held` says {held_then} where {back} ACKs are held");
 
-    // The queue is shared: what leaves it last may be of the other flow, or not TCP.
+    // The queue is shared: the last packet to leave may be of the other flow, or not TCP.
     let mut edge = usual_edge(build());
     let seen = run(&mut edge, operations, 0);
     let (missing, held) = (missing(&edge, operations, &seen), held(&edge));
@@ -282,7 +282,7 @@ pub(crate) fn early_timeouts_change_nothing(
     Ok(())
 }
 
-/// Asks a regulator about its timeout before whatever else it is told, unless that is due.
+/// Calls a regulator's timeout before every other call, unless it is due.
 #[derive(Debug)]
 struct Impatient(Arc<dyn RegulatorConfig>);
 
@@ -453,7 +453,7 @@ proptest! {
     fn acks_of_a_flow_reach_the_sender_in_the_order_in_which_they_came(operations in operations()) {
         for regulator in every_regulator() {
             let seen = run(&mut usual_edge(build(&regulator)), &operations, 0);
-            // A reply with data may pass held ACKs, which are then taken out; a SYN passes them.
+            // A reply with data may overtake held ACKs, which are then discarded; a SYN overtakes them.
             if operations.iter().any(|(_, operation)| matches!(operation, Operation::Reply { .. } | Operation::Syn { .. })) {
                 continue;
             }
@@ -464,7 +464,7 @@ proptest! {
                 let mut came = came.filter(|(_, f)| *f == FlowId(flow)).map(|(ack, _)| ack);
                 let mut last = None;
                 for (_, _, segment) in seen.iter().filter(|(_, port, s)| *port == WIRED && s.flow == FlowId(flow)) {
-                    // What a regulator makes repeats what it let pass last, or says a part of what comes next.
+                    // A generated ACK repeats the last one passed, or acknowledges a part of the next.
                     let repeats = segment.is_made() && last == Some(segment.ack);
                     let splits = segment.is_made()
                         && last.is_none_or(|last| segment.ack.after(last))
@@ -500,6 +500,6 @@ fn without_a_regulator_and_without_delay_an_edge_is_the_identity() {
         let (port, segment) = traffic.message(operation);
         expected.push((now, if port == WIRED { RADIO } else { WIRED }, segment));
     }
-    // 1000 B at 1e15 bit/s take 8 ps, which round to nothing.
+    // 1000 B at 1e15 bit/s take 8 ps, rounded to zero.
     assert_eq!(seen, expected);
 }

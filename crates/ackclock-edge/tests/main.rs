@@ -1,4 +1,4 @@
-//! One binary for all tests of regulators, since each would be linked with everything.
+//! One test binary for all regulator tests, since each would link everything.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 

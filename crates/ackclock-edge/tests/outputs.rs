@@ -1,4 +1,4 @@
-//! What a regulator does beside holding ACKs: it sends towards the mobile, keeps copies, and makes segments.
+//! Outputs of a regulator other than held ACKs: segments to the mobile, kept copies, and generated segments.
 
 use ackclock_core::{Copied, Flags, FlowId, Port, Rate, Segment, Seq, Sink, Span, Time};
 use ackclock_edge::{
@@ -11,8 +11,8 @@ use ackclock_link::{
 
 use crate::busy::Busy;
 
-/// A regulator that keeps the first packet and sends it again, at a place, for every ACK that comes. It says what it was
-/// told by the window of ACKs that it makes.
+/// A regulator that keeps the first packet and retransmits it, at a place, for every ACK. It encodes the calls that it
+/// received in the window of generated ACKs.
 #[derive(Clone, Copy, Debug)]
 struct Repeating(Place, Departures);
 
@@ -85,7 +85,7 @@ impl Regulator for Repeater {
     }
 }
 
-/// Numbers of the packets that left towards the mobile, what the regulator said, and what became of copies.
+/// Numbers of the packets that left for the mobile, the regulator's messages, and the events of copies.
 #[derive(Default)]
 struct Seen {
     left: Vec<u32>,
@@ -108,7 +108,7 @@ impl Sink for Seen {
     }
 }
 
-/// A packet takes 10 ms; three may wait.
+/// A packet takes 10 ms; three may be queued.
 fn edge(regulator: impl RegulatorConfig + 'static) -> Edge {
     let link = |rate, capacity| {
         let medium = Constant::new(Rate::from_bps(rate), Span::ZERO);
@@ -135,7 +135,7 @@ fn finish(edge: &mut Edge, seen: &mut Seen) {
 
 #[test]
 fn a_copy_goes_to_the_front_or_the_back_of_the_queue() {
-    // Packet 0 is in transmission, 1 and 2 wait. With departures unwatched the link had worked out their ways.
+    // Packet 0 is in transmission, 1 and 2 are queued. With unwatched departures the link had planned all of them.
     for departures in [Departures::Watched, Departures::Unwatched] {
         for (place, left) in [(Place::Front, [0, 0, 1, 2]), (Place::Back, [0, 1, 2, 0])] {
             let (mut edge, mut seen) = (edge(Repeating(place, departures)), Seen::default());

@@ -1,4 +1,4 @@
-//! What an edge does with what a regulator says, what it asks it about, and when flows begin and end.
+//! How an edge treats the output of a regulator, when it calls it, and when flows start and end.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use ackclock_link::{
 use delegate::delegate;
 use serde_json::json;
 
-/// What a regulator, or the queue of its edge, was told.
+/// A call to a regulator, or to the queue of its edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     Begins,
@@ -25,7 +25,7 @@ enum Heard {
     Ack,
     Timeout,
     Ends,
-    /// The queue was.
+    /// A call to the queue.
     Forget(FlowId),
 }
 
@@ -33,7 +33,7 @@ use Heard::{Ack, Begins, Data, Departed, Dropped, Ends, Forget, Queued, Timeout}
 
 type Diary = Arc<Mutex<Vec<Heard>>>;
 
-/// A regulator that gives one verdict on everything and holds every ACK until its flow ends.
+/// A regulator that gives one verdict for everything and holds every ACK until its flow ends.
 #[derive(Clone, Debug)]
 struct Script {
     verdict: Verdict,
@@ -107,7 +107,7 @@ impl Regulator for Scripted {
     }
 }
 
-/// A queue that notes which flows it is told to forget.
+/// A queue that records which flows it is told to forget.
 struct Forgetful(DropTail, Diary);
 
 impl Queue for Forgetful {
@@ -132,7 +132,7 @@ impl Queue for Forgetful {
     }
 }
 
-/// What comes out of an edge.
+/// Output of an edge.
 #[derive(Default)]
 struct Seen {
     passed: Vec<(Port, Segment)>,
@@ -154,7 +154,8 @@ impl Sink for Seen {
     }
 }
 
-/// An edge with room for one packet beside the one in transmission, which takes 10 ms down, and nothing up.
+/// An edge with room for one packet plus the one in transmission, which takes 10 ms on the downlink and 0 on the
+/// uplink.
 struct World {
     edge: Edge,
     seen: Seen,
@@ -198,12 +199,12 @@ impl World {
         self.now = until;
     }
 
-    /// What was told since this was asked last.
+    /// Calls since the last time.
     fn told(&mut self) -> Vec<Heard> {
         std::mem::take(&mut *self.diary.lock().unwrap())
     }
 
-    /// What left at a port since this was asked last.
+    /// Segments that left at a port since the last call.
     fn left(&mut self, port: Port) -> Vec<Segment> {
         let (left, rest) = std::mem::take(&mut self.seen.passed).into_iter().partition(|(to, _)| *to == port);
         self.seen.passed = rest;
@@ -211,7 +212,7 @@ impl World {
     }
 }
 
-/// 1000 bytes on the wire.
+/// 1000 bytes including headers.
 fn data() -> Segment {
     let mut segment = Segment::data(FlowId(0), Seq(0), 960, 40);
     segment.ecn = Ecn::Ect0;
@@ -261,7 +262,7 @@ fn drop_discards_a_packet_before_the_queue() {
 #[test]
 fn a_regulator_is_told_of_a_packet_that_found_the_queue_full() {
     let mut world = World::new(Verdict::Forward, None);
-    // One in transmission, one waits, one too many.
+    // One in transmission, one queued, one too many.
     (0..3).for_each(|_| world.takes(WIRED, data()));
     assert_eq!(world.told(), [Begins, Data, Queued, Data, Queued, Data, Dropped]);
     assert_eq!(world.edge.statistics().dropped, 1);
@@ -272,11 +273,11 @@ fn packets_that_are_not_tcp_pass_beside_the_regulator() {
     let mut world = World::new(Verdict::Drop, None);
     let opaque = Segment::opaque(FlowId(0), 1000);
     world.takes(WIRED, opaque);
-    // What looks like an ACK is none where the packet is not TCP.
+    // ACK flags of a packet that is not TCP are ignored.
     world.takes(RADIO, with(opaque, Flags::ACK | Flags::RST));
     world.until(at(10));
     assert_eq!((world.left(RADIO).len(), world.left(WIRED).len()), (1, 1));
-    // The edge knows no better than to watch the one that it transmits.
+    // The edge cannot avoid watching the departure of the packet in transmission.
     assert_eq!(world.told(), [Begins, Departed(800_000)]);
 }
 
@@ -291,7 +292,7 @@ fn a_flow_ends_by_a_rst_from_either_side_and_gives_back_what_is_held() {
         world.takes(port, with(ack(0), Flags::RST));
         let told = world.told();
         assert!(told.ends_with(&[Ends, Forget(FlowId(0))]), "{told:?}");
-        // Its ACK, and the RST where that was held too.
+        // Its ACK, and the RST if that was held too.
         assert_eq!(world.left(WIRED).len(), if port == RADIO { 2 } else { 1 });
         world.until(at(100));
         assert_eq!(world.edge.due(), Time::NEVER, "its deadline went with it");
@@ -300,7 +301,8 @@ fn a_flow_ends_by_a_rst_from_either_side_and_gives_back_what_is_held() {
     }
 }
 
-/// RFC 9293 section 3.5.2: what answers a segment with an ACK takes its sequence number from there, and carries none itself.
+/// RFC 9293 section 3.5.2: the answer to a segment with an ACK takes its sequence number from there, and carries no
+/// ACK itself.
 #[test]
 fn a_flow_ends_by_a_rst_without_an_ack_which_follows_what_is_held() {
     let mut world = World::new(Verdict::Forward, Some(at(500)));
@@ -360,7 +362,7 @@ fn a_new_connection_under_the_number_of_one_that_ended_has_a_regulator_and_other
     assert_eq!((world.told(), world.edge.held(FlowId(0))), (vec![Ack], 2));
 }
 
-/// The live driver may be late: all of it comes in one call then.
+/// The live driver may be late: everything then arrives in one call.
 #[test]
 fn what_departed_before_a_step_is_told_with_the_link_as_it_was() {
     let mut world = World::new(Verdict::Forward, None);
@@ -384,7 +386,7 @@ fn no_more_flows_than_max_flows_have_their_acks_held() {
     let mut edge = config.build(&Streams::new(1, 0), &NoFiles, around).unwrap();
     let mut seen = Seen::default();
     for flow in (0..3).map(FlowId) {
-        // The queue is full, so that nothing is released.
+        // The queue is full, so nothing is released.
         for number in 0..2 {
             edge.take(Time::ZERO, WIRED, &Segment::data(flow, Seq(960 * number), 960, 40), &mut seen);
         }
@@ -395,6 +397,6 @@ fn no_more_flows_than_max_flows_have_their_acks_held() {
     while edge.due() < at(30) {
         edge.run(edge.due(), &mut seen);
     }
-    // The first came first, and was quiet for longest when the third came.
+    // The first flow came first, and had been idle longest when the third came.
     assert_eq!([0, 1, 2].map(|flow| edge.held(FlowId(flow))), [0, 1, 1]);
 }

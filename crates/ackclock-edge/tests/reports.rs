@@ -1,4 +1,4 @@
-//! Reports of the radio leave the edge at their port.
+//! Radio reports leave the edge at their port.
 
 use ackclock_core::{
     Config, Engine, FlowId, Message, Node, Outbox, Port, RadioReport, ReportReason, Segment, Seq, Span,
@@ -8,7 +8,7 @@ use ackclock_edge::{Edge, EdgeConfig, REPORTS, Surroundings, WIRED};
 use ackclock_link::{NoFiles, ReportWire, report_wire};
 use serde_json::{Value, json};
 
-/// Takes what comes.
+/// Collects received reports.
 #[derive(Default)]
 struct Listens(Vec<(Time, RadioReport)>);
 
@@ -34,8 +34,8 @@ impl Node for Listens {
     }
 }
 
-/// What comes over the wire of `[edge.report]` within three seconds, while `packets` of 1000 B wait from the beginning and
-/// the engine is looked at each `step` beside.
+/// Reports received over the path of `[edge.report]` within three seconds, with `packets` of 1000 B queued at the
+/// start; the engine is also polled each `step`.
 fn over_the_wire(edge: Value, packets: u32, step: Span) -> Vec<(Time, RadioReport)> {
     let table: EdgeConfig = serde_json::from_value(edge).unwrap();
     table.check().unwrap();
@@ -92,8 +92,8 @@ fn changes_and_periodic_reports_leave_the_edge_and_come_later_over_a_wire() {
         )
     };
     let (change, periodic) = (ReportReason::Change, ReportReason::Periodic);
-    // 1000 B take 100 ms at 80 kbit/s: at 1 s ten have left, the eleventh has just begun, and 14 wait. From 1.5 s on each takes 50 ms:
-    // at 2 s the 21st has just begun.
+    // 1000 B take 100 ms at 80 kbit/s: at 1 s ten have left, the eleventh has just started, and 14 are queued. From
+    // 1.5 s on each takes 50 ms: at 2 s the 21st has just started.
     let expected = [
         (50, 0, 0, periodic, 80, 0, 0),
         (1050, 1, 1000, change, 0, 14, 14_000),

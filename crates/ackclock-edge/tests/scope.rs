@@ -1,4 +1,4 @@
-//! One regulator for a flow, for all flows of a user, or for all flows of a queue.
+//! One regulator per flow, per user or per queue.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,14 +11,14 @@ use proptest::prelude::*;
 
 use crate::laws::{early_timeouts_change_nothing, operations, what_is_held_comes_back};
 
-/// First flow and user of each regulator, in the order in which they were built.
+/// First flow and user of each regulator, in order of creation.
 type Built = Arc<Mutex<Vec<(u32, u32)>>>;
 
 const NOTHING: [u32; 0] = [];
 
 const SCOPES: [Scope; 3] = [Scope::Flow, Scope::User, Scope::Queue];
 
-/// Regulators that hold each ACK for 50 ms, or until data of any of their flows comes.
+/// Regulators that hold each ACK for 50 ms, or until data of any of their flows arrives.
 #[derive(Clone, Debug)]
 struct Pooling(Scope, Built);
 
@@ -39,7 +39,7 @@ impl RegulatorConfig for Pooling {
 }
 
 impl Pool {
-    /// Lets go what `goes` says, in order.
+    /// Releases the entries that `goes` selects, in order.
     fn release(&mut self, goes: impl Fn(&(Time, Segment)) -> bool) {
         let (going, staying) = std::mem::take(&mut self.held).into_iter().partition(goes);
         self.held = staying;
@@ -79,7 +79,7 @@ impl Regulator for Pool {
     }
 }
 
-/// Flows of the ACKs that have reached the network since it was asked last.
+/// Flows of the ACKs that reached the network since the last call.
 #[derive(Default)]
 struct Servers(Vec<u32>);
 
@@ -101,7 +101,7 @@ struct World {
 }
 
 impl World {
-    /// Flows 0 and 1 are of user 5, flow 2 of user 7; at most so many are regulated.
+    /// Flows 0 and 1 are of user 5, flow 2 of user 7; at most `most` flows are regulated.
     fn new(scope: Scope, most: usize) -> Self {
         let link = || {
             let medium = Constant::new(Rate::from_bps(1_000_000_000_000_000), Span::ZERO);
@@ -134,7 +134,7 @@ impl World {
         self.takes(RADIO, reset);
     }
 
-    /// Nothing comes for so long.
+    /// Nothing arrives for `millis`.
     fn wait(&mut self, millis: u64) {
         let until = self.now + Span::from_millis(millis);
         while self.edge.due() <= until {
@@ -167,7 +167,7 @@ fn a_regulator_is_built_for_each_flow_user_or_queue() {
 
 #[test]
 fn what_happens_to_one_flow_lets_go_what_is_held_of_the_others() {
-    // The ACKs of all three are held when data of flow 1 comes.
+    // The ACKs of all three are held when data of flow 1 arrives.
     for (scope, passed) in [(Scope::Flow, vec![1]), (Scope::User, vec![0, 1]), (Scope::Queue, vec![0, 1, 2])]
     {
         let mut world = World::new(scope, 64);
@@ -190,7 +190,7 @@ fn a_flow_that_ends_takes_its_own_with_it_and_the_others_stay() {
         assert_eq!(world.passed(), [0], "a flow that has ended is left alone");
         world.wait(50);
         assert_eq!(world.passed(), [1]);
-        // The last flow takes the regulator with it, and the next has a new one.
+        // The regulator is removed with its last flow, and the next flow has a new one.
         world.ack(1);
         world.reset(1);
         assert_eq!(world.passed(), [1, 1]);
@@ -209,7 +209,7 @@ fn a_flow_for_which_there_is_no_place_loses_nothing_and_takes_nothing_with_it() 
     world.ack(1);
     world.wait(10);
     world.ack(2);
-    // Flow 0 was quiet for longest when data of a third came; they let go all that was held.
+    // Flow 0 had been idle longest when data of a third flow came; all held ACKs were released.
     world.data(2);
     assert_eq!(world.passed(), [0, 1, 2]);
     world.ack(0);
@@ -231,7 +231,7 @@ fn a_flow_that_was_seen_only_from_the_mobile_can_be_given_up() {
     world.data(0);
     world.ack(9);
     world.ack(0);
-    // The SYN, and the ACK of a flow that is left alone.
+    // The SYN, and the ACK of an unregulated flow.
     assert_eq!(world.passed(), [9, 9]);
 }
 

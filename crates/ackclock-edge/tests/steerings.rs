@@ -1,4 +1,4 @@
-//! Laws that every steering of the registry keeps, whatever it is told.
+//! Laws that every steering of the registry obeys for any input.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 /// Largest payload of a packet, bytes.
 const LARGEST: u32 = 9000;
-/// Packets of the largest window where none is said.
+/// Packets of the largest window by default.
 const MOST_PACKETS: u64 = 1 << 20;
 
-/// What may happen to a steering.
+/// An input of a steering.
 #[derive(Clone, Copy, Debug)]
 enum Fact {
     Connection(u32, ConnectionEvent),
@@ -56,7 +56,7 @@ fn facts() -> impl Strategy<Value = Vec<(u64, Fact)>> {
     prop::collection::vec((0u64..2000, fact), 1..200)
 }
 
-/// Every row with its defaults, and the keys of those that have some.
+/// Every row with its defaults, and with its keys if it has any.
 fn tables() -> impl Strategy<Value = Value> {
     let rows: Vec<Value> = STEERINGS.entries.iter().map(|row| json!({ "kind": row.name })).collect();
     prop_oneof![prop::sample::select(rows), rnf()]
@@ -74,15 +74,15 @@ fn rnf() -> impl Strategy<Value = Value> {
         })
 }
 
-/// How often a steering is looked at.
+/// How often a steering is polled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Looks {
     WhenDue,
-    /// And whenever something else happens.
+    /// Also at every other input.
     Often,
 }
 
-/// A steering with the settings of its connections as they were last told.
+/// A steering with the latest settings of its connections.
 struct Told {
     steering: Box<dyn Steering>,
     open: BTreeMap<FlowId, Setting>,
@@ -90,7 +90,7 @@ struct Told {
 }
 
 impl Told {
-    /// Everything that is told of these facts.
+    /// Settings after these inputs.
     fn of(table: &Value, facts: &[(u64, Fact)], looks: Looks) -> Option<Self> {
         let steering = STEERINGS.resolve(table).unwrap().build()?;
         let mut told = Self { steering, open: BTreeMap::new(), all: Vec::new() };
@@ -136,7 +136,7 @@ impl Told {
         }
     }
 
-    /// Takes the settings, each of which is news to a connection that is open.
+    /// Fetches the settings; each must be new and of an open connection.
     fn fetch(&mut self, now: Time) {
         while let Some((id, setting)) = self.steering.poll_setting(now) {
             let before = self.open.insert(id, setting).unwrap_or_else(|| panic!("{id:?} is not open"));
@@ -157,7 +157,7 @@ proptest! {
         let most = table["w_max"].as_str().map_or(MOST_PACKETS, |most| most.trim_end_matches('p').parse().unwrap());
         for (_, _, setting) in told.all {
             if let Some(window) = setting.window {
-                // The smallest payload that was told is one byte.
+                // The smallest payload is one byte.
                 prop_assert!(window >= 1);
                 prop_assert!(u64::from(window) <= most * u64::from(LARGEST));
             }

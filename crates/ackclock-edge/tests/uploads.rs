@@ -1,4 +1,4 @@
-//! A connection whose data comes from the mobile, at an edge whose regulators nobody has told so, as where packets are real.
+//! An upload at an edge whose regulators are not told that it is one, as with real packets.
 
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Rate, Segment, Seq, Span, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
@@ -20,7 +20,7 @@ fn edge(regulator: &Value) -> Edge {
     Edge::new(PlainBearer::new(link(), link()), build(regulator), 64)
 }
 
-/// What leaves the edge until a second from now: when, where, and the segment.
+/// Output of the edge within a second from now: when, where, and the segment.
 fn out(edge: &mut Edge, sends: &[(u64, Port, Segment)]) -> Vec<(Time, Port, Segment)> {
     let (mut seen, mut outbox, mut sends) = (Vec::new(), Outbox::for_one_node(), sends.iter().peekable());
     loop {
@@ -41,7 +41,7 @@ fn out(edge: &mut Edge, sends: &[(u64, Port, Segment)]) -> Vec<(Time, Port, Segm
 
 #[test]
 fn no_regulator_holds_data_of_the_mobile_or_the_acks_for_it() {
-    // A packet each 10 ms, of 1 ms and 10 ms of radio, and an ACK of the server for each.
+    // A packet every 10 ms, taking 1 ms and 10 ms on the radio, and an ACK of the server for each.
     let data = |number: u32| Segment::data(FlowId(0), Seq(960 * number), 960, 40);
     let ack = |number: u32| Segment::pure_ack(FlowId(0), Seq(960 * number + 960), 40);
     let mut sends = Vec::new();

@@ -1,4 +1,4 @@
-//! What the Window Regulators promise, against a source that sends up to the right edge it was told and no further.
+//! Guarantees of the Window Regulators, with a sender that sends exactly up to the advertised right edge.
 
 use ackclock_core::{FlowId, Message, Node, Outbox, Rate, Segment, Seq, Span, Time};
 use ackclock_edge::{Edge, RADIO, REGULATORS, WIRED};
@@ -12,20 +12,20 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::every_bearer::{edge_over, every_table};
 
 const PAYLOAD: u32 = 1000;
-/// Packets of a download, and of one more that follows when everything is quiet.
+/// Packets of a download, and below of a second one that follows when everything is idle.
 const LENGTH: u32 = 150;
 const MORE: u32 = 5;
 
-/// What happens in one step of the world.
+/// Events of one step.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     gap: Span,
-    /// Most packets that the source sends, and most ACKs that reach the edge.
+    /// Maximum number of packets that the sender sends, and of ACKs that reach the edge.
     sends: usize,
     acks: usize,
-    /// Whether the receiver gets what leaves the edge.
+    /// Whether the receiver gets the packets that leave the edge.
     lost: bool,
-    /// Whether the source sends everything again that it has no ACK for.
+    /// Whether the sender retransmits all unacknowledged data.
     go_back: bool,
 }
 
@@ -41,28 +41,28 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
-/// An edge with a download through it. Packets are counted from 0; 8 ms each on the radio, and nothing of delay.
+/// An edge with a download through it. Packets are counted from 0; each takes 8 ms on the radio, without delay.
 struct World {
     edge: Edge,
     out: Outbox,
     now: Time,
     scale: u8,
-    /// The source: what there is to send, what it has no ACK for, what it sends next, how far it may.
+    /// The sender: data to send, unacknowledged data, next data, and right edge.
     length: u32,
     unacknowledged: u32,
     next: u32,
     right_edge: u32,
-    /// The receiver: what it expects, what came ahead of that, how many ACKs it owes, and its ACKs under way.
+    /// The receiver: next expected packet, packets received ahead of it, ACKs owed, and ACKs in transit.
     expects: u32,
     ahead: BTreeSet<u32>,
     owes: usize,
     delayed: usize,
     acks: VecDeque<u32>,
-    /// The end of what has left the edge, bytes.
+    /// End of the data that has left the edge, bytes.
     left: u32,
 }
 
-/// What one ACK told the source, bytes.
+/// Window advertised by one ACK, bytes.
 struct Advertised {
     ack: u32,
     edge: u32,
@@ -70,7 +70,7 @@ struct Advertised {
 }
 
 impl World {
-    /// An edge over two links with a buffer of so many packets.
+    /// An edge over two links with a buffer of this many packets.
     fn new(regulator: &Value, buffer: u32, scale: u8, delayed: usize) -> Self {
         let link = |rate, capacity| {
             let medium = Constant::new(Rate::from_bps(rate), Span::ZERO);
@@ -131,7 +131,7 @@ impl World {
         told
     }
 
-    /// What came out of the edge at one instant: data to the receiver first, which left before its ACKs were released.
+    /// Output of the edge at one instant: first data to the receiver, which left before its ACKs were released.
     fn collect(&mut self, lost: bool, told: &mut Vec<Advertised>) {
         let mut acks = Vec::new();
         while let Some((port, message)) = self.out.take() {
@@ -170,7 +170,8 @@ impl World {
         }
     }
 
-    /// Nothing hinders it any more; the source goes back where nothing moves for a second, and the receiver's ACK is late.
+    /// Runs without further losses; after a second without progress the sender goes back, and the receiver's delayed
+    /// ACK is sent.
     fn finish(&mut self) -> bool {
         let (mut before, mut still) = (self.unacknowledged, 0);
         for round in 0..400 * self.length {
@@ -189,7 +190,7 @@ impl World {
         false
     }
 
-    /// Finishes, waits until everything is quiet, and has more to send.
+    /// Finishes, waits until everything is idle, then sends more.
     fn finish_twice(&mut self) -> bool {
         let finished = self.finish();
         for _ in 0..2 {
@@ -200,7 +201,7 @@ impl World {
     }
 }
 
-/// Bearers that deliver in order whatever their buffer takes.
+/// Bearers that deliver in order everything their buffer accepts.
 fn lossless() -> Vec<Value> {
     let loses = [
         "loss",
@@ -240,7 +241,7 @@ proptest! {
             }
             prop_assert!(world.finish_twice(), "{} stalls", name);
             prop_assert_eq!((world.edge.statistics().dropped, world.edge.held(FlowId(0))), (0, 0), "{}", name);
-            // Everything has left the queue: the edge is where it ought to be, to the byte.
+            // Everything has left the queue: the right edge is exact, to the byte.
             prop_assert_eq!(world.right_edge, (LENGTH + MORE) * PAYLOAD + room.max(2 * PAYLOAD), "{}", name);
         }
     }
@@ -255,10 +256,10 @@ proptest! {
             let (mut world, mut least) = (World::over(edge, 0, delayed), false);
             for step in &steps {
                 let told = world.step(Step { lost: false, go_back: false, ..*step });
-                // Two packets are told even where what is acknowledged still fills the buffer.
+                // Two packets are advertised even if acknowledged packets still fill the buffer.
                 least |= told.iter().any(|told| told.edge == told.ack + 2 * PAYLOAD);
                 let dropped = world.edge.statistics().dropped;
-                // One packet is dropped now and then over HARQ and radio link control; why is not known.
+                // One packet is occasionally dropped over HARQ and radio link control; the cause is not known.
                 prop_assert!(dropped <= 2 || least, "{name} drops {dropped} of {}, {table}", world.next);
             }
         }
@@ -284,7 +285,7 @@ proptest! {
             }
             prop_assert!(world.finish_twice(), "{} stalls", regulator);
             prop_assert_eq!(world.edge.held(FlowId(0)), 0, "{}", regulator);
-            // One unit of 2^s may be lost to rounding, and one added for each ACK of a window without departures.
+            // Rounding may lose one unit of 2^s, and add one for each ACK of a window without departures.
             let expected = (LENGTH + MORE) * PAYLOAD + (buffer * PAYLOAD).max(2 * PAYLOAD);
             let slack = (buffer + 12) << scale;
             prop_assert!(world.right_edge.abs_diff(expected) <= slack, "{regulator}: {} of {expected}", world.right_edge);

@@ -87,7 +87,7 @@ impl JsonSchema for Loss {
         "Loss".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["number", "string"], "minimum": 0, "maximum": 1, "description": "share of packets lost at random, 0 to 1 or \"0%\" to \"100%\"" })
+        json_schema!({ "type": ["number", "string"], "minimum": 0, "maximum": 1, "description": "loss probability of each packet, 0 to 1 or \"0%\" to \"100%\"" })
     }
 }
 

@@ -1,4 +1,4 @@
-//! After warm-up no packet costs an allocation, on any link behind any queue.
+//! After warm-up packets cause no allocation, on any link with any queue.
 
 use crate::common::{every_link, every_queue, link, segment};
 use ackclock_core::{Span, Time};
@@ -8,7 +8,7 @@ use ackclock_testkit::{Counting, allocations};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Offers three flows' packets of 1000 bytes every 4 ms, twice what the links carry, for so many rounds.
+/// Offers three flows' packets of 1000 bytes every 4 ms, twice the capacity, for `rounds` rounds.
 fn offer(link: &mut dyn Link, from: u32, rounds: u32) {
     for round in from..from + rounds {
         let now = Time::ZERO + Span::from_millis(4) * u64::from(round);
@@ -27,8 +27,8 @@ fn no_packet_allocates_after_warm_up() {
             let before = allocations();
             offer(&mut *link, 20_000, 5_000);
             let made = allocations() - before;
-            // A fade longer than all before it lengthens what waits, or a histogram by an octave; that is rare, and no packet's
-            // doing.
+            // A fade longer than all before makes the queue or a histogram grow; this is rare and not caused by a
+            // packet.
             let rare = if table["kind"] == "cell" { 3 } else { 0 };
             assert!(made <= rare, "{made}: {table} behind {queue}");
         }

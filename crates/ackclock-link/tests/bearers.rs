@@ -1,5 +1,5 @@
-//! Laws that every bearer keeps in both directions, whatever its queues: poll invariance, conservation, order, honest deadlines,
-//! repeatability. A failure names the bearer, the queue and the method.
+//! Laws that every bearer obeys in both directions with any queue: poll invariance, conservation, order, correct
+//! deadlines, repeatability. A failure names the bearer, the queue and the method.
 
 use ackclock_core::{FlowId, Segment, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::common::{MadeUp, every_queue, segment};
 
-/// Tables of every bearer of the registry; one without tables of its own is tried with its defaults.
+/// Tables of every bearer of the registry; a bearer without tables here is tested with its defaults.
 fn every_bearer() -> Vec<Value> {
     let tables = |name: &str| match name {
         "umts-rlc-am" => vec![
@@ -46,7 +46,7 @@ fn every_bearer() -> Vec<Value> {
         .collect()
 }
 
-/// Those that have a queue: one that observes has no more than an opinion of it.
+/// Bearers that have a queue: an observing one only has an estimate.
 fn with_a_queue() -> impl Iterator<Item = Value> {
     every_bearer().into_iter().filter(|table| BEARERS.resolve(table).unwrap().observes().is_none())
 }
@@ -112,7 +112,7 @@ struct Outcome {
     what: What,
 }
 
-/// Offers each segment at its instant and goes on until nothing more happens, asking also every `extra` where that is given.
+/// Offers each segment at its instant and runs until nothing more happens; polls also every `extra`, if given.
 fn drive(
     bearer: &mut AnyBearer,
     arrivals: &[Arrival],
@@ -156,7 +156,7 @@ fn drive(
     }
 }
 
-/// Where every segment ended, in the order of their numbers.
+/// Where every segment ended, ordered by number.
 fn ends(seen: &[Outcome]) -> Vec<Outcome> {
     let goes_on = |what| matches!(what, What::Told(LinkEvent::Departed | LinkEvent::Freed));
     let mut ends: Vec<_> = seen.iter().copied().filter(|outcome| !goes_on(outcome.what)).collect();
@@ -294,7 +294,7 @@ proptest! {
                     assert!(of("buffer_packets").is_none_or(|packets| packets <= 8.0), "{table}: {gauges:?}");
                     if let (Some(outstanding), Some(open)) = (of("outstanding_pdus"), of("open_window_pdus")) {
                         assert!(outstanding + open <= window && open >= 0.0, "{table}: {gauges:?}");
-                        // A receiver may have made it smaller.
+                        // A receiver may have reduced the window.
                         let smaller = !table["status"]["windows"].is_null();
                         assert!(smaller || outstanding + open == window, "{table}: {gauges:?}");
                     }
@@ -311,8 +311,8 @@ fn independent(share: f64, others: Value) -> AnyBearer {
     bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 5)
 }
 
-/// Selective repeat with a window wide enough sends every PDU 1 / (1 - e) times in the mean: packets of 1500 octets and an
-/// indicator pass at rate (1 - e) 1500 / 1501.
+/// Selective repeat with a wide enough window sends every PDU 1 / (1 - e) times on average: packets of 1500 octets
+/// plus an indicator pass at rate (1 - e) 1500 / 1501.
 #[test]
 fn a_full_bearer_carries_what_selective_repeat_carries() {
     for share in [0.0, 0.05, 0.1, 0.3] {
@@ -334,15 +334,15 @@ fn a_full_bearer_carries_what_selective_repeat_carries() {
     }
 }
 
-/// A packet of one PDU that comes at any instant of a TTI, alone, waits 5 ms in the mean for the next, arrives 35 ms after it has begun,
-/// and where it is lost Timer_Poll of 200 ms sends it again: 40 + 200 e / (1 - e) ms.
+/// A packet of one PDU that arrives alone, at any instant of a TTI, waits 5 ms on average for the next TTI and arrives
+/// 35 ms after it starts. If it is lost, Timer_Poll of 200 ms retransmits it: 40 + 200 e / (1 - e) ms.
 #[test]
 fn a_lone_packet_takes_the_time_of_its_repetitions() {
     for share in [0.0, 0.1, 0.3] {
         let mut bearer = independent(share, json!({"max_dat": 60}));
         let (count, mut sum) = (20_000u64, 0.0);
         for number in 0..count {
-            // 3 s apart, which end any exchange, and 7 us further into its TTI each time.
+            // 3 s apart, so that any exchange has ended, and each 7 us further into its TTI.
             let now = Time::ZERO + (Span::from_secs(5) + Span::from_micros(7)) * number;
             bearer.enqueue(now, Direction::Down, &segment(0, number as u32, 79)).unwrap();
             let until = now + Span::from_secs(5);
@@ -358,7 +358,7 @@ fn a_lone_packet_takes_the_time_of_its_repetitions() {
     }
 }
 
-/// Without repetitions a packet of n PDUs, alone in them, arrives with a probability of (1 - e) to the n.
+/// Without retransmissions a packet of n PDUs, alone in them, arrives with probability (1 - e)^n.
 #[test]
 fn unacknowledged_a_packet_arrives_where_all_of_its_pdus_do() {
     for (pdus, bytes) in [(1i32, 79u16), (8, 8 * 80 - 1)] {
@@ -444,7 +444,7 @@ fn a_packet_is_freed_once_where_the_buffer_keeps_what_was_sent() {
     }
 }
 
-/// Packets downwards, each when all before it are done with, and what is told of each that arrives.
+/// Downlink packets, each sent after the previous ones are finished; returns the retransmissions of those that arrive.
 fn one_by_one(bearer: &mut AnyBearer, count: u32, bytes: u16) -> Vec<Repetitions> {
     let (mut told, mut now) = (Vec::new(), Time::ZERO);
     for number in 0..count {
@@ -478,8 +478,8 @@ fn a_bearer_that_repeats_tells_it_and_no_other_does() {
 #[test]
 fn what_deliveries_tell_adds_up_to_what_was_sent_again() {
     for order in ["in-sequence", "out-of-sequence"] {
-        // 1519 octets and a length indicator fill 19 PDUs, which no two packets share. Nothing is lost upwards, so that none is sent again
-        // that has arrived.
+        // 1519 octets and a length indicator fill 19 PDUs, so no two packets share a PDU. Uplink is lossless, so no
+        // PDU that has arrived is retransmitted.
         let mut bearer = independent(0.3, json!({"order": order, "up_errors": 0, "max_dat": 40}));
         for number in 0..400 {
             bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1519)).unwrap();
@@ -516,12 +516,13 @@ fn no_packet_allocates_after_warm_up() {
                 }
             }
         };
-        // Queues of what is never acknowledged double at a power of two: none of the three flows has one of packets 8333 to 10 000.
+        // Queues of unacknowledged packets double at a power of two: none of the three flows does between packets 8333
+        // and 10 000.
         offer(0, 25_000);
         let before = allocations();
         offer(25_000, 5_000);
         let made = allocations() - before;
-        // A burst of errors longer than all before it lengthens what waits, or a histogram by an octave.
+        // A burst of errors longer than all before makes the queue or a histogram grow.
         assert!(made <= 3, "{made}: {table}");
     }
 }

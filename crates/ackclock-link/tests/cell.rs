@@ -1,4 +1,4 @@
-//! Cells against theory: totals under each scheduler, shares of rates, order among a user's flows, idle spans.
+//! Cells against theory: totals under each scheduler, shares of rates, order among a user's flows, idle times.
 
 use crate::common::{link, micros, nominal, segment};
 use ackclock_core::{FlowId, RadioReport, Rate, Segment, Span, Time};
@@ -18,7 +18,7 @@ fn offer(link: &mut dyn Link, now: Time, segment: Segment) {
     assert!(link.enqueue(now, &segment).is_ok(), "there is room");
 }
 
-/// Bytes that each of so many users gets in so many seconds, where each has one flow that never ends.
+/// Bytes that each of `users` users gets in `seconds`, each with one endless flow.
 fn saturated(link: &mut dyn Link, users: u32, seconds: u64) -> Vec<u64> {
     let mut bytes = vec![0; users as usize];
     let (mut number, step) = (0, Span::from_millis(100));
@@ -30,7 +30,7 @@ fn saturated(link: &mut dyn Link, users: u32, seconds: u64) -> Vec<u64> {
             }
         }
         for user in 0..users {
-            // 100 ms carry at most 31 kB.
+            // 100 ms serve at most 31 kB.
             while link.view(now, FlowId(user)).waiting.packets < 40 {
                 offer(link, now, segment(user, number, 1000));
                 number += 1;
@@ -41,7 +41,7 @@ fn saturated(link: &mut dyn Link, users: u32, seconds: u64) -> Vec<u64> {
     bytes
 }
 
-/// Total in kbit/s and Jain's index.
+/// Total in kbit/s, and Jain's index.
 fn total(scheduler: &str, users: u32, user: Value, seconds: u64) -> (f64, f64) {
     let mut user = user;
     user["count"] = users.into();
@@ -52,7 +52,7 @@ fn total(scheduler: &str, users: u32, user: Value, seconds: u64) -> (f64, f64) {
     (sum as f64 * 8.0 / 1e3 / seconds as f64, (sum as f64).powi(2) / (f64::from(users) * squares))
 }
 
-/// A table of totals beside what theory or an independent computation gives (`schedulers.md` section 11).
+/// Totals compared with theory or an independent computation (`schedulers.md` section 11).
 #[test]
 fn saturated_cells_carry_what_was_computed() {
     let fast = |snr: f64| json!({"mean_snr": snr, "doppler": 120.0});
@@ -68,11 +68,11 @@ fn saturated_cells_carry_what_was_computed() {
         ("pf", 4, fast(4.0), 1511.0, 3.0),
         ("pf", 4, json!({"doppler": 10.0}), 1227.0, 3.0),
         ("pf", 8, json!({"doppler": 10.0}), 1384.0, 3.0),
-        // Round robin passes over users without a rate and gains nothing else: 723.5 / (1 - 0.033).
+        // Round robin skips users without a rate and gains nothing else: 723.5 / (1 - 0.033).
         ("round-robin", 4, fast(2.3), 748.3, 3.0),
-        // A slot by itself: Table 4 sums to 737.5 kbit/s, over the 0.972 in which there is a rate.
+        // Independent slots: Table 4 sums to 737.5 kbit/s, over the 0.972 in which there is a rate.
         ("round-robin", 4, json!({"fading": "table"}), 758.7, 2.0),
-        // Without fading 2.3 dB are 921.6 kbit/s, whoever is served.
+        // Without fading 2.3 dB are 921.6 kbit/s, for any order of service.
         ("pf", 4, json!({"fading": "none"}), 921.6, 0.1),
         ("max-rate", 4, json!({"fading": "none"}), 921.6, 0.1),
     ] {
@@ -99,7 +99,7 @@ fn users_of_unequal_channels_get_equal_times() {
     let users = json!([{"mean_snr": 4.0, "count": 2, "doppler": 120.0}, {"mean_snr": -4.0, "count": 2, "doppler": 120.0}]);
     let mut link = cell(json!({"users": users}), Capacity::Unlimited, 3);
     let bytes = saturated(&mut *link, 4, 300);
-    // Alone they would have 917 and 227 kbit/s; riding its peaks gains a weak user more than a strong one.
+    // Alone they would have 917 and 227 kbit/s; serving its peaks gains a weak user more than a strong one.
     let ratio = (bytes[0] + bytes[1]) as f64 / (bytes[2] + bytes[3]) as f64;
     assert!((2.0..917.0 / 227.0).contains(&ratio), "{ratio}");
     let fair = bytes[0] as f64 / bytes[1] as f64;
@@ -130,7 +130,7 @@ fn rates_come_as_often_as_in_table_4() {
     }
 }
 
-/// Everything that departs, as flow and number.
+/// All departures, as flow and number.
 fn departures(link: &mut dyn Link, until: Time) -> Vec<(u32, u32)> {
     let events = std::iter::from_fn(|| link.poll_event(until));
     let departed = events.filter(|(_, event, _)| *event == LinkEvent::Departed);
@@ -147,7 +147,7 @@ fn three_flows(order: &str) -> Vec<(u32, u32)> {
     }
     offer(&mut *link, Time::ZERO, segment(1, 100, 1000));
     offer(&mut *link, Time::ZERO, segment(2, 200, 1000));
-    // Slot 1 begins; packet 0, or the first short one, is in transmission.
+    // Slot 1 starts; packet 0, or the first short one, is in transmission.
     link.poll_event(micros(1_700));
     offer(&mut *link, micros(1_700), segment(1, 101, 1000));
     departures(&mut *link, secs(10))
@@ -201,7 +201,7 @@ fn a_full_shared_buffer_refuses_what_arrives_where_the_file_says_so() {
 
 #[test]
 fn packets_are_cut_over_slots_and_share_them_or_waste_the_rest() {
-    // 2457.6 kbit/s carry 512 B a slot. 1000 B take the whole of slot 1 and 488 B of slot 2, which leaves 24.
+    // At 2457.6 kbit/s a slot has 512 B. 1000 B take all of slot 1 and 488 B of slot 2, which leaves 24.
     let user = json!([{"fading": "none", "mean_snr": 10.0}]);
     let times = |remainder: &str, transport: &str| {
         let table = json!({"users": user, "remainder": remainder, "transport": transport, "delay": "0ms"});
@@ -250,7 +250,7 @@ fn one_user_more_does_not_change_the_channel_of_another() {
     assert_eq!(rates(1), rates(3));
 }
 
-/// The reports of a cell while its users have something to send, each with the instant at which it was fetched.
+/// Reports of a cell while its users have data, each with the instant at which it was fetched.
 fn reports(link: &mut dyn Link, until: Time) -> Vec<(Time, RadioReport)> {
     let mut reports = Vec::new();
     while let Some(at) = link.poll_timeout().filter(|&at| at <= until) {
@@ -260,7 +260,7 @@ fn reports(link: &mut dyn Link, until: Time) -> Vec<(Time, RadioReport)> {
     reports
 }
 
-/// A cell of users who do not fade, served in turn, each at 921.6 kbit/s where it is alone.
+/// A cell of users without fading, served in turn, each at 921.6 kbit/s when alone.
 fn in_turn(users: u32) -> Box<dyn Link> {
     let table = json!({"users": [{"fading": "none", "count": users}], "scheduler": "round-robin"});
     let mut link = cell(table, Capacity::Unlimited, 3);
@@ -273,7 +273,7 @@ fn a_change_of_the_number_of_users_with_data_changes_each_share_and_is_told() {
     let mut link = in_turn(2);
     let alone = link.view(Time::ZERO, FlowId(0)).rate;
     assert_eq!(alone, Rate::from_bps(921_600), "the rate of its channel, while nothing was served");
-    // 4 s alone, then beside a user who has data for 2 s.
+    // 4 s alone, then with a second user who has data for 2 s.
     for number in 0..1000 {
         offer(&mut *link, Time::ZERO, segment(0, number, 1000));
     }
@@ -293,8 +293,9 @@ fn a_change_of_the_number_of_users_with_data_changes_each_share_and_is_told() {
     };
     assert!(begun == also && (31..=32).contains(&begun), "{told:?}");
     assert!((50..=53).contains(&ended), "{told:?}");
-    // A packet takes 18 ms at half the rate: 18 % of the 100 ms measured of the new user, 2 % of a second. The other user's data ends
-    // within a piece of 100 ms, a tenth of what is measured, in which the rate is between half and whole.
+    // A packet takes 18 ms at half the rate: 18 % of the 100 ms measured for the new user, 2 % of a second. The other
+    // user's data ends within a piece of 100 ms, a tenth of the averaging time, in which the rate is between half and
+    // full.
     for (rate, expected, most) in
         [(half, 460_800.0, 0.02), (other, 460_800.0, 0.18), (whole, 921_600.0, 0.07)]
     {
@@ -312,7 +313,8 @@ fn shares_of_users_with_data_add_up_to_what_the_cell_carries_and_fading_is_never
     assert_eq!(told, []);
     let shares: f64 = (0..4).map(|user| link.view(secs(20), FlowId(user)).rate.as_bps() as f64).sum();
     let carried = bytes.iter().sum::<u64>() as f64 * 8.0 / 20.0;
-    // The shares are of one second of the twenty. A user that was told the rate of its channel would add up to four times as much.
+    // Shares are measured over one second of twenty. If users were given the rate of their channel, the sum could be
+    // four times larger.
     assert!((shares / carried - 1.0).abs() < 0.2, "{shares} of {carried}");
 }
 
@@ -323,15 +325,16 @@ fn a_cell_to_which_nobody_listens_tells_nothing() {
     assert_eq!(reports(&mut *link, secs(1)), []);
 }
 
-/// A table of one user who does not fade, at 921.6 kbit/s, with slots of 2 ms: 230.4 B each.
+/// A table of one user without fading at 921.6 kbit/s, with slots of 2 ms: 230.4 B each.
 fn with_harq(harq: Value) -> Value {
     json!({"users": [{"fading": "none"}], "slots": 500, "delay": "0ms", "harq": harq})
 }
 
 #[test]
 fn harq_costs_the_slots_in_which_something_is_sent_again() {
-    // A block is sent 1 + e + e^2 + e^3 times in the mean and lost with e^4, so that 1 - e of the slots carry something that
-    // arrives; a packet of 1000 B lies in 5.34 blocks in the mean (1000/230.4 + 1) and arrives with all of them.
+    // A block is sent 1 + e + e^2 + e^3 times on average and lost with probability e^4, so 1 - e of the slots carry a
+    // block that arrives. A packet of 1000 B lies in 5.34 blocks on average (1000/230.4 + 1) and arrives with all of
+    // them.
     let seconds = 400;
     for (harq, goodput, lost) in [
         (json!({"error": 0.0}), 1.0, 0.0),
@@ -349,7 +352,8 @@ fn harq_costs_the_slots_in_which_something_is_sent_again() {
         let table = with_harq(harq.clone());
         let mut link = cell(table.clone(), Capacity::Unlimited, 11);
         let got = saturated(&mut *link, 1, seconds)[0] as f64 * 8.0 / seconds as f64;
-        // Blocks that do not arrive take more of the packets with them: goodput counts whole ones. P(all of 5 or 6 arrive), 34 % six.
+        // Lost blocks take more of the packets with them: goodput counts complete packets. P(all of 5 or 6 arrive), 34
+        // % six.
         let whole = |lost: f64| 0.66 * (1.0 - lost).powi(5) + 0.34 * (1.0 - lost).powi(6);
         let expected = 921_600.0 * goodput / (1.0 - lost) * whole(lost);
         // 200 000 slots at 0.3: sqrt(0.3/0.7/2e5) = 0.15 %; four of them, and packets lost that cluster.
@@ -363,8 +367,8 @@ fn harq_costs_the_slots_in_which_something_is_sent_again() {
     }
 }
 
-/// In bursts repetitions fill bad slots in which something new would have failed, so that there are fewer of them than of independent
-/// errors. The capacity is what was carried, with what was then given up.
+/// With bursts, retransmissions use bad slots in which new blocks would have failed, so there are fewer
+/// retransmissions than with independent errors. The capacity is the delivered rate, including packets later given up.
 #[test]
 fn the_capacity_counts_the_repetitions_that_bursts_make() {
     let bursts = json!({"error": {"kind": "rayleigh", "fer": "20%", "doppler": 0.02}, "limit": 3});
@@ -392,13 +396,13 @@ fn the_capacity_counts_the_repetitions_that_bursts_make() {
 
 #[test]
 fn out_of_sequence_a_packet_does_not_wait_for_one_that_failed() {
-    // Every first transmission that ends in the third slot of ten fails, and no repetition does.
+    // Every first transmission that ends in the third slot of ten fails, and no retransmission does.
     let mut table =
         with_harq(json!({"error": {"kind": "recording", "file": "third-of-ten"}, "repetition_error": 0.0}));
     let ended = |table: &Value| {
         let mut link = cell(table.clone(), Capacity::Unlimited, 1);
         for number in 0..4 {
-            // Each fills a slot of 230.4 B but for 0.4 B; the first goes in slot 1, which ends at 4 ms.
+            // Each fills a slot of 230.4 B except for 0.4 B; the first goes in slot 1, which ends at 4 ms.
             offer(&mut *link, Time::ZERO, segment(0, number, 230));
         }
         let ended = std::iter::from_fn(|| link.poll_event(secs(1)));
@@ -410,7 +414,7 @@ fn out_of_sequence_a_packet_does_not_wait_for_one_that_failed() {
     let whole = ended(&table);
     let late: Vec<_> = in_order.iter().filter(|(at, _)| *at > 12).map(|&(_, number)| number).collect();
     assert_eq!(in_order.iter().map(|&(_, number)| number).collect::<Vec<_>>(), [0, 1, 2, 3]);
-    // One of them failed; in order those behind it wait for its repetition, 12 ms after it began.
+    // One failed; with in-order delivery those behind it wait for its retransmission, 12 ms after it started.
     let last = whole.last().unwrap();
     assert_eq!(
         (whole.iter().filter(|(at, _)| *at > 12).count(), last.1),
@@ -426,12 +430,12 @@ fn a_repetition_comes_after_its_delay_and_the_limit_gives_a_packet_up() {
     let count = 20_000u32;
     let mut seen = [0u32; 4];
     for number in 0..count {
-        // Behind the beginning of a slot, so that the packet of 100 B goes in the next, which begins 1 ms later.
+        // Just after the start of a slot, so that the packet of 100 B goes in the next, 1 ms later.
         let at = micros(u64::from(number) * 100_000 + 1_000);
         offer(&mut *link, at, segment(0, number, 100));
         let (ended, event, segment) = link.poll_event(at + Span::from_millis(99)).unwrap();
         assert_eq!(segment.seq.0, number);
-        // The slot ends 3 ms after the packet came; each repetition begins 12 ms after the transmission before it.
+        // The slot ends 3 ms after the arrival; each retransmission starts 12 ms after the previous transmission.
         let late = ended.since(at + Span::from_millis(3)).as_nanos();
         assert_eq!(late % 12_000_000, 0, "{ended:?}");
         match event {
@@ -451,8 +455,8 @@ fn a_repetition_comes_after_its_delay_and_the_limit_gives_a_packet_up() {
 
 #[test]
 fn harq_hands_packets_on_in_order_and_others_do_not_wait_for_a_user() {
-    // The user of flow 0 fails always in the first transmission and never in the second; so does that of flow 1, whose packets
-    // go into the slots between.
+    // The user of flow 0 always fails in the first transmission and never in the second; so does that of flow 1, whose
+    // packets use the slots between.
     let mut table = with_harq(json!({"error": 1.0, "repetition_error": 0.0}));
     table["users"] = json!([{"fading": "none", "count": 2}]);
     table["scheduler"] = "round-robin".into();
@@ -470,7 +474,7 @@ fn harq_hands_packets_on_in_order_and_others_do_not_wait_for_a_user() {
     let view = link.view(middle, FlowId(0));
     assert_eq!((view.waiting, view.in_transmission), (Load::NONE, Load::NONE));
     assert_eq!(view.unacknowledged, Load { packets: 2, bytes: 400 });
-    // Of packets 2 and 3 both blocks with a part were sent again.
+    // Both blocks with a part of packets 2 and 3 were retransmitted.
     for (number, ms, times) in [(0, 16, 1), (1, 18, 1), (2, 20, 2), (3, 22, 2)] {
         let told = LinkEvent::Delivered(Repetitions { times, delay: Span::from_millis(12) });
         assert_eq!(ended(&mut *link), Some((micros(ms * 1000), told, number)));

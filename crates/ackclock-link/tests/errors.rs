@@ -1,5 +1,5 @@
-//! Laws that every error process keeps: the share lost is its own, equal seeds are equal losses, and asking changes nobody's
-//! luck; and what each loses, against closed forms.
+//! Laws of every error process: the long-run loss share is the configured one, equal seeds give equal losses, and
+//! polling changes nothing; and losses compared with closed forms.
 
 use crate::common::{MadeUp, Polling, What, drive, segment, unlimited};
 use ackclock_core::{Span, Streams, Time};
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 const BLOCK: Span = Span::from_millis(2);
 
-/// Tables of every error process of the registry, each with the correlation of its losses from one block to the next; one
-/// without tables of its own is tried with its defaults, as independent.
+/// Tables of every error process of the registry, each with the correlation of losses between consecutive blocks; a
+/// process without tables here is tested with its defaults, as independent.
 fn every_process() -> Vec<(Value, f64)> {
     let tables = |name: &str| match name {
         "independent" => vec![(json!({"share": 0.1}), 0.0)],
@@ -18,16 +18,16 @@ fn every_process() -> Vec<(Value, f64)> {
         "rayleigh" => vec![(json!({}), 0.9188), (json!({"fer": "10%", "doppler": 0.08}), 0.4036)],
         "gilbert-elliott" => vec![
             (json!({"p": 0.02, "r": 0.1}), 0.88),
-            // What is lost within a state is drawn each by itself, which correlates losses less.
+            // Losses within a state are drawn independently, which lowers their correlation.
             (json!({"p": 0.02, "r": 0.1, "good": 0.01, "bad": 0.4}), 0.88),
         ],
-        // Losses avoid each other: less than independent ones deviate.
+        // Losses are spread out: less variance than independent ones.
         "power-control" => vec![
             (json!({}), 0.0),
             (json!({"step": 0.2, "rise": 4}), 0.0),
             (json!({"rise": 4, "inner_loop": {}}), 0.0),
         ],
-        // Played over and over, its share is exact after each playing.
+        // Played in a loop, its share is exact after each pass.
         "recording" => vec![(json!({"file": "errors"}), 0.0)],
         _ => vec![(json!({}), 0.0)],
     };
@@ -46,7 +46,7 @@ fn build(table: &Value, seed: u64) -> AnyErrorProcess {
     ERRORS.resolve(table).unwrap().build(context).unwrap()
 }
 
-/// Whether each of so many blocks is lost.
+/// Whether each of the first `blocks` blocks is lost.
 fn losses(table: &Value, seed: u64, blocks: u64) -> Vec<bool> {
     let mut process = build(table, seed);
     (0..blocks).map(|number| process.fate(Time::ZERO + BLOCK * number) == Fate::Lost).collect()
@@ -77,7 +77,7 @@ fn equal_seeds_are_equal_losses_and_others_are_not() {
 #[test]
 fn a_channel_that_is_good_or_bad_is_so_whoever_asks_and_however_often() {
     for (table, _) in every_process() {
-        // What is drawn for each packet depends on how many are sent.
+        // Draws per packet depend on how many are sent.
         if table["kind"] == "independent" || !table["bad"].is_null() {
             continue;
         }
@@ -120,8 +120,8 @@ fn bursts_and_gaps_are_as_long_as_the_chain_says() {
 
 #[test]
 fn a_link_loses_what_departs_in_a_bad_interval() {
-    // The recording is lost from 30 to 50 ms and from 70 ms of each 80 ms. A packet of 1000 B takes 8 ms at 1 Mbit/s, so that they
-    // depart at 8, 16, 24, 32 ...
+    // The recording loses from 30 to 50 ms and from 70 ms of each 80 ms. A packet of 1000 B takes 8 ms at 1 Mbit/s, so
+    // departures are at 8, 16, 24, 32 ...
     let table = json!({"kind": "constant", "rate": "1Mbit/s", "delay": "1ms", "loss": {"kind": "recording", "file": "errors"}});
     let arrivals: Vec<_> = (0..40).map(|number| (Time::ZERO, segment(0, number, 1000))).collect();
     let seen =

@@ -1,5 +1,5 @@
-//! Laws that every link keeps with every queue: poll invariance, conservation, order, honest deadlines, repeatability. A failure
-//! names the link, the queue and the method.
+//! Laws that every link obeys with every queue: poll invariance, conservation, order, correct deadlines,
+//! repeatability. A failure names the link, the queue and the method.
 
 use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, media, segment};
 use ackclock_core::{Ecn, FlowId, Segment, Span, Time};
@@ -8,7 +8,7 @@ use ackclock_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Arrivals of up to three flows in bursts and gaps, some of them ECN-capable.
+/// Arrivals of up to three flows in bursts and gaps, some ECN-capable.
 fn arrivals() -> impl Strategy<Value = Vec<(Time, Segment)>> {
     let gap = prop_oneof![3 => Just(0u64), 3 => 0u64..3_000, 1 => 0u64..200_000];
     let arrival = (gap, 0u32..3, prop_oneof![Just(40u16), Just(1500), 40u16..1500], any::<bool>());
@@ -32,7 +32,7 @@ fn capacity() -> impl Strategy<Value = Capacity> {
     ]
 }
 
-/// Every link with every queue, under a name for messages.
+/// Every link with every queue, with a name for messages.
 fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, &dyn Fn() -> Box<dyn Link>)) {
     for table in every_link() {
         for queue in every_queue() {
@@ -41,7 +41,7 @@ fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, 
     }
 }
 
-/// Whether a link hands packets on in their order, as all do but those that repeat parts of them and are not told to.
+/// Whether a link delivers packets in order, as all do except those with retransmissions and out-of-sequence delivery.
 fn keeps_order(name: &str) -> bool {
     !name.contains("power-controlled") || name.contains("in-sequence")
 }
@@ -55,14 +55,14 @@ fn play(
     drive(link, arrivals, departures, polling, Time::NEVER)
 }
 
-/// Where every segment ended, in the order of their numbers: one end each.
+/// Where every segment ended, ordered by number: one end each.
 fn ends(seen: &[Outcome]) -> Vec<Outcome> {
     let mut ends: Vec<_> = seen.iter().copied().filter(|outcome| outcome.what != What::Departed).collect();
     ends.sort_by_key(|outcome| outcome.number);
     ends
 }
 
-/// Asks only when told to, and looks whether anything happens before.
+/// Polls only when due, and checks that nothing happens earlier.
 fn deadlines_are_honest(
     name: &str,
     link: &mut dyn Link,
@@ -83,18 +83,18 @@ fn deadlines_are_honest(
     }
 }
 
-/// Goes from one instant to the next that the link has named.
+/// Advances to the next instant that the link has named.
 fn step(name: &str, link: &mut dyn Link, departures: Departures, reached: Time, due: Time) -> Time {
     if due > reached {
         let early = link.peek_event(due - Span::from_nanos(1));
-        // Where departures are not watched, drops inside the link may be told late.
+        // If departures are not watched, drops inside the link may be reported late.
         let late = departures == Departures::Unwatched && matches!(early, Some((_, LinkEvent::Dropped(_))));
         assert!(
             early.is_none() || late,
             "{name}: `peek_event` tells {early:?} before {due:?}, which `poll_timeout` named"
         );
     }
-    // A drop that is told late has its instant in the past, to which nobody goes back.
+    // A drop reported late has an instant in the past; time does not go back.
     let due = due.max(reached);
     let mut told = 0;
     while let Some((at, event, _)) = link.poll_event(due) {
@@ -225,8 +225,8 @@ fn what_goes_to_the_front_leaves_before_all_of_its_flow_that_wait_and_nothing_is
     });
 }
 
-/// The waiting packet is short, of another flow and often lucky in its delay: a link that knew only of flows that it has
-/// transmitted would name the arrival of the first packet, too late.
+/// The queued packet is short, of another flow and often has a low delay. A link that only knew flows it has
+/// transmitted would name the arrival of the first packet, which is too late.
 #[test]
 fn a_waiting_packet_of_another_flow_may_arrive_first() {
     let table = json!({"kind": "variable", "rate": "u(1Mbit/s, 300kbit/s)", "delay": "1ms + e(5ms)"});
@@ -256,7 +256,8 @@ fn what_a_view_shows_is_what_is_inside() {
         }
         let views: Vec<_> = (0..3).map(|flow| link.view(Time::ZERO, ackclock_core::FlowId(flow))).collect();
         let shown: u32 = views.iter().map(|view| view.waiting.packets).sum();
-        // In a cell flows are apart too, unless those of a user share a buffer: there are two users, and flow 2 is of the first.
+        // In a cell flows have separate queues, unless the flows of a user share a buffer: there are two users, and
+        // flow 2 is of the first.
         let pooled = name.contains("buffer_per");
         let apart = !pooled && (name.contains("\"per\":\"flow\"") || name.contains("\"cell\""));
         let in_transmission = views[0].in_transmission.packets.max(views[1].in_transmission.packets);
@@ -278,7 +279,7 @@ fn what_a_view_shows_is_what_is_inside() {
     });
 }
 
-/// What is told of the packets of a link that arrive, in their order: each comes when all before it are done with.
+/// Retransmissions of packets that arrive, in order, each sent after the previous ones are finished.
 fn one_by_one(link: &mut dyn Link, count: u32) -> Vec<Repetitions> {
     let (mut told, mut now) = (Vec::new(), Time::ZERO);
     for number in 0..count {
@@ -293,7 +294,7 @@ fn one_by_one(link: &mut dyn Link, count: u32) -> Vec<Repetitions> {
     told
 }
 
-/// Whether a link of the registry sends again what was damaged, and anything is.
+/// Whether the link retransmits damaged data, and anything is damaged.
 fn repeats(table: &Value) -> bool {
     match table["kind"].as_str() {
         Some("umts-rlc") => table.get("bler").is_some() && table["limit"] != 0,
@@ -315,7 +316,7 @@ fn a_link_that_repeats_tells_it_and_no_other_does() {
     }
 }
 
-/// Steps of `[[edge.at]]` are refused by what the table says, before anything is built.
+/// Steps of `[[edge.at]]` are refused by the table alone, before anything is built.
 #[test]
 fn a_link_has_the_medium_that_its_table_says() {
     for table in every_link() {
@@ -324,7 +325,7 @@ fn a_link_has_the_medium_that_its_table_says() {
     }
 }
 
-/// Registry entries are built from their own defaults too, where these are complete.
+/// Registry entries can be built from their defaults, if these are complete.
 #[test]
 fn defaults_of_every_entry_are_accepted_or_say_what_is_missing() {
     for entry in ackclock_link::LINKS.entries {

@@ -1,5 +1,5 @@
-//! The power-controlled link against the exact laws of its Markov chain: how long frames that are sent again delay packets of 1 to 10
-//! frames, and how often a packet is overtaken by three later ones (power-control.md sections 4 and 5).
+//! The power-controlled link compared with the exact laws of its Markov chain: delays by retransmissions of packets of
+//! 1 to 10 frames, and how often three later packets overtake one (power-control.md sections 4 and 5).
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ const RISE: usize = 9;
 const GUARD: u32 = 3;
 const ROUNDS: u8 = 5;
 
-/// The probability of a loss in each state of the source, from state 1 on (section 2). Written down again: a fault in the
-/// crate's own formula is found here.
+/// Loss probability in each state of the source, from state 1 on (section 2). Written independently, to find errors in
+/// the crate's formula.
 fn losses(step: f64) -> Vec<f64> {
     let count = 1 + (6.0 / step).round() as usize;
     let loss = |k: usize| {
@@ -33,7 +33,7 @@ fn losses(step: f64) -> Vec<f64> {
     (1..=count).map(loss).collect()
 }
 
-/// What a frame does to the law of the state: what is lost moves up, what arrives moves down.
+/// Effect of a frame on the law of the state: a loss moves up, an arrival down.
 fn split(law: &[f64], losses: &[f64]) -> [Vec<f64>; 2] {
     let [mut arrives, mut lost] = [vec![0.0; law.len()], vec![0.0; law.len()]];
     for (state, (&probability, &loss)) in law.iter().zip(losses).enumerate() {
@@ -47,7 +47,7 @@ fn split(law: &[f64], losses: &[f64]) -> [Vec<f64>; 2] {
     [arrives, lost]
 }
 
-/// The stationary law: the mean over a period of the chain, after it has forgotten where it began.
+/// Stationary law: the mean over a period of the chain, after it has forgotten its start.
 fn stationary(losses: &[f64]) -> Vec<f64> {
     let mut law = vec![1.0 / losses.len() as f64; losses.len()];
     let mut mean = vec![0.0; losses.len()];
@@ -61,8 +61,8 @@ fn stationary(losses: &[f64]) -> Vec<f64> {
     mean
 }
 
-/// What is still to be sent of some packets: new frames, and frames that are sent again, each from a slot on, in a round, and whether
-/// it is of the first packet.
+/// Unsent data of some packets: new frames, and retransmissions, each with its first slot, its round, and whether it
+/// is of the first packet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Left {
     of_first: u32,
@@ -77,7 +77,7 @@ impl Left {
         new as usize + self.again.iter().filter(|frame| frame.2 == first).count()
     }
 
-    /// The frame that is sent in a slot, if any: its round and whether it is of the first packet.
+    /// The frame sent in a slot, if any: its round and whether it is of the first packet.
     fn send(&mut self, slot: u32) -> Option<(u8, bool)> {
         if self.again.first().is_some_and(|&(due, ..)| due <= slot) {
             let (_, round, first) = self.again.remove(0);
@@ -90,8 +90,8 @@ impl Left {
     }
 }
 
-/// Sends frames slot by slot from the stationary law on; `over` says of what is left whether it is all that is asked, and gives the
-/// probability of each of its answers by slot.
+/// Sends frames slot by slot from the stationary law on. `over` returns the answer once it is known from what is left;
+/// returns the probability of each answer.
 fn play<A: Ord>(step: f64, left: Left, mut over: impl FnMut(&Left, u32) -> Option<A>) -> BTreeMap<A, f64> {
     let losses = losses(step);
     let mut now = BTreeMap::from([(left, stationary(&losses))]);
@@ -124,13 +124,13 @@ fn play<A: Ord>(step: f64, left: Left, mut over: impl FnMut(&Left, u32) -> Optio
     answers
 }
 
-/// The law of the retransmission delay, in TTIs, of a packet of n frames.
+/// Law of the retransmission delay, in TTIs, of a packet of n frames.
 fn delay_law(step: f64, frames: u32) -> BTreeMap<u32, f64> {
     let left = Left { of_first: frames, of_others: 0, again: Vec::new() };
     play(step, left, |left, slot| (left.missing(true) == 0).then(|| slot - frames))
 }
 
-/// The probability that the first of four packets of n frames that come together is the last to be complete.
+/// Probability that the first of four packets of n frames that arrive together completes last.
 fn overtaken(step: f64, frames: u32) -> f64 {
     let left = Left { of_first: frames, of_others: 3 * frames, again: Vec::new() };
     let law = play(step, left, |left, _| match (left.missing(true), left.missing(false)) {
@@ -141,11 +141,12 @@ fn overtaken(step: f64, frames: u32) -> f64 {
     law.get(&true).copied().unwrap_or(0.0)
 }
 
-/// Groups of packets of n frames, so far apart that none meets another: number and delay in TTIs of each packet, as they arrive.
+/// Groups of packets of n frames, far enough apart not to interact: number and delay in TTIs of each packet, in order
+/// of arrival.
 fn arrivals(step: f64, frames: u32, together: u32, groups: u32, order: &str) -> Vec<(u32, u64)> {
     let table = json!({"kind": "power-controlled", "errors": {"step": step}, "order": order});
     let mut link = unlimited(&table, 11);
-    // No multiple of the chain's period, so that groups meet it in all its phases.
+    // No multiple of the chain's period, so that groups meet it in all phases.
     let spacing = (frames * together + 18..).find(|slots| slots % 2 == 1 && slots % 5 != 0).unwrap();
     let mut seen = Vec::new();
     for group in 0..groups {
@@ -184,7 +185,8 @@ fn the_exact_law_is_that_of_the_source() {
     }
 }
 
-/// P_TO in a thousand: the probability of a delay above the mean and four deviations (section 4), for 1 to 10 frames and each step.
+/// P_TO in a thousand: probability of a delay above the mean plus four deviations (section 4), for 1 to 10 frames and
+/// each step.
 const P_TO: [[f64; 3]; 10] = [
     [2.60, 6.54, 8.58],
     [5.20, 6.81, 9.20],
@@ -204,7 +206,7 @@ fn moments(law: &BTreeMap<u32, f64>) -> (f64, f64) {
     (moment(1), (moment(2) - moment(1) * moment(1)).sqrt())
 }
 
-/// Whether so many of `count` are what a binomial law of this probability gives, within three standard deviations.
+/// Whether `got` of `count` agrees with a binomial law of this probability, within three standard deviations.
 fn within_three(got: f64, count: f64, probability: f64) -> bool {
     (got - count * probability).abs() <= 3.0 * (count * probability * (1.0 - probability)).sqrt()
 }
@@ -221,7 +223,7 @@ fn packets_are_delayed_by_the_exact_law_for_every_size_and_step() {
             let name = format!("step {step}, {frames} frames");
             for (delay, &probability) in &law {
                 let got = seen.remove(delay).unwrap_or(0.0);
-                // What hardly ever happens has no normal law; the tail below counts it.
+                // Rare events have no normal law; the tail below counts them.
                 if f64::from(PACKETS) * probability > 5.0 {
                     assert!(within_three(got, PACKETS.into(), probability), "{name}: {got} of {delay} TTI");
                 }
@@ -230,7 +232,7 @@ fn packets_are_delayed_by_the_exact_law_for_every_size_and_step() {
             let (mean, deviation) = moments(&law);
             let late = |delay: f64| delay > mean + 4.0 * deviation;
             let exact: f64 = law.iter().filter(|law| late((*law.0).into())).map(|law| law.1).sum();
-            // The table leaves out what is not complete within 20 slots.
+            // The table omits packets not complete within 20 slots.
             let within_20 = |(delay, _): &(&u32, &f64)| late((**delay).into()) && *delay + frames <= 20;
             let printed: f64 = law.iter().filter(within_20).map(|law| law.1).sum();
             assert!((1000.0 * printed - P_TO[row][column]).abs() < 0.011, "{name}: P_TO {printed}");

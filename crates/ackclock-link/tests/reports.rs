@@ -1,4 +1,4 @@
-//! Laws of the reports of every link: each change of the rate makes one, at its instant, with the true rate.
+//! Laws of the reports of every link: each change of the rate is reported once, at its instant, with the true rate.
 
 use ackclock_core::{FlowId, RadioReport, Rate, ReportReason, Segment, Time};
 use ackclock_link::{Capacity, Constant, Departures, Link, LinkEvent, Silence};
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use crate::common::{every_link, every_queue, link, micros, segment, unlimited};
 
-/// Whether somebody hears the reports of a link.
+/// Whether reports of a link are wanted.
 #[derive(Clone, Copy, PartialEq)]
 enum Audience {
     Listening,
     Nobody,
 }
 
-/// What a link tells of segments, with their numbers, and what it reports.
+/// Events of a link's segments with their numbers, and its reports.
 type Seen = (Vec<(Time, LinkEvent, u32)>, Vec<RadioReport>);
 
-/// Offers each segment at its instant and fetches all that is told at the instants that the link names, and at every multiple
-/// of `step` beside them. `look` sees the link after each.
+/// Offers each segment at its instant and fetches all events at the instants that the link names, and at every
+/// multiple of `step`. Calls `look` with the link after each.
 fn play(
     link: &mut dyn Link,
     arrivals: &[(Time, Segment)],
@@ -87,7 +87,7 @@ proptest! {
             let mut link = unlimited(&table, seed);
             let first = link.view(Time::ZERO, FlowId(0)).rate;
             let (_, reports) = play(&mut *link, &arrivals, Audience::Listening, None, |link, now, last| {
-                // In a cell only that of a user with something to send is looked at.
+                // In a cell, reports cover only users with data.
                 if !is_cell(&table) {
                     let rate = last.map_or(first, |report| report.rate);
                     assert_eq!(rate, link.view(now, FlowId(0)).rate, "{table} at {now:?}");
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Instants in milliseconds, rates in kbit/s, packets and bytes that wait.
+/// Instants in milliseconds, rates in kbit/s, queued packets and bytes.
 fn rows(reports: &[RadioReport]) -> Vec<(u64, u64, u32, u64)> {
     let row = |report: &RadioReport| {
         let RadioReport { at, rate, queued_packets, queued_bytes, .. } = *report;
@@ -147,8 +147,8 @@ fn outages_and_recordings_are_reported_with_what_waits() {
         "kind": "variable", "rate": "800kbit/s", "delay": "1ms", "outages": [{"at": "25ms", "for": "200ms"}]
     });
     assert_eq!(reported(outage), [(25, 0, 1, 1000), (225, 800, 1, 1000)]);
-    // 800 kbit/s for 20 ms, none for 30, 2000 for 50, again and again. Two leave by 20 ms: at that very instant the change comes
-    // first, with the third and the fourth waiting. At 50 ms the third is in transmission.
+    // 800 kbit/s for 20 ms, none for 30, 2000 for 50, repeated. Two leave by 20 ms: at that instant the change comes
+    // first, with the third and fourth queued. At 50 ms the third is in transmission.
     let first = [(20, 0, 2, 2000), (50, 2000, 1, 1000), (100, 800, 0, 0), (120, 0, 0, 0)];
     assert_eq!(reported(json!({"kind": "trace", "file": "rates"}))[..4], first);
 }
@@ -161,7 +161,7 @@ fn a_medium_that_takes_the_place_of_another_is_reported() {
     link.replace_medium(micros(5_000), Box::new(Silence));
     link.replace_medium(micros(7_000), slower());
     link.replace_medium(micros(9_000), slower());
-    // What was made and not fetched is due.
+    // Pending reports are due.
     assert_eq!(link.poll_timeout(), Some(micros(5_000)));
     let reports: Vec<_> = std::iter::from_fn(|| link.poll_report(micros(9_000))).collect();
     assert_eq!(rows(&reports), [(5, 0, 0, 0), (7, 400, 0, 0)]);

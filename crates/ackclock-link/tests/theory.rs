@@ -1,4 +1,4 @@
-//! Links against closed forms: capacity, effective delay, waiting time, loss.
+//! Links compared with closed forms: capacity, effective delay, queueing delay, loss.
 
 use crate::common::{Outcome, Polling, What, drive, link, nominal, segment, unlimited};
 use ackclock_core::{Segment, Span, Streams, Time};
@@ -60,8 +60,8 @@ fn outages_take_their_share_and_lose_nothing() {
         let table = json!({
             "kind": "variable", "rate": "200kbit/s", "delay": "0ms", "redraw": redraw, "outages": outages
         });
-        // 8 Mbit at 200 kbit/s take 40 s of free time: 1 s before the first outage, 0.8 s in each of 48 periods, and 0.6 s in
-        // the one that begins at 49 s with its outage: 49 + 0.2 + 0.6.
+        // 8 Mbit at 200 kbit/s take 40 s without outage: 1 s before the first outage, 0.8 s in each of 48 periods, and
+        // 0.6 s in the one that starts at 49 s with its outage: 49 + 0.2 + 0.6.
         let seen = play(&table, &backlog(1000));
         assert_eq!(seen.len(), 1000);
         assert_eq!(seen[999].at, Time::ZERO + Span::from_millis(49_800), "{redraw}");
@@ -106,8 +106,8 @@ fn the_waiting_time_is_that_of_pollaczek_and_khinchine() {
         let mut link = unlimited(&json!({"kind": "constant", "rate": "200kbit/s", "delay": "0ms"}), 1);
         drive(&mut *link, &arrivals, Departures::Unwatched, Polling::AsAsked, Time::NEVER);
         let got = link.waits().mean().unwrap().as_millis_f64();
-        // Waiting times are correlated over about 2/(1-rho)^2 packets (8 and 50) with sd of some 1.3 W, so the error of the mean is
-        // about 0.6 % and 1.5 %; the tolerance is near three of them.
+        // Queueing delays are correlated over about 2/(1-rho)^2 packets (8 and 50) with sd of about 1.3 W, so the
+        // error of the mean is about 0.6 % and 1.5 %; the tolerance is near three of them.
         assert!((got / wait_ms - 1.0).abs() < tolerance, "{got} against {wait_ms}");
     }
 }

@@ -9,7 +9,7 @@ use ackclock_link::{Capacity, Departures};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// Departures of packets of these sizes that come at these milliseconds, in milliseconds. The recording "bursts" has
+/// Departures of packets of these sizes that arrive at these instants, in milliseconds. The recording "bursts" has
 /// opportunities at 0, 3, 3, 3, 7, 30, 31, 31, 60 and 100 ms.
 fn departures(accounting: &str, packets: &[(u64, u16)]) -> Vec<u64> {
     let mut link = unlimited(&json!({"kind": "trace", "file": "bursts", "accounting": accounting}), 1);
@@ -27,17 +27,18 @@ fn departures(accounting: &str, packets: &[(u64, u16)]) -> Vec<u64> {
 
 #[test]
 fn a_full_packet_takes_an_opportunity() {
-    // 1500 B count 1504: one opportunity each. That at 0 comes at the instant of the arrival and is lost.
+    // 1500 B count 1504: one opportunity each. The one at 0 coincides with the arrival and is lost.
     assert_eq!(departures("mahimahi", &[(0, 1500); 6]), [3, 3, 3, 7, 30, 31]);
 }
 
 #[test]
 fn small_packets_share_an_opportunity() {
-    // 748 B count 752: two make 1504. Three of 52 B and 56 counted go together with what is left for them.
+    // 748 B count 752: two make 1504. Three of 52 B, counted as 56, go together with the rest.
     assert_eq!(departures("mahimahi", &[(0, 748), (0, 748), (0, 748)]), [3, 3, 3]);
     assert_eq!(departures("mahimahi", &[(8, 748), (8, 748), (8, 748)]), [30, 30, 31]);
     assert_eq!(departures("mahimahi", &[(8, 52), (8, 52), (8, 1388), (8, 52)]), [30, 30, 30, 31]);
-    // 1388 + 2·52 = 1492 with 3·4 = 1504: the fourth finds nothing left. By IP bytes 8 are left, and 44 more taken later.
+    // 1388 + 2·52 = 1492 with 3·4 = 1504: nothing is left for the fourth. By IP bytes 8 are left, and 44 more taken
+    // later.
     assert_eq!(departures("ip", &[(8, 52), (8, 52), (8, 1388), (8, 52)]), [30, 30, 30, 31]);
 }
 
@@ -52,14 +53,14 @@ fn a_packet_goes_on_with_the_next_opportunity() {
 
 #[test]
 fn what_finds_no_packet_is_lost() {
-    // 100 B leave 1400 unused at 30; a packet that comes at the same instant cannot have them.
+    // 100 B leave 1400 unused at 30; a packet that arrives at the same instant cannot use them.
     assert_eq!(departures("ip", &[(8, 100), (30, 100)]), [30, 31]);
     assert_eq!(departures("ip", &[(31, 100)]), [60], "both opportunities at 31 are over");
 }
 
 #[test]
 fn the_recording_begins_again_at_its_last_instant() {
-    // The last opportunity is at 100 ms, which is 0 ms of the next playing: two opportunities at one instant.
+    // The last opportunity is at 100 ms, which is 0 ms of the next pass: two opportunities at one instant.
     assert_eq!(departures("ip", &[(61, 1500), (61, 1500), (61, 1500), (150, 1500)]), [100, 100, 103, 160]);
     assert_eq!(departures("ip", &[(100, 1500)]), [103]);
     assert_eq!(departures("ip", &[(5_000, 1500)]), [5_003]);
@@ -69,8 +70,8 @@ fn the_recording_begins_again_at_its_last_instant() {
 fn the_head_of_the_queue_counts_against_the_buffer_until_its_first_byte_goes() {
     let table = json!({"kind": "trace", "file": "bursts", "accounting": "ip"});
     let mut link = link(&table, &"drop-tail".into(), Capacity::Packets(2), 1);
-    // Three come in the gap before 30 ms and two fit. At 30 the first goes with 1000 of its 1500 bytes taken by it and
-    // 500 by the second, which is begun then and makes room.
+    // Three arrive before 30 ms and two fit. At 30 the first sends 1000 of its 1500 bytes and the second 500, which
+    // has then started and makes room.
     for number in 0..2 {
         assert!(link.enqueue(micros(8_000), &segment(0, number, 1000)).is_ok());
     }
@@ -83,7 +84,7 @@ fn the_head_of_the_queue_counts_against_the_buffer_until_its_first_byte_goes() {
 
 #[test]
 fn what_follows_a_packet_waits_for_an_opportunity_of_its_own_and_counts_until_then() {
-    // 1500 B count 1504 and take the opportunity at 30 whole; the next two are at 31.
+    // 1500 B count 1504 and use all of the opportunity at 30; the next two are at 31.
     let table = json!({"kind": "trace", "file": "bursts", "accounting": "mahimahi"});
     let mut link = link(&table, &"drop-tail".into(), Capacity::Packets(3), 1);
     for number in 0..3 {
@@ -103,8 +104,8 @@ fn rates_of_a_table_change_in_mid_packet() {
     let arrivals = [(micros(10_000), segment(0, 0, 1500)), (micros(95_000), segment(0, 1, 1500))];
     let seen = drive(&mut *link, &arrivals, Departures::Unwatched, Polling::AsAsked, micros(1_000_000));
     let delivered: Vec<u64> = seen.iter().map(|outcome| outcome.at.as_nanos() / 1000).collect();
-    // 12000 bit: 10 ms at 800 kbit/s carry 8000, 30 ms nothing, 4000 take 2 ms at 2 Mbit/s: 52 ms, and 5 of delay.
-    // From 95 ms: 5 ms carry 10 000, then from 100 ms on 2000 take 2.5 ms at 800 kbit/s: 102.5.
+    // 12000 bit: 10 ms at 800 kbit/s send 8000, 30 ms nothing, 4000 take 2 ms at 2 Mbit/s: 52 ms, and 5 of delay. From
+    // 95 ms: 5 ms send 10 000, then from 100 ms on 2000 take 2.5 ms at 800 kbit/s: 102.5.
     assert_eq!(delivered, [57_000, 107_500]);
 }
 
@@ -125,7 +126,8 @@ fn a_bad_file_is_named_with_its_line() {
     );
 }
 
-/// The recording at `path` below the folder of public recordings, or none where that is not here, with the reason told.
+/// The recording at `path` in the folder of public recordings; `None`, with the reason printed, if it is not
+/// available.
 #[allow(clippy::print_stderr)]
 fn shared(path: &str) -> Option<PathBuf> {
     match std::env::var_os("ACKCLOCK_SHARED") {
@@ -139,7 +141,8 @@ fn shared(path: &str) -> Option<PathBuf> {
 
 #[test]
 fn public_recordings_have_the_statistics_that_their_providers_give() {
-    // They count the broken second at the end too; neighbouring ranks of 120 seconds differ by up to 5 % at the top.
+    // The providers also count the incomplete last second; neighbouring ranks of 120 seconds differ by up to 5 % at
+    // the top.
     // length s, mean kbit/s, 5th and 95th percentile of the seconds in kbit/s, longest gap s, share of seconds at zero
     for (file, length, mean, p5, p95, gap, zero) in [
         ("Verizon-EVDO-driving.down", 1062, 521, 12, 1452, 11.57, 0.040),
@@ -183,7 +186,7 @@ fn a_saturated_link_carries_what_its_recording_holds() {
     let arrivals: Vec<_> = (0..50_000).map(|number| (Time::ZERO, segment(0, number, 1500))).collect();
     let until = Time::ZERO + opportunities.length();
     let seen = drive(&mut *link, &arrivals, Departures::Unwatched, Polling::AsAsked, until);
-    // Each opportunity carries a packet of 1500 B. Those at 0 are over when the packets come, but come again at the end.
+    // Each opportunity sends a packet of 1500 B. Those at 0 have passed when the packets arrive, but recur at the end.
     assert_eq!(seen.len(), opportunities.millis().len());
 }
 

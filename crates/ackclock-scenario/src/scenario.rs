@@ -87,7 +87,7 @@ impl Scenario {
     /// Checks everything that can be checked without a run, including all points of the sweep and all input files.
     ///
     /// # Errors
-    /// Those of [`Self::load`].
+    /// Same errors as [`Self::load`].
     pub fn check(&self, files: &dyn Files) -> Result<(), ScenarioError> {
         // A recording used by several points is read once.
         let points = self.points()?;

@@ -276,7 +276,7 @@ impl Tables {
     /// The complete scenario with sorted keys: every key of every component, no preset, no sweep.
     ///
     /// # Errors
-    /// Those of [`check`](Self::check).
+    /// Same errors as [`check`](Self::check).
     pub fn complete(&self) -> Result<Value, ConfigError> {
         let flow = |(index, flow): (usize, &FlowGroup)| {
             flow.complete().map_err(|error| error.under(&format!("flow.{index}")))

@@ -123,7 +123,7 @@ impl JsonSchema for Errors {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["number", "string", "object"], "minimum": 0, "maximum": 1,
-            "description": "share lost, each packet or block by itself, 0 to 1 or \"0%\" to \"100%\"; or an error process, a name \
+            "description": "loss probability, independent for each packet or block, 0 to 1 or \"0%\" to \"100%\"; or an error process, a name \
                             or a table with `kind`"
         })
     }

@@ -99,7 +99,7 @@ impl JsonSchema for Begin {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "description": "where in the recording a run starts: a time, a law of times such as \"u(30s, 10s)\", or \"anywhere\"; \
+            "description": "start offset of a run in the recording: a time, a law of times such as \"u(30s, 10s)\", or \"anywhere\"; \
                             it wraps at the end of the recording"
         })
     }

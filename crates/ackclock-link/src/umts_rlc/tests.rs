@@ -8,7 +8,7 @@ use crate::{
     NoFiles, QueuePlan,
 };
 
-/// 384 kbit/s and 20 ms: a block has 960 bytes. No delay behind it.
+/// 384 kbit/s and 20 ms: a block has 960 bytes. No further delay.
 fn table() -> UmtsRlcConfig {
     UmtsRlcConfig { delay: Span::ZERO, ..UmtsRlcConfig::default() }
 }
@@ -34,7 +34,7 @@ impl Files for Written {
     }
 }
 
-/// A link of which the blocks that end in interval n of 20 ms fail where figure n of `errors` is 1.
+/// A link whose blocks that end in interval n of 20 ms fail if digit n of `errors` is 1.
 fn scripted(errors: &str, config: UmtsRlcConfig) -> AnyLink {
     scripted_by(errors, "20ms", config)
 }
@@ -53,7 +53,7 @@ fn scripted_by(errors: &str, interval: &str, mut config: UmtsRlcConfig) -> AnyLi
     config.build(LinkContext { queue, meaning, streams: &streams, name: "down", files: &Written }).unwrap()
 }
 
-/// Puts packets of these sizes on the wire in at time zero; gives number, millisecond and event of each.
+/// Sends packets of these sizes (with headers) at time zero; returns number, millisecond and event of each.
 fn outcomes(mut link: AnyLink, sizes: &[u16]) -> Vec<(u32, u64, LinkEvent)> {
     for (number, size) in (0..).zip(sizes) {
         link.enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(number), size - 40, 40)).unwrap();
@@ -69,7 +69,8 @@ const DELIVERED: LinkEvent = LinkEvent::DELIVERED;
 
 #[test]
 fn a_block_takes_the_start_of_the_next_packet_that_waits() {
-    // 1440 bytes are a block and a half: two packets are three blocks. The third packet is 480 of the 960 bytes of the fourth.
+    // 1440 bytes are a block and a half: two packets are three blocks. The third packet is 480 of the 960 bytes of the
+    // fourth.
     let came = outcomes(link(&table()), &[1440, 1440, 480]);
     assert_eq!(came, [(0, 40, DELIVERED), (1, 60, DELIVERED), (2, 80, DELIVERED)]);
 }
@@ -83,13 +84,14 @@ fn the_last_block_is_padded_where_nothing_waits() {
     let end = Time::ZERO + Span::from_secs(1);
     let times: Vec<_> =
         std::iter::from_fn(|| link.poll_event(end)).map(|(at, ..)| at.as_nanos() / 1_000_000).collect();
-    // The second found the transmitter busy with a block that had room, and waits for its own.
+    // The second found the transmitter busy with a block that had room, and is queued for its own.
     assert_eq!(times, [20, 40]);
 }
 
 #[test]
 fn a_block_that_failed_is_sent_again_before_new_ones() {
-    // Packets of a block each. The first fails at 20 ms and may be sent again at 80; until then 1, 2 and 3 are sent.
+    // Packets of a block each. The first fails at 20 ms and may be retransmitted at 80; until then 1, 2 and 3 are
+    // sent.
     let sizes = [960; 5];
     let config = UmtsRlcConfig { order: DeliveryOrder::OutOfSequence, ..table() };
     let came = outcomes(scripted("0100000000000000000000000", config), &sizes);
@@ -130,7 +132,8 @@ fn first_ten_ms(config: UmtsRlcConfig) -> AnyLink {
 
 #[test]
 fn failures_of_a_tti_are_repeated_together_after_one_status() {
-    // The block of 0 ends at 5 ms and fails: by itself it is ready at 65 ms, with its TTI's status at 80. Nothing else waits then.
+    // The block of 0 ends at 5 ms and fails: alone it is ready at 65 ms, with its TTI's status at 80. Nothing else is
+    // queued then.
     let by_tti = UmtsRlcConfig { status: Batch::ByTti, ..four_in_a_tti() };
     assert_eq!(order(&outcomes(first_ten_ms(four_in_a_tti()), &[240; 2])), [(1, 10), (0, 70)]);
     assert_eq!(order(&outcomes(first_ten_ms(by_tti), &[240; 2])), [(1, 10), (0, 85)]);
@@ -138,7 +141,8 @@ fn failures_of_a_tti_are_repeated_together_after_one_status() {
 
 #[test]
 fn a_repetition_waits_for_the_next_tti() {
-    // Ready at 65 ms as above. New blocks do not wait: there are 16 of them, and the last ends at 80 ms just before the repetition.
+    // Ready at 65 ms as above. New blocks are not delayed: there are 16, and the last ends at 80 ms just before the
+    // retransmission.
     let by_tti = UmtsRlcConfig { repetition: Batch::ByTti, ..four_in_a_tti() };
     let came = order(&outcomes(first_ten_ms(by_tti), &[240; 17]));
     assert_eq!((came.len(), came[14], came[15], came[16]), (17, (15, 80), (0, 85), (16, 90)));
@@ -155,7 +159,7 @@ fn a_block_that_was_given_up_is_known_at_the_end_of_its_tti_too() {
 
 #[test]
 fn every_packet_with_a_part_in_a_block_that_was_given_up_is_lost() {
-    // 0 and 1 share the second block, which ends at 40 ms and, once more, at 120; 2 is alone in blocks of its own.
+    // 0 and 1 share the second block, which ends at 40 ms and again at 120; 2 has separate blocks.
     let config = UmtsRlcConfig { limit: Some(1), ..table() };
     let came = outcomes(scripted("0010001000000000000000000", config), &[1440, 1440, 960]);
     let lost = |number| (number, 120, Dropped(Cause::Medium));
@@ -164,8 +168,8 @@ fn every_packet_with_a_part_in_a_block_that_was_given_up_is_lost() {
 
 #[test]
 fn nobody_waits_for_what_is_left_of_a_lost_packet() {
-    // The blocks of 0 end at 20 and 40 ms and fail; 1 arrives at 60. The first block of 0 fails again at 100, and 0 is lost. Its second
-    // one, which is sent again until 120 ms, is of no use to anybody.
+    // The blocks of 0 end at 20 and 40 ms and fail; 1 arrives at 60. The first block of 0 fails again at 100, and 0 is
+    // lost. Its second block, retransmitted until 120 ms, is useless.
     let config = UmtsRlcConfig { limit: Some(1), ..table() };
     let came = outcomes(scripted("0110010000000000000000000", config), &[1920, 960]);
     assert_eq!(came, [(0, 100, Dropped(Cause::Medium)), (1, 100, DELIVERED)]);
@@ -184,8 +188,8 @@ fn a_block_takes_the_time_of_its_bytes() {
 
 #[test]
 fn a_block_is_sent_as_often_as_independent_errors_make_it() {
-    // 1 / (1 - 0.1) times in the mean: 10 000 blocks of 20 ms last for 222.2 s, with a standard deviation of
-    // 20 ms x sqrt(10 000 x 0.1) / 0.9 = 0.70 s.
+    // 1 / (1 - 0.1) times on average: 10 000 blocks of 20 ms take 222.2 s, with a standard deviation of 20 ms x
+    // sqrt(10 000 x 0.1) / 0.9 = 0.70 s.
     let config = UmtsRlcConfig { bler: serde_json::from_value(serde_json::json!("10%")).unwrap(), ..table() };
     let mut link = link(&config);
     for number in 0..10_000 {
@@ -200,7 +204,7 @@ fn a_block_is_sent_as_often_as_independent_errors_make_it() {
     }
     assert_eq!(count, 10_000);
     assert!((last.as_secs_f64() - 222.2).abs() < 4.0 * 0.70, "{last:?}");
-    // Each delivery tells how often its block was sent again: 1111 times in all, with a standard deviation of 35.
+    // Each delivery reports the retransmissions of its block: 1111 times in total, with a standard deviation of 35.
     assert!((f64::from(again) - 1111.1).abs() < 4.0 * 35.0, "{again}");
 }
 
@@ -214,10 +218,10 @@ fn handed_over() -> UmtsRlcConfig {
 fn no_block_begins_in_an_outage_and_what_is_under_way_arrives() {
     // The second block is sent from 20 to 40 ms, the third begins at 130.
     assert_eq!(order(&outcomes(link(&handed_over()), &[960; 4])), [(0, 20), (1, 40), (2, 150), (3, 170)]);
-    // The first fails at 20 ms. It might be sent again from 80 on, and is from 130, before the third.
+    // The first fails at 20 ms. It might be retransmitted from 80 on, and is from 130, before the third.
     let came = outcomes(scripted("0100000000000000000000000", handed_over()), &[960; 3]);
     assert_eq!(order(&came), [(0, 150), (1, 150), (2, 170)]);
-    // One that comes in the outage waits for its end, though nothing is before it.
+    // An arrival in the outage waits for its end, even with an empty queue.
     let mut link = link(&handed_over());
     let came = Time::ZERO + Span::from_millis(50);
     link.enqueue(came, &Segment::data(FlowId(0), Seq(0), 920, 40)).unwrap();
