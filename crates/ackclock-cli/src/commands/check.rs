@@ -1,4 +1,4 @@
-//! `ackclock check`: is a scenario right?
+//! `ackclock check`: validates a scenario.
 
 use crate::failure::Failure;
 use crate::output;
@@ -9,12 +9,12 @@ use crate::scenario_file::{Repetition, ScenarioFile, say_dropped};
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioFile,
-    /// Print the whole configuration, every key with its value, as a scenario that gives the same results.
+    /// Print the complete configuration, with the value of every key, as a scenario that gives the same results.
     #[arg(long)]
     show: bool,
 }
 
-/// Says `ok`, or what is wrong.
+/// Prints `ok`, or the error.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let (scenario, _) = args.scenario.load(&Repetition::default())?;
     let points = scenario.points()?;

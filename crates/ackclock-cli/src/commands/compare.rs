@@ -20,10 +20,10 @@ use crate::scenario_file::{
 };
 use crate::summary::{self, Marks, Uploads};
 
-/// Simulate a scenario under several senders, regulators, buffers and queues: goodput against delay.
+/// Compare senders, regulators, buffers and queues in one scenario: goodput against delay.
 ///
-/// Every combination of what is asked for is run; what is not asked for stays as the scenario says. Where nothing is
-/// asked for, all regulators are compared. A `[sweep]` in the scenario is not looked at.
+/// Runs every combination of the given values. Other settings come from the scenario. If no option is given, all
+/// regulators are compared. A `[sweep]` in the scenario is ignored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -32,10 +32,10 @@ pub(crate) struct Args {
     /// Senders, separated by commas.
     #[arg(long, value_name = "A,B")]
     senders: Option<String>,
-    /// Regulators; `{ kind = "ack-regulator", alpha = 2 }` is one too.
+    /// Regulators, with options if needed: `{ kind = "ack-regulator", alpha = 2 }`.
     #[arg(long, value_name = "A,B")]
     regulators: Option<String>,
-    /// Buffers: `4p,10p,1bdp`.
+    /// Buffer sizes: `4p,10p,1bdp`.
     #[arg(long, value_name = "A,B")]
     buffers: Option<String>,
     /// Queue disciplines.
@@ -45,13 +45,13 @@ pub(crate) struct Args {
     repetition: Repetition,
     #[command(flatten)]
     intervals: Intervals,
-    /// Print one JSON object a run, a line each, with its combination under `point`.
+    /// Print one JSON object per run and line, with its combination under `point`.
     #[arg(long)]
     json: bool,
-    /// Write an HTML report with the picture (Python).
+    /// Write an HTML report with figures (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Measure the CPU time of each run; without it equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without it, equal runs print equal bytes.
     #[arg(long)]
     timing: bool,
 }
@@ -93,7 +93,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         .write(path)
 }
 
-/// Says what is compared where the command line does not.
+/// Prints what is compared if the command line does not say.
 fn say(scenario: &Scenario, axes: &[Axis], points: &[Point], files: &dyn Files) -> Result<(), Failure> {
     let scenarios = || points.iter().map(|point| &point.scenario);
     say_defaults(scenario);
@@ -103,7 +103,7 @@ fn say(scenario: &Scenario, axes: &[Axis], points: &[Point], files: &dyn Files) 
     say_doubts(scenario, files)
 }
 
-/// What is asked for; every regulator where nothing is.
+/// The axes to vary: the options given, or else every regulator.
 fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     let asked = [
         ("flow.sender", "--senders", &args.senders),
@@ -128,8 +128,8 @@ fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     Ok(axes)
 }
 
-/// The values of a list: separated by commas outside brackets and quotes, each TOML where it can be read so, else a
-/// string. `None` where one is empty.
+/// Values of a list, separated by commas outside brackets and quotes. Each is read as TOML if possible, otherwise as a
+/// string. `None` if a value is empty.
 fn values(list: &str) -> Option<Vec<Value>> {
     let (mut depth, mut quoted, mut start) = (0_i32, false, 0);
     let mut parts = Vec::new();

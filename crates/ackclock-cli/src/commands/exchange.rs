@@ -1,4 +1,4 @@
-//! `ackclock exchange`: scripts of segments, and whether senders do what they say.
+//! `ackclock exchange`: runs scripts of segments that a sender must follow.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use crate::failure::Failure;
 use crate::output;
 use crate::scenario_file::read_text;
 
-/// Run scripts that say what a peer sends and what a sender must send, segment by segment (packetdrill's plain syntax).
+/// Run packetdrill-style scripts: a peer's packets, and the packets that the sender must answer with.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The scripts.
+    /// Scripts to run.
     #[arg(value_name = "FILE", required_unless_present = "names")]
     files: Vec<PathBuf>,
-    /// How far off a time may be, such as `5ms`, instead of what a script says with --tolerance_usecs or else 10ms.
+    /// Time tolerance, such as `5ms`. Overrides the script's --tolerance_usecs and the default of 10ms.
     #[arg(long, value_name = "TIME", value_parser = tolerance)]
     tolerance: Option<Span>,
-    /// Print one JSON object a script, a line each.
+    /// Print one JSON object per script and line.
     #[arg(long)]
     json: bool,
-    /// List the names that assertions may use, and what they mean.
+    /// List the names that assertions may use, with their meanings.
     #[arg(long, conflicts_with_all = ["files", "tolerance", "json"])]
     names: bool,
 }
@@ -39,15 +39,15 @@ Examples:
 
 Exit status: 0 every script came about, 1 one did not, 2 one cannot be expressed here.";
 
-/// What became of one script.
+/// Result of one script.
 struct Judged {
-    /// Its file, as it was given.
+    /// File name, as given on the command line.
     name: String,
     script: Script,
     outcome: Outcome,
 }
 
-/// Runs the scripts and says what came of each.
+/// Runs the scripts and prints the result of each.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if args.names {
         return output::print(&names());

@@ -29,34 +29,34 @@ use crate::scenario_file::say_dropped;
 pub(crate) struct Args {
     #[command(subcommand)]
     request: Option<change::Verb>,
-    /// The link from the command: a recording or a rate.
+    /// Uplink, from the command: a recording or a rate.
     #[arg(value_name = "UP", required_unless_present_any = ["scenario", "check"])]
     up: Option<OsString>,
-    /// The link to the command: a recording or a rate.
+    /// Downlink, to the command: a recording or a rate.
     #[arg(value_name = "DOWN", required_unless_present_any = ["scenario", "check"])]
     down: Option<OsString>,
-    /// What to run, behind `--` where it could be taken for options; your shell where it is left out.
+    /// Command to run, after `--` if it has options. Default: your shell.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
-    /// Take [edge] and the delay of [path] from a scenario, in the place of UP and DOWN.
+    /// Take [edge] and the delay of [path] from a scenario instead of UP and DOWN.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// A value instead of the scenario's: `edge.buffer=4p`. Repeatable.
+    /// Override a value of the scenario: `edge.buffer=4p`. Repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// What regulates ACKs at the edge (`ackclock list regulators`).
+    /// Regulator of ACKs at the edge (`ackclock list regulators`).
     #[arg(long, value_name = "NAME")]
     regulator: Option<String>,
-    /// What the queue towards the command holds: 50p, 30kB, 500ms, 2bdp.
+    /// Buffer size of the downlink queue: 50p, 30kB, 500ms, 2bdp.
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
-    /// The discipline of that queue (`ackclock list queues`).
+    /// Queue discipline of the downlink (`ackclock list queues`).
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
-    /// Print the equivalent scenario, and run nothing.
+    /// Print the equivalent scenario and run nothing.
     #[arg(long)]
     generate: bool,
-    /// Say of each thing that a link needs whether it is here, and what gives it; run nothing.
+    /// Check whether this machine has everything a link needs, print how to install what is missing, and run nothing.
     #[arg(long, exclusive = true)]
     check: bool,
     #[command(flatten)]
@@ -67,29 +67,29 @@ pub(crate) struct Args {
     spelling: Spelling,
 }
 
-/// What surrounds a link.
+/// Surroundings of a link.
 #[derive(Debug, clap::Args)]
 struct Environment {
-    /// Run this server (a command line for the shell) at the other end of the link, in a network of its own that nothing
-    /// else reaches. The command finds it at $ACKCLOCK_BASE.
+    /// Run this server (a shell command line) at the far end of the link, in a separate isolated network. The command
+    /// finds it at $ACKCLOCK_BASE.
     #[arg(long, value_name = "COMMAND LINE", conflicts_with = "closed")]
     server: Option<OsString>,
-    /// Let the inside reach nothing but the other end of the link.
+    /// Give the inside access to the far end of the link only.
     #[arg(long)]
     closed: bool,
-    /// Seed of all chance.
+    /// Seed of the random numbers.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Print the results as one JSON object when the command has ended.
+    /// Print the results as one JSON object after the command exits.
     #[arg(long)]
     json: bool,
-    /// Write the packets at the outside end of the link, where servers are, into a pcapng file.
+    /// Write the packets at the outer end of the link, where the servers are, to a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Write the packets at the inside end of the link, where the command is, into another.
+    /// Write the packets at the inner end of the link, where the command is, to a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap_inside: Option<PathBuf>,
-    /// Serve metrics for Prometheus at this port of the loopback address, or at this address.
+    /// Serve Prometheus metrics at this port of the loopback address, or at this address.
     #[arg(long, value_name = "ADDR", value_parser = metrics::parse_address)]
     metrics: Option<std::net::SocketAddr>,
 }
@@ -108,7 +108,7 @@ Examples:
 
 Exit status: that of the command; 1 the link could not be made, 2 the input was wrong.";
 
-/// Makes the link and runs the command, or does what else is asked.
+/// Creates the link and runs the command, or performs the other requested action.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if let Some(request) = &args.request {
         return change::perform(request);
@@ -137,13 +137,13 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// The words of the command; with a scenario there is no UP and no DOWN.
+    /// Words of the command; with a scenario, UP and DOWN are absent.
     fn words(&self) -> Vec<OsString> {
         let links = if self.scenario.is_some() { [&self.up, &self.down] } else { [&None, &None] };
         links.into_iter().flatten().chain(&self.command).cloned().collect()
     }
 
-    /// How many of the words stand before `--`; `None` where there is no `--`.
+    /// Number of words before `--`; `None` without `--`.
     fn before_escape(&self) -> Option<usize> {
         let all = self.up.iter().chain(&self.down).chain(&self.command).count();
         let escape = env::args_os().position(|word| word == "--")?;

@@ -1,4 +1,4 @@
-//! `ackclock list`: what a scenario can name, read from the registries. The models are Python's.
+//! `ackclock list`: names that a scenario can use, from the registries. Models come from Python.
 
 use std::ffi::OsString;
 
@@ -10,14 +10,14 @@ use crate::output;
 use crate::python::become_module;
 use crate::table::{Align, Table, terminal_width};
 
-/// List what a scenario can name.
+/// List everything that a scenario can name.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// tables, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets, workloads or models (Python);
-    /// everything that a scenario can name where it is left out.
+    /// tables, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets, workloads or models
+    /// (Python). Default: everything that a scenario can name.
     what: Option<String>,
-    /// One of them, with the keys of its table and their defaults.
+    /// Describe this entry: the keys of its table with their defaults.
     name: Option<String>,
     /// Print JSON, with the JSON schema of every table.
     #[arg(long)]
@@ -54,7 +54,7 @@ fn print_json(value: &Value) -> Result<(), Failure> {
     output::print(&format!("{value}\n"))
 }
 
-/// The kind called `what`, in the singular or the plural.
+/// The kind called `what`, singular or plural.
 fn find_kind(kinds: Vec<Kind>, what: &str) -> Result<Kind, Failure> {
     let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
     let unknown = format!("nothing is called `{what}`; there are {}, models", names.join(", "));
@@ -118,7 +118,7 @@ fn keys(schema: &Value, defaults: &Value, width: usize) -> String {
     text
 }
 
-/// The default of a key as it stands in the column; an array of tables stands below the key's description.
+/// Default of a key as shown in its column. Arrays of tables are shown below the key's description.
 fn default(value: &Value) -> String {
     match tables(value) {
         Some(rows) => format!("{} tables, below", rows.len()),
@@ -131,7 +131,7 @@ fn tables(value: &Value) -> Option<&Vec<Value>> {
     value.as_array().filter(|rows| rows.iter().any(Value::is_object))
 }
 
-/// A key of a table, with dots where it stands in a table below.
+/// A key of a table, with dots if it is in a nested table.
 struct Key<'a> {
     path: String,
     schema: &'a Value,
@@ -150,14 +150,14 @@ fn flattened<'a>(prefix: &str, table: &'a Value, defaults: &'a Value, root: &'a 
     properties.flat_map(below).collect()
 }
 
-/// The schema that a reference means.
+/// The schema that a reference points to.
 fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let target =
         schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')));
     target.unwrap_or(schema)
 }
 
-/// What a JSON schema lets pass, in words.
+/// Values that a JSON schema allows, in words.
 fn allowed(schema: &Value, root: &Value) -> String {
     let reference = schema["$ref"].as_str();
     let schema = resolved(schema, root);
@@ -173,7 +173,7 @@ fn allowed(schema: &Value, root: &Value) -> String {
         }
     }
     match &schema["type"] {
-        // A quantity, such as `Rate`; at its key stands how it is written.
+        // A quantity such as `Rate`: its key's description says how to write it.
         Value::String(name) if name == "string" => {
             reference.and_then(|path| path.rsplit('/').next()).map_or(name.clone(), str::to_lowercase)
         }
@@ -188,12 +188,12 @@ fn allowed(schema: &Value, root: &Value) -> String {
     }
 }
 
-/// The text up to its first full stop that ends a sentence.
+/// The text before its first full stop that ends a sentence.
 fn first_sentence(text: &str) -> &str {
     text.split_once(". ").map_or(text, |(sentence, _)| sentence).trim_end_matches('.')
 }
 
-/// Words in lines of at most `width` characters.
+/// Text wrapped to lines of at most `width` characters.
 fn fill(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -210,7 +210,7 @@ fn fill(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Width of text in a pipe.
+/// Width of text if standard output is not a terminal.
 const WIDTH: usize = 100;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file per command.
 
 mod check;
 mod compare;
@@ -17,29 +17,29 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::python::Words;
 
-/// What the command line asks for.
+/// Commands of the command line.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Simulate a scenario and print what its flows got.
+    /// Simulate a scenario and print the results of its flows.
     Run(run::Args),
-    /// Simulate a scenario under several senders, regulators, buffers and queues: goodput against delay.
+    /// Compare senders, regulators, buffers and queues in one scenario: goodput against delay.
     Compare(compare::Args),
     /// Simulate every point of a scenario's [sweep] on all cores.
     Sweep(sweep::Args),
-    /// Run scripts that say what a peer sends and what a sender must send, segment by segment.
+    /// Run packetdrill-style scripts: a peer's packets, and the packets that the sender must answer with.
     Exchange(exchange::Args),
     /// Put a command, or a shell, behind an emulated link.
     Link(Box<link::Args>),
-    /// Rerun a source document and judge every number of it (Python).
+    /// Repeat the experiments of a published document and check each of its numbers (Python).
     Paper(Words),
-    /// Write an HTML report of the JSON lines of finished runs (Python).
+    /// Write an HTML report from the JSON lines of finished runs (Python).
     Report(Words),
-    /// Analyses: throughput, delay and stability by formula (Python); `list models` names them.
+    /// Compute throughput, delay and stability from formulas (Python); `list models` names the models.
     Model(Words),
-    /// Look at recordings of a link and convert them.
+    /// Inspect, convert and generate recordings of links.
     #[command(subcommand)]
     Trace(trace::Command),
-    /// List the links, queues, regulators, senders, presets and workloads, and what their tables hold.
+    /// List links, queues, regulators, senders, presets and workloads, with their keys.
     List(list::Args),
     /// Check a scenario without running it.
     Check(check::Args),
@@ -48,7 +48,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn perform(self) -> Result<(), Failure> {
         match self {
             Self::Run(args) => run::perform(&args),
@@ -67,7 +67,7 @@ impl Command {
     }
 }
 
-/// A length of time as an option.
+/// Parses a time above zero.
 fn time_above_zero(text: &str) -> Result<Span, String> {
     match text.parse() {
         Ok(Span::ZERO) => Err("it must be above 0".to_owned()),

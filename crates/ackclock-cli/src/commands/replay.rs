@@ -1,4 +1,4 @@
-//! `run --from FILE#LINE`: repeats the run of one line of results.
+//! `run --from FILE#LINE`: repeats the run of one result line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::scenario_file::{Repetition, ScenarioFile};
 
-/// What is run: number `run` of the point's runs, or all of them.
+/// Runs to repeat: number `run` of the point's runs, or all of them.
 pub(super) struct Chosen {
     pub(super) file: ScenarioFile,
     pub(super) points: [Point; 1],
@@ -18,11 +18,11 @@ pub(super) struct Chosen {
     pub(super) run: Option<u32>,
 }
 
-/// Finds scenario, settings and run of the line that `from` names. A run that would not give the same line is refused unless
-/// `anyway` is set.
+/// Finds scenario, settings and run of the line that `from` names. If the run would give a different line, it is
+/// refused unless `anyway` is set.
 ///
 /// # Errors
-/// Where the line or its scenario is missing or wrong, or the run would not give the same line.
+/// If the line or its scenario is missing or invalid, or the run would give a different line.
 pub(super) fn find(from: &str, anyway: bool) -> Result<Chosen, Failure> {
     let failure = |why: String| Failure::Input(format!("--from {from}: {why}"));
     let row = Row::parse(&line(from)?).map_err(failure)?;
@@ -41,7 +41,7 @@ pub(super) fn find(from: &str, anyway: bool) -> Result<Chosen, Failure> {
     Ok(Chosen { file, points: [points.swap_remove(0)], files, run: Some(run) })
 }
 
-/// The line that `FILE#LINE` names.
+/// The result line that `FILE#LINE` names.
 fn line(from: &str) -> Result<String, Failure> {
     let wrong = || Failure::Input(format!("--from {from}: write it like `runs.jsonl#17` for line 17"));
     let (path, number) = from.rsplit_once('#').ok_or_else(wrong)?;

@@ -24,7 +24,7 @@ use crate::scenario_file::{
 use crate::summary;
 use crate::summary::Uploads;
 
-/// Simulate a scenario and print what its flows got. A `[sweep]` in it is not looked at.
+/// Simulate a scenario and print the results of its flows. A `[sweep]` in it is ignored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -32,25 +32,25 @@ pub(crate) struct Args {
     scenario: Option<ScenarioFile>,
     #[command(flatten)]
     repetition: Repetition,
-    /// Only run number K of the scenario's runs, counted from 0. It draws the same as among all of them.
+    /// Run only run K of the scenario's runs, counted from 0. Its random numbers are the same as in a complete batch.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     run: Option<u32>,
-    /// Repeat the run of one line of results, counted from 1, such as `runs.jsonl#17`. The line names the scenario,
+    /// Repeat the run of one result line, counted from 1, such as `runs.jsonl#17`. The line names the scenario,
     /// settings, seed and run.
     #[arg(long, value_name = "FILE#LINE", conflicts_with_all = ["file", "set", "seed", "runs", "run"])]
     from: Option<String>,
-    /// Repeat it even where the scenario, its input files or this build have changed since.
+    /// Repeat it even if the scenario, its input files or this build have changed since.
     #[arg(long, requires = "from")]
     anyway: bool,
     #[command(flatten)]
     intervals: Intervals,
-    /// Print one JSON object a run, a line each.
+    /// Print one JSON object per run and line.
     #[arg(long)]
     json: bool,
-    /// Write the packets of the run into a pcapng file, as captures at the server and at the mobile would hold them.
+    /// Write the run's packets to a pcapng file, as captured at the server and at the mobile.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Write window, threshold, rate, round-trip time and queue over time into a CSV file.
+    /// Write window, threshold, rate, round-trip time and queue over time to a CSV file.
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Time between two samples of the series.
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Write an HTML report (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Measure the CPU time of each run; without it equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without it, equal runs print equal bytes.
     #[arg(long)]
     timing: bool,
 }
@@ -73,7 +73,7 @@ Examples:
   ackclock run --from alpha.jsonl#17 --series 17.csv --report 17.html
   ackclock run scenarios/first.toml --json | jq '.flows[0].goodput_bps'";
 
-/// Simulates and prints.
+/// Simulates and prints the results.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let Chosen { file, points, files, run } = chosen(args)?;
     check_outputs(args, &file)?;
@@ -109,7 +109,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         .write(path)
 }
 
-/// Writes the recorded time series into its file, if one was asked for.
+/// Writes the recorded time series to its file, if requested.
 fn write_series_of(ended: &[Ended], file: Option<WholeFile>) -> Result<(), Failure> {
     let series = ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
     match (file, series) {
@@ -118,7 +118,7 @@ fn write_series_of(ended: &[Ended], file: Option<WholeFile>) -> Result<(), Failu
     }
 }
 
-/// The runs of the point, or the one with the number.
+/// All runs of the point, or only the run with this number.
 fn jobs_of<'a>(args: &Args, points: &'a [Point], run: Option<u32>) -> Result<Vec<Job<'a>>, Failure> {
     let mut jobs = jobs(points);
     jobs.retain(|job| run.is_none_or(|run| job.run == run));
@@ -130,7 +130,7 @@ fn jobs_of<'a>(args: &Args, points: &'a [Point], run: Option<u32>) -> Result<Vec
     }
 }
 
-/// Says what is run where the command line does not.
+/// Prints what is run if the command line does not say.
 fn say(args: &Args, scenario: &Scenario, files: &dyn Files) -> Result<(), Failure> {
     if args.from.is_none() {
         say_defaults(scenario);
@@ -156,7 +156,7 @@ fn chosen(args: &Args) -> Result<Chosen, Failure> {
     Ok(Chosen { file, points: [Point { labels: Vec::new(), scenario }], files, run: args.run })
 }
 
-/// Checks that the files to write are different ones, and called as what they will hold.
+/// Checks that the output files differ and that their names fit their formats.
 fn check_outputs(args: &Args, scenario: &ScenarioFile) -> Result<(), Failure> {
     let written = [
         ("--pcap", args.pcap.as_ref(), Form::Capture),
@@ -167,7 +167,7 @@ fn check_outputs(args: &Args, scenario: &ScenarioFile) -> Result<(), Failure> {
     written.into_iter().try_for_each(|(name, path, form)| output::keep_form(name, path, form))
 }
 
-/// Where the JSON lines go.
+/// Destination of the JSON lines.
 pub(super) fn sink(json: bool, scenario: &ScenarioFile) -> Sink {
     match json {
         true => Sink::Printed,
@@ -175,7 +175,7 @@ pub(super) fn sink(json: bool, scenario: &ScenarioFile) -> Sink {
     }
 }
 
-/// Where finished runs are saved if Ctrl-C comes before the table.
+/// File for finished runs if Ctrl-C comes before the table is printed.
 pub(super) fn rescue(scenario: &ScenarioFile) -> PathBuf {
     PathBuf::from(format!("{}.interrupted.jsonl", scenario.stem()))
 }
@@ -194,7 +194,7 @@ impl Capture {
         Ok(Self(Arc::new(Mutex::new(Some(WholeFile::create(path, Folders::Existing)?)))))
     }
 
-    /// Gives the file its name, now that the run has written it.
+    /// Renames the file to its final name after the run has written it.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(file.map_or(Ok(()), WholeFile::finish)?)

@@ -21,10 +21,10 @@ use crate::scenario_file::{
 use crate::summary::{self, Marks, Uploads};
 use crate::{output, python};
 
-/// Simulate every point of a scenario's [sweep] on all cores: means and confidence intervals over its runs.
+/// Simulate every combination of a scenario's [sweep] on all cores, with means and confidence intervals over its runs.
 ///
-/// With `--out FILE` an interrupted sweep goes on where it stood when it is started again. Without it Ctrl-C leaves what is
-/// finished in NAME.interrupted.jsonl, which `--out` takes up too.
+/// With `--out FILE`, repeat an interrupted sweep to continue it. Without it, Ctrl-C saves finished runs in
+/// NAME.interrupted.jsonl, from which `--out` continues too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -34,28 +34,28 @@ pub(crate) struct Args {
     repetition: Repetition,
     #[command(flatten)]
     intervals: Intervals,
-    /// Print one JSON object a run, a line each, with its point under `point`.
+    /// Print one JSON object per run and line, with its point under `point`.
     #[arg(long)]
     json: bool,
-    /// Write the JSON lines into a file; until all are there they are in FILE.partial. Runs whose lines are in
-    /// either file are not run again.
+    /// Write the JSON lines to a file; they are in FILE.partial until all are complete. Runs that either file contains
+    /// are not repeated.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Replace a file of `--out` that has lines of other runs, another build or changed inputs.
+    /// Replace the `--out` file even if it has lines of other runs, another build or changed inputs.
     #[arg(long, requires = "out")]
     overwrite: bool,
     /// Write an HTML report with figures (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Where to run; `dask` and `ray` are clusters (Python).
+    /// Where to run: this machine, or a `dask` or `ray` cluster (Python).
     #[arg(long, value_enum, default_value_t = Engine::Local)]
     engine: Engine,
-    /// Measure the CPU time of each run; without it equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without it, equal runs print equal bytes.
     #[arg(long)]
     timing: bool,
 }
 
-/// Where a sweep runs.
+/// Machines that run a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Engine {
     /// All cores of this machine.
@@ -105,7 +105,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         .write(path)
 }
 
-/// Prints the table of the points, unless JSON lines were asked for.
+/// Prints the table of points, unless JSON lines were requested.
 fn show(args: &Args, points: &[Point], jobs: &[Job<'_>], ended: &[Ended]) -> Result<(), Failure> {
     if !args.json {
         output::print(&summary::of_points(
@@ -130,7 +130,7 @@ pub(super) fn by_point<'a>(points: &'a [Point], jobs: &[Job<'_>], ended: &'a [En
     of_points
 }
 
-/// Where lines go, and the results that are there already.
+/// Destinations of the lines, and existing results.
 fn sinks(
     args: &Args,
     jobs: &[Job<'_>],
@@ -153,7 +153,7 @@ fn sinks(
     Ok((sinks, done))
 }
 
-/// Opens the file of `--out`, and says how many of the runs it has.
+/// Opens the `--out` file and reports how many of the runs it contains.
 fn keep(
     path: &Path,
     args: &Args,
@@ -180,7 +180,7 @@ impl From<KeptError> for Failure {
     }
 }
 
-/// Hands the sweep to Python, which prints or writes the same JSON lines.
+/// Runs the sweep in Python, which prints or writes the same JSON lines.
 fn on_cluster(args: &Args) -> Result<(), Failure> {
     if args.intervals.are_asked_for() {
         let message = "--confidence is for tables; on a cluster a sweep gives the objects of its runs";

@@ -19,57 +19,57 @@ use crate::python::Words;
 use crate::scenario_file::patiently;
 use crate::table::{Align, Table, number, rate_unit, terminal_width};
 
-/// What is done with a recording.
+/// Operations on recordings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Length, rates and outages of recordings.
+    /// Print length, rates and outages of recordings.
     Info(InfoArgs),
-    /// Turn a recording into another form.
+    /// Convert a recording to another format.
     Convert(ConvertArgs),
-    /// Make a recording from the models of a cell, its fading and its shadowing.
+    /// Generate a recording from the models of a cell: fading and shadowing.
     Synth(synth::Args),
-    /// Draw the rate of a recording over time and its distribution (Python).
+    /// Plot the rate of a recording over time and its distribution (Python).
     Plot(Words),
 }
 
-/// Which recordings to describe.
+/// Recordings to describe.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InfoArgs {
-    /// Recordings: mahimahi files, CSV with columns like `time_s,rate_kbps[,delay_ms][,loss]`, JSON lists.
+    /// Recordings: mahimahi files, CSV with columns like `time_s,rate_kbps[,delay_ms][,loss]`, or JSON lists.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Print one JSON object a recording, a line each.
+    /// Print one JSON object per recording and line.
     #[arg(long)]
     json: bool,
 }
 
-/// From what into what.
+/// Recording to convert, and its new format.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ackclock trace convert drive.csv --to mahimahi --out drive.down")]
 pub(crate) struct ConvertArgs {
-    /// The recording.
+    /// Recording to convert.
     file: PathBuf,
-    /// The form to turn it into.
+    /// Output format.
     #[arg(long, value_enum)]
     to: Form,
-    /// Time over which a rate of the CSV is counted.
+    /// Interval over which each rate of the CSV is averaged.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
     bin: Span,
-    /// Write into a file and not to standard output.
+    /// Output file instead of standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// Form of a recording.
+/// Format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A line for each chance to send 1500 bytes: its millisecond.
+    /// One line per delivery opportunity of 1500 bytes: its time in ms.
     Mahimahi,
-    /// A row for each time and rate.
+    /// One row per time and rate.
     Csv,
 }
 
-/// Does it.
+/// Runs the command.
 pub(crate) fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Info(args) => info(&args),
@@ -105,7 +105,7 @@ fn convert(args: &ConvertArgs) -> Result<(), Failure> {
     args.out.as_ref().map_or_else(|| output::print(&text), |path| write(path, &text))
 }
 
-/// Says what of a recording its `text` in mahimahi's form does not hold.
+/// Reports properties of a recording that its `text` in mahimahi's format has lost.
 fn say_lost(name: &str, recording: &Recording, text: &str) {
     let impairments = recording.impairments();
     if !impairments.is_empty() {
@@ -126,7 +126,7 @@ fn say_lost(name: &str, recording: &Recording, text: &str) {
     }
 }
 
-/// A change of the mean rate that is not told.
+/// Relative changes of the mean rate below this are not reported.
 const SMALL: f64 = 0.001;
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -151,7 +151,7 @@ fn form(recording: &Recording) -> &'static str {
     }
 }
 
-/// Percentiles of the rate in a second that are shown.
+/// Percentiles shown of the rate per second.
 const PERCENTILES: [(&str, f64); 3] = [("p5", 0.05), ("p50", 0.5), ("p95", 0.95)];
 
 fn described(recordings: &[(String, Recording)]) -> Table {

@@ -1,4 +1,4 @@
-//! `ackclock trace synth`: a recording from models.
+//! `ackclock trace synth`: generates a recording from models.
 
 use std::path::{Path, PathBuf};
 
@@ -13,26 +13,26 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::terminal_width;
 
-/// What the recording is made of. What is not said is as the preset has it.
+/// Models of the recording. Values not given come from the preset.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Settings to begin with.
+    /// Preset values.
     #[arg(long, value_enum, default_value = "evdo")]
     preset: Preset,
-    /// Mean SNR where the shadowing is at its median.
+    /// Mean SNR at the median of the shadowing.
     #[arg(long, value_name = "DB", value_parser = decibels, allow_hyphen_values = true)]
     mean_snr: Option<f64>,
-    /// Largest Doppler frequency of the fading.
+    /// Maximum Doppler frequency of the fading.
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     doppler: Option<f64>,
     /// Standard deviation of the shadowing.
     #[arg(long, value_name = "DB", value_parser = decibels)]
     shadowing: Option<f64>,
-    /// Time in which the correlation of the shadowing falls to 1/e.
+    /// Time after which the correlation of the shadowing falls to 1/e.
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     correlation: Option<Span>,
-    /// Users of the cell, who all have something to send; the first of them is recorded.
+    /// Users of the cell, who always have data; the first one is recorded.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     users: Option<u32>,
     /// Scheduler of the cell.
@@ -41,19 +41,19 @@ pub(crate) struct Args {
     /// Length of the recording, at most 10 hours.
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = time_above_zero)]
     duration: Span,
-    /// Seed of all chance.
+    /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The form to write.
+    /// Output format.
     #[arg(long, value_enum, default_value = "mahimahi")]
     format: Form,
-    /// Time over which a rate of the CSV is the mean.
+    /// Interval over which each rate of the CSV is averaged.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
     bin: Span,
-    /// Write into a file, and print what the recording is like; else the recording goes to standard output.
+    /// Output file; a description of the recording is printed. Without it, the recording goes to standard output.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Another recording to describe beside it. Repeatable.
+    /// Another recording to describe for comparison. Repeatable.
     #[arg(long, value_name = "FILE", requires = "out")]
     beside: Vec<PathBuf>,
 }
@@ -63,21 +63,21 @@ Examples:
   ackclock trace synth --preset evdo-driving --out drive.down
   ackclock trace synth --mean-snr 2.3dB --doppler 10Hz --users 4 --scheduler pf --format csv --out shared.csv";
 
-/// Settings by name.
+/// Named sets of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preset {
     /// One user of a 1xEV-DO cell without shadowing.
     Evdo,
-    /// Fitted to a recording of 1xEV-DO while driving: mean rate, rates in a second, outages.
+    /// Fitted to a 1xEV-DO recording while driving: mean rate, rates per second, outages.
     EvdoDriving,
 }
 
-/// Slots of a cell are 1/600 s; a row of this length is one slot.
+/// Slots of a cell last 1/600 s; a row of this length is one slot.
 const SLOT: Span = Span::from_millis(2);
-/// The longest recording that is made.
+/// Maximum length of a recording.
 const LONGEST: Span = Span::from_secs(36_000);
 
-/// Makes the recording.
+/// Generates the recording.
 pub(super) fn perform(args: &Args) -> Result<(), Failure> {
     if args.duration > LONGEST {
         return Err(Failure::Input(format!("--duration {}: at most {LONGEST} is made", args.duration)));
@@ -103,7 +103,7 @@ pub(super) fn perform(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// The preset with what was said instead.
+    /// The preset with the given values.
     fn synthetic(&self) -> Synthetic {
         let preset = match self.preset {
             Preset::Evdo => Synthetic::default(),
@@ -128,7 +128,7 @@ fn hertz(text: &str) -> Result<f64, String> {
     quantity(text, "Hz")
 }
 
-/// A number with its unit or without.
+/// A number with or without its unit.
 fn quantity(text: &str, unit: &str) -> Result<f64, String> {
     let number = text.strip_suffix(unit).unwrap_or(text).trim_end();
     number
