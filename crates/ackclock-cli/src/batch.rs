@@ -1,4 +1,4 @@
-//! Simulations on all cores, with a progress bar, whose finished results survive Ctrl-C.
+//! Runs simulations on all cores with a progress bar. Finished results survive Ctrl-C.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,42 +21,42 @@ use crate::lines::Lines;
 use crate::output;
 use crate::progress::Shown;
 
-/// Whether results say how much CPU time they took; two equal runs then differ.
+/// Whether results contain the CPU time they took. If so, two equal runs differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// They say it.
+    /// Results contain the CPU time.
     Measured,
-    /// They leave it out.
+    /// Results omit the CPU time.
     Omitted,
 }
 
-/// What is kept of each run beside its result.
+/// Additional data recorded with each run.
 pub(crate) struct Extras {
-    /// Time between two samples of the time series.
+    /// Time between two rows of the time series.
     pub(crate) series: Option<Span>,
-    /// Where the packets of the only run are written.
+    /// Destination of the packets, if there is only one run.
     pub(crate) capture: Option<Box<dyn Write + Send>>,
-    /// CPU time.
+    /// Whether CPU time is measured.
     pub(crate) timing: Timing,
 }
 
-/// How a job ended.
+/// Result of a job.
 pub(crate) type Ended = Result<Outcome, RunError>;
 
-/// A batch that came to its end.
+/// A completed batch.
 pub(crate) struct Finished {
-    /// What became of each job.
+    /// Result of each job.
     pub(crate) ended: Vec<Ended>,
-    /// Whether all went well; to be returned when the good ones are shown.
+    /// Error if any job failed; to be returned after the successful results are shown.
     pub(crate) verdict: Result<(), Failure>,
-    /// Set by Ctrl-C and by a request to terminate.
+    /// Set by Ctrl-C and SIGTERM.
     pub(crate) interrupted: Arc<AtomicBool>,
 }
 
-/// Simulates the jobs but those that are `done`; their JSON goes to `lines` as they finish.
+/// Simulates all jobs except those in `done`, and writes the JSON of each to `lines` when it finishes.
 ///
 /// # Errors
-/// Where a line cannot be written. Where a run fails the others go on.
+/// If a line cannot be written. If a run fails, the others continue.
 pub(crate) fn simulate(
     title: &str,
     jobs: &[Job<'_>],
@@ -97,7 +97,7 @@ pub(crate) fn simulate(
     Ok(Finished { verdict: lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines)), ended, interrupted })
 }
 
-/// Simulates jobs with their time series, in the order of `jobs`. Ends the process if `interrupted` is set.
+/// Simulates jobs with time series, in the order of `jobs`. Exits the process if `interrupted` is set.
 ///
 /// # Errors
 /// If a run fails.
@@ -129,26 +129,26 @@ pub(crate) fn with_series(
     }
 }
 
-/// A job that a former process did.
+/// Result of a job from an earlier process.
 fn kept(result: RunResult) -> Ended {
     Ok(Outcome { result, series: None })
 }
 
-/// Writes the line of a job that went well.
+/// Writes the line of a successful job.
 fn put_line(lines: &mut Lines, index: usize, job: &Job<'_>, ended: &Ended) -> Result<(), Failure> {
     lines.put(index, ended.as_ref().ok().map(|outcome| json_line(&outcome.result, &job.point.labels)))
 }
 
-/// The work of the batch's threads.
+/// Work of one thread of the batch.
 fn worker<'a>(
     jobs: &'a [Job<'a>],
     files: &'a (dyn Files + Sync),
     extras: Extras,
     only: &'a Arc<Progress>,
 ) -> impl Fn(usize) -> Ended + Sync + 'a {
-    // Only a batch of one job has a capture.
+    // Only a batch with one job has a capture.
     let capture = std::sync::Mutex::new(extras.capture);
-    // The time of a processor is that of one thread.
+    // CPU time is that of one thread.
     let threads = match extras.timing {
         Timing::Measured => NonZeroUsize::MIN,
         Timing::Omitted => threads_of_each(jobs.len(), None),
@@ -162,7 +162,7 @@ fn worker<'a>(
     }
 }
 
-/// Closes the lines; where a run failed, a file keeps its unfinished name.
+/// Closes the lines. If a run failed, a file keeps its unfinished name.
 fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failure> {
     let failures: Vec<_> =
         jobs.iter().zip(ended).filter_map(|(job, end)| Some((job, end.as_ref().err()?))).collect();
@@ -193,13 +193,13 @@ fn thread_cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// What messages call a job.
+/// Name of a job in messages.
 fn named(job: &Job<'_>) -> String {
     let labels = job.point.labels.iter().map(|(key, value)| format!("{key} = {value}, "));
     format!("{}run {}", labels.collect::<String>(), job.run)
 }
 
-/// A flag that Ctrl-C and a request to terminate raise.
+/// A flag that Ctrl-C and SIGTERM set.
 fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let raised = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&raised);
@@ -208,7 +208,7 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     Ok(raised)
 }
 
-/// Saves what is finished, says where it is, and ends the process without waiting for the runs in work.
+/// Saves finished results, prints where they are, and exits without waiting for running jobs.
 fn leave(shown: &Shown, lines: Option<Lines>) -> ! {
     shown.clear();
     if let Some(lines) = lines {
@@ -220,5 +220,5 @@ fn leave(shown: &Shown, lines: Option<Lines>) -> ! {
     process::exit(INTERRUPTED);
 }
 
-/// What shells report for a command that Ctrl-C ended.
+/// Exit status that shells report after Ctrl-C.
 const INTERRUPTED: i32 = 130;

@@ -1,4 +1,4 @@
-//! What can go wrong, and the exit status that says so.
+//! Errors of the command and their exit statuses.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -7,16 +7,16 @@ use std::process::ExitCode;
 
 use ackclock_output::WriteError;
 
-/// Why the command ends before its work is done.
+/// Reason why the command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The input is wrong or cannot be read, or names a place where nothing can be written: exit status 2.
+    /// Invalid or unreadable input, or an output path that cannot be created: exit status 2.
     Input(String),
-    /// A run failed, or a program that the command called, or there was no room for a result: exit status 1.
+    /// A run or a called program failed, or a result could not be stored: exit status 1.
     Run(String),
-    /// What there is to say was said, by the command or by a program that it called: the exit status.
+    /// The error was already printed, by the command or by a called program: its exit status.
     Reported(u8),
-    /// Whoever read standard output has gone, as `head` does: nothing to say, exit status 0.
+    /// Standard output was closed by its reader (`head`): exit 0 silently.
     Unread,
 }
 
@@ -26,7 +26,8 @@ impl Failure {
         Self::Input(format!("{}: cannot be read: {error}", path.display()))
     }
 
-    /// A file or stream that cannot be written: a slip where there is no such place, else a failure, as of a full disk.
+    /// Error for a file or stream that cannot be written: invalid input if the path does not exist, otherwise a failure
+    /// such as a full disk.
     pub(crate) fn writing(what: impl fmt::Display, error: &io::Error) -> Self {
         let message = format!("{what}: cannot be written: {error}");
         match error.kind() {
@@ -38,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// The exit status.
+    /// Exit status.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
             Self::Input(_) => ExitCode::from(2),
@@ -48,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// What is said on standard error.
+    /// Message for standard error.
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Self::Input(message) | Self::Run(message) => Some(message),

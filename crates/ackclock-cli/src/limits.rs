@@ -1,4 +1,4 @@
-//! Limits of the shell (`ulimit`) below which the command could only abort in the middle of its work.
+//! Checks limits of the shell (`ulimit`) that would make the command abort in the middle of its work.
 
 use std::thread::available_parallelism;
 
@@ -28,10 +28,11 @@ pub(crate) fn check() -> Result<(), Failure> {
     }
 }
 
-/// Address space of the smallest run, and of a thread with its stack and its arenas of memory, bytes: about twice what was measured.
+/// Address space in bytes of the smallest run, and of a thread with its stack and memory arenas: about twice the
+/// measured need.
 const SPACE: u64 = 128 << 20;
 const SPACE_OF_CORE: u64 = 16 << 20;
-/// A link has 14 files open before it serves anybody.
+/// Open files that a link needs; it opens 14 before it serves anything.
 const FILES: u64 = 32;
 
 fn lack(limit: Option<u64>, least: u64, option: &str, what: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Results as JSON lines, written in the order of the jobs while the jobs finish in any order.
+//! JSON lines in job order, although jobs finish in any order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,14 @@ use ackclock_scenario::Kept;
 use crate::failure::Failure;
 use crate::output;
 
-/// Where lines go.
+/// Destination of lines.
 #[derive(Debug)]
 pub(crate) enum Sink {
-    /// Standard output, a line as soon as all before it are there.
+    /// Standard output: each line as soon as all earlier ones are complete.
     Printed,
-    /// A file that has each line as soon as it is there, and takes its name when it has all.
+    /// A file that receives each line at once and gets its final name when complete.
     File(Kept),
-    /// Memory; the lines are put into this file, or one named like it, only if the work is interrupted.
+    /// Memory. Lines are written to this file, or to a numbered one, only on interruption.
     Memory(PathBuf, String),
 }
 
@@ -24,9 +24,9 @@ pub(crate) enum Sink {
 #[derive(Debug)]
 pub(crate) struct Lines {
     sinks: Vec<Sink>,
-    /// The first job whose line is not written yet.
+    /// First job whose line is not yet written.
     next: usize,
-    /// Lines that wait for an earlier one; `None` for a job that failed.
+    /// Lines waiting for an earlier one; `None` for a failed job.
     waiting: BTreeMap<usize, Option<String>>,
     written: usize,
     jobs: usize,
@@ -38,10 +38,10 @@ impl Lines {
         Self { sinks, next: 0, waiting: BTreeMap::new(), written: 0, jobs }
     }
 
-    /// Takes the line of job `index`, or the fact that it failed.
+    /// Accepts the line of job `index`, or `None` if it failed.
     ///
     /// # Errors
-    /// Where a line cannot be written.
+    /// If a line cannot be written.
     pub(crate) fn put(&mut self, index: usize, line: Option<String>) -> Result<(), Failure> {
         for sink in &mut self.sinks {
             if let (Sink::File(file), Some(line)) = (sink, &line) {
@@ -51,10 +51,10 @@ impl Lines {
         self.pass_on(index, line)
     }
 
-    /// Takes the lines of jobs that a former process finished.
+    /// Accepts the lines of jobs that an earlier process finished.
     ///
     /// # Errors
-    /// Where a line cannot be written.
+    /// If a line cannot be written.
     pub(crate) fn take_up(&mut self) -> Result<(), Failure> {
         let file =
             self.sinks.iter().find_map(|sink| if let Sink::File(file) = sink { Some(file) } else { None });
@@ -63,10 +63,10 @@ impl Lines {
         found.into_iter().try_for_each(|(job, line)| self.pass_on(job, Some(line)))
     }
 
-    /// Gives files their names, now that every job is done.
+    /// Gives files their final names after every job is done.
     ///
     /// # Errors
-    /// Where a file cannot be completed.
+    /// If a file cannot be completed.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         for sink in self.sinks {
             if let Sink::File(file) = sink {
@@ -76,15 +76,15 @@ impl Lines {
         Ok(())
     }
 
-    /// Says where lines are kept, because a job failed.
+    /// States where the lines are kept, because a job failed.
     pub(crate) fn abandon(self) -> String {
         naming("the others are in", &self.unfinished())
     }
 
-    /// Writes what is finished out of its turn too, and says where it is.
+    /// Writes finished lines out of order too, and states where they are.
     ///
     /// # Errors
-    /// Where something cannot be written.
+    /// If a line cannot be written.
     pub(crate) fn interrupt(mut self) -> Result<String, Failure> {
         for line in std::mem::take(&mut self.waiting).into_values() {
             self.write(line)?;
@@ -106,13 +106,13 @@ impl Lines {
         Ok(done + &naming("they are in", &places))
     }
 
-    /// The files that keep lines until all are there.
+    /// Files that keep lines until all are complete.
     fn unfinished(&self) -> Vec<PathBuf> {
         let kept = |sink: &Sink| if let Sink::File(file) = sink { file.unfinished() } else { None };
         self.sinks.iter().filter_map(kept).collect()
     }
 
-    /// Hands lines on in the order of their jobs.
+    /// Writes lines in job order.
     fn pass_on(&mut self, index: usize, line: Option<String>) -> Result<(), Failure> {
         self.waiting.insert(index, line);
         while let Some(line) = self.waiting.remove(&self.next) {
@@ -137,14 +137,14 @@ impl Lines {
     }
 }
 
-/// The path, or one like it with a number, that no file has: what an earlier interruption left stays.
+/// The path, or a numbered variant that does not exist yet: files of earlier interruptions are kept.
 fn free_name(path: PathBuf) -> PathBuf {
     let numbered = |number: u32| path.with_extension(format!("{number}.jsonl"));
     let mut names = std::iter::once(path.clone()).chain((2..).map(numbered));
     names.find(|name| fs::symlink_metadata(name).is_err()).unwrap_or(path)
 }
 
-/// `; they are in A and B`, or nothing.
+/// `; they are in A and B`, or an empty string.
 fn naming(what: &str, places: &[PathBuf]) -> String {
     let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
     if places.is_empty() { String::new() } else { format!("; {what} {}", places.join(" and ")) }

@@ -1,8 +1,7 @@
 //! # ackclock
 //!
-//! The command: simulate a scenario, compare regulators, sweep, look at traces. What is analysis or drawing is done by
-//! the Python package that is installed beside it. Only here, and in the live driver, is a clock asked or a file
-//! written.
+//! Simulates scenarios, compares regulators, runs sweeps and inspects recordings. The Python package installed next to
+//! it does analyses and plots. Only the command and the live driver read clocks and write files.
 
 mod batch;
 mod commands;
@@ -28,19 +27,19 @@ use tikv_jemallocator::Jemalloc;
 use crate::commands::Command;
 use crate::failure::Failure;
 
-/// Built to ask for huge pages (`.cargo/config.toml`): ten thousand flows lie on more pages of 4 KiB than a processor
-/// remembers the places of (decision 17).
+/// Configured to request huge pages (`.cargo/config.toml`): ten thousand flows occupy more pages of 4 KiB than the TLB
+/// holds (decision 17).
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// TCP over links whose rate and delay vary: what happens to it, and what an edge can do for it.
+/// Simulate and emulate TCP over links whose rate and delay vary.
 #[derive(Debug, Parser)]
 #[command(name = "ackclock", version, max_term_width = 110, after_help = EXAMPLES)]
 #[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Print the licence texts of what is linked in.
+    /// Print the licence texts of linked libraries.
     #[arg(long)]
     licences: bool,
 }
@@ -68,7 +67,7 @@ fn main() -> ExitCode {
 fn perform() -> Result<(), Failure> {
     match Cli::try_parse() {
         Ok(Cli { command: Some(command), .. }) => command.perform(),
-        // Without a command and without an option clap has shown the help.
+        // Without command and options, clap has printed the help.
         Ok(Cli { command: None, .. }) => output::print(LICENCES),
         Err(error) => Err(usage::failure_of(&error)),
     }

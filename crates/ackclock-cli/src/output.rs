@@ -1,4 +1,4 @@
-//! Where results go: standard output, and files that are called as what they hold.
+//! Writes results to standard output, and checks the names of output files.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 use crate::failure::Failure;
 
-/// Writes `text` to standard output; what a terminal would obey in it is escaped, as JSON and TOML escape it.
+/// Writes `text` to standard output. Control characters are escaped as in JSON and TOML.
 ///
 /// # Errors
-/// [`Failure::Unread`] where the reader has gone, else what stands in the way.
+/// [`Failure::Unread`] if the reader has closed standard output, otherwise the write error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     if !standard_output::was_open() {
         return Err(unprintable(&Errno::BADF.into()));
@@ -22,10 +22,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()).map_err(|error| unprintable(&error))
 }
 
-/// Says something about the work itself on standard error, further lines of it indented; names and values in it may be
-/// anybody's, and are escaped. A closed standard error hears nothing.
+/// Prints a message on standard error, further lines indented. Control characters are escaped, because names and values
+/// may come from anywhere. A closed standard error is ignored.
 pub(crate) fn remark(message: &str) {
-    // There is nobody left to whom a failure could be told.
+    // A failure cannot be reported anywhere.
     let _ =
         writeln!(io::stderr().lock(), "ackclock: {}", printable(message.trim_end()).replace('\n', "\n  "));
 }
@@ -37,10 +37,10 @@ fn unprintable(error: &io::Error) -> Failure {
     }
 }
 
-/// Checks that what is written goes to different files, and none of it over the scenario that is read.
+/// Checks that output files are distinct and do not overwrite the scenario.
 ///
 /// # Errors
-/// Names the two that are one file.
+/// Names the two options that refer to one file.
 pub(crate) fn keep_apart(
     scenario: Option<&Path>,
     written: &[(&str, Option<&PathBuf>)],
@@ -57,10 +57,10 @@ pub(crate) fn keep_apart(
     Ok(())
 }
 
-/// Checks that a file is not called as if it held something else than `written`, by the ending of its name.
+/// Checks that the extension of a file name does not contradict the format `written`.
 ///
 /// # Errors
-/// Names the option, what it writes, and a name that fits.
+/// Names the option, its format, and a suitable name.
 pub(crate) fn keep_form(option: &str, path: Option<&PathBuf>, written: Form) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let ending = path.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
@@ -75,7 +75,7 @@ pub(crate) fn keep_form(option: &str, path: Option<&PathBuf>, written: Form) -> 
     }
 }
 
-/// What is written into a file.
+/// Format of an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Capture,
@@ -84,7 +84,7 @@ pub(crate) enum Form {
     JsonLines,
 }
 
-/// Endings that say what a file holds; none of ours where there is no form.
+/// Extensions and their formats; `None` for formats that ackclock does not write.
 const ENDINGS: [(&str, Option<Form>); 15] = [
     ("pcap", Some(Form::Capture)),
     ("pcapng", Some(Form::Capture)),
@@ -104,7 +104,7 @@ const ENDINGS: [(&str, Option<Form>); 15] = [
 ];
 
 impl Form {
-    /// What it is called, and the ending that says so.
+    /// Name of the format, and its extension.
     fn named(self) -> (&'static str, &'static str) {
         match self {
             Self::Capture => ("a capture (pcapng)", "pcapng"),
@@ -115,7 +115,7 @@ impl Form {
     }
 }
 
-/// Whether `path` is, or can become, an ordinary file; `/dev/null` and named pipes are not exchanged.
+/// Whether `path` is, or can become, a regular file; `/dev/null` and named pipes are written in place.
 fn is_plain(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |data| data.is_file())
 }

@@ -1,4 +1,5 @@
-//! Points compared run by run: runs of equal seed and number meet the same chance, so their differences say more than two means.
+//! Compares points run by run. Runs of equal seed and number draw the same random numbers, so paired differences are
+//! more precise than differences of means.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,28 +10,28 @@ use serde_json::Value;
 
 use crate::statistics::{self, Confidence, Estimate};
 
-/// A point of a sweep or comparison, and its finished runs.
+/// A point of a sweep or comparison with its finished runs.
 pub(crate) struct PointRuns<'a> {
-    /// What varies, and its value here.
+    /// Varied keys with their values at this point.
     pub(crate) labels: &'a [(String, Value)],
-    /// The runs.
+    /// Finished runs.
     pub(crate) runs: Vec<&'a RunResult>,
 }
 
-/// A number of a run; `None` where a run does not have it.
+/// A number of a run; `None` if the run lacks it.
 pub(crate) type Number = fn(&RunResult) -> Option<f64>;
 
-/// With which point each point is compared.
+/// Baseline with which each point is compared.
 pub(crate) struct Baseline {
-    /// The value that they share, as it is written behind `--set`.
+    /// Value shared by all baseline points, as written after `--set`.
     pub(crate) value: Value,
-    /// By point; `None` for a point of the baseline.
+    /// Baseline of each point; `None` for points of the baseline itself.
     of: Vec<Option<usize>>,
 }
 
 impl Baseline {
-    /// The points without a regulator, where regulators are varied and "none" is among them; otherwise those with the first value of
-    /// the key that varies first. `None` where nothing varies.
+    /// The points without a regulator, if regulators vary and "none" is among them. Otherwise the points with the first
+    /// value of the first varied key. `None` if nothing varies.
     pub(crate) fn of(points: &[PointRuns<'_>]) -> Option<Self> {
         let labels = points.first().map(|point| point.labels).filter(|labels| !labels.is_empty())?;
         let values = |at: usize| points.iter().map(move |point| &point.labels[at].1);
@@ -50,8 +51,8 @@ impl Baseline {
         Some(Self { value: value.clone(), of: points.iter().map(base).collect() })
     }
 
-    /// By how many percent of the baseline's mean a number of each point differs from the baseline's; `None` for the baseline, and
-    /// where the two share no run.
+    /// Difference of a number from the baseline for each point, in percent of the baseline's mean. `None` for the
+    /// baseline itself and if the two share no run.
     pub(crate) fn changes(
         &self,
         points: &[PointRuns<'_>],
@@ -64,7 +65,7 @@ impl Baseline {
             let percent = 100.0 / mean.filter(|&mean| mean > 0.0)?;
             let mut scaled: Vec<_> = differences(point, base, number).iter().map(|by| by * percent).collect();
             if scaled.iter().all(|by| *by == scaled[0]) {
-                // One number, however often: no interval.
+                // All differences are equal: no interval.
                 scaled.truncate(1);
             }
             Estimate::of(&scaled, confidence)
@@ -73,7 +74,7 @@ impl Baseline {
     }
 }
 
-/// By how much a number of `one` is above that of `other`, in each run that both have.
+/// Difference of a number between `one` and `other`, for each run that both have.
 fn differences(one: &PointRuns<'_>, other: &PointRuns<'_>, number: Number) -> Vec<f64> {
     let of = |point: &PointRuns<'_>| -> BTreeMap<_, _> {
         point.runs.iter().filter_map(|run| Some(((run.seed, run.run), number(run)?))).collect()
@@ -82,8 +83,8 @@ fn differences(one: &PointRuns<'_>, other: &PointRuns<'_>, number: Number) -> Ve
     of(one).iter().filter_map(|(run, value)| Some(value - others.get(run)?)).collect()
 }
 
-/// Whether a number of `one` is above or below that of `other` beyond chance: the interval of their differences does not hold zero.
-/// Of a single run, and of runs that are all equal, the numbers themselves decide.
+/// Whether a number of `one` is significantly above or below that of `other`: the confidence interval of their
+/// differences excludes zero. For a single run, or if all runs are equal, the numbers are compared directly.
 pub(crate) fn beyond_chance(
     one: &PointRuns<'_>,
     other: &PointRuns<'_>,
@@ -106,7 +107,7 @@ mod tests {
     use ackclock_core::results::{FairnessResult, LinkCounts};
     use serde_json::json;
 
-    /// Runs whose number is their duration.
+    /// Runs with these numbers as durations.
     fn runs(numbers: &[f64]) -> Vec<RunResult> {
         let run = |(run, &duration_s): (usize, &f64)| {
             RunResult {
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_runs_share_cancels_in_their_differences() {
-        // Means 200 and 202 within ±248 each; run by run it is 1 to 3 more: 2 ± 4.303 / sqrt 3.
+        // Means 200 and 202 within ±248 each; paired, the difference is 2 ± 4.303 / sqrt 3.
         let (base, more) = (runs(&[100.0, 200.0, 300.0]), runs(&[101.0, 202.0, 303.0]));
         let labels = ["none", "wrd"].map(|name| vec![("edge.regulator".to_owned(), json!(name))]);
         let points = [point(&labels[0], &base), point(&labels[1], &more)];

@@ -1,4 +1,4 @@
-//! Progress on a terminal, and silence in a pipe: a bar over the runs of a batch, or over the only one.
+//! Progress bar on a terminal, over the runs of a batch or over a single run. Silent in a pipe.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use ackclock_core::text::printable_line;
 use ackclock_scenario::{Progress, Stage};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What is shown of a batch.
+/// Progress display of a batch.
 pub(crate) struct Shown {
     bar: ProgressBar,
-    /// How far the run has come, where there is only one.
+    /// Progress of the run, if there is only one.
     pub(crate) only: Arc<Progress>,
     jobs: usize,
 }
 
 const OF_BATCH: &str = "{prefix} {wide_bar} {human_pos}/{human_len}, {eta} left";
 const OF_RUN: &str = "{prefix} {wide_bar} {percent} % {msg}, {eta} left";
-/// A run that takes no longer shows no bar.
+/// A run shorter than this shows no bar.
 const SHORT: Duration = Duration::from_millis(500);
-/// Steps of the bar while a run's time passes.
+/// Steps of the bar for one run.
 const STEPS: f64 = 1000.0;
 
 impl Shown {
-    /// Hidden where standard error is no terminal, and for a while where there is only one job.
+    /// Hidden if standard error is not a terminal; delayed if there is only one job.
     pub(crate) fn new(title: &str, jobs: usize) -> Self {
         let (template, target) = match jobs {
             1 => (OF_RUN, ProgressDrawTarget::hidden()),
@@ -37,14 +37,14 @@ impl Shown {
         Self { bar, only: Arc::default(), jobs }
     }
 
-    /// One more job is done.
+    /// Counts one more finished job.
     pub(crate) fn done(&self) {
         if self.jobs > 1 {
             self.bar.inc(1);
         }
     }
 
-    /// Shows how far the only run is.
+    /// Shows the progress of the only run.
     pub(crate) fn attend(&self) {
         if self.jobs != 1 || self.bar.elapsed() < SHORT {
             return;
@@ -64,7 +64,7 @@ impl Shown {
         self.bar.set_position(done);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }

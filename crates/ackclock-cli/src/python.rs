@@ -1,4 +1,4 @@
-//! The Python half of the command: `python -m ackclock ...` of the package installed beside the binary.
+//! Commands implemented in Python: `python -m ackclock ...` of the package installed next to the binary.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -9,30 +9,30 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// Keeps a folder that happens to be called `ackclock` in the working directory from being taken for the package.
+/// Prevents Python from importing a folder called `ackclock` in the working directory.
 const SAFE_PATH: &str = "-P";
 const MODULE: [&str; 3] = [SAFE_PATH, "-m", "ackclock"];
 
-/// The words after a command that Python carries out and describes itself (`ackclock paper --help`).
+/// Arguments of a command that Python implements and documents (`ackclock paper --help`).
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Words {
-    /// What the command is told, and its options.
+    /// Arguments and options of the command.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
 impl Words {
-    /// Becomes `python -m ackclock COMMAND WORDS`; returns only where that is impossible.
+    /// Replaces the process by `python -m ackclock COMMAND WORDS`; returns only on failure.
     pub(crate) fn become_module(&self, command: &[&str]) -> Failure {
         become_module(command, &self.words)
     }
 }
 
-/// Becomes `python -m ackclock COMMAND ARGUMENTS`; returns only where that is impossible.
+/// Replaces the process by `python -m ackclock COMMAND ARGUMENTS`; returns only on failure.
 ///
 /// # Errors
-/// Says how to get the package where no interpreter has it.
+/// Explains how to install the package if no interpreter has it.
 pub(crate) fn become_module<I: AsRef<OsStr>>(command: &[&str], arguments: &[I]) -> Failure {
     match interpreter() {
         Err(failure) => failure,
@@ -46,7 +46,7 @@ pub(crate) fn become_module<I: AsRef<OsStr>>(command: &[&str], arguments: &[I]) 
 /// Runs `python -m ackclock ARGUMENTS` and waits for it.
 ///
 /// # Errors
-/// Says how to get the package where no interpreter has it. Where the command fails it has said why.
+/// Explains how to install the package if no interpreter has it. If the command fails, it has printed the reason.
 pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
     let python = interpreter()?;
     let status = Command::new(&python)
@@ -66,7 +66,8 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
     }
 }
 
-/// The interpreter that `$ACKCLOCK_PYTHON` names, else the first that has the package: beside this binary, on the path.
+/// The interpreter named by `$ACKCLOCK_PYTHON`, otherwise the first with the package: next to this binary, then on the
+/// path.
 fn interpreter() -> Result<PathBuf, Failure> {
     if let Some(named) = env::var_os("ACKCLOCK_PYTHON") {
         let named = PathBuf::from(named);
@@ -94,10 +95,10 @@ fn interpreter() -> Result<PathBuf, Failure> {
     Err(missing(&format!("{none}{}", reasons.concat())))
 }
 
-/// Why an interpreter does not find the package, as the end of a sentence; nothing where it does. The package itself is not
-/// loaded yet.
+/// Reason why an interpreter does not find the package, as the end of a sentence; `None` if it does. Does not import
+/// the package.
 fn lacks_package(python: &Path) -> Option<String> {
-    // An interpreter leaves out folders that it may not read without a word.
+    // Interpreters silently skip folders that they may not read.
     const FIND: &str = "import importlib.util, os, sys
 spec = importlib.util.find_spec('ackclock')
 closed = []

@@ -1,4 +1,4 @@
-//! A scenario file as the command line names it.
+//! Scenario files as named on the command line.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,50 +17,49 @@ use crate::failure::Failure;
 use crate::output;
 use crate::statistics::Confidence;
 
-/// Which scenario, and what is changed in it.
+/// Scenario file and its overrides.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ScenarioFile {
-    /// The scenario (TOML).
+    /// Scenario file (TOML).
     file: PathBuf,
-    /// A value instead of the file's: `edge.buffer=4p`. A flow key without index means all flows. Repeatable.
+    /// Override a value of the file: `edge.buffer=4p`. A flow key without index applies to all flows. Repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
 
-/// How often and from which seed.
+/// Number of runs and their seed.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Repetition {
-    /// Seed instead of the file's; run k uses a seed that follows from it.
+    /// Seed, overriding the file's. The seed of run k is derived from it.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// Runs instead of the file's.
+    /// Number of runs, overriding the file's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
 }
 
-/// How sure the intervals of a table or report are.
+/// Confidence level of the intervals in a table or report.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Intervals {
-    /// Probability with which a confidence interval over runs holds the mean: 0.95 unless said, as `0.9` or `90%`.
-    /// Objects of `--json` have none.
+    /// Confidence level of intervals over runs, such as `0.9` or `90%`; default 0.95. `--json` prints no intervals.
     #[arg(long, value_name = "LEVEL", conflicts_with = "json", allow_negative_numbers = true)]
     confidence: Option<Confidence>,
 }
 
 impl Intervals {
-    /// The level that was asked for, or the usual one.
+    /// The given level, or the default.
     pub(crate) fn confidence(&self) -> Confidence {
         self.confidence.unwrap_or_default()
     }
 
-    /// Whether one was asked for.
+    /// Whether a level was given.
     pub(crate) const fn are_asked_for(&self) -> bool {
         self.confidence.is_some()
     }
 }
 
 impl Repetition {
-    /// The same as overrides.
+    /// The options as overrides of scenario keys.
     pub(crate) fn as_sets(&self) -> impl Iterator<Item = String> + use<> {
         let own = [("seed", self.seed), ("runs", self.runs.map(u64::from))];
         own.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)))
@@ -68,7 +67,7 @@ impl Repetition {
 }
 
 impl ScenarioFile {
-    /// A scenario file with these overrides.
+    /// Scenario file with these overrides.
     pub(crate) fn new(file: PathBuf, set: Vec<String>) -> Self {
         Self { file, set }
     }
@@ -86,37 +85,38 @@ impl ScenarioFile {
         Ok((scenario, files))
     }
 
-    /// The file's name without folder and ending: what results are called after.
+    /// File name without folder and extension; results are named after it.
     pub(crate) fn stem(&self) -> &str {
         self.file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("scenario")
     }
 
-    /// The file.
+    /// Path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.file
     }
 
-    /// The overrides.
+    /// Overrides of the file.
     pub(crate) fn set(&self) -> &[String] {
         &self.set
     }
 }
 
-/// Says once what changes of kind have dropped from all these scenarios.
+/// Reports once which keys changes of `kind` have dropped from these scenarios.
 pub(crate) fn say_dropped<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     if let Some(remark) = dropped_from(scenarios) {
         output::remark(&remark);
     }
 }
 
-/// Says once that runs of these scenarios start anywhere in their recordings, where nobody asked for it.
+/// Reports once that runs start at random offsets in their recordings, if the user did not ask for it.
 pub(crate) fn say_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     if let Some(remark) = said_of_begins(scenarios) {
         output::remark(&remark);
     }
 }
 
-/// Says what limits the results of these scenarios beside their links, for each key once; each scenario with its utilisation.
+/// Reports once per key what limits the results of these scenarios besides their links; each scenario comes with its
+/// utilisation.
 pub(crate) fn say_limits<'a>(
     scenarios: impl IntoIterator<Item = (&'a Scenario, Option<f64>)>,
     files: &dyn Files,
@@ -136,14 +136,14 @@ pub(crate) fn say_limits<'a>(
     Ok(())
 }
 
-/// Says what of a scenario's times and defaults may not be meant.
+/// Reports times and defaults of a scenario that may be unintended.
 pub(crate) fn say_doubts(scenario: &Scenario, files: &dyn Files) -> Result<(), Failure> {
     let doubts = scenario.too_short(files)?.into_iter().chain(scenario.said_of_defaults());
     doubts.for_each(|doubt| output::remark(&doubt));
     Ok(())
 }
 
-/// Says that `command` runs no point of the `[sweep]` of the scenario, unless `replaced` has all of its keys.
+/// Reports that `command` ignores the scenario's `[sweep]`, unless `replaced` has all of its keys.
 pub(crate) fn say_unswept(scenario: &Scenario, command: &str, replaced: &[Axis]) {
     let mut swept = scenario.swept();
     swept.retain(|key| replaced.iter().all(|axis| axis.key() != key));
@@ -155,7 +155,7 @@ pub(crate) fn say_unswept(scenario: &Scenario, command: &str, replaced: &[Axis])
     }
 }
 
-/// Says which flow runs where the scenario names none.
+/// Reports which flow is simulated if the scenario has none.
 pub(crate) fn say_defaults(scenario: &Scenario) {
     let (name, tables) = (scenario.name(), scenario.tables());
     let sender = name_of(&tables.flow[0].sender);
@@ -185,14 +185,14 @@ impl From<ScenarioError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
-            // What a run depends on was wrong after all.
+            // Errors that only appear after the run has started.
             RunError::Scenario(_) => Self::Input(error.to_string()),
             RunError::Capture(_) | RunError::Stopped | RunError::Threads(_) => Self::Run(error.to_string()),
         }
     }
 }
 
-/// The text of a file that should be a `what`: a scenario, a script.
+/// Text of a file that should be a `what`: a scenario or a script.
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     if path == Path::new("-") {
         return Err(Failure::Input(format!("-: a {what} is a file; standard input is not read")));
@@ -220,7 +220,7 @@ fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads what may be a pipe: where it takes long it is said what is waited for.
+/// Reads a file that may be a pipe, and reports if it waits for long.
 pub(crate) fn patiently(path: &Path, read: &mut dyn FnMut()) {
     if fs::metadata(path).map_or(true, |found| found.is_file()) {
         return read();
@@ -235,10 +235,10 @@ pub(crate) fn patiently(path: &Path, read: &mut dyn FnMut()) {
     read();
     drop(done);
     if let Ok(notice) = notice {
-        // So that it does not come amid what is said next, and no thread is left; it cannot have died.
+        // Joined so that its message cannot follow later ones. The thread cannot panic.
         let _ = notice.join();
     }
 }
 
-/// Programs that write into pipes have usually begun by then.
+/// Programs that write to pipes have usually started by then.
 const NOTICE: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How sure a confidence interval is: the probability with which it holds the true mean.
+/// Confidence level: probability that an interval contains the true mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Confidence(f64);
 
@@ -31,7 +31,7 @@ impl FromStr for Confidence {
 impl fmt::Display for Confidence {
     /// In percent, as `95`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ten thousandths are as exact as a level can be asked for.
+        // Levels have at most four decimals.
         write!(f, "{}", (self.0 * 1e4).round() / 1e2)
     }
 }
@@ -43,24 +43,24 @@ impl Confidence {
     }
 }
 
-/// The mean of some values; `None` where there is none.
+/// Mean of the values; `None` if there are none.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
-    // About the first value, so that the mean of equal values is that value.
+    // Relative to the first value, so that the mean of equal values is exactly that value.
     let first = values.first()?;
     Some(first + values.iter().map(|value| value - first).sum::<f64>() / values.len() as f64)
 }
 
-/// The mean of some runs and how far it may be off.
+/// Mean of some runs with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
     /// Mean.
     pub(crate) mean: f64,
-    /// Half the width of the confidence interval by Student's law; `None` for a single value.
+    /// Half the width of the confidence interval (Student's t); `None` for a single value.
     pub(crate) half_interval: Option<f64>,
 }
 
 impl Estimate {
-    /// The estimate from one value a run; `None` where there is no value.
+    /// Estimate from one value per run; `None` without values.
     pub(crate) fn of(values: &[f64], confidence: Confidence) -> Option<Self> {
         let count = values.len() as f64;
         let mean = mean(values)?;
@@ -75,7 +75,7 @@ impl Estimate {
     }
 }
 
-/// The t for which |T| < t with this confidence, under Student's law with `freedom` >= 1 degrees of freedom.
+/// The t for which |T| < t with this confidence, for Student's t distribution with `freedom` >= 1 degrees of freedom.
 ///
 /// With theta = atan(t / sqrt(freedom)) the probability of |T| < t is a finite trigonometric sum for whole degrees of
 /// freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4), which bisection inverts.
@@ -92,7 +92,7 @@ fn student_t(freedom: usize, confidence: Confidence) -> f64 {
     libm::tan(low) * libm::sqrt(freedom as f64)
 }
 
-/// The probability of |T| < t in terms of theta.
+/// Probability of |T| < t as a function of theta.
 fn two_sided(theta: f64, freedom: usize) -> f64 {
     let (sine, cosine) = (libm::sin(theta), libm::cos(theta));
     let odd = freedom % 2 == 1;

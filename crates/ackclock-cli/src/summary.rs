@@ -1,4 +1,4 @@
-//! Results as tables for people.
+//! Results as tables for readers.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use crate::paired::{self, Baseline, PointRuns};
 use crate::statistics::{self, Confidence, Estimate};
 use crate::table::{Align, Table, change, estimate, rate_unit, terminal_width};
 
-/// More flows than this are shown by their kind and not one by one.
+/// Above this number, flows are shown by group instead of one by one.
 const MOST_FLOWS_SHOWN: usize = 20;
 
-/// A number that a table shows of a thing.
+/// A number shown in a table.
 #[derive(Clone, Copy)]
 struct Measure<T: ?Sized> {
     heading: &'static str,
@@ -22,14 +22,14 @@ struct Measure<T: ?Sized> {
     of: fn(&T) -> Option<f64>,
 }
 
-/// In what a number is measured.
+/// Unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
-    /// Bit/s, shown in whatever suits the largest.
+    /// Bit/s, shown with the prefix that suits the largest value.
     Rate,
-    /// A share of one, shown in percent.
+    /// A fraction, shown in percent.
     Share,
-    /// As it is.
+    /// Shown unchanged.
     Plain,
 }
 
@@ -58,7 +58,7 @@ const FLOW: &[Measure<FlowResult>] = &[
     Measure { heading: "link used %", unit: Unit::Share, of: |flow| flow.link?.utilisation },
 ];
 
-/// The link of a direction, and how fair the run was where that stands beside it.
+/// The link of one direction, and the fairness of the run where the table shows it.
 struct OneWay {
     link: LinkResult,
     fairness: Option<FairnessResult>,
@@ -92,14 +92,14 @@ const POINT: &[Measure<RunResult>] = &[
     Measure { heading: "time-outs", unit: Unit::Plain, of: |run| Some(sum(run, |user| user.timeouts)) },
 ];
 
-/// What stands behind, where there are uploads.
+/// Further columns if there are uploads.
 const POINT_UP: &[Measure<RunResult>] = &[
     Measure { heading: "up queue p95 ms", unit: Unit::Plain, of: |run| run.uplink.queue_ms.p95 },
     Measure { heading: "up used %", unit: Unit::Share, of: |run| run.uplink.utilisation },
     Measure { heading: "up drops", unit: Unit::Plain, of: |run| Some(run.uplink.drops as f64) },
 ];
 
-/// What the flows of one scenario got, and how the bottleneck fared; means over `runs` with their intervals.
+/// Results of the flows and of the bottleneck of one scenario: means over `runs` with confidence intervals.
 pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> String {
     let width = terminal_width();
     let all = runs.len();
@@ -119,7 +119,7 @@ pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confide
     tables.join("\n") + &note([(all, runs.len())].into_iter(), confidence)
 }
 
-/// The link towards the mobiles, and beside uploads the one from them.
+/// The downlink and, if there are uploads, the uplink.
 fn links(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> Table {
     let down: Vec<_> = runs
         .iter()
@@ -136,24 +136,24 @@ fn links(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> Table
     }
 }
 
-/// Whether there are uploads, beside which the link from the mobiles counts too.
+/// Whether there are uploads; if so, results include the uplink.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uploads {
-    /// There are.
+    /// Some flows are uploads.
     Some,
-    /// All data goes to the mobiles.
+    /// All flows are downloads.
     None,
 }
 
 impl Uploads {
-    /// At any of these points.
+    /// Whether any of these points has uploads.
     pub(crate) fn of(points: &[Point]) -> Self {
         let uploads = points.iter().any(|point| point.scenario.tables().has_uploads());
         if uploads { Self::Some } else { Self::None }
     }
 }
 
-/// One row a point; `*` marks those that no other beats in goodput and round-trip time at once, where `marks` says so.
+/// One row per point. With `marks`, `*` marks points that no other point beats in both goodput and round-trip time.
 pub(crate) fn of_points(
     points: &[PointRuns<'_>],
     marks: Marks,
@@ -191,7 +191,7 @@ pub(crate) fn of_points(
     shown.render(terminal_width()) + &legend(marks, repeated) + &note(counts(), confidence) + &paired
 }
 
-/// What a star means, over single runs or repeated ones.
+/// Explanation of the star, for single or repeated runs.
 fn legend(marks: Marks, repeated: bool) -> String {
     const STAR: &str = "\n* no other combination has more goodput and a smaller round-trip time";
     match (marks, repeated) {
@@ -201,7 +201,7 @@ fn legend(marks: Marks, repeated: bool) -> String {
     }
 }
 
-/// The runs without copies: the first alone where all are equal in every number.
+/// The runs without duplicates: only the first if all have equal numbers.
 fn different<'a, 'b>(runs: &'a [&'b RunResult]) -> &'a [&'b RunResult] {
     let equal = |one: &RunResult, other: &RunResult| {
         one.flows == other.flows
@@ -216,7 +216,7 @@ fn different<'a, 'b>(runs: &'a [&'b RunResult]) -> &'a [&'b RunResult] {
     }
 }
 
-/// Columns of what differs from the baseline, run by run.
+/// Columns with paired differences from the baseline.
 fn add_changes(table: &mut Table, points: &[PointRuns<'_>], baseline: &Baseline, confidence: Confidence) {
     for (what, number) in [("goodput", goodput as paired::Number), ("RTT mean", mean_rtt)] {
         let changes = baseline.changes(points, number, confidence);
@@ -230,14 +230,14 @@ fn add_changes(table: &mut Table, points: &[PointRuns<'_>], baseline: &Baseline,
 /// Whether the best points are marked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marks {
-    /// They are.
+    /// Mark the best points.
     Best,
-    /// They are not.
+    /// Mark no points.
     None,
 }
 
-/// The points that no other one beats: none has at least their goodput and at most their round-trip time, and one of the two
-/// better beyond chance.
+/// The points that no other point beats. A point beats another with at least its goodput and at most its round-trip
+/// time, one of them significantly better.
 fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usize> {
     let mean = |point: &PointRuns<'_>, of: paired::Number| {
         statistics::mean(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
@@ -261,8 +261,8 @@ fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usi
         .collect()
 }
 
-/// Payload delivered, bit/s: the sum over the flows, each from its start to its end, or what all users got in the whole
-/// run, where flows come and go.
+/// Payload delivered, bit/s: the sum over flows, each from its start to its end, or over users and the complete run if
+/// flows come and go.
 pub(crate) fn goodput(run: &RunResult) -> Option<f64> {
     if !run.transfers.is_empty() {
         return Some(run.users.iter().map(|user| user.goodput_bps).sum());
@@ -271,7 +271,7 @@ pub(crate) fn goodput(run: &RunResult) -> Option<f64> {
     (!rates.is_empty()).then(|| rates.iter().sum())
 }
 
-/// Mean share of the link towards the mobiles that runs used; `None` where no run knows it.
+/// Mean share of the downlink that runs used; `None` if no run has it.
 pub(crate) fn utilisation(runs: &[&RunResult]) -> Option<f64> {
     statistics::mean(&runs.iter().filter_map(|run| run.bottleneck.utilisation).collect::<Vec<_>>())
 }
@@ -303,7 +303,7 @@ const TRANSFER: &[Measure<TransferResult>] = &[
     Measure { heading: "link used %", unit: Unit::Share, of: |class| class.link?.utilisation },
 ];
 
-/// Transfers by user and class of size, of all users alone where there are many; `None` where the workload has none.
+/// Transfers by user and size class; by size class only if there are many users. `None` if the workload has none.
 fn transfers(runs: &[&RunResult], confidence: Confidence) -> Option<Table> {
     let many = runs.iter().any(|run| run.users.len() > MOST_FLOWS_SHOWN);
     let mut classes: BTreeMap<_, Vec<&TransferResult>> = BTreeMap::new();
@@ -330,7 +330,7 @@ fn size_of(class: &TransferResult) -> String {
     }
 }
 
-/// Users one by one, each over all runs; many users in one row.
+/// One row per user over all runs; a single row for many users.
 fn user_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a UserResult>)> {
     let one_by_one = runs.iter().all(|run| run.users.len() <= MOST_FLOWS_SHOWN);
     let mut users: BTreeMap<Option<u32>, Vec<&UserResult>> = BTreeMap::new();
@@ -344,7 +344,7 @@ fn user_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a UserResult
     users.into_iter().map(|(id, users)| (vec![name(id, &users)], users)).collect()
 }
 
-/// Flows one by one, each over all runs; many flows by what they have in common.
+/// One row per flow over all runs; many flows are grouped by their common settings.
 fn flow_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a FlowResult>)> {
     let one_by_one = runs.iter().all(|run| run.flows.len() <= MOST_FLOWS_SHOWN);
     let mut rows: Vec<(Vec<String>, Vec<&FlowResult>)> = Vec::new();
@@ -364,7 +364,7 @@ fn flow_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a FlowResult
     rows
 }
 
-/// Rows of names and of what is measured, as a table.
+/// Table of named rows and measured numbers.
 fn table<T>(
     names: &[&str],
     rows: &[(Vec<String>, Vec<&T>)],
@@ -388,7 +388,7 @@ fn table<T>(
     table
 }
 
-/// A column of numbers in the unit that suits them.
+/// A column of numbers in a suitable unit.
 struct Shown {
     heading: String,
     cells: Vec<Option<Estimate>>,
@@ -413,13 +413,13 @@ impl Shown {
         Self { heading, cells: all.iter().map(scaled).collect() }
     }
 
-    /// Whether any row has the number; columns of `-` are left out.
+    /// Whether any row has a number; empty columns are omitted.
     fn exists(&self) -> bool {
         self.cells.iter().any(Option::is_some)
     }
 }
 
-/// What the intervals of a table are over points that have so many runs, and so many that differ.
+/// Explains the intervals of a table. Each point has a number of runs, and a number of distinct runs.
 fn note(runs: impl Iterator<Item = (usize, usize)>, confidence: Confidence) -> String {
     let (copies, others): (Vec<_>, Vec<_>) = runs.partition(|&(all, different)| all > different);
     let intervals = match others.iter().map(|&(all, _)| all).max() {
@@ -442,7 +442,7 @@ fn paired_note(baseline: &str) -> String {
     )
 }
 
-/// A value of the scenario as it is written behind `--set`.
+/// A scenario value as written after `--set`.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

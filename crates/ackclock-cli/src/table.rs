@@ -1,4 +1,4 @@
-//! Tables for people: aligned columns, numbers with few digits and grouped thousands.
+//! Tables for readers: aligned columns, few digits, grouped thousands.
 
 use std::io::{self, IsTerminal};
 
@@ -6,12 +6,12 @@ use ackclock_core::text::printable_line;
 
 use crate::statistics::Estimate;
 
-/// On which side of its column a cell stands.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Names.
+    /// Left, for names.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
@@ -23,18 +23,18 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Adds a column; before the first row.
+    /// Adds a column. Call before adding rows.
     pub(crate) fn column(&mut self, heading: impl Into<String>, align: Align) {
         self.headings.push((heading.into(), align));
     }
 
-    /// Adds a row of one cell a column.
+    /// Adds a row with one cell per column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.headings.len());
         self.rows.push(cells.into_iter().map(|cell| printable_line(&cell).into_owned()).collect());
     }
 
-    /// Adds a column of numbers behind the others, with a cell for each row.
+    /// Appends a column of numbers with one cell per row.
     pub(crate) fn last_column(&mut self, heading: String, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows.len());
         self.column(printable_line(&heading).into_owned(), Align::Right);
@@ -43,7 +43,7 @@ impl Table {
         }
     }
 
-    /// The table as lines; where they would be wider than `width` characters, one block of lines a row.
+    /// The table as text. If lines would exceed `width` characters, each row becomes a block of lines.
     pub(crate) fn render(&self, width: Option<usize>) -> String {
         let widths: Vec<usize> = (0..self.headings.len()).map(|column| self.column_width(column)).collect();
         let whole = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
@@ -84,7 +84,7 @@ impl Table {
     }
 }
 
-/// Characters in a line of the terminal that standard output is; `None` in a pipe or file.
+/// Width of the terminal in characters; `None` if standard output is a pipe or file.
 pub(crate) fn terminal_width() -> Option<usize> {
     let out = io::stdout();
     if !out.is_terminal() {
@@ -106,13 +106,13 @@ pub(crate) fn count(value: u64) -> String {
     text
 }
 
-/// A number with four significant digits, a whole one without decimals; thousands are grouped.
+/// A number with four significant digits, whole numbers without decimals; thousands are grouped.
 pub(crate) fn number(value: f64) -> String {
     let whole = value == libm::round(value);
     with_decimals(value, if whole { 0 } else { decimals(value, 4) })
 }
 
-/// A mean and its interval, `178.3 ± 1.2`, with as many decimals as the interval knows; `-` where there is none.
+/// Mean and confidence interval, such as `178.3 ± 1.2`, with the interval's precision; `-` if missing.
 pub(crate) fn estimate(of: Option<Estimate>) -> String {
     match of {
         None => "-".to_owned(),
@@ -125,13 +125,13 @@ pub(crate) fn estimate(of: Option<Estimate>) -> String {
     }
 }
 
-/// As [`estimate`], with the sign of an increase.
+/// Like [`estimate`], with an explicit plus sign.
 pub(crate) fn change(of: Option<Estimate>) -> String {
     let sign = if of.is_some_and(|of| of.mean > 0.0) { "+" } else { "" };
     format!("{sign}{}", estimate(of))
 }
 
-/// The unit that suits rates up to `most` bit/s: what it is called, and how many bit/s it is.
+/// Suitable unit for rates up to `most` bit/s: its name and its size in bit/s.
 pub(crate) fn rate_unit(most: f64) -> (&'static str, f64) {
     match most {
         most if most >= 1e9 => ("Gbit/s", 1e9),
@@ -146,7 +146,7 @@ fn decimals(value: f64, digits: i32) -> usize {
         return 0;
     }
     let magnitude = libm::floor(libm::log10(value.abs())) as i32;
-    // At most nine: what is smaller is noise in every unit that is printed.
+    // At most nine: smaller digits are noise in every unit.
     (digits - 1 - magnitude).clamp(0, 9) as usize
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a command line, in one line: what was typed, what is allowed, what to type instead.
+//! One-line errors for command lines: the typed text, the allowed values, and a suggestion.
 
 use std::env;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// What is said of an error of clap; help and version are printed, and end well.
+/// Error for a clap error. Help and version are printed with exit status 0.
 pub(crate) fn failure_of(error: &clap::Error) -> Failure {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // A closed output hears nothing.
+        // A closed output is ignored.
         let _ = error.print();
         return Failure::Reported(if error.use_stderr() { 2 } else { 0 });
     }
@@ -20,7 +20,7 @@ pub(crate) fn failure_of(error: &clap::Error) -> Failure {
     Failure::Input(Mistake { error, words: &words }.said())
 }
 
-/// An error of clap and the words of the command line.
+/// A clap error and the command line's words.
 struct Mistake<'a> {
     error: &'a clap::Error,
     words: &'a [String],
@@ -61,7 +61,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// The command that was typed, with the one below it.
+    /// The typed command with its subcommand.
     fn command(&self) -> String {
         let names = self.words.iter().take_while(|word| !word.starts_with('-'));
         let below = |first: &&String| if *first == "trace" { 2 } else { 1 };
@@ -69,7 +69,7 @@ impl Mistake<'_> {
         names.take(count).cloned().collect::<Vec<_>>().join(" ")
     }
 
-    /// The context of the error as text; of several the list.
+    /// Context of the error as text; lists are joined.
     fn text(&self, kind: ContextKind) -> String {
         match self.error.get(kind) {
             Some(ContextValue::String(text)) => text.clone(),
@@ -85,7 +85,7 @@ impl Mistake<'_> {
                 "`{option}` is one word too many; `ackclock {command} --help` says what it takes"
             );
         }
-        // The meters of mm-link are taken, and do nothing.
+        // mm-link's meter options are accepted without effect.
         let near = Some(self.text(ContextKind::SuggestedArg)).filter(|near| !near.starts_with("--meter"));
         let near = near.unwrap_or_default();
         if let Some((.., hint)) = KNOWN.iter().find(|(of, name, _)| command == *of && option == *name) {
@@ -104,7 +104,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// What was typed behind an option.
+    /// Text typed after an option.
     fn value_of(&self, option: &str) -> String {
         let at = self.words.iter().position(|word| word.split('=').next() == Some(option));
         let written = at.and_then(|at| match self.words[at].split_once('=') {
@@ -138,10 +138,10 @@ impl Mistake<'_> {
     }
 }
 
-/// Commands that take `--set`.
+/// Commands with `--set`.
 const TAKE_SETS: [&str; 5] = ["run", "compare", "sweep", "check", "link"];
 
-/// Options of other commands and tools that are asked of a command which has none, and what is meant.
+/// Options of other commands and tools that users try, with the right way.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("run", "--out", "results are printed: ackclock run FILE --json > FILE.jsonl"),
     ("compare", "--out", "results are printed: ackclock compare FILE --json > FILE.jsonl"),
@@ -156,7 +156,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("link", "--latency", "it is called --delay"),
 ];
 
-/// The key of a scenario that is called as an option is.
+/// Scenario key with the name of an option.
 fn key_called(option: &str) -> Option<String> {
     let name = option.trim_start_matches('-').split('=').next()?.replace('-', "_");
     let tables = serde_json::to_value(Tables::default()).ok()?;
