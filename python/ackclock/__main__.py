@@ -104,7 +104,7 @@ def sweep(
     from ackclock.scenario import source
 
     def found(rows: int, runs: int) -> None:
-        _say(f"{out}: {rows} of {runs} runs are there already")
+        _say(f"{out}: {rows} of {runs} runs are finished already")
 
     lines = simulate.sweep_lines(source(scenario), set_ or [], engine.value, out, overwrite=overwrite, found=found)
     if out is None:

@@ -140,7 +140,7 @@ def compare(
     ones = arguments.one_value_each(arguments.keys(set, seed=seed, runs=runs, duration=duration), "compare")
     text, had_sweep = arguments.unswept(source(scenario))
     if had_sweep:
-        warnings.warn(f"{text.name}: compare does not look at [sweep]; sweep does", stacklevel=2)
+        warnings.warn(f"{text.name}: compare ignores [sweep]; use sweep", stacklevel=2)
     return Results.from_lines(sweep_lines(arguments.swept(text, axes), overrides(ones), engine))
 
 

@@ -50,7 +50,7 @@ pub(crate) fn keep_apart(
     for (name, path) in written.iter().filter_map(|(name, path)| Some((*name, path.as_ref()?))) {
         let path = real(path);
         if let Some((other, _)) = taken.iter().find(|(_, taken)| is_plain(&path) && *taken == path) {
-            return Err(Failure::Input(format!("{name}: {} is {other} already", path.display())));
+            return Err(Failure::Input(format!("{name}: {} is also {other}", path.display())));
         }
         taken.push((name, path));
     }
@@ -69,7 +69,10 @@ pub(crate) fn keep_form(option: &str, path: Option<&PathBuf>, written: Form) -> 
             let (what, fitting) = written.named();
             let name = path.with_extension(fitting);
             let name = name.display();
-            Err(Failure::Input(format!("{option} {}: it writes {what}; call it {name}", path.display())))
+            Err(Failure::Input(format!(
+                "{option} {}: the file would hold {what}; call it {name}",
+                path.display()
+            )))
         }
         _ => Ok(()),
     }

@@ -149,9 +149,7 @@ pub(crate) fn say_unswept(scenario: &Scenario, command: &str, replaced: &[Axis])
     swept.retain(|key| replaced.iter().all(|axis| axis.key() != key));
     if !swept.is_empty() {
         let (name, keys) = (scenario.name(), swept.join(", "));
-        output::remark(&format!(
-            "{name}: {command} does not look at [sweep] ({keys}); `ackclock sweep` runs its points"
-        ));
+        output::remark(&format!("{name}: {command} ignores [sweep] ({keys}); run it with `ackclock sweep`"));
     }
 }
 

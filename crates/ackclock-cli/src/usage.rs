@@ -37,7 +37,7 @@ impl Mistake<'_> {
             ErrorKind::UnknownArgument => format!("{at}{}", self.unknown(&command, option)),
             ErrorKind::InvalidValue if value.is_empty() => format!("{at}{option} needs a value"),
             ErrorKind::InvalidValue => {
-                format!("{at}{option} {value}: it is one of {}", self.text(ContextKind::ValidValue))
+                format!("{at}{option} {value}: must be one of {}", self.text(ContextKind::ValidValue))
             }
             ErrorKind::ValueValidation => format!("{at}{option} {value}: {}", self.reason()),
             ErrorKind::MissingRequiredArgument => format!("{at}{}", self.missing(&command)),
@@ -51,7 +51,7 @@ impl Mistake<'_> {
                 format!("there is no command `{}`; {hint}", self.text(ContextKind::InvalidSubcommand))
             }
             ErrorKind::ArgumentConflict => {
-                format!("{at}{option} and {} exclude each other", self.text(ContextKind::PriorArg))
+                format!("{at}{option} and {} cannot be used together", self.text(ContextKind::PriorArg))
             }
             _ => {
                 let text = self.error.to_string();
@@ -81,9 +81,7 @@ impl Mistake<'_> {
     fn unknown(&self, command: &str, option: &str) -> String {
         let there_is_none = format!("there is no option {option}");
         if !option.starts_with('-') {
-            return format!(
-                "`{option}` is one word too many; `ackclock {command} --help` says what it takes"
-            );
+            return format!("`{option}` is one argument too many; see `ackclock {command} --help`");
         }
         // mm-link's meter options are accepted without effect.
         let near = Some(self.text(ContextKind::SuggestedArg)).filter(|near| !near.starts_with("--meter"));
@@ -92,12 +90,12 @@ impl Mistake<'_> {
             format!("{there_is_none}; {hint}")
         } else if let Some(key) = key_called(option).filter(|_| TAKE_SETS.contains(&command)) {
             let value = self.value_of(option);
-            format!("{there_is_none}; a key of the scenario is set by --set {key}={value}")
+            format!("{there_is_none}; set this scenario key with --set {key}={value}")
         } else if !near.is_empty() {
             format!("{there_is_none}; did you mean {near}?")
         } else if command == "link" {
             format!(
-                "{there_is_none}; those of the command stand behind `--`, `ackclock link --help` lists ours"
+                "{there_is_none}; put options of the command after `--`; `ackclock link --help` lists ours"
             )
         } else {
             format!("{there_is_none}; `ackclock {command} --help` lists them").replace("  ", " ")
@@ -118,9 +116,9 @@ impl Mistake<'_> {
         let source = std::error::Error::source(self.error).map(ToString::to_string).unwrap_or_default();
         match source.as_str() {
             "invalid digit found in string" | "number too large to fit in target type" => {
-                format!("it is a whole number from 0 to {}", u64::MAX)
+                format!("must be a whole number from 0 to {}", u64::MAX)
             }
-            "invalid float literal" => "it is a number".to_owned(),
+            "invalid float literal" => "must be a number".to_owned(),
             _ => source,
         }
     }
@@ -132,7 +130,7 @@ impl Mistake<'_> {
                 "write `ackclock link UP DOWN -- COMMAND`; UP and DOWN are recordings or rates like 1mbit"
                     .to_owned()
             }
-            _ => format!("`ackclock {command} --help` says what it takes"),
+            _ => format!("see `ackclock {command} --help`"),
         };
         format!("{names} is missing; {usage}")
     }

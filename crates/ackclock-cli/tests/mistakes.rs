@@ -57,20 +57,20 @@ const SCENARIOS: &[Row] = &[
         2,
         "varies `flow.sender`, which includes this key",
     ),
-    (&["run", "case.toml", "--runs", "1"], 0, "run does not look at [sweep] (edge.buffer, flow.sender)"),
+    (&["run", "case.toml", "--runs", "1"], 0, "run ignores [sweep] (edge.buffer, flow.sender)"),
     (&["sweep", "one.toml"], 0, "one.toml: there is no [sweep], so it is one point"),
     (&["run", "one.toml", "--runs", "0"], 2, "run: --runs 0: 0 is not in 1.."),
     (&["run", "one.toml", "--runs", "-1"], 2, "run: --runs -1: -1 is not in 1.."),
     (
         &["run", "one.toml", "--seed", "abc"],
         2,
-        "run: --seed abc: it is a whole number from 0 to 18446744073709551615",
+        "run: --seed abc: must be a whole number from 0 to 18446744073709551615",
     ),
-    (&["run", "one.toml", "--seed", "-1"], 2, "run: --seed -1: it is a whole number from 0"),
+    (&["run", "one.toml", "--seed", "-1"], 2, "run: --seed -1: must be a whole number from 0"),
     (
         &["run", "one.toml", "--duration", "10s"],
         2,
-        "there is no option --duration; a key of the scenario is set by --set duration=10s",
+        "there is no option --duration; set this scenario key with --set duration=10s",
     ),
     (&["sweep", "case.toml", "--buffer=4p"], 2, "set by --set edge.buffer=4p"),
     (
@@ -79,9 +79,21 @@ const SCENARIOS: &[Row] = &[
         "results are printed: ackclock run FILE --json > FILE.jsonl",
     ),
     (&["sweep", "case.toml", "--csv"], 2, "--out runs.jsonl writes JSON lines"),
-    (&["run", "one.toml", "--report", "x.pdf"], 2, "--report x.pdf: it writes HTML; call it x.html"),
-    (&["sweep", "case.toml", "--out", "sw.csv"], 2, "--out sw.csv: it writes JSON lines; call it sw.jsonl"),
-    (&["run", "one.toml", "--series", "s.json"], 2, "--series s.json: it writes CSV; call it s.csv"),
+    (
+        &["run", "one.toml", "--report", "x.pdf"],
+        2,
+        "--report x.pdf: the file would hold HTML; call it x.html",
+    ),
+    (
+        &["sweep", "case.toml", "--out", "sw.csv"],
+        2,
+        "--out sw.csv: the file would hold JSON lines; call it sw.jsonl",
+    ),
+    (
+        &["run", "one.toml", "--series", "s.json"],
+        2,
+        "--series s.json: the file would hold CSV; call it s.csv",
+    ),
     (
         &["compare", "one.toml", "--senders", "reno,vegas"],
         2,
@@ -90,9 +102,9 @@ const SCENARIOS: &[Row] = &[
     (
         &["compare", "one.toml", "--regulator", "wrs"],
         2,
-        "there is no option --regulator; a key of the scenario is set by --set edge.regulator=wrs",
+        "there is no option --regulator; set this scenario key with --set edge.regulator=wrs",
     ),
-    (&["run", "one.toml", "two.toml"], 2, "`two.toml` is one word too many"),
+    (&["run", "one.toml", "two.toml"], 2, "`two.toml` is one argument too many"),
     (&["run"], 2, "run: FILE is missing"),
     (&["runn", "one.toml"], 2, "there is no command `runn`; did you mean `run`?"),
     (
@@ -108,7 +120,7 @@ const SCENARIOS: &[Row] = &[
     (
         &["trace", "convert", "rates.csv", "--to", "pcap"],
         2,
-        "trace convert: --to pcap: it is one of mahimahi, csv",
+        "trace convert: --to pcap: must be one of mahimahi, csv",
     ),
 ];
 
@@ -128,7 +140,7 @@ const LINKS: &[Row] = &[
     (
         &["link", "1mbit", "8mbit", "--mtu", "1400", "--", "true"],
         2,
-        "there is no option --mtu; those of the command stand behind `--`",
+        "there is no option --mtu; put options of the command after `--`",
     ),
     (
         &["link", "1mbit", "8mbit", "--loss", "5"],
@@ -152,7 +164,7 @@ const LINKS: &[Row] = &[
         "--scenario one.toml says what the link is, and so would `1mbit`; leave one out",
     ),
     (&["link", "1mbit", "8mbit", "--scenario", "one.toml"], 2, "--scenario one.toml says what the link is"),
-    (&["link", "--scenario", "one.toml", "--delay", "3ms"], 2, "exclude each other"),
+    (&["link", "--scenario", "one.toml", "--delay", "3ms"], 2, "cannot be used together"),
 ];
 
 #[test]

@@ -40,7 +40,7 @@ fn a_sweep_that_is_killed_at_any_instant_goes_on_and_runs_nothing_twice() {
     }
     assert!(!before.is_empty());
     let (again, said) = folder.remarks(&MANY);
-    assert!(said.ends_with(" of 40 runs are there already"), "{said}");
+    assert!(said.ends_with(" of 40 runs are finished already"), "{said}");
     assert_eq!((again, folder.read("out.jsonl")), (table, whole));
     assert_eq!(folder.names(), ["case.toml", "out.jsonl"]);
 }
@@ -50,13 +50,13 @@ fn a_complete_file_is_not_run_again_and_half_of_one_is_taken_up() {
     let folder = Folder::new();
     let arguments = ["sweep", "case.toml", "--json", "--out", "out.jsonl"];
     let printed = folder.prints(&arguments);
-    assert_eq!(folder.remarks(&arguments).1, "ackclock: out.jsonl: 4 of 4 runs are there already");
+    assert_eq!(folder.remarks(&arguments).1, "ackclock: out.jsonl: 4 of 4 runs are finished already");
     let half: String = lines(&folder, "out.jsonl")[2..].concat();
     folder.write("out.jsonl", half);
     let (again, said) = folder.remarks(&arguments);
     assert_eq!(
         (again.as_str(), said.as_str()),
-        (printed.as_str(), "ackclock: out.jsonl: 2 of 4 runs are there already")
+        (printed.as_str(), "ackclock: out.jsonl: 2 of 4 runs are finished already")
     );
     assert_eq!(folder.read("out.jsonl"), printed);
 }
@@ -162,7 +162,9 @@ fn a_line_of_results_is_enough_to_repeat_its_run() {
     }
     assert!(folder.complains(2, &["run"]).contains("FILE is missing"));
     assert!(
-        folder.complains(2, &["run", "case.toml", "--from", "runs.jsonl#1"]).contains("exclude each other")
+        folder
+            .complains(2, &["run", "case.toml", "--from", "runs.jsonl#1"])
+            .contains("cannot be used together")
     );
 }
 

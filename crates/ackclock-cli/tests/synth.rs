@@ -51,7 +51,7 @@ fn what_cannot_be_made_is_refused() {
     let folder = Folder::new();
     for (arguments, part) in [
         (["--mean-snr", "-99dB"].as_slice(), "-99 dB the user never has a rate"),
-        (&["--doppler", "fast"], "as in 2.3Hz"),
+        (&["--doppler", "fast"], "such as 2.3Hz"),
         (&["--scheduler", "fair"], "scheduler"),
         (&["--duration", "1us"], "duration"),
         (&["--duration", "100000s"], "at most"),

@@ -109,11 +109,11 @@ fn no_two_results_take_one_file_and_none_that_of_the_scenario() {
     let folder = Folder::new();
     let scenario = folder.read("case.toml");
     let twice = ["run", "case.toml", "--pcap", "a.out", "--series", "a.out"];
-    assert!(folder.complains(2, &twice).contains("--series: a.out is --pcap already"));
+    assert!(folder.complains(2, &twice).contains("--series: a.out is also --pcap"));
     for over in
         [["run", "case.toml", "--series", "case.toml"], ["sweep", "case.toml", "--out", "./case.toml"]]
     {
-        assert!(folder.complains(2, &over).contains("is the scenario already"));
+        assert!(folder.complains(2, &over).contains("is also the scenario"));
     }
     assert_eq!((folder.names(), folder.read("case.toml")), (vec!["case.toml".to_owned()], scenario));
 }

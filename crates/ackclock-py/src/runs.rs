@@ -321,8 +321,7 @@ fn interval(any: &Bound<'_, PyAny>) -> PyResult<Option<Span>> {
 fn unswept(scenario: &Scenario) -> Option<String> {
     let swept = scenario.swept();
     let keys = swept.join(", ");
-    (!swept.is_empty())
-        .then(|| format!("{}: run does not look at [sweep] ({keys}); sweep does", scenario.name()))
+    (!swept.is_empty()).then(|| format!("{}: run ignores [sweep] ({keys}); use sweep", scenario.name()))
 }
 
 /// A `UserWarning` at the line that called the package, `depth` frames of which lie between.

@@ -115,7 +115,7 @@ fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     for (key, option, list) in asked {
         if let Some(list) = list {
             let values = values(list).ok_or_else(|| {
-                Failure::Input(format!("{option} {list}: is not a list like `a,b` without gaps"))
+                Failure::Input(format!("{option} {list}: must be a list like `a,b` without empty items"))
             })?;
             axes.push(Axis::new(key, values, &format!("{option} {list}")));
         }

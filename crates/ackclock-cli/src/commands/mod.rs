@@ -70,7 +70,7 @@ impl Command {
 /// Parses a time above zero.
 fn time_above_zero(text: &str) -> Result<Span, String> {
     match text.parse() {
-        Ok(Span::ZERO) => Err("it must be above 0".to_owned()),
+        Ok(Span::ZERO) => Err("must be above 0".to_owned()),
         Ok(span) => Ok(span),
         Err(error) => Err(error.to_string()),
     }

@@ -166,7 +166,7 @@ fn keep(
     let (kept, done) = Kept::open(path, Folders::Existing, &want)?;
     if !done.is_empty() {
         let (path, found, all) = (path.display(), done.len(), jobs.len());
-        output::remark(&format!("{path}: {found} of {all} runs are there already"));
+        output::remark(&format!("{path}: {found} of {all} runs are finished already"));
     }
     Ok((kept, done))
 }

@@ -35,7 +35,7 @@ sender = "reno"
 "#;
 
 /// What `run` and `compare` say of the sweep.
-pub(crate) const UNSWEPT: &str = "does not look at [sweep] (";
+pub(crate) const UNSWEPT: &str = "ignores [sweep] (";
 
 /// A folder in which the command runs.
 pub(crate) struct Folder(TempDir);

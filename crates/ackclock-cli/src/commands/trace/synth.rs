@@ -135,5 +135,5 @@ fn quantity(text: &str, unit: &str) -> Result<f64, String> {
         .parse()
         .ok()
         .filter(|value: &f64| value.is_finite())
-        .ok_or_else(|| format!("it is a number, as in 2.3{unit}"))
+        .ok_or_else(|| format!("must be a number such as 2.3{unit}"))
 }
