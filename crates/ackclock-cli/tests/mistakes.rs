@@ -42,7 +42,7 @@ const SCENARIOS: &[Row] = &[
     (&["run", "noflow.toml"], 0, "noflow.toml has no [[flow]]: by default one reno flow is run"),
     (&["run", "j.json"], 2, "it looks like JSON, which only Python accepts, as a mapping"),
     (&["run", "-"], 2, "-: a scenario is a file; standard input is not read"),
-    (&["run", "zero.toml"], 2, "an outage is a step, [[edge.at]]"),
+    (&["run", "zero.toml"], 2, "for an outage use a step, [[edge.at]]"),
     (&["run", "jitter.toml"], 2, "a delay that varies is a law: kind = \"variable\""),
     (
         &["run", "law.toml"],
