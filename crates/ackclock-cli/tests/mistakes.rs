@@ -72,7 +72,7 @@ const SCENARIOS: &[Row] = &[
         2,
         "there is no option --duration; set this scenario key with --set duration=10s",
     ),
-    (&["sweep", "case.toml", "--buffer=4p"], 2, "set by --set edge.buffer=4p"),
+    (&["sweep", "case.toml", "--buffer=4p"], 2, "key with --set edge.buffer=4p"),
     (
         &["run", "one.toml", "--out", "y.json"],
         2,

@@ -1,7 +1,7 @@
-//! Results of a plane, put together beside it.
+//! Collects the results of a plane outside the data thread.
 //!
-//! However many connections there were, the data thread copies only a few of them at a time: those that are known now come
-//! page by page, those that have lost their number one by one, as they do.
+//! However many connections there are, the data thread copies only a few at a time: current ones page by page, and each
+//! finished one when its number is freed.
 
 use std::sync::mpsc::Receiver;
 
@@ -15,76 +15,76 @@ use crate::{FlowReport, Traffic};
 /// Some of the connections that a plane knows.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Those of this page.
+    /// Connections on this page.
     pub flows: Vec<FlowReport>,
-    /// What is on the pages that follow.
+    /// What follows this page.
     pub rest: Rest,
 }
 
 /// What follows a page.
 #[derive(Clone, Debug)]
 pub enum Rest {
-    /// The page that begins at this number.
+    /// Another page, starting at this number.
     From(usize),
-    /// No further page.
+    /// No further page, but the summary.
     Nothing(Box<Summary>),
 }
 
-/// What is known beside connections.
+/// Results other than connections.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// When it is known.
+    /// Time of the summary.
     pub now: Time,
-    /// The link towards the mobiles, and what waits in all its queues.
+    /// Downlink, with the total of its queues.
     pub down: LinkView,
-    /// What was counted at the link of each direction, in the order of [`Direction::BOTH`](ackclock_link::Direction::BOTH).
+    /// Counts at the link of each direction, in the order of [`Direction::BOTH`](ackclock_link::Direction::BOTH).
     pub links: [LinkCounts; 2],
-    /// What the engine did.
+    /// Counts of the engine.
     pub engine: EngineResult,
-    /// What became of the packets of each direction, in the same order.
+    /// Packets of each direction by their fate, in the same order.
     pub traffic: [Traffic; 2],
-    /// Packets of no connection that has a row, together.
+    /// Total of packets that belong to no listed connection.
     pub other: FlowReport,
-    /// Connections that have no row, since there were too many.
+    /// Total of connections that are not listed because there were too many.
     pub forgotten: Totals,
 }
 
-/// Several connections together.
+/// Sums over several connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
-    /// How many there are.
+    /// Number of connections.
     pub flows: u64,
-    /// Payload that was acknowledged, bytes.
+    /// Acknowledged payload, bytes.
     pub delivered_bytes: u64,
 }
 
 impl Totals {
-    /// Counts one more.
+    /// Adds a connection.
     pub fn add(&mut self, report: &FlowReport) {
         self.flows += 1;
         self.delivered_bytes += report.ways[report.sender() as usize].delivered_bytes;
     }
 }
 
-/// A link at an instant.
+/// State of a link at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The connections that are known.
+    /// Current connections.
     pub flows: Vec<FlowReport>,
-    /// All connections that there were.
+    /// Totals over all connections, finished ones included.
     pub totals: Totals,
-    /// What is known beside them.
+    /// Results other than connections.
     pub summary: Summary,
 }
 
-/// Connections of the past, and whoever asks for those of the present.
+/// Finished connections, and a way to query current ones.
 #[derive(Debug)]
 pub struct Account {
     ended: Receiver<FlowReport>,
     past: Vec<FlowReport>,
     totals: Totals,
     regulator: String,
-    /// Counters of the devices at the two sides, where they are known.
+    /// Drop counters of the TUN devices at both ends, if known.
     devices: Option<[DeviceCounters; 2]>,
 }
 
@@ -93,17 +93,18 @@ impl Account {
         Self { ended, past: Vec::new(), totals: Totals::default(), regulator, devices: None }
     }
 
-    /// From now on what these devices dropped counts as lost by the machine: the one on the wired side first.
+    /// Counts packets dropped by these devices as lost by the machine from now on; the wired side's device comes first.
     pub fn include_devices(&mut self, devices: [DeviceCounters; 2]) {
         self.devices = Some(devices);
     }
 
-    /// The regulator of the connections.
+    /// Regulator of the connections.
     pub fn regulator(&self) -> &str {
         &self.regulator
     }
 
-    /// The link as it is now; `page` is [`Plane::page`](crate::Plane::page), and `None` where the plane is gone.
+    /// Current state of the link. `page` is [`Plane::page`](crate::Plane::page); it returns `None` after the plane has
+    /// ended.
     pub fn snapshot(&mut self, mut page: impl FnMut(usize) -> Option<Page>) -> Option<Snapshot> {
         let mut flows = Vec::new();
         let mut from = 0;
@@ -126,8 +127,8 @@ impl Account {
         Some(Snapshot { flows, totals, summary })
     }
 
-    /// Results of a snapshot, in the form of a simulated run, with a row for each connection that has ports, and one named `other`
-    /// for the remaining packets.
+    /// Results of a snapshot in the format of a simulated run. Each connection with ports has a row; a row named
+    /// `other` has the remaining packets.
     pub fn results(
         &self,
         Snapshot { flows: present, summary, .. }: &Snapshot,
@@ -164,7 +165,7 @@ impl Account {
         }
     }
 
-    /// Takes in connections that have lost their number. One that did while the others were paged through is not present any more.
+    /// Receives connections whose numbers were freed. One freed during paging is removed from the current connections.
     fn hear_of_the_past(&mut self, present: &mut Vec<FlowReport>) {
         let before = self.past.len();
         self.past.extend(self.ended.try_iter());

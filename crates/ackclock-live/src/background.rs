@@ -1,8 +1,8 @@
-//! Outputs that may be slow: what the data thread notes is written on another thread.
+//! Outputs that may be slow: records of the data thread are written on another thread.
 //!
-//! The data thread puts records into a queue of bounded length and never waits for it: a record that finds no room is lost
-//! and counted. The other thread takes all that is there at once, so that the queue is locked only for an exchange. Nothing is
-//! allocated for a record.
+//! The data thread puts records into a bounded queue and never blocks: a record that does not fit is dropped and
+//! counted. The other thread takes the complete queue at once, so the lock is held only for a swap. No record allocates
+//! memory.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -10,13 +10,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Where the data thread puts records, which are made of one `T` or several. The output ends when this is dropped.
+/// Sending end of an output; a record is one or more `T`. The output ends when it is dropped.
 pub(crate) struct Inlet<T> {
     shared: Arc<Shared<T>>,
     lost: u64,
 }
 
-/// How an output ended, once it has.
+/// Receives the result of an output when it ends.
 #[derive(Debug)]
 pub struct Ending(Receiver<Ended>);
 
@@ -26,13 +26,13 @@ struct Ended {
     written: io::Result<()>,
 }
 
-/// Why an output is not whole.
+/// Reason why an output is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwritten {
-    /// It could not be written.
+    /// Writing failed.
     #[error("{0}")]
     Failed(#[from] io::Error),
-    /// It takes nothing more, or is too slow.
+    /// The output is blocked or too slow.
     #[error("it was not taken in time")]
     Stuck,
 }
@@ -44,18 +44,18 @@ struct Shared<T> {
 
 struct Queue<T> {
     records: Vec<T>,
-    /// Most that it holds.
+    /// Maximum number of elements.
     most: usize,
-    /// Records that found no room.
+    /// Records dropped because the queue was full.
     lost: u64,
-    /// Whether more may come and will be written.
+    /// Whether records are still accepted.
     open: bool,
 }
 
-/// Begins an output: `write` is called on a thread of its own with whatever has come, in order.
+/// Starts an output: a separate thread calls `write` with queued records, in order.
 ///
 /// # Errors
-/// Where there can be no further thread.
+/// If the thread cannot be created.
 pub(crate) fn begin<T: Copy + Send + 'static>(
     most: usize,
     mut write: impl FnMut(&[T]) -> io::Result<()> + Send + 'static,
@@ -67,14 +67,14 @@ pub(crate) fn begin<T: Copy + Send + 'static>(
     thread::Builder::new().name("output".to_owned()).spawn(move || {
         let written = shared.write_all(&mut write);
         let lost = shared.close();
-        // Nobody may want to know any more.
+        // The receiver may be gone.
         let _ = tell.send(Ended { lost, written });
     })?;
     Ok((inlet, Ending(ending)))
 }
 
 impl<T: Copy> Inlet<T> {
-    /// Puts a record in, all of it or nothing.
+    /// Queues a record completely, or drops it.
     pub(crate) fn put(&mut self, record: &[T]) {
         let mut queue = self.shared.lock();
         let before = queue.records.len();
@@ -94,12 +94,12 @@ impl<T: Copy> Inlet<T> {
         }
     }
 
-    /// Records lost so far.
+    /// Records dropped so far.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Puts the last record in, for which there is always room, and closes the queue.
+    /// Queues the last record, for which there is always room, and closes the queue.
     pub(crate) fn finish(&mut self, record: &[T]) {
         let mut queue = self.shared.lock();
         if queue.open {
@@ -118,10 +118,10 @@ impl<T> Drop for Inlet<T> {
 }
 
 impl Ending {
-    /// Waits until everything is written, but no longer than `most`; how many records were lost before.
+    /// Waits at most `most` until everything is written; returns the number of dropped records.
     ///
     /// # Errors
-    /// What went wrong first, or that it takes too long.
+    /// The first write error, or a timeout.
     pub fn wait(&self, most: Duration) -> Result<u64, Unwritten> {
         match self.0.recv_timeout(most) {
             Ok(Ended { lost, written }) => written.map(|()| lost).map_err(Unwritten::Failed),
@@ -135,11 +135,11 @@ impl Ending {
 
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
-        // Whoever panicked has left whole records.
+        // A thread that panicked has left complete records.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes nothing more in; how much was lost.
+    /// Closes the queue; returns the number of dropped records.
     fn close(&self) -> u64 {
         let mut queue = self.lock();
         queue.open = false;
@@ -149,7 +149,7 @@ impl<T> Shared<T> {
         lost
     }
 
-    /// Writes all that comes until the queue is closed.
+    /// Writes queued records until the queue is closed.
     fn write_all(&self, write: &mut impl FnMut(&[T]) -> io::Result<()>) -> io::Result<()> {
         let mut taken = Vec::with_capacity(self.lock().most);
         loop {
@@ -162,11 +162,11 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Exchanges the queue for an empty one when there is something in it; whether more may come.
+    /// Swaps a non-empty queue for an empty one; returns whether more records may follow.
     fn take(&self, taken: &mut Vec<T>) -> bool {
         let waited = self.bell.wait_while(self.lock(), |queue| queue.records.is_empty() && queue.open);
         let queue = waited.unwrap_or_else(PoisonError::into_inner);
-        // A little later there is more of it: the data thread rings the bell, which costs it something, for the first only.
+        // Gathers more records before writing. The data thread signals only the first one, because signals are costly.
         let few = |queue: &mut Queue<T>| queue.records.len() < queue.most / MUCH && queue.open;
         let waited = self.bell.wait_timeout_while(queue, GATHER, few);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -175,9 +175,9 @@ impl<T> Shared<T> {
     }
 }
 
-/// This part of what a queue holds is much, and is written at once.
+/// A queue filled to one part in this many is written at once.
 const MUCH: usize = 4;
-/// How long less than that is gathered.
+/// Less than that is gathered for this long.
 const GATHER: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
         .unwrap();
         inlet.put(&[1; 60]);
         assert_eq!(begun.recv().unwrap(), 60);
-        // 60 are being written; of five times 30, three find room in 100, the last record too.
+        // 60 are being written. Of five times 30, three fit into 100, and so does the last record.
         (0..5).for_each(|_| inlet.put(&[2; 30]));
         assert_eq!(inlet.lost(), 2);
         inlet.finish(&[3; 40]);
@@ -230,7 +230,7 @@ mod tests {
         inlet.put(&[1]);
         let Err(Unwritten::Failed(error)) = ending.wait(LONG) else { panic!() };
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        // What comes now is neither kept nor counted.
+        // Later records are neither kept nor counted.
         (0..20).for_each(|_| inlet.put(&[1]));
         assert_eq!(inlet.lost(), 0);
     }

@@ -1,8 +1,8 @@
-//! A capture of real packets as a pcapng file that Wireshark reads: of one end of the link, since a reader would take what it
-//! sees at a second end for repetitions of what it saw at the first.
+//! Captures real packets in a pcapng file for Wireshark, at one end of the link: with both ends in one file, a reader
+//! would take the second sight of a packet for a retransmission.
 //!
-//! Packets are framed on the driver's thread and written on another. What a slow file has no room for is lost; the packet that
-//! follows says how many were, and so do the statistics at the end.
+//! The driver's thread frames packets, and another thread writes them. If the file is too slow, packets are dropped;
+//! the next packet and the final statistics state how many.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -27,21 +27,21 @@ pub struct Tap<P> {
     to: Option<Recorder>,
 }
 
-/// Notes packets for a capture, which ends when this is dropped.
+/// Records packets for a capture, which ends when this is dropped.
 pub struct Recorder {
     /// Frames one packet at a time.
     frame: PcapNgWriter<Vec<u8>>,
     inlet: Inlet<u8>,
     seen: u64,
-    /// Losses that the file tells of so far.
+    /// Drops stated in the file so far.
     told: u64,
 }
 
-/// Most bytes that wait to be written: what 10 Gbit/s bring in 13 ms, 100 Mbit/s in more than a second.
+/// Maximum of bytes waiting to be written: 13 ms at 10 Gbit/s, more than a second at 100 Mbit/s.
 const MOST: usize = 16 << 20;
 
 impl<P: Port> Tap<P> {
-    /// The port, captured by `recorder` where there is one.
+    /// The port, captured by `recorder` if there is one.
     pub fn new(port: P, recorder: Option<Recorder>) -> Self {
         Self { port, to: recorder }
     }
@@ -74,15 +74,15 @@ impl<P: AsFd> AsFd for Tap<P> {
 }
 
 impl Recorder {
-    /// Begins a capture of the end `name`.
+    /// Starts a capture of the end called `name`.
     ///
     /// # Errors
-    /// Where there can be no further thread.
+    /// If the thread cannot be created.
     pub fn begin(mut out: Box<dyn Write + Send>, name: &str) -> io::Result<(Self, Ending)> {
         let frame = begun(name).map_err(|error| io::Error::other(error.to_string()))?;
         let (inlet, ending) = background::begin(MOST, move |bytes: &[u8]| {
             out.write_all(bytes)?;
-            // So that a reader at the other end of a pipe sees it as it happens.
+            // Lets a reader of a pipe see packets at once.
             out.flush()
         })?;
         let mut recorder = Self { frame, inlet, seen: 0, told: 0 };
@@ -101,7 +101,7 @@ impl Recorder {
             data: Cow::Borrowed(packet),
             options: missing.into_iter().collect(),
         };
-        // Writing to memory cannot fail, and the interface is there.
+        // Writing to memory cannot fail, and the interface is defined.
         let _ = self.frame.write_pcapng_block(block);
         self.pass();
         if self.inlet.lost() == lost {
@@ -109,7 +109,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over what has been framed.
+    /// Passes on the framed bytes.
     fn pass(&mut self) {
         self.inlet.put(self.frame.get_ref());
         self.frame.get_mut().clear();
@@ -122,7 +122,7 @@ impl Drop for Recorder {
             InterfaceStatisticsOption::IsbIfRecv(self.seen),
             InterfaceStatisticsOption::IsbIfDrop(self.inlet.lost()),
         ];
-        // The library writes one number of 64 bits where the format has two of 32, the upper one first.
+        // The library writes one 64-bit number; the format has two of 32 bits, upper half first.
         let timestamp = (time_of_day().as_nanos() as u64).rotate_left(32);
         let block = InterfaceStatisticsBlock { interface_id: 0, timestamp, options };
         let _ = self.frame.write_pcapng_block(block);
@@ -135,7 +135,7 @@ fn time_of_day() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The beginning of a file: who is seen, and in which unit times are.
+/// Header of the file: the captured interface and the unit of time.
 fn begun(name: &str) -> Result<PcapNgWriter<Vec<u8>>, PcapError> {
     let mut frame = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little)?;
     let options = vec![
@@ -159,7 +159,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// A port that gives one packet and takes every other.
+    /// A port that reads one packet and accepts all others.
     struct One(bool);
 
     impl Port for One {
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// A file that takes what it is given when it is told to.
+    /// A file that blocks until released.
     struct Slow(Written, mpsc::Receiver<()>);
 
     impl Write for Slow {
@@ -190,7 +190,8 @@ mod tests {
         }
     }
 
-    /// The packets of a capture with the losses told before each, and how many were seen and lost as the end says.
+    /// Packets of a capture with the drops stated before each, and the seen and dropped packets of the final
+    /// statistics.
     fn read(file: &Written) -> (Vec<(Vec<u8>, u64)>, [u64; 2]) {
         let bytes = file.bytes();
         let mut reader = PcapNgReader::new(bytes.as_slice()).unwrap();
@@ -238,7 +239,7 @@ mod tests {
         let file = Written::default();
         let (recorder, ending) = Recorder::begin(Box::new(Slow(file.clone(), told)), "outside").unwrap();
         let mut tap = Tap::new(One(true), Some(recorder));
-        // 40 000 of 1500 bytes are 60 MB: more than may wait and be on its way, twice 16 MiB.
+        // 40 000 packets of 1500 bytes are 60 MB: more than twice 16 MiB, queued and being written.
         let packet = [0x45; 1500];
         for _ in 0..40_000 {
             tap.write(&packet).unwrap();
@@ -246,7 +247,7 @@ mod tests {
         let lost = tap.to.as_ref().unwrap().inlet.lost();
         assert!(lost > 10_000, "{lost}");
         drop(take);
-        // What is there now is written at once, and then there is room.
+        // Queued packets are written at once, which makes room.
         while tap.to.as_ref().unwrap().told < lost {
             tap.write(&packet).unwrap();
         }

@@ -1,7 +1,7 @@
-//! Clients of a socket: one question each, one answer, and none of them in the way of another.
+//! Serves clients of a socket: one question and one answer each, without blocking each other.
 //!
-//! One thread serves them all. At most 64 are there at a time; where one more comes, the one goes that has been asking for
-//! longest. Each has five seconds for the whole of its question and for taking the answer, however it spreads them.
+//! One thread serves at most 64 clients. If another one connects, the client that has been asking longest is dropped. A
+//! client has five seconds in total to send its question and receive the answer.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// What clients ask, and what they are answered.
+/// Questions and answers of a service.
 pub(crate) trait Protocol {
-    /// Longest question, bytes; who asks a longer one is not answered.
+    /// Maximum length of a question, bytes; longer ones are not answered.
     const LONGEST: usize;
 
-    /// Whether this much of a question is all of it.
+    /// Whether these bytes are a complete question.
     fn is_whole(question: &[u8]) -> bool;
 
-    /// What a client is answered that may not ask at all.
+    /// Answer for a client that has no permission.
     fn refusal(&self, client: &File) -> Option<Vec<u8>>;
 
-    /// The answer to a question.
+    /// Answer to a question.
     fn answer(&self, question: &[u8]) -> Vec<u8>;
 }
 
-/// Serves the clients of a listening socket, each of which `accept` lets in, until the process ends.
+/// Serves clients of a listening socket until the process ends; `accept` admits each.
 ///
 /// # Errors
-/// Where the kernel will not say what comes.
+/// If the kernel does not report new clients.
 pub(crate) fn serve<P: Protocol>(
     door: BorrowedFd<'_>,
     accept: impl Fn() -> io::Result<OwnedFd>,
@@ -46,11 +46,11 @@ pub(crate) fn serve<P: Protocol>(
     }
 }
 
-/// Whether more clients may be at the door.
+/// Whether more clients may be waiting to connect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Came {
     Perhaps,
-    /// One is, and cannot be let in: there are no files left for it.
+    /// One is waiting but cannot be accepted: no file descriptors are left.
     InVain,
 }
 
@@ -60,12 +60,12 @@ fn let_in<P: Protocol>(
     now: Instant,
     clients: &mut Vec<Client>,
 ) -> Came {
-    // A crowd at the door must not keep those inside from being served.
+    // Many new clients must not block those already accepted.
     for _ in 0..MOST {
         match accept().and_then(|client| stop_blocking(client.as_fd()).map(|()| client)) {
             Ok(client) => {
                 if clients.len() == MOST {
-                    // Who is being answered has only to take it.
+                    // A client that is receiving its answer is nearly finished; drop one that is still asking.
                     clients.remove(clients.iter().position(Client::is_asking).unwrap_or(0));
                 }
                 clients.push(Client::new(client, now, protocol));
@@ -78,7 +78,7 @@ fn let_in<P: Protocol>(
     Came::Perhaps
 }
 
-/// Waits until a client comes, asks or takes, or has had its time.
+/// Waits until a client connects, sends, can receive, or times out.
 fn wait(door: BorrowedFd<'_>, at_the_door: Came, clients: &[Client]) -> io::Result<()> {
     let mut files: Vec<PollFd<'_>> = clients.iter().map(Client::waits_for).collect();
     let first_end = clients.iter().map(|client| client.deadline).min();
@@ -106,23 +106,23 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Most clients at a time.
+/// Maximum number of clients.
 const MOST: usize = 64;
-/// How long a client may take for its question and the answer.
+/// Time limit for a client's question and answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long nobody is let in after one could not be.
+/// Pause after a client could not be accepted.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// A client: it asks, then it is answered.
+/// A client, sending its question or receiving its answer.
 struct Client {
     stream: File,
     deadline: Instant,
     question: Vec<u8>,
-    /// What is left of its answer is from this byte on.
+    /// The answer, and the number of bytes already sent.
     answer: Option<(Vec<u8>, usize)>,
 }
 
-/// What becomes of a client.
+/// What to do with a client next.
 #[derive(PartialEq, Eq)]
 enum Then {
     Stay,
@@ -145,7 +145,7 @@ impl Client {
         PollFd::new(self.stream.as_fd(), event)
     }
 
-    /// Hears and answers as far as that goes without waiting.
+    /// Receives and sends as far as possible without blocking.
     fn go_on<P: Protocol>(&mut self, protocol: &P) -> Then {
         if self.answer.is_none() {
             match self.hear::<P>() {
@@ -163,12 +163,12 @@ impl Client {
     fn after(error: &io::Error) -> Then {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::Interrupted => Then::Stay,
-            // One that goes away before its answer is its own affair.
+            // The client left before its answer.
             _ => Then::Leave,
         }
     }
 
-    /// Takes in what has come of the question; an error where more must come.
+    /// Receives more of the question; an error if it is incomplete.
     fn hear<P: Protocol>(&mut self) -> io::Result<Heard> {
         let mut piece = [0; 4096];
         loop {
@@ -196,8 +196,8 @@ impl Client {
 }
 
 enum Heard {
-    /// The whole question.
+    /// The complete question.
     All,
-    /// Nothing that will be answered.
+    /// Nothing that can be answered.
     Nothing,
 }

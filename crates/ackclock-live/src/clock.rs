@@ -1,4 +1,4 @@
-//! Time that passes of itself, and waiting in it.
+//! Real time, and waiting for it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,16 +11,16 @@ use nix::sys::time::TimeSpec;
 
 use crate::port::Side;
 
-/// Something that tells the time and waits. The real one, or one that is made up.
+/// A clock to read and to wait for; real, or simulated in tests.
 pub trait Clock {
-    /// The time since the run began.
+    /// Time since the start of the run.
     fn now(&mut self) -> Time;
 
-    /// Waits until `until`, or until a port has something to read or the driver has an order. Returns at once where the time
-    /// has come already, and tells what is ready even then.
+    /// Waits until `until`, a readable port, or an order for the driver. Returns at once if the time has passed, and
+    /// even then reports what is ready.
     ///
     /// # Errors
-    /// Where waiting is impossible.
+    /// If waiting is impossible.
     fn wait(&mut self, until: Option<Time>) -> io::Result<Ready>;
 
     /// How the time was spent.
@@ -32,7 +32,7 @@ pub trait Clock {
 /// What is ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
-    /// Ports that have something to read, by [`Side`].
+    /// Ports with data to read, by [`Side`].
     pub ports: [bool; 2],
     /// The driver has an order.
     pub order: bool,
@@ -47,41 +47,41 @@ impl Ready {
 /// How the time was spent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waits {
-    /// Asleep.
+    /// Sleeping.
     pub slept: Span,
-    /// Awake, waiting for a deadline that was near.
+    /// Busy-waiting for a close deadline.
     pub spun: Span,
 }
 
-/// The monotonic clock of the machine.
+/// The machine's monotonic clock.
 ///
-/// A sleep ends some tens of microseconds late, so it ends early, by the span that is to be spun, and what is left is
-/// waited for awake. The ports are looked at all the while.
+/// A sleep ends some tens of microseconds late. So it is set to end early by the spin time, and the rest is busy-waited
+/// while polling the ports.
 pub struct RealClock {
     start: Instant,
     spin: Span,
     /// Both ports, then the orders.
     files: [OwnedFd; 3],
-    /// When the files were last looked at.
+    /// Time of the last poll of the files.
     looked: Time,
     waits: Waits,
 }
 
 impl RealClock {
-    /// A clock that begins now and wakes for these files: both ports, by side, and the driver's orders.
+    /// A clock that starts now and wakes for these files: both ports, by side, and the driver's orders.
     ///
     /// # Errors
-    /// Where the timer slack of the thread cannot be set, or there are too many open files.
+    /// If the thread's timer slack cannot be set, or too many files are open.
     #[allow(clippy::disallowed_methods, reason = "the live driver is where time comes from")]
     pub fn new(ports: [BorrowedFd<'_>; 2], orders: BorrowedFd<'_>, spin: Span) -> io::Result<Self> {
-        // Sleeps of this thread may otherwise end 50 us late, so that the kernel can wake several threads at once.
+        // Otherwise sleeps of this thread may end 50 us late, so that the kernel can wake several threads together.
         nix::sys::prctl::set_timerslack(1)?;
         let [wired, radio] = ports;
         let files = [wired.try_clone_to_owned()?, radio.try_clone_to_owned()?, orders.try_clone_to_owned()?];
         Ok(Self { start: Instant::now(), spin, files, looked: Time::ZERO, waits: Waits::default() })
     }
 
-    /// Waits awake until `until`; gives the time.
+    /// Busy-waits until `until`; returns the time.
     fn spin(&mut self, from: Time, until: Time) -> Time {
         let mut now = from;
         while now < until {
@@ -106,13 +106,13 @@ impl RealClock {
     }
 }
 
-/// While a deadline is near the ports are looked at so often, as a network card gathers what comes within some microseconds
-/// before it interrupts. Looking costs about as much as passing a packet on.
+/// Interval of polling the ports while busy-waiting, similar to interrupt coalescing of network cards. A poll costs
+/// about as much as forwarding a packet.
 const LOOK: Span = Span::from_micros(10);
 
 impl Clock for RealClock {
     fn now(&mut self) -> Time {
-        // A run of 584 years would end it.
+        // Overflows after 584 years.
         Time::from_nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
