@@ -47,26 +47,48 @@ fn data(mobile: &str, port: u16) -> Vec<u8> {
     bytes
 }
 
+/// A plane with room for five connections, and what its regulators were built for.
+fn plane(edge: &EdgeConfig) -> (Plane, Passing) {
+    let built = Passing::default();
+    let config = PlaneConfig { flows: 5, ..PlaneConfig::new(edge) };
+    let plane = Plane::with_regulator(&config, Arc::new(built.clone()), &NoFiles).unwrap();
+    (plane, built)
+}
+
+/// Lets a packet pass from the server, and returns what regulators were built for it.
+fn takes(plane: &mut Plane, built: &Passing, bytes: &[u8]) -> Vec<(u32, u32)> {
+    let mut buffer = plane.pool().buffer();
+    buffer[..bytes.len()].copy_from_slice(bytes);
+    let packet = plane.pool_mut().claim(&mut buffer, bytes.len()).unwrap();
+    plane.arrive(Time::ZERO, Side::Wired, packet);
+    plane.advance(plane.next_wake().unwrap_or(Time::ZERO));
+    while let Some(departure) = plane.poll_departure() {
+        plane.release(departure.packet);
+    }
+    std::mem::take(&mut *built.0.lock().unwrap())
+}
+
 #[test]
 fn connections_to_one_mobile_share_the_regulator_of_a_user() {
-    let (edge, built) = (EdgeConfig::default(), Passing::default());
-    let config = PlaneConfig { flows: 5, ..PlaneConfig::new(&edge) };
-    let mut plane = Plane::with_regulator(&config, std::sync::Arc::new(built.clone()), &NoFiles).unwrap();
-    let mut takes = |mobile, port| {
-        let bytes = data(mobile, port);
-        let mut buffer = plane.pool().buffer();
-        buffer[..bytes.len()].copy_from_slice(&bytes);
-        let packet = plane.pool_mut().claim(&mut buffer, bytes.len()).unwrap();
-        plane.arrive(Time::ZERO, Side::Wired, packet);
-        plane.advance(plane.next_wake().unwrap_or(Time::ZERO));
-        while let Some(departure) = plane.poll_departure() {
-            plane.release(departure.packet);
-        }
-        std::mem::take(&mut *built.0.lock().unwrap())
-    };
+    let edge = EdgeConfig::default();
+    let (mut plane, built) = plane(&edge);
+    let mut takes = |mobile, port| takes(&mut plane, &built, &data(mobile, port));
     assert_eq!(takes("10.0.0.2", 1000), [(1, 0)]);
     assert_eq!(takes("10.0.0.2", 1001), []);
     assert_eq!(takes("10.0.0.3", 1000), [(3, 1)]);
     assert_eq!(takes("2001:db8::1", 1000), [(4, 2)]);
     assert_eq!(takes("2001:db8::2", 1000), [], "within the same 64 bits");
+}
+
+#[test]
+fn the_number_of_a_user_without_connections_is_given_to_another() {
+    let edge = EdgeConfig::default();
+    let (mut plane, built) = plane(&edge);
+    let mobiles = (2..42).map(|host| format!("10.0.0.{host}"));
+    let users: Vec<_> = mobiles.flat_map(|mobile| takes(&mut plane, &built, &data(&mobile, 1000))).collect();
+    assert!(
+        users.iter().all(|&(_, user)| user <= 5),
+        "40 mobiles, at most five connections at a time: {users:?}"
+    );
+    assert!(users.len() > 5, "numbers are given again: {users:?}");
 }
