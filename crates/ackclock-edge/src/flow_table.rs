@@ -42,8 +42,9 @@ pub(crate) struct FlowTable {
     flows: Vec<Flow>,
     /// Regulators of the flows.
     pub(crate) regulators: Regulators,
-    /// Number of regulated flows, and of those the proven ones.
+    /// Number of regulated flows.
     open: usize,
+    /// Number of regulated flows that are proven.
     proven: usize,
     most: usize,
     /// Flows ordered by idle time; kept once the table has been full.

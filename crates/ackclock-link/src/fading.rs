@@ -51,8 +51,9 @@ pub struct Fading {
     phase: Bank,
     /// Twice the cosine of each oscillator's step.
     step: Bank,
-    /// The oscillators at `slot`, and below at the slot before.
+    /// The oscillators at `slot`.
     now: Bank,
+    /// The oscillators at the slot before.
     before: Bank,
     slot: u64,
 }

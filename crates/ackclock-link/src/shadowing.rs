@@ -22,8 +22,9 @@ use ackclock_core::{Span, Stream};
 pub struct Shadowing {
     /// Standard deviation in nepers of power.
     nepers: f64,
-    /// Correlation between consecutive slots, and below the weight of the random part.
+    /// Correlation between consecutive slots.
     kept: f64,
+    /// Weight of the random part of a slot.
     added: f64,
     now: f64,
     stream: Stream,

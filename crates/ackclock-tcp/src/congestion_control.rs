@@ -1,4 +1,4 @@
-//! What a congestion controller is told of its connection, and the trait it implements.
+//! The [`CongestionControl`] trait, and the information that a controller gets about its connection.
 
 use ackclock_core::{Rate, Setting, Span, Time};
 
@@ -100,7 +100,7 @@ pub struct CongestionEvent {
     pub now: Time,
     /// Cause of the event.
     pub cause: Congestion,
-    /// Bytes in flight before any retransmission, at most the controller's window. If the window is what is halved,
+    /// Bytes in flight before any retransmission, at most the controller's window. If the sender halves the window,
     /// that window.
     pub flight: u32,
     /// Window in use, bytes: the smaller of the congestion window and the advertised window.

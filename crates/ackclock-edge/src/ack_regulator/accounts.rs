@@ -29,8 +29,9 @@ pub(super) struct Accounts {
     paid_until: Option<Seq>,
     /// Duplicates released since `released` last advanced.
     released_duplicates: u32,
-    /// Largest payload seen, which counts as that of a full packet, and its headers.
+    /// Largest payload seen, which counts as that of a full packet, bytes.
     payload: u32,
+    /// Size of the headers of the packet with the largest payload, bytes.
     header: u32,
     /// Most packets seen in transmission outside the queue; kept because an idle link shows none.
     in_service: u32,

@@ -57,8 +57,9 @@ pub(super) struct Dequeued {
     arriving: Option<Seq>,
     /// `Y` of the source, packets.
     printed: u32,
-    /// Largest payload seen, which counts as that of a full packet, and its headers.
+    /// Largest payload seen, which counts as that of a full packet, bytes.
     payload: u32,
+    /// Size of the headers of the packet with the largest payload, bytes.
     header: u32,
     /// Maximum segment size from the sender's SYN.
     mss: u32,

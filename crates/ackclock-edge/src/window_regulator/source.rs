@@ -95,15 +95,17 @@ pub(super) struct Source {
     unused: Option<f64>,
     /// Unused part of the window at the newest data, bytes.
     spare: Option<u32>,
-    /// ACKs in transit to the sender with their departures, and below it the last one that it received.
+    /// ACKs in transit to the sender, with their departures.
     acks: VecDeque<(Time, Seq)>,
+    /// The last ACK that the sender has received.
     heard: Option<Seq>,
     /// Set while the sender paces: a delay before its data is then no sample of the wired RTT.
     keeps: bool,
     /// Data whose ACK has not passed yet: its end, and when it arrived.
     arrivals: VecDeque<(Seq, Time)>,
-    /// Smoothed round-trip time and its variation, seconds.
+    /// Smoothed round-trip time, seconds.
     srtt: f64,
+    /// Variation of the round-trip time, seconds.
     rttvar: f64,
 }
 

@@ -21,8 +21,9 @@ pub(super) struct Controller {
     max_bps: f64,
     late: Span,
     rate_bps: f64,
-    /// Half of the usual round trip, and below the mean excess over it, ms.
+    /// Half of the usual round trip, ms.
     usual_ms: Option<f64>,
+    /// Mean excess over half of the usual round trip, ms.
     delta_ms: f64,
     /// Whether each of the last round trips was late, the latest in the lowest bit.
     late_ones: u32,

@@ -51,8 +51,9 @@ struct PowerControlled {
     requested: VecDeque<(u64, Frame)>,
     /// First slot that is free for new frames.
     free: u64,
-    /// Slots in which this link sent a frame, and below the slots in which it arrived.
+    /// Slots in which this link sent a frame.
     used: u64,
+    /// Slots in which a frame of this link arrived.
     arrived: u64,
 }
 
@@ -62,8 +63,9 @@ struct Frame {
     packet: u64,
     /// Number of retransmissions so far.
     times: u32,
-    /// Rounds begun, and below the copies of the last round still to be sent after this one.
+    /// Retransmission rounds begun.
     rounds: usize,
+    /// Copies of the present round to be sent after this one.
     copies: u32,
     fate: Fate,
 }

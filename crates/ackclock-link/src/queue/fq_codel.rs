@@ -80,8 +80,9 @@ pub struct FqCodel {
     quantum: i64,
     perturbation: u64,
     buckets: Vec<Bucket>,
-    /// Active queues: new ones, and below those served before; the next to be served first.
+    /// Queues that have just become active; the next to be served first.
     new: VecDeque<u32>,
+    /// Active queues that were served before; the next to be served first.
     old: VecDeque<u32>,
     total: Load,
     capacity: Capacity,

@@ -81,8 +81,9 @@ pub struct Pie {
     capacity: Capacity,
     stream: Stream,
     probability: f64,
-    /// Queueing delay of the last packet that left, and below the value at the last update.
+    /// Queueing delay of the last packet that left.
     delay: Span,
+    /// Queueing delay at the last update.
     delay_before: Span,
     burst_left: Span,
     next_update: Time,

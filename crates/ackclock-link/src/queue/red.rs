@@ -125,8 +125,9 @@ pub struct Red {
     emptied: Option<Time>,
     /// Last departure of a packet that was queued.
     departed: Option<Time>,
-    /// Mean time between such departures, and below the number of samples.
+    /// Mean time between departures of queued packets.
     spacing: Span,
+    /// Number of samples in `spacing`.
     spacings: u64,
 }
 

@@ -78,8 +78,9 @@ impl QueueConfig for ShortFirstConfig {
 /// Two queues, one with priority.
 pub struct ShortFirst {
     rule: ShortFlows,
-    /// Minimum share of the bytes for long flows, and below the bytes by which they lag behind it.
+    /// Minimum share of the bytes for long flows.
     long_share: f64,
+    /// Bytes by which long flows lag behind their minimum share.
     behind: f64,
     capacity: Capacity,
     short: Fifo,
@@ -92,8 +93,9 @@ pub struct ShortFirst {
 #[derive(Clone, Copy, Debug, Default)]
 struct Of {
     account: Account,
-    /// Queued packets of the flow in the short class, and below in the long one.
+    /// Queued packets of the flow in the class of short flows.
     short: u32,
+    /// Queued packets of the flow in the class of long flows.
     long: u32,
 }
 

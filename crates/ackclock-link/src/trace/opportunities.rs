@@ -31,14 +31,16 @@ pub(super) struct Tariff {
 pub(super) struct OpportunityMedium {
     opportunities: Opportunities,
     tariff: Tariff,
-    /// Packets that were sent, and below their bytes including headers.
+    /// Packets that were sent.
     packets: u64,
+    /// Bytes of the packets that were sent, including headers.
     bytes: u64,
     delays: Delays,
     /// Start of the present pass.
     begun: Time,
-    /// The next opportunity, and below its unused bytes.
+    /// Index of the next opportunity.
     index: usize,
+    /// Unused bytes of the next opportunity.
     left: u32,
     /// Rate in each interval of 100 ms, for reports of the current rate.
     rates: Vec<Rate>,

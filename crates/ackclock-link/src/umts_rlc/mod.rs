@@ -47,8 +47,9 @@ struct UmtsRlc {
     outages: Outages,
     /// Expected share of blocks that arrive.
     good: f64,
-    /// Size of a block, bytes, and below its transmission time.
+    /// Size of a block, bytes.
     bytes: u32,
+    /// Transmission time of a block.
     takes: Span,
     errors: AnyErrorProcess,
     /// The block in transmission, and its end.
@@ -59,8 +60,9 @@ struct UmtsRlc {
     done: VecDeque<(Time, Block, Fate)>,
     /// When the transmitter is free for the next block.
     free: Time,
-    /// Blocks that arrived, and below the time in which blocks were sent.
+    /// Blocks that arrived.
     arrived: u64,
+    /// Time in which blocks were sent.
     busy: Span,
 }
 

@@ -86,8 +86,9 @@ pub(super) struct InnerLoop {
     /// Two random numbers per frame: the offset of the steps from the reference, and the phase of the loop.
     draws: Indexed,
     fading: Option<Fading>,
-    /// SIR minus reference in each sample of a frame, dB, and below the number of that frame.
+    /// SIR minus reference in each sample of `frame`, dB.
     errors: Vec<f64>,
+    /// Number of the frame in `errors`.
     frame: Option<u64>,
 }
 
