@@ -1,10 +1,10 @@
-//! The control socket: a link is asked and changed while it runs.
+//! The control socket, to query and change a running link.
 //!
-//! There are two. One inside the link has an abstract name, which belongs to the network namespace and which nobody inside can
-//! have taken before. The one outside lies in the user's private run-time folder; where there is none it has an abstract
-//! name too, which another user may take first. So both sides look whose process the other is: only the
-//! same user and root are believed. A request is a line, the answer is a line: `set down.rate=1mbit` is answered by `ok`,
-//! `show` by `ok` and the results so far as JSON, and what cannot be done by `error` and the reason.
+//! There are two sockets. The one inside the link has an abstract name, which belongs to the network namespace and
+//! which nothing inside can have taken before. The one outside is in the user's private run-time folder; without such a
+//! folder it has an abstract name too, which another user may take first. So each side checks the peer process and
+//! accepts only the same user and root. Request and answer are one line each: `set down.rate=1mbit` is answered by
+//! `ok`, `show` by `ok` and the current results as JSON, and a failed request by `error` and the reason.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -21,37 +21,37 @@ use nix::unistd::geteuid;
 use crate::clients::{self, Protocol};
 use crate::runtime_dir;
 
-/// What the socket inside a link is called; the innermost link answers to it.
+/// Name of the socket inside a link; the innermost link answers.
 pub const NAME_INSIDE: &str = "ackclock-link";
 
-/// What is asked of a running link.
+/// Request to a running link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkRequest {
-    /// Other values at these keys of `[edge]`: `down.rate`.
+    /// Sets keys of `[edge]`, such as `down.rate`.
     Set(Vec<(String, String)>),
-    /// The results so far.
+    /// Returns the results so far.
     Show,
 }
 
-/// Which link is asked.
+/// Which link receives a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
-    /// The one in which the caller runs, or the only one that the caller's user runs.
+    /// The link in which the caller runs, or the only link of the caller's user.
     Nearest,
-    /// The one of this process.
+    /// The link of this process.
     Process(u32),
 }
 
-/// Why a link did not do what it was asked.
+/// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
     /// No link runs, or more than one.
     #[error("{0}")]
     Nobody(String),
-    /// It refused.
+    /// The link refused the request.
     #[error("{0}")]
     Refused(String),
-    /// It could not be talked to.
+    /// The link could not be reached.
     #[error("the link does not answer: {0}")]
     Silent(#[from] io::Error),
 }
@@ -82,20 +82,20 @@ impl LinkRequest {
     }
 }
 
-/// A socket that listens for the requests of this user and of root.
+/// A socket that accepts requests of this user and of root.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
 }
 
-/// The name of a socket in a folder, which goes with this.
+/// Path of a socket, removed when this is dropped.
 #[derive(Debug)]
 pub struct Name(Option<PathBuf>);
 
 impl Drop for Name {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // What is left is removed by the next link.
+            // The next link removes leftovers.
             let _ = fs::remove_file(path);
         }
     }
@@ -104,7 +104,7 @@ impl Drop for Name {
 /// Listens for this process: in the private run-time folder, or under an abstract name in this network namespace.
 ///
 /// # Errors
-/// Where there is no such folder and the name is taken.
+/// If there is no such folder and the name is taken.
 pub fn listen(process: u32) -> io::Result<(Listener, Name)> {
     if let Ok((socket, path)) = runtime_dir::private().and_then(|folder| listen_in(&folder, process)) {
         return Ok((Listener { socket }, Name(Some(path))));
@@ -116,7 +116,7 @@ pub fn listen(process: u32) -> io::Result<(Listener, Name)> {
 fn listen_in(folder: &Path, process: u32) -> io::Result<(UnixListener, PathBuf)> {
     remove_dead(folder);
     let path = folder.join(file_name(process)?);
-    // The socket takes its name when it listens: until then it would seem to be that of a link that has died.
+    // The socket is renamed after it listens: until then it would look like that of a dead link.
     let nameless = path.with_extension("new");
     let _ = fs::remove_file(&nameless);
     let socket = UnixListener::bind(&nameless)?;
@@ -124,7 +124,7 @@ fn listen_in(folder: &Path, process: u32) -> io::Result<(UnixListener, PathBuf)>
     Ok((socket, path))
 }
 
-/// Removes what links left that were killed.
+/// Removes sockets of killed links.
 fn remove_dead(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_socket = entry.path().extension().is_some_and(|ending| ending == ENDING);
@@ -147,13 +147,13 @@ impl Listener {
     /// Answers requests until the process ends.
     ///
     /// # Errors
-    /// Where the kernel will not say who comes.
+    /// If the kernel does not report new clients.
     pub fn serve(&self, answer: impl Fn(&LinkRequest) -> Result<String, String>) -> io::Result<()> {
         clients::serve(self.socket.as_fd(), || Ok(self.socket.accept()?.0.into()), &Lines(answer))
     }
 }
 
-/// A line is answered by a line.
+/// Answers each line with a line.
 struct Lines<F>(F);
 
 impl<F: Fn(&LinkRequest) -> Result<String, String>> Protocol for Lines<F> {
@@ -172,7 +172,7 @@ impl<F: Fn(&LinkRequest) -> Result<String, String>> Protocol for Lines<F> {
     }
 }
 
-/// The line that answers a line.
+/// Answer to a request line.
 pub(crate) fn answer_to(line: &[u8], answer: impl Fn(&LinkRequest) -> Result<String, String>) -> Vec<u8> {
     let line = String::from_utf8_lossy(line);
     outcome(LinkRequest::parse(&line).and_then(|request| answer(&request)))
@@ -186,20 +186,20 @@ fn outcome(outcome: Result<String, String>) -> Vec<u8> {
     format!("{word} {}\n", printable_line(text)).into_bytes()
 }
 
-/// Whether the process at the other end is this user's or root's; of one that listens, who it was when it began to.
+/// Whether the peer process belongs to this user or to root. For a listener, the user at the time of `listen` counts.
 fn is_believed(peer: &impl AsFd) -> bool {
     getsockopt(peer, PeerCredentials).is_ok_and(|peer| [geteuid().as_raw(), 0].contains(&peer.uid()))
 }
 
-/// Asks a running link.
+/// Sends a request to a running link.
 ///
 /// # Errors
-/// Where it is not there or refuses.
+/// If the link cannot be reached or refuses.
 pub fn ask(whom: Addressee, request: &LinkRequest) -> Result<String, Unanswered> {
     let mut stream = connect(whom)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    // One that belongs to another user answers before it is asked, and hears nothing.
+    // A link of another user answers before the request and reads nothing.
     let asked = stream.write_all(request.line().as_bytes());
     let mut answer = String::new();
     BufReader::new(&stream).take(LONGEST_ANSWER).read_line(&mut answer)?;
@@ -210,16 +210,16 @@ pub fn ask(whom: Addressee, request: &LinkRequest) -> Result<String, Unanswered>
     }
 }
 
-/// How long a link may take for its answer.
+/// Time limit for a link's answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// More than the results of as many flows as there are rows of.
+/// Limit of an answer, bytes: more than the results of as many flows as have rows.
 const LONGEST_ANSWER: u64 = 1 << 28;
 
 fn connect(whom: Addressee) -> Result<UnixStream, Unanswered> {
     let process = match whom {
         Addressee::Process(process) => process,
         Addressee::Nearest => match connect_abstract(NAME_INSIDE) {
-            // Outside any link, this name too may be another user's.
+            // Outside any link, another user may hold this name too.
             Ok(stream) if is_believed(&stream) => return Ok(stream),
             _ => only(&running())?,
         },
@@ -259,7 +259,7 @@ fn only(processes: &[u32]) -> Result<u32, Unanswered> {
     }
 }
 
-/// The processes of this user's links, in this process or network namespace.
+/// Process numbers of this user's links, in this process or network namespace.
 fn running() -> Vec<u32> {
     let named = in_folder().unwrap_or_default().into_iter().chain(under_abstract_names());
     let mut processes: Vec<u32> =
@@ -286,13 +286,13 @@ fn under_abstract_names() -> Vec<u32> {
         .lines()
         .filter_map(|line| line.split_whitespace().last()?.strip_prefix(&prefix)?.parse().ok())
         .collect();
-    // A connection bears the name of its listener.
+    // A connection has the name of its listener.
     processes.sort_unstable();
     processes.dedup();
     processes
 }
 
-/// The name in the folder, which all process namespaces share: it has the number of the namespace too.
+/// File name of a socket. All process namespaces share the folder, so it contains the namespace's number too.
 fn file_name(process: u32) -> io::Result<String> {
     let namespace = fs::read_link("/proc/self/ns/pid")?;
     let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// A link that shows nothing and refuses every change; it answers to a number that no process has.
+    /// A link that shows nothing and refuses every change; its process number does not exist.
     fn link(offset: u32) -> (u32, Name) {
         let process = u32::MAX - 2 * std::process::id() - offset;
         let (listener, name) = listen(process).unwrap();

@@ -1,7 +1,7 @@
-//! The driver: the data plane in real time. Wait for the next wake or a packet; do what has fallen due, write what departs
-//! and take in what that calls forth; take in what else has come, with the instant at which it was taken.
+//! Runs the data plane in real time. A loop waits for the next wake or packet, processes due events, writes departing
+//! packets and reads the answers they trigger, then reads other packets with their arrival times.
 //!
-//! It is the same for real and for made-up clocks and ports, and so there is one loop to trust.
+//! The same loop runs with real and with simulated clocks and ports.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,24 +14,24 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use crate::port::{Came, Went};
 use crate::{Clock, Plane, Port, Punctuality, Side};
 
-/// Packets taken in from one port before the other's turn comes. A super-packet counts as one.
+/// Packets read from one port before the other port is served; a super-packet counts as one.
 const TRAIN: usize = 32;
 
-/// Nothing counts as having come earlier than it was read by more than this.
+/// A packet's arrival time is at most this much earlier than the time of reading it.
 const LATE: Span = Span::from_millis(1);
 
-/// What is called with the plane, brought up to the instant.
+/// Function to call with the plane, after the plane has advanced to the given time.
 pub type Call = Box<dyn FnOnce(&mut Plane, Time) + Send>;
 
-/// Something to be done by the thread of the driver.
+/// Task for the driver's thread.
 pub enum Order {
-    /// To look at the plane or change it, at an instant between packets.
+    /// Inspect or change the plane, between packets.
     Call(Call),
-    /// To stop; what is inside is lost.
+    /// Stop; packets inside are lost.
     Stop,
 }
 
-/// Gives orders to a driver from another thread, or from a signal handler's.
+/// Gives orders to a driver from another thread or a signal handler's thread.
 #[derive(Clone)]
 pub struct Remote {
     orders: Sender<Order>,
@@ -39,9 +39,9 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Gives an order; it is lost where the driver has ended.
+    /// Gives an order; ignored if the driver has ended.
     pub fn give(&self, order: Order) {
-        // Both fail only where nobody listens any more.
+        // Both fail only if the driver has ended.
         let _ = self.orders.send(order);
         let _ = self.bell.write(1);
     }
@@ -51,38 +51,38 @@ impl Remote {
         self.give(Order::Stop);
     }
 
-    /// Lets the driver call `with` and gives its answer; `None` where the driver has ended.
+    /// Calls `with` on the driver's thread and returns its result; `None` if the driver has ended.
     pub fn ask<T: Send + 'static>(
         &self,
         with: impl FnOnce(&mut Plane, Time) -> T + Send + 'static,
     ) -> Option<T> {
         let (answer, answered) = mpsc::channel();
         self.give(Order::Call(Box::new(move |plane, now| {
-            // Who asked may have gone.
+            // The caller may be gone.
             let _ = answer.send(with(plane, now));
         })));
         answered.recv().ok()
     }
 }
 
-/// Where the driver hears orders. Made before the clock, which wakes for it.
+/// Receives orders for a driver. Created before the clock, which wakes for it.
 pub struct Orders {
     orders: Receiver<Order>,
     bell: Arc<EventFd>,
 }
 
 impl Orders {
-    /// Orders, and the remote that gives them.
+    /// Creates the receiver of orders and its remote.
     ///
     /// # Errors
-    /// Where the kernel has no event file to give.
+    /// If the kernel cannot create an event file.
     pub fn new() -> io::Result<(Self, Remote)> {
         let bell = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
         let ((sender, orders), bell) = (mpsc::channel(), Arc::new(bell));
         Ok((Self { orders, bell: bell.clone() }, Remote { orders: sender, bell }))
     }
 
-    /// The file that is readable when there is an order.
+    /// File that is readable while an order is pending.
     pub fn bell(&self) -> Arc<EventFd> {
         self.bell.clone()
     }
@@ -100,7 +100,7 @@ pub struct Driver<C, P> {
     clock: C,
     ports: [P; 2],
     punctuality: Punctuality,
-    /// Packets just read; kept for its memory.
+    /// Packets just read; kept to reuse the memory.
     came: Vec<PacketId>,
 }
 
@@ -110,10 +110,10 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Self { plane, clock, ports, punctuality: Punctuality::default(), came: Vec::new() }
     }
 
-    /// Runs until it is ordered to stop, or until `end`.
+    /// Runs until ordered to stop, or until `end`.
     ///
     /// # Errors
-    /// Where a device is gone.
+    /// If a device has disappeared.
     pub fn run(&mut self, orders: &Orders, end: Option<Time>) -> io::Result<()> {
         let end = end.unwrap_or(Time::NEVER);
         loop {
@@ -124,8 +124,8 @@ impl<C: Clock, P: Port> Driver<C, P> {
                     self.take_in(side, end)?;
                 }
             }
-            // Afterwards, so that an order finds counted what came before it: a program's last acknowledgements, when the
-            // program has ended.
+            // Orders come last, so that they see all packets before them: for example a program's final
+            // acknowledgements after the program has ended.
             if ready.order && self.obey(orders) == Then::Stop {
                 return Ok(());
             }
@@ -137,12 +137,12 @@ impl<C: Clock, P: Port> Driver<C, P> {
         }
     }
 
-    /// The plane.
+    /// The data plane.
     pub fn plane(&self) -> &Plane {
         &self.plane
     }
 
-    /// The plane, for changing it while the driver does not run.
+    /// The data plane, mutable while the driver does not run.
     pub fn plane_mut(&mut self) -> &mut Plane {
         &mut self.plane
     }
@@ -152,13 +152,13 @@ impl<C: Clock, P: Port> Driver<C, P> {
         &self.clock
     }
 
-    /// How well departures kept to their schedule.
+    /// How exactly departures kept to their schedule.
     pub fn punctuality(&self) -> &Punctuality {
         &self.punctuality
     }
 
     fn obey(&mut self, orders: &Orders) -> Then {
-        // The bell is silenced before the orders are heard, so that none is left behind.
+        // The bell is reset before orders are read, so that no order is missed.
         let _ = orders.bell.read();
         while let Ok(order) = orders.orders.try_recv() {
             match order {
@@ -173,7 +173,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Then::GoOn
     }
 
-    /// Takes in what has come to a port. What falls due meanwhile departs between two packets.
+    /// Reads the packets of a port. Packets that become due meanwhile depart in between.
     fn take_in(&mut self, side: Side, end: Time) -> io::Result<()> {
         for _ in 0..TRAIN {
             let now = self.clock.now();
@@ -186,10 +186,10 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Ok(())
     }
 
-    /// Does what is due up to an instant, one departure after the other, and takes in what each calls forth.
+    /// Processes everything due up to `until`, one departure after another, and reads the answers each triggers.
     ///
-    /// The kernel's TCP mostly answers while a packet is written to its device. Such an answer counts as having come when the
-    /// packet was due: that this thread is late, and later after a silence, is not of the ends' doing.
+    /// The kernel's TCP mostly answers while a packet is written to its device. Such an answer counts as arriving when
+    /// the packet was due, so that delays of this thread do not affect the endpoints.
     fn keep_up(&mut self, until: Time) -> io::Result<()> {
         while let Some(due) = self.plane.next_wake().filter(|&due| due <= until) {
             self.plane.advance(due);
@@ -204,7 +204,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Ok(())
     }
 
-    /// Takes in what has come to a port to which something was written that had been due at an instant.
+    /// Reads the answers of a port to which packets due at `due` were written.
     fn take_answers(&mut self, side: Side, due: Time) -> io::Result<()> {
         for _ in 0..TRAIN {
             let at = due.max(self.clock.now() - LATE);
@@ -216,7 +216,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Ok(())
     }
 
-    /// Takes in what came next to a port, if anything did.
+    /// Reads the next packet of a port, if there is one.
     fn read(&mut self, side: Side, at: Time) -> io::Result<bool> {
         let came = self.ports[side as usize].read(self.plane.pool_mut(), &mut self.came)?;
         let Came::Packets { lost } = came else { return Ok(false) };
@@ -227,7 +227,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Ok(true)
     }
 
-    /// Writes what departs; tells to which sides anything was.
+    /// Writes departing packets; returns the sides to which any were written.
     fn send_out(&mut self) -> io::Result<[bool; 2]> {
         let mut written = [false; 2];
         while let Some(departure) = self.plane.poll_departure() {
@@ -244,7 +244,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
     }
 }
 
-/// What follows an order.
+/// What to do after an order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     GoOn,

@@ -1,14 +1,15 @@
-//! Flows by number: which connection a packet belongs to, in either direction.
+//! Assigns packets of both directions to numbered connections.
 //!
-//! The graph knows flows by a small number. A connection gets one at its first packet, wherever in its life that is, and
-//! keeps it while it is among the `most` that were used last. Where all numbers are taken, a new connection gets that of another
-//! that was quiet for longest; but anybody can send first packets, so that is not asked of all alike. A connection is
-//! *proven* once one end has acknowledged what the other sent, other than by its own SYN or a RST: whoever makes packets up cannot
-//! bring that about. A new connection takes the number of one that is not proven, begun from the same side if there are
-//! many of those; a proven one makes room only where proven ones have taken more than half of the numbers.
+//! The graph identifies flows by small numbers. A connection gets one at its first observed packet and keeps it while
+//! it is among the `most` recently used. If all numbers are taken, a new connection takes the number of the one that
+//! was quiet longest. As anyone can send first packets, connections differ in protection: one is *proven* once an end
+//! has acknowledged data of the other, other than by its SYN or a RST, which forged packets cannot achieve. A new
+//! connection takes the number of an unproven one, preferably begun from the same side if there are many of those.
+//! Proven connections give up numbers only if they hold more than half of them.
 //!
-//! A number goes to another connection never while packets of the old one are still inside: they would be taken for the new
-//! one's. Where there is none to be had, and for what is not IP, there is flow 0, which is no connection and is never regulated.
+//! A number is never reused while packets of its old connection are inside, because they would count for the new one.
+//! Without a free number, and for packets that are not IP, flow 0 is used, which is no connection and is never
+//! regulated.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +18,22 @@ use ackclock_core::{Flags, FlowId, Segment};
 use crate::parse::{End, Tuple};
 use crate::port::Side;
 
-/// Packets of no connection.
+/// Flow of packets without a connection.
 pub const NO_FLOW: FlowId = FlowId(0);
 
-/// The ends of a connection, as the emulated link sees them.
+/// The ends of a connection, as seen by the emulated link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ends {
-    /// The end towards the wired network.
+    /// The end on the wired side.
     pub wired: End,
-    /// The end towards the mobile.
+    /// The end on the mobile side.
     pub radio: End,
-    /// Number of the protocol above IP.
+    /// IP protocol number.
     pub protocol: u8,
 }
 
 impl Ends {
-    /// The end towards a side.
+    /// The end on the given side.
     pub const fn of_side(&self, side: Side) -> End {
         match side {
             Side::Wired => self.wired,
@@ -40,12 +41,12 @@ impl Ends {
         }
     }
 
-    /// Whether the connection has a row in results: TCP or UDP whose ports could be read.
+    /// Whether the connection has a row in results: TCP or UDP with readable ports.
     pub const fn have_row(&self) -> bool {
         self.wired.port != 0
     }
 
-    /// What the protocol is called; its number where it has no row.
+    /// Name of the protocol, or its number if it has no row.
     pub fn protocol_name(&self) -> String {
         match self.protocol {
             6 => "tcp".to_owned(),
@@ -63,47 +64,47 @@ impl Ends {
     }
 }
 
-/// What a packet met in the table.
+/// Result of looking a packet up in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Met {
-    /// A connection that is known.
+    /// A known connection.
     Known(FlowId),
-    /// A connection that was not; the number is its own from now on. What was known under it must be forgotten.
+    /// A new connection with its number. State of earlier connections with this number must be discarded.
     New(FlowId),
-    /// No connection, or one for which there is no number.
+    /// No connection, or no number left for it.
     None,
 }
 
-/// All connections, bounded.
+/// Table of all connections, of bounded size.
 #[derive(Debug)]
 pub struct Connections {
     numbers: BTreeMap<Ends, u32>,
-    /// By number; number 0 stands for no connection.
+    /// Entries by number; number 0 is no connection.
     entries: Vec<Entry>,
-    /// Connections by what is known of them, see [`Standing`].
+    /// Connections grouped by [`Standing`].
     lists: [List; 3],
-    /// The number that was used last.
+    /// The number used last.
     last: u32,
     most: usize,
 }
 
-/// What is known of a connection.
+/// Trust in a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// It was begun from [`Side::Wired`], and nothing else is known.
+    /// Begun from [`Side::Wired`], not proven.
     FromWired = 0,
-    /// It was begun from [`Side::Radio`], and nothing else is known.
+    /// Begun from [`Side::Radio`], not proven.
     FromRadio = 1,
-    /// One end has acknowledged what the other sent.
+    /// One end has acknowledged data of the other.
     Proven = 2,
 }
 
-/// Connections by use.
+/// Connections in order of use.
 #[derive(Clone, Copy, Debug, Default)]
 struct List {
-    /// The number that was quiet for longest; 0 where there is none.
+    /// Number that was quiet longest; 0 if the list is empty.
     oldest: u32,
-    /// The number that was used last; 0 where there is none.
+    /// Number used last; 0 if the list is empty.
     newest: u32,
     length: usize,
 }
@@ -115,17 +116,17 @@ struct Entry {
     inside: u32,
     scales: Scales,
     standing: Standing,
-    /// Neighbours in its list: the numbers that were used before and after; 0 at an end.
+    /// Neighbours in its list: the numbers used before and after it; 0 at an end.
     older: u32,
     newer: u32,
 }
 
-/// Window scales of a connection by the side that announced them (RFC 7323 section 2).
+/// Window scales of a connection by announcing side (RFC 7323 section 2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Scales {
-    /// What a SYN offered that is not answered yet.
+    /// Offers of SYNs that are not yet answered.
     offered: [Option<u8>; 2],
-    /// The shift of the windows that each side announces.
+    /// Shift of the advertised windows of each side.
     shift: [Option<u8>; 2],
 }
 
@@ -138,7 +139,7 @@ impl Standing {
     }
 }
 
-/// No number of a connection.
+/// Not a number of a connection.
 const NONE: u32 = 0;
 
 impl Connections {
@@ -155,10 +156,10 @@ impl Connections {
         Self { numbers: BTreeMap::new(), entries: vec![none], lists: [List::default(); 3], last: NONE, most }
     }
 
-    /// Finds or numbers the connection of a packet that comes in at `from`.
+    /// Finds or assigns the connection of a packet that enters at `from`.
     pub fn meet(&mut self, from: Side, tuple: Option<&Tuple>) -> Met {
         let Some(ends) = tuple.map(|tuple| Ends::of(tuple, from)) else { return Met::None };
-        // Packets come in trains: most are of the connection that was used last.
+        // Packets come in bursts: most belong to the connection used last.
         if self.entries[self.last as usize].ends == Some(ends) {
             return Met::Known(FlowId(self.last));
         }
@@ -170,7 +171,7 @@ impl Connections {
         self.number(ends, from).map_or(Met::None, |number| Met::New(FlowId(number)))
     }
 
-    /// One end of the connection has acknowledged what the other sent.
+    /// Records that one end has acknowledged data of the other.
     pub fn prove(&mut self, flow: FlowId) {
         if self.entries[flow.index()].standing != Standing::Proven {
             self.unlink(flow.0);
@@ -179,12 +180,12 @@ impl Connections {
         }
     }
 
-    /// A packet of the flow enters the graph.
+    /// Counts a packet of the flow that enters the graph.
     pub fn enter(&mut self, flow: FlowId) {
         self.entries[flow.index()].inside += 1;
     }
 
-    /// A packet of the flow has left the graph, one way or another.
+    /// Counts a packet of the flow that has left the graph or was lost inside.
     pub fn leave(&mut self, flow: FlowId) {
         let inside = &mut self.entries[flow.index()].inside;
         *inside = inside.saturating_sub(1);
@@ -200,7 +201,7 @@ impl Connections {
         self.entries.get(flow.index()).and_then(|entry| entry.ends)
     }
 
-    /// Learns the window scales from a segment of the handshake.
+    /// Learns window scales from a segment of the handshake.
     pub fn learn(&mut self, flow: FlowId, from: Side, segment: &Segment) {
         if !segment.flags.intersects(Flags::SYN) {
             return;
@@ -214,7 +215,7 @@ impl Connections {
             return;
         }
         match scale {
-            // Scaling is in use only where both SYNs carry the option, and an answer carries it only if the SYN did.
+            // Scaling is in use only if both SYNs carry the option; a SYN-ACK carries it only if the SYN did.
             Some(shift) => {
                 scales.shift[here] = Some(shift);
                 scales.shift[there] = scales.offered[there];
@@ -223,12 +224,12 @@ impl Connections {
         }
     }
 
-    /// The shift of the windows that a side announces, where the handshake was seen.
+    /// Shift of the windows that a side advertises, if the handshake was seen.
     pub fn scale(&self, flow: FlowId, from: Side) -> Option<u8> {
         self.entries[flow.index()].scales.shift[from as usize]
     }
 
-    /// The number for a new connection: one never used, or one that another must give up.
+    /// Number for a new connection: an unused one, or one taken from another connection.
     fn number(&mut self, ends: Ends, from: Side) -> Option<u32> {
         let number = if self.entries.len() <= self.most {
             self.entries.push(self.entries[NONE as usize]);
@@ -249,9 +250,9 @@ impl Connections {
         Some(number)
     }
 
-    /// The number that a connection gives up for one that begins at `from`.
+    /// Number that a connection gives up for one that begins at `from`.
     fn given_up(&self, from: Side) -> Option<u32> {
-        // Each side keeps a quarter of the numbers for what it has begun, so that a flood from the other takes none of it.
+        // Each side keeps a quarter of the numbers for connections it began, safe from floods of the other side.
         let share = (self.most / 4).max(1);
         let length = |standing: Standing| self.lists[standing as usize].length;
         let [own, other] = [Standing::begun(from), Standing::begun(from.other())];
@@ -261,9 +262,9 @@ impl Connections {
         proven.or_else(others).or_else(|| self.quiet(own))
     }
 
-    /// The connection of a list that was quiet for longest and has nothing inside.
+    /// The connection of a list that was quiet longest and has no packets inside.
     fn quiet(&self, standing: Standing) -> Option<u32> {
-        // One that is quiet but has packets inside waits for a slow link; few do.
+        // Search limit: few quiet connections have packets inside a slow link.
         const LOOK_AT: usize = 64;
         let oldest = self.lists[standing as usize].oldest;
         std::iter::successors(Some(oldest), |&number| Some(self.entries[number as usize].newer))
@@ -394,7 +395,7 @@ mod tests {
     #[test]
     fn a_scan_takes_no_number_of_a_proven_connection_nor_of_one_begun_from_the_other_side() {
         let mut table = Connections::new(100);
-        // Half of the numbers, all quiet from now on, and as many half-open from the mobile as it has a share of.
+        // Half of the numbers are proven and quiet; the mobile's share is half-open.
         let kept: Vec<_> = (0..50).map(|port| proven(&mut table, port)).collect();
         for port in 50..75 {
             table.meet(Side::Radio, Some(&back(tuple(port))));
@@ -425,7 +426,7 @@ mod tests {
         let mut table = Connections::new(4);
         let flows: Vec<_> = (0..4).map(|port| proven(&mut table, port)).collect();
         assert_eq!(table.meet(Side::Wired, Some(&tuple(100))), Met::New(flows[0]));
-        // Two of four may stay proven: one more gives way, and then the new ones each other.
+        // Two of four may stay proven: one more is given up, then the unproven ones replace each other.
         assert_eq!(table.meet(Side::Wired, Some(&tuple(101))), Met::New(flows[1]));
         assert_eq!(table.meet(Side::Wired, Some(&tuple(102))), Met::New(flows[0]));
         assert_eq!(table.meet(Side::Wired, Some(&tuple(103))), Met::New(flows[1]));

@@ -1,5 +1,5 @@
-//! The graph of a scenario without its hosts: the extra delay of `[path]`, where there is one, the edge, and the radio that it observes, where
-//! it does. What reaches a port without a wire leaves for the world.
+//! Graph of a scenario without its hosts: the extra delay of `[path]` if any, the edge, and the radio behind it if the
+//! edge observes one. Segments at a port without a wire leave the graph.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::PlaneConfig;
 use crate::port::Side;
 use crate::watch::{Seen, Watch};
 
-/// The engine, and which of its nodes is which.
+/// The engine with the roles of its nodes.
 pub(crate) struct Graph {
     engine: Engine<AnyNode, Watch>,
-    /// The edge with the regulators, and the one with the queues: the same, or the radio that it observes.
+    /// The edge with the regulators, and the edge with the queues: the same node, or the observed radio.
     edge: NodeId,
     queue: NodeId,
     /// The edges next to the wired side and next to the mobiles.
@@ -25,7 +25,7 @@ pub(crate) struct Graph {
 }
 
 ackclock_core::nodes! {
-    /// A box of the graph.
+    /// A node of the graph.
     enum AnyNode {
         Path(Path),
         Edge(Edge),
@@ -68,7 +68,7 @@ impl Graph {
         Ok(Self { engine, edge, queue, ends, path })
     }
 
-    /// Brings a segment in at a side.
+    /// Injects a segment at a side.
     pub(crate) fn inject(&mut self, now: Time, from: Side, segment: Segment) {
         let (node, port) = match (from, self.path) {
             (Side::Wired, Some(path)) => (path, path::SERVER),
@@ -94,7 +94,7 @@ impl Graph {
         self.engine.events()
     }
 
-    /// The next segment that left the graph, when, and at which side.
+    /// The next segment that left the graph, with its time and side.
     pub(crate) fn poll_left(&mut self) -> Option<(Time, Side, Segment)> {
         loop {
             let egress = self.engine.poll_egress()?;
@@ -105,7 +105,7 @@ impl Graph {
         }
     }
 
-    /// Whether what leaves at a side comes right from the link.
+    /// Whether packets leaving at a side come directly from the link.
     pub(crate) const fn ends_with_link(&self, side: Side) -> bool {
         match side {
             Side::Radio => true,
@@ -121,7 +121,7 @@ impl Graph {
         self.engine.poll_discarded()
     }
 
-    /// From now on what comes to the link and leaves it is noted.
+    /// Starts recording the packets that enter and leave the link.
     pub(crate) fn begin(&mut self) {
         self.engine.tracer_mut().begin();
     }
@@ -136,7 +136,7 @@ impl Graph {
         self.engine.refresh(self.queue);
     }
 
-    /// The number of a connection goes to another.
+    /// Frees the number of a connection for another one.
     pub(crate) fn forget(&mut self, flow: FlowId) {
         let now = self.engine.now();
         for node in self.edges() {
@@ -145,12 +145,12 @@ impl Graph {
         }
     }
 
-    /// Tells whose flow it is.
+    /// Assigns a flow to a user.
     pub(crate) fn assign(&mut self, flow: FlowId, user: u32) {
         self.edges().for_each(|node| self.node_mut(node).assign(flow, user));
     }
 
-    /// The edge with the regulators, and the one with the queues where that is another.
+    /// The edge with the regulators and, if different, the edge with the queues.
     fn edges(&self) -> impl Iterator<Item = NodeId> + use<> {
         [self.edge].into_iter().chain(Some(self.queue).filter(|queue| *queue != self.edge))
     }

@@ -5,16 +5,16 @@
 //! opened with `IFF_VNET_HDR`.
 //!
 //! ## What it does
-//! Splits a super-packet at the size that its header names, before the link: each part gets its own length, IP
-//! identification, sequence number and checksums; FIN and PSH stand on the last part only, CWR on the first. Completes the
-//! checksum of a packet that the kernel left to the device. The splitting itself is that of the crate `tun-rs`; here is
-//! what must hold before it may be called.
+//! Splits a super-packet at the size named in its header, before the link. Each part gets its own length, IP
+//! identification, sequence number and checksums; only the last part has FIN and PSH, only the first CWR. Completes
+//! checksums that the kernel left to the device. The crate `tun-rs` does the splitting; this module checks its
+//! preconditions.
 //!
 //! ## Differences from the source
 //! Packets are not merged when they are written (see [`TunPort`](crate::TunPort)).
 //!
 //! ## Validation
-//! Parts add up to the whole, and each reads back with sound checksums (unit tests, fuzz target `live_gso`).
+//! The lengths of the parts add up, and each part parses with valid checksums (unit tests, fuzz target `live_gso`).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -22,18 +22,18 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use nix::libc;
 use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
-/// Bytes of the header before every packet.
+/// Length of the header before every packet, bytes.
 pub const HEADER: usize = VIRTIO_NET_HDR_LEN;
 
-/// What the kernel says of a packet.
+/// The kernel's header of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Header(VirtioNetHdr);
 
 impl Header {
-    /// Nothing special: one packet with its checksums.
+    /// Header of a single packet with complete checksums.
     pub const NONE: [u8; HEADER] = [0; HEADER];
 
-    /// Splits what was read into the header and the packet; `None` where there is no packet.
+    /// Splits read bytes into header and packet; `None` if there is no packet.
     pub fn split_off(read: &mut [u8]) -> Option<(Self, &mut [u8])> {
         let (header, packet) = read.split_at_mut_checked(HEADER)?;
         let header = VirtioNetHdr::decode(header).ok()?;
@@ -41,8 +41,8 @@ impl Header {
     }
 }
 
-/// Splits `packet` into `parts`, whose lengths are written to `lengths`, and returns how many there are. A packet that is
-/// none of a super-packet's kind is copied. `None` where it does not fit, or its header makes no sense.
+/// Splits `packet` into `parts`, writes their lengths to `lengths`, and returns their number. A packet that is not a
+/// super-packet is copied. `None` if it does not fit or its header is invalid.
 pub fn split(
     header: Header,
     packet: &mut [u8],
@@ -58,7 +58,7 @@ pub fn split(
         *lengths.first_mut()? = packet.len();
         return Some(1);
     }
-    // Where the packet was forwarded, the length of the headers that the kernel names may be that of a whole part.
+    // If the packet was forwarded, the kernel's header length may include a complete part.
     let transport = usize::from(header.csum_start);
     let transport_header = if header.gso_type == tun_rs::VIRTIO_NET_HDR_GSO_UDP_L4 {
         UDP_HEADER
@@ -74,7 +74,7 @@ pub fn split(
     tun_rs::gso_split(packet, header, parts, lengths, 0, v6).ok()
 }
 
-/// Bytes that stand before every packet of an open TUN device: a header, or nothing.
+/// Length of the header before every packet of an open TUN device; 0 without one.
 pub(crate) fn header(file: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(if flags(file)? & libc::IFF_VNET_HDR == 0 { 0 } else { HEADER })
 }
@@ -88,15 +88,15 @@ fn flags(file: BorrowedFd<'_>) -> io::Result<libc::c_int> {
     if done < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the driver has written the flags, and the zeros that stood there are a number as well.
+    // SAFETY: the driver has written the flags, and the initial zeros are a valid number as well.
     Ok(unsafe { request.ifr_ifru.ifru_flags }.into())
 }
 
-/// Lets the kernel hand over super-packets of TCP and, where it can, UDP.
+/// Enables super-packets of TCP and, if supported, UDP.
 pub(crate) fn offload(file: BorrowedFd<'_>) -> io::Result<()> {
     let tcp = (libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6) as libc::c_ulong;
     let udp = (libc::TUN_F_USO4 | libc::TUN_F_USO6) as libc::c_ulong;
-    // UDP is known since Linux 6.2.
+    // UDP is supported since Linux 6.2.
     set_offload(file, tcp | udp).or_else(|_| set_offload(file, tcp))
 }
 
@@ -107,13 +107,13 @@ fn set_offload(file: BorrowedFd<'_>, offloads: libc::c_ulong) -> io::Result<()> 
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Computes the checksum from `start` on and adds it to what stands at `start + offset`, the sum over the pseudo-header.
+/// Computes the checksum from `start` and adds it to the pseudo-header sum at `start + offset`.
 fn complete_checksum(packet: &mut [u8], start: usize, offset: usize) -> Option<()> {
     let field = start.checked_add(offset)?;
     let &[high, low] = packet.get(field..field + 2)? else { return None };
     packet[field..field + 2].fill(0);
     let sum = !tun_rs::checksum(packet.get(start..)?, u16::from_be_bytes([high, low]).into());
-    // RFC 768: a UDP checksum of zero would say that there is none. For TCP both stand for the same number.
+    // RFC 768: a UDP checksum of zero means that there is none. For TCP both are equivalent.
     let sum = if sum == 0 && offset == UDP_CHECKSUM { u16::MAX } else { sum };
     packet[field..field + 2].copy_from_slice(&sum.to_be_bytes());
     Some(())
@@ -141,7 +141,7 @@ mod tests {
         let mut bytes = vec![0; HEADER];
         ip.tcp(1, 2, 1000, 3).ack(4).psh().fin().write(&mut bytes, payload).unwrap();
         let transport = if v6 { 40u16 } else { 20 };
-        // flags, type, header length (wrong, as from a forwarded packet), size, start and offset of the checksum
+        // Flags, type, header length (wrong, as from a forwarded packet), size, start and offset of the checksum.
         bytes[0] = NEEDS_CHECKSUM;
         bytes[1] = if v6 { tun_rs::VIRTIO_NET_HDR_GSO_TCPV6 } else { tun_rs::VIRTIO_NET_HDR_GSO_TCPV4 };
         bytes[2..4].copy_from_slice(&1000u16.to_ne_bytes());
@@ -184,7 +184,7 @@ mod tests {
         let mut read = super_packet(false, b"data");
         read[1] = GSO_NONE;
         let sound = read[HEADER..].to_vec();
-        // The kernel leaves the sum over the pseudo-header: addresses, protocol 6, length 24.
+        // The kernel leaves the pseudo-header sum: addresses, protocol 6, length 24.
         let pseudo = [1, 1, 1, 1, 2, 2, 2, 2, 0, 6, 0, 24];
         let sum = tun_rs::checksum(&pseudo, 0);
         read[HEADER + 36..HEADER + 38].copy_from_slice(&sum.to_be_bytes());

@@ -1,6 +1,6 @@
-//! What must hold whatever the bytes. The fuzz targets and the quick property tests call the same functions.
+//! Properties that must hold for any bytes. Fuzz targets and property tests call the same functions.
 //!
-//! Each returns what it found wrong, so that a fuzzer stops and a property test shrinks.
+//! Each returns a description of the violation, so that a fuzzer stops and a property test shrinks.
 
 mod neighbours;
 mod relay_trial;
@@ -16,14 +16,14 @@ use crate::rewrite::rewrite;
 use crate::{Plane, PlaneConfig, Side, Traffic};
 pub use neighbours::Neighbours;
 
-/// Reads a packet: its size is right, and what is not understood is opaque in every respect.
+/// Parses a packet: its size must be right, and unknown packets must be opaque in every respect.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the violation.
 pub fn parsing(bytes: &[u8]) -> Result<(), String> {
     let parsed = parse(bytes);
     let size = parsed.segment.wire_bytes() as usize;
-    // An opaque segment has 16 bits for its size, which only a jumbogram exceeds.
+    // An opaque segment has 16 bits for its size; only a jumbogram exceeds them.
     if size != bytes.len() && (parsed.segment.is_tcp() || size != usize::from(u16::MAX)) {
         return Err(format!("{} bytes count as {size}", bytes.len()));
     }
@@ -33,11 +33,11 @@ pub fn parsing(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Changes a packet as a regulator may: `knobs` says what. What is opaque stays as it is; what is not reads back as the
-/// changed segment; without a change nothing changes.
+/// Changes a packet as a regulator may, according to `knobs`. Opaque packets must stay unchanged, others must parse to
+/// the changed segment, and without a change the bytes must be equal.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the violation.
 pub fn rewriting(knobs: [u8; 8], bytes: &[u8]) -> Result<(), String> {
     let parsed = parse(bytes);
     let mut after = bytes.to_vec();
@@ -54,14 +54,14 @@ pub fn rewriting(knobs: [u8; 8], bytes: &[u8]) -> Result<(), String> {
     if read == changed { Ok(()) } else { Err(format!("{changed:?} reads back as {read:?}")) }
 }
 
-/// Answers a line at the control socket: by one line, and a request that is understood reads back as itself.
+/// Answers a line at the control socket: the answer must be one line, and an accepted request must parse to itself.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the violation.
 pub fn asking(line: &[u8]) -> Result<(), String> {
     let understood = |request: &LinkRequest| {
         let again = LinkRequest::parse(&request.line());
-        // What is refused is told with the name, which may be anything.
+        // A refusal repeats the name, which may be anything.
         if again.as_ref() == Ok(request) { Err(format!("{request:?}")) } else { Ok(format!("{again:?}")) }
     };
     let answer = control::answer_to(line, understood);
@@ -76,19 +76,19 @@ pub fn asking(line: &[u8]) -> Result<(), String> {
     ))
 }
 
-/// Lets clients of a name server's relay send whatever they like in whatever order: what waits stays bounded, and an answer reaches
+/// Lets clients of a name server relay send anything in any order: memory must stay bounded, and an answer must reach
 /// only the client that asked.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the violation.
 pub fn relaying(script: &[u8]) -> Result<(), String> {
     relay_trial::play(script).unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Splits what a device might give: the parts hold no more than the whole, and each fits its buffer.
+/// Splits bytes as read from a device: the parts must hold no more than the whole, and each must fit its buffer.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the violation.
 pub fn splitting(read: &[u8]) -> Result<(), String> {
     let mut read = read.to_vec();
     let whole = read.len();
@@ -104,11 +104,11 @@ pub fn splitting(read: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Plays packets to a data plane, each behind two bytes that say where it comes in, how long it is and how much later; every
-/// packet departs, is discarded or is inside.
+/// Feeds packets to a data plane; two bytes before each select its side, length and delay. Every packet must depart, be
+/// discarded or be inside.
 ///
 /// # Errors
-/// What is wrong.
+/// Describes the violation.
 pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
     let config = PlaneConfig { flows: 4, packets: 64, packet_bytes: 300, ..PlaneConfig::new(edge) };
     let mut plane = Plane::new(&config, &NoFiles).map_err(|error| error.to_string())?;
@@ -132,11 +132,11 @@ pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
     conserves(&plane, arrived, departed)
 }
 
-/// Checks that what came to a plane has departed, is lost or is inside, in each direction; `arrived` and `departed` are the caller's
-/// own counts.
+/// Checks in each direction that every arrived packet has departed, is lost or is inside. `arrived` and `departed` are
+/// the caller's own counts.
 ///
 /// # Errors
-/// What does not add up.
+/// Describes the imbalance.
 pub fn conserves(plane: &Plane, arrived: u64, departed: u64) -> Result<(), String> {
     let traffic = Direction::BOTH.map(|direction| plane.traffic(direction));
     let sum = |of: fn(&Traffic) -> u64| traffic.iter().map(of).sum::<u64>();
@@ -152,7 +152,7 @@ pub fn conserves(plane: &Plane, arrived: u64, departed: u64) -> Result<(), Strin
     }
 }
 
-/// A segment as a regulator or a queue might change it.
+/// A segment as a regulator or a queue may change it.
 fn turn(knobs: [u8; 8], mut segment: Segment) -> Segment {
     let [what, a, b, c, d, e, f, _] = knobs;
     if what & 1 != 0 && segment.flags.contains(Flags::ACK) {
@@ -176,7 +176,7 @@ mod tests {
     use ackclock_testkit::cases;
     use proptest::prelude::*;
 
-    /// A sound packet with a few of its bytes changed, which finds more than random bytes.
+    /// A valid packet with a few changed bytes, which finds more faults than random bytes.
     fn mutated() -> impl Strategy<Value = Vec<u8>> {
         let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
         (any::<bool>(), any::<[u8; 20]>(), prop::collection::vec(any::<u8>(), 0..40), changes).prop_map(

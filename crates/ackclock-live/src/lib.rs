@@ -1,19 +1,19 @@
 //! # ackclock-live
 //!
-//! Real packets: the engine of the simulation in real time between two TUN devices, and the namespaces in which programs
-//! meet it. The only crate with I/O and unsafe code.
+//! Real packets: the simulation's engine in real time between two TUN devices, and the namespaces that connect programs
+//! to it. The only crate with I/O and unsafe code.
 //!
-//! Two TUN devices stand at the two ends of the emulated link. The one *inside* is the default route of the namespace in
-//! which the user's command runs (the mobile, [`Side::Radio`]); the one *outside* lies where the kernel routes packets on
-//! ([`Side::Wired`]: a router in front of the machine, or a namespace with a server). Both are handed to the driver as open files: `IFF_TUN |
-//! IFF_NO_PI | IFF_VNET_HDR`, close-on-exec, MTU 1500; [`TunPort`] makes them non-blocking and sets their offloads.
+//! The emulated link has a TUN device at each end. The *inside* one is the default route of the namespace in which the
+//! user's command runs (the mobile, [`Side::Radio`]). The *outside* one is where the kernel routes packets on
+//! ([`Side::Wired`]: a router in front of the machine, or a namespace with a server). The driver receives both as open
+//! files: `IFF_TUN | IFF_NO_PI | IFF_VNET_HDR`, close-on-exec, MTU 1500; [`TunPort`] makes them non-blocking and sets
+//! their offloads.
 //!
-//! From the file to the graph and back:
-//! [`TunPort`] reads packets into the [`Pool`] and splits super-packets; [`parse`](parse::parse) makes a
-//! [`Segment`](ackclock_core::Segment) of each; [`Connections`] names its flow; [`Plane`] injects it into the unchanged
-//! engine, takes out what departs, rewrites in place what a regulator has changed ([`rewrite`](rewrite::rewrite)) and gives
-//! back the buffers of what was lost. [`Driver`] does that in real time; with a [`Clock`] and [`Port`]s that are made up it
-//! does the same in no time at all, which is how equality with the simulation is tested.
+//! From the file to the graph and back: [`TunPort`] reads packets into the [`Pool`] and splits super-packets.
+//! [`parse`](parse::parse) makes a [`Segment`](ackclock_core::Segment) of each. [`Connections`] finds its flow.
+//! [`Plane`] injects it into the unchanged engine, takes out departing segments, rewrites packets that a regulator has
+//! changed ([`rewrite`](rewrite::rewrite)) and frees the buffers of lost ones. [`Driver`] does this in real time. With
+//! a simulated [`Clock`] and simulated [`Port`]s it runs as fast as possible, which tests equality with the simulation.
 
 mod account;
 mod background;

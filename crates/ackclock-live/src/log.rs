@@ -1,18 +1,18 @@
 //! # mm-link's log
 //!
 //! ## Source
-//! The log that mahimahi's mm-link writes with `--uplink-log` and `--downlink-log`, and that mm-throughput-graph and
-//! mm-delay-graph read.
+//! Log format of mahimahi's mm-link (`--uplink-log` and `--downlink-log`), as read by mm-throughput-graph and
+//! mm-delay-graph.
 //!
 //! ## What it does
-//! A header of comments, then a line an event, times in milliseconds since the link began: `TIME + BYTES` a packet arrived,
-//! `TIME # 1504` there was an opportunity to send, `TIME - BYTES DELAY` a packet left after so many milliseconds,
-//! `TIME d PACKETS BYTES` packets were dropped. Sizes have the four bytes more that mm-link's TUN header adds.
+//! A header of comments, then one line per event with its time in ms since the link began: `TIME + BYTES` a packet
+//! arrived, `TIME # 1504` a delivery opportunity, `TIME - BYTES DELAY` a packet left `DELAY` ms after its arrival,
+//! `TIME d PACKETS BYTES` packets were dropped. Sizes include the four bytes of mm-link's TUN header.
 //!
 //! ## Differences from the source
-//! Events for which a slow file has no room are left out, and a comment at the end counts them. Only links that replay a mahimahi recording have opportunities. Times are those of the schedule, where mm-link takes
-//! those at which it was woken. Packets that queues drop of themselves are logged when the link tells it, up to the next
-//! delivery later.
+//! Events that do not fit because the file is too slow are omitted and counted in a final comment. Only links that
+//! replay a mahimahi recording have opportunities. Times are scheduled times; mm-link logs the times at which it was
+//! woken. Drops inside queues are logged when the link reports them, at the latest with the next delivery.
 //!
 //! ## Validation
 //! A log written by hand (unit test).
@@ -27,29 +27,29 @@ use ackclock_link::trace::Opportunities;
 
 use crate::background::{self, Ending, Inlet};
 
-/// What the header of a log says.
+/// Header of a log.
 #[derive(Clone, Debug)]
 pub struct LogHeader<'a> {
     /// `uplink` or `downlink`.
     pub link: &'a str,
-    /// The recording that the link replays, as it was named.
+    /// Name of the recording that the link replays, as given.
     pub recording: &'a str,
-    /// The log itself, as it was named.
+    /// Name of the log file, as given.
     pub log: &'a str,
     /// The command line.
     pub command_line: &'a str,
     /// The queue, as mm-link writes it: `infinite`, `droptail [packets=50]`.
     pub queue: &'a str,
-    /// When the link began, milliseconds of Unix time.
+    /// Start of the link, Unix time in ms.
     pub began_ms: u64,
-    /// What the prompt of the shells outside says, from `MAHIMAHI_SHELL_PREFIX`.
+    /// Prefix of the prompts of outer shells, from `MAHIMAHI_SHELL_PREFIX`.
     pub shell_prefix: Option<&'a str>,
 }
 
-/// The log of one direction; its lines are written on a thread of their own.
+/// Log of one direction; a separate thread writes its lines.
 pub struct LinkLog(Inlet<Event>);
 
-/// What becomes one line, or the last ones.
+/// One line of the log, or its last lines.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Arrived { at: Time, bytes: u32 },
@@ -58,36 +58,36 @@ enum Event {
     Ended { at: Time, lost: u64 },
 }
 
-/// Most events that wait to be written: 6 MiB of them.
+/// Maximum number of events waiting to be written: 6 MiB.
 const MOST: usize = 1 << 18;
 
-/// The text of a log, on its way.
+/// Writer of log text.
 struct Lines<W> {
     out: W,
     text: String,
     opportunities: Option<Upcoming>,
 }
 
-/// Text is written when there is as much of it.
+/// Text is written in pieces of this size, bytes.
 const PIECE: usize = 64 << 10;
 
-/// The opportunity that comes next.
+/// The next opportunity.
 struct Upcoming {
     recording: Opportunities,
     index: usize,
-    /// When the present round of the recording began.
+    /// Start of the current repetition of the recording.
     round_ms: u64,
 }
 
-/// What mm-link counts for each opportunity and for each packet beside its own bytes.
+/// Bytes that mm-link counts for an opportunity; each packet counts four bytes more than its size.
 const OPPORTUNITY_BYTES: u32 = 1504;
 const TUN_BYTES: u64 = 4;
 
 impl LinkLog {
-    /// A log that goes to `out`; with the opportunities of the recording that is replayed.
+    /// A log that is written to `out`, with the opportunities of the replayed recording.
     ///
     /// # Errors
-    /// Where there can be no further thread.
+    /// If the thread cannot be created.
     pub fn begin(
         out: impl Write + Send + 'static,
         header: &LogHeader<'_>,
@@ -122,7 +122,7 @@ impl LinkLog {
 }
 
 impl LogHeader<'_> {
-    /// The comments at the beginning, each in its line whatever names there are.
+    /// Comments at the beginning, each on one line whatever the names contain.
     fn text(&self) -> String {
         let fit = |text: &'_ str| -> String { Cow::into_owned(printable_line(text)) };
         let mut text = format!(
@@ -161,7 +161,7 @@ impl<W: Write> Lines<W> {
         let _ = match *event {
             Event::Arrived { bytes, .. } => writeln!(text, "{now} + {}", on_tun(bytes)),
             Event::Left { bytes, delay, .. } => {
-                // The difference of the two times as they stand in the log.
+                // Difference of the two times as logged.
                 writeln!(text, "{now} - {} {}", on_tun(bytes), now - millis(at - delay))
             }
             Event::Dropped { bytes, .. } => writeln!(text, "{now} d 1 {}", on_tun(bytes)),
@@ -173,7 +173,7 @@ impl<W: Write> Lines<W> {
         self.pass_on_pieces()
     }
 
-    /// Writes the opportunities that have passed.
+    /// Writes the opportunities before `now`.
     fn opportunities_before(&mut self, now: Time) -> io::Result<()> {
         while let Some(at) = self.opportunities.as_mut().and_then(|upcoming| upcoming.take(millis(now))) {
             let _ = writeln!(self.text, "{at} # {OPPORTUNITY_BYTES}");
@@ -202,14 +202,14 @@ impl Upcoming {
         }
         self.index += 1;
         if self.index == self.recording.millis().len() {
-            // The last opportunity stands where the recording begins again.
+            // The last opportunity is where the recording restarts.
             (self.index, self.round_ms) = (0, at);
         }
         Some(at)
     }
 }
 
-/// Bytes of a packet as mm-link counts them.
+/// Size of a packet as mm-link counts it.
 fn on_tun(bytes: u32) -> u64 {
     u64::from(bytes) + TUN_BYTES
 }

@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus, and a server of one page.
+//! Metrics in Prometheus' text format, and a server for this one page.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -12,12 +12,12 @@ use crate::clients::{self, Protocol};
 #[derive(Clone, Debug, Default)]
 pub struct Page(String);
 
-/// What a metric is.
+/// Type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows.
+    /// A value that only grows.
     Counter,
-    /// It goes up and down.
+    /// A value that rises and falls.
     Gauge,
 }
 
@@ -34,8 +34,8 @@ impl Kind {
 pub type Labels = Vec<(&'static str, String)>;
 
 impl Page {
-    /// Adds a metric: its name without the prefix `ackclock_`, what it means, and a value for each set of labels. A value
-    /// that does not exist is left out.
+    /// Adds a metric: its name without the prefix `ackclock_`, its help text, and a value for each set of labels.
+    /// Missing values are omitted.
     pub fn metric(
         &mut self,
         kind: Kind,
@@ -52,7 +52,7 @@ impl Page {
         self
     }
 
-    /// Adds a summary: quantiles that exist, the sum of all observations and how many there were.
+    /// Adds a summary: existing quantiles, the sum of all observations, and their number.
     pub fn summary(
         &mut self,
         name: &str,
@@ -83,7 +83,7 @@ impl Page {
         let _ = writeln!(self.0, "ackclock_{name}{labels} {value}");
     }
 
-    /// The text.
+    /// Text of the page.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -93,11 +93,10 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The address that a user wrote: a port alone is one of the loopback address, so that nothing is shown to others unless
-/// asked.
+/// Parses an address. A port alone means the loopback address, so that nothing is exposed by default.
 ///
 /// # Errors
-/// Says how an address is written.
+/// States how an address is written.
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse() {
@@ -110,12 +109,12 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
 /// Serves `page` at `/metrics` until the process ends.
 ///
 /// # Errors
-/// Where the kernel will not say who comes.
+/// If the kernel does not report new clients.
 pub fn serve(listener: &TcpListener, page: impl Fn() -> String) -> io::Result<()> {
     clients::serve(listener.as_fd(), || Ok(listener.accept()?.0.into()), &Http(page))
 }
 
-/// As much of HTTP as it takes to hand one page out.
+/// The part of HTTP needed to serve one page.
 struct Http<F>(F);
 
 impl<F: Fn() -> String> Protocol for Http<F> {
@@ -189,7 +188,7 @@ mod tests {
         assert!(parse_address("everywhere").is_err());
     }
 
-    /// The address of a server of the page `x 1`.
+    /// Address of a server of the page `x 1`.
     fn served() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -221,7 +220,7 @@ mod tests {
         slow.write_all(b"GET /met").unwrap();
         let idle: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
         assert!(fetch(address, "GET /metrics").ends_with("x 1\n"));
-        // At most 64 are kept: those that have been asking for longest are gone, with the slow one.
+        // At most 64 are kept: the ones asking longest are dropped, the slow one among them.
         let mut nothing = [0];
         for client in [&slow, &idle[0], &idle[200]] {
             assert!(matches!((&*client).read(&mut nothing), Ok(0) | Err(_)));
