@@ -4,13 +4,14 @@
 //! RFC 791, RFC 8200 (IPv6 and its extension headers), RFC 9293, RFC 7323, RFC 2018, RFC 3168.
 //!
 //! ## What it does
-//! Makes a [`Segment`] of the bytes of an IP packet: TCP with its options, or an opaque packet of a certain size. Says
-//! besides whose it is ([`Tuple`]) and where its TCP header stands ([`Layout`]), so that fields can be changed in place.
+//! Makes a [`Segment`] from the bytes of an IP packet: TCP with its options, or an opaque packet of a certain size.
+//! Also returns its addresses and ports ([`Tuple`]) and the offset of its TCP header ([`Layout`]), so that fields can
+//! be changed in place.
 //!
-//! Opaque, and so never changed, is everything that a regulator could not act on safely: what is not TCP; fragments;
-//! packets whose IP or TCP checksum is wrong (the receiver will throw them away, so what they say must not be believed);
-//! malformed headers or options; source routes with stops to go, whose pseudo-header names another destination; segments
-//! signed as a whole (TCP-MD5 and TCP-AO, IPsec), which a change would invalidate.
+//! Packets that a regulator could not change safely are opaque and never changed: anything but TCP; fragments; packets
+//! with a wrong IP or TCP checksum (the receiver will discard them, so their contents are not trusted); malformed
+//! headers or options; source routes with remaining hops, whose pseudo-header has another destination; and signed
+//! segments (TCP-MD5, TCP-AO, IPsec), which a change would invalidate.
 //!
 //! ## Differences from the source
 //! Of four SACK blocks the first three are read. Jumbograms (RFC 2675) are opaque. A window scale above 14 counts as 14
@@ -28,34 +29,34 @@ use ackclock_core::{
 };
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, Ipv6ExtHeader, Ipv6Packet, TcpOption, TcpPacket};
 
-/// What was read of a packet.
+/// Contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed {
     /// The segment; its flow and its raw packet are not set.
     pub segment: Segment,
-    /// Whose it is; `None` where it is not IP.
+    /// Addresses, ports and protocol; `None` if the packet is not IP.
     pub tuple: Option<Tuple>,
-    /// Where its headers stand.
+    /// Offsets of its headers.
     pub layout: Layout,
 }
 
-/// Addresses, ports and protocol of a packet; ports are 0 where there are none to read.
+/// Addresses, ports and protocol of a packet; ports are 0 if unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tuple {
-    /// Where it comes from.
+    /// Source of the packet.
     pub source: End,
-    /// Where it goes.
+    /// Destination of the packet.
     pub destination: End,
-    /// Number of the protocol above IP.
+    /// IP protocol number.
     pub protocol: u8,
 }
 
 /// An address and a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
-    /// The address.
+    /// IP address.
     pub address: std::net::IpAddr,
-    /// The port.
+    /// Port number.
     pub port: u16,
 }
 
@@ -65,19 +66,19 @@ impl fmt::Display for End {
     }
 }
 
-/// Where the headers of a packet stand.
+/// Offsets of a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Layout {
-    /// Not understood: it is passed on as it came.
+    /// Not parsed: passed on unchanged.
     #[default]
     Opaque,
-    /// TCP over IPv4, its header at this offset.
+    /// TCP over IPv4, with its header at this offset.
     Ipv4(u16),
-    /// TCP over IPv6, its header at this offset.
+    /// TCP over IPv6, with its header at this offset.
     Ipv6(u16),
 }
 
-/// Reads a packet. Never fails: what cannot be read is opaque.
+/// Parses a packet. Never fails: unreadable packets are opaque.
 pub fn parse(bytes: &[u8]) -> Parsed {
     let network = match bytes.first().map(|first| first >> 4) {
         Some(4) => ipv4(bytes),
@@ -95,13 +96,13 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// What the IP header says.
+/// Contents of the IP header.
 struct Network<'a> {
     source: IpAddress,
     destination: IpAddress,
     protocol: IpProtocol,
     ecn: Ecn,
-    /// What follows the IP headers; nothing that can be read of a fragment.
+    /// Bytes after the IP headers; empty for a fragment.
     transport: &'a [u8],
     layout: Layout,
 }
@@ -139,9 +140,9 @@ fn ipv6(bytes: &[u8]) -> Option<Network<'_>> {
     })
 }
 
-/// The protocol behind the extension headers, and how many bytes they take; none where what is behind them cannot be read.
+/// Protocol after the extension headers, and their length; `None` if the bytes after them cannot be parsed.
 fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<usize>) {
-    // RFC 8200 section 4.1 has room for seven; a longer chain is not worth following.
+    // RFC 8200 section 4.1 allows seven; longer chains are not followed.
     const MOST: usize = 8;
     let mut at = 0;
     for _ in 0..MOST {
@@ -152,7 +153,7 @@ fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<
         }
         let rest = payload.get(at..).unwrap_or_default();
         let Ok(header) = Ipv6ExtHeader::new_checked(rest) else { return (next, None) };
-        // RFC 8200 section 4.4: the fourth byte of a routing header counts the stops to go.
+        // RFC 8200 section 4.4: the fourth byte of a routing header counts the remaining hops.
         if next == IpProtocol::Ipv6Route && rest[3] != 0 {
             return (next, None);
         }
@@ -163,7 +164,7 @@ fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<
 }
 
 impl Network<'_> {
-    /// Whose packet it is. Ports stand first in the header of every protocol that has them.
+    /// Addresses and ports. Every protocol with ports has them first in its header.
     fn tuple(&self) -> Tuple {
         let port = |at: usize| match (self.protocol, self.transport.get(at..at + 2)) {
             (IpProtocol::Tcp | IpProtocol::Udp, Some(&[high, low])) => u16::from_be_bytes([high, low]),
@@ -176,7 +177,7 @@ impl Network<'_> {
         }
     }
 
-    /// The segment, where the packet is TCP and can be trusted.
+    /// The segment, if the packet is TCP and can be trusted.
     fn tcp(&self, wire_bytes: usize) -> Option<Segment> {
         if self.protocol != IpProtocol::Tcp {
             return None;
@@ -197,7 +198,7 @@ impl Network<'_> {
     }
 }
 
-/// Reads the options into `segment`; `None` where they are malformed or sign the segment.
+/// Reads the options into `segment`; `None` if they are malformed or sign the segment.
 fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
     let mut syn = SynOptions::default();
     while !rest.is_empty() {
@@ -228,7 +229,7 @@ fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Where the flags stand in a TCP header.
+/// Offset of the flags in a TCP header.
 const FLAGS: usize = 13;
 /// TCP MD5 signature (RFC 2385).
 const MD5: u8 = 19;
@@ -255,7 +256,7 @@ mod tests {
         let (from, to) = ([1; 16], [2; 16]);
         let mut bytes = Vec::new();
         PacketBuilder::ipv6(from, to, 64).tcp(80, 4000, 1000, 500).write(&mut bytes, b"data").unwrap();
-        // A hop-by-hop and a destination header of 8 and 16 bytes go between; they do not touch the checksum.
+        // Inserts a hop-by-hop and a destination header of 8 and 16 bytes, which the checksum does not cover.
         let mut headers = Vec::new();
         let hop = Ipv6RawExtHeader::new_raw(IpNumber::IPV6_DESTINATION_OPTIONS, &[1, 4, 0, 0, 0, 0]).unwrap();
         let to_end =
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(parsed.segment.timestamps(), Some(Timestamps { value: 111, echo: 222 }));
         assert_eq!(parsed.segment.sack().len(), 3);
         assert_eq!(parsed.segment.sack()[1], SackBlock { left: Seq(20), right: Seq(30) });
-        // 20 B IP, 20 B TCP, 10 + 26 B options in 36, 5 B payload
+        // 20 B IP, 20 B TCP, 10 + 26 B options in 36, 5 B payload.
         assert_eq!((parsed.segment.wire_bytes(), parsed.layout), (81, Layout::Ipv4(20)));
         let tuple = parsed.tuple.unwrap();
         assert_eq!((tuple.source.port, tuple.destination.port, tuple.protocol), (80, 4000, 6));
@@ -315,7 +316,7 @@ mod tests {
         let with = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = sound.clone();
             change(&mut bytes);
-            // The IP checksum is made right again, so that the change itself is what is judged.
+            // Corrects the IP checksum, so that only the change itself is tested.
             bytes[10..12].fill(0);
             let sum = etherparse::checksum::Sum16BitWords::new().add_slice(&bytes[..20]).ones_complement();
             bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
@@ -343,7 +344,7 @@ mod tests {
 
     #[test]
     fn malformed_and_signing_options_are_opaque() {
-        // kind, length: zero length, beyond the end, SACK of an odd length, MD5, AO
+        // Kind and length: zero length, beyond the end, SACK of odd length, MD5, AO.
         for option in [[8, 0], [8, 11], [5, 3], [19, 4], [29, 4]] {
             let mut segment = Segment::data(FlowId(0), Seq(0), 0, 40);
             assert_eq!(options(&mut segment, &[option[0], option[1], 0, 0]), None, "{option:?}");

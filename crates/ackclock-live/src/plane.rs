@@ -1,7 +1,8 @@
-//! The data plane: raw packets in, the unchanged graph of the simulation, raw packets out. It has no clock and no devices.
+//! The data plane: raw packets in, the unchanged graph of the simulation, raw packets out. It has no clock and no
+//! devices.
 //!
-//! Every packet that arrives departs, is discarded by the graph, or is inside it; what a regulator makes or sends once more does
-//! so as well, or could not be built. [`Plane::traffic`] counts them, for each direction.
+//! Every arriving packet departs, is discarded by the graph, or is inside it. So does every segment that a regulator
+//! generates or retransmits, unless its packet could not be built. [`Plane::traffic`] counts them per direction.
 
 mod collect;
 mod inventory;
@@ -28,14 +29,14 @@ use crate::users::Users;
 use crate::{FlowReport, PlaneConfig, Pool};
 use inventory::{Inside, Inventory};
 
-/// A packet that departs.
+/// A departing packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// When it is due.
+    /// Departure time.
     pub at: Time,
-    /// Where it leaves.
+    /// Side at which it leaves.
     pub side: Side,
-    /// Its bytes in the pool; they are to be released when it has been written.
+    /// Its bytes in the pool, to be released after writing.
     pub packet: PacketId,
 }
 
@@ -44,35 +45,35 @@ pub struct Plane {
     graph: Graph,
     inventory: Inventory,
     users: Users,
-    /// What is known of each connection, by number; nothing of number 0.
+    /// State of each connection, by number; number 0 is unused.
     connections: Vec<Option<Connection>>,
-    /// Where connections go that lost their number to another, and how many more may.
+    /// Receives the reports of connections whose numbers were reused.
     past: Sender<FlowReport>,
     past_room: usize,
-    /// Of those for which there was no room.
+    /// Totals of connections whose reports did not fit.
     forgotten: Totals,
     /// Connections with ports so far.
     met: u32,
-    /// The other end of `past`, until it is taken.
+    /// Receiving end of `past`, until it is taken.
     account: Option<Receiver<FlowReport>>,
-    /// An unused buffer, for packets that are made here.
+    /// An unused buffer for generated packets.
     spare: Box<[u8]>,
     regulator: String,
     logs: [Option<LinkLog>; 2],
-    /// Packets by the side from which they come.
+    /// Packet counts by the side of arrival.
     traffic: [Traffic; 2],
-    /// Packets of no connection that has a row of its own.
+    /// Packets of no connection with its own row.
     other: Tally,
-    /// What was inside before the first packet that found no room.
+    /// Contents of the plane when the first packet was refused.
     crowd: Option<Crowd>,
 }
 
-/// What the packets inside a plane are doing. A packet that waits may also be kept.
+/// Packets inside a plane by state. A waiting packet may also be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
     /// All packets inside.
     pub inside: usize,
-    /// Packets that wait in queues, in both directions.
+    /// Packets in queues, both directions.
     pub waiting: usize,
     /// ACKs held by regulators.
     pub held: usize,
@@ -84,28 +85,28 @@ pub struct Crowd {
 struct Connection {
     tally: Tally,
     user: u32,
-    /// What its packets look like, by the side that they come from.
+    /// Header fields of its packets, by the side of arrival.
     templates: [Template; 2],
 }
 
-/// Connections of the past of which rows are kept.
+/// Maximum number of finished connections with rows.
 const MOST_PAST: usize = 1 << 16;
 
 impl Plane {
     /// Builds the graph.
     ///
     /// # Errors
-    /// Names the key of the `[edge]` table that is wrong.
+    /// Names the invalid key of the `[edge]` table.
     pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
         let regulator =
             config.edge.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
         Self::with_regulator(config, Arc::clone(regulator), files)
     }
 
-    /// Builds the graph with a regulator that need not stand in the registry, whatever the `[edge]` table says.
+    /// Builds the graph with a given regulator, which need not be registered, regardless of the `[edge]` table.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// As for [`new`](Self::new).
     pub fn with_regulator(
         config: &PlaneConfig<'_>,
         regulator: Arc<dyn RegulatorConfig>,
@@ -114,7 +115,7 @@ impl Plane {
         let inventory = Inventory::new(config);
         let (past, account) = mpsc::channel();
         let mut graph = Graph::new(config, regulator, files)?;
-        // Copies are no packets: those that come in have three quarters of a side to themselves.
+        // Arriving packets can use three quarters of a side's packets, so copies are limited.
         graph.edge_mut().keep_at_most(config.packets / 8);
         Ok(Self {
             graph,
@@ -135,7 +136,7 @@ impl Plane {
         })
     }
 
-    /// A packet has come in at `from`. The pool's packet is the plane's from now on.
+    /// Accepts a packet at `from`. The plane now owns the pool's packet.
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
         let Some(bytes) = self.inventory.pool.bytes(packet) else { return };
         self.traffic[from as usize].arrived += 1;
@@ -149,7 +150,7 @@ impl Plane {
         if self.inventory.has_its_share(from, flow, user) {
             return self.refuse(from, packet);
         }
-        // What has no number is not regulated.
+        // Packets without a flow number are not regulated.
         let (mut segment, layout) = match flow {
             NO_FLOW => (Segment::opaque(NO_FLOW, u16::try_from(length).unwrap_or(u16::MAX)), Layout::Opaque),
             _ => (segment, layout),
@@ -163,18 +164,18 @@ impl Plane {
         self.collect();
     }
 
-    /// Does everything that is due up to and at `now`.
+    /// Processes everything due up to and including `now`.
     pub fn advance(&mut self, now: Time) {
         self.graph.advance(now);
         self.collect();
     }
 
-    /// When something is next due.
+    /// Time of the next event.
     pub fn next_wake(&self) -> Option<Time> {
         self.graph.next_wake()
     }
 
-    /// The next packet that departs, its bytes as they are to be written.
+    /// The next departing packet, with its bytes ready to write.
     pub fn poll_departure(&mut self) -> Option<Departure> {
         while let Some((at, side, segment)) = self.graph.poll_left() {
             if let Some(packet) = self.finish(at, &segment, side) {
@@ -187,17 +188,17 @@ impl Plane {
         None
     }
 
-    /// The bytes of a packet.
+    /// Bytes of a packet.
     pub fn bytes(&self, packet: PacketId) -> &[u8] {
         self.inventory.pool.bytes(packet).unwrap_or_default()
     }
 
-    /// Gives back the packet of a departure that has been written.
+    /// Frees the packet of a departure after it was written.
     pub fn release(&mut self, packet: PacketId) {
         self.inventory.leave(packet);
     }
 
-    /// Where packets are read into.
+    /// Pool into which packets are read.
     pub fn pool_mut(&mut self) -> &mut Pool {
         &mut self.inventory.pool
     }
@@ -212,18 +213,18 @@ impl Plane {
         self.inventory.pool.in_use()
     }
 
-    /// Packets came to the link at `from` and could not be taken in.
+    /// Counts packets that could not be read at `from`.
     pub fn count_unread(&mut self, from: Side, packets: u32) {
         self.traffic[from as usize].lost.unread += u64::from(packets);
     }
 
-    /// Gives back the packet of a departure that the device refused.
+    /// Frees the packet of a departure that the device refused.
     pub fn refused(&mut self, departure: Departure) {
         self.traffic[departure.side.other() as usize].lost.refused += 1;
         self.release(departure.packet);
     }
 
-    /// What became of the packets of a direction.
+    /// Packets of a direction by their fate.
     pub fn traffic(&self, direction: Direction) -> Traffic {
         let from = Side::BOTH[direction as usize];
         let (edge, queue) = (self.graph.edge().statistics(), self.graph.queue().statistics());
@@ -232,19 +233,19 @@ impl Plane {
             Direction::Up => queue.dropped_up,
         };
         let traffic = self.traffic[from as usize];
-        // What was removed and never had a packet was made.
+        // Removed segments that never had a packet were generated by a regulator.
         let made_removed = (drops + edge.discarded[direction as usize]).saturating_sub(traffic.removed);
         let made_gone = traffic.built + traffic.lost.unbuilt + made_removed;
         let made_inside = edge.made[direction as usize].saturating_sub(made_gone);
         Traffic { inside: self.inventory.under_way(from), made_inside, ..traffic }
     }
 
-    /// What was inside when the first packet found no room.
+    /// Contents of the plane when the first packet was refused.
     pub fn crowd(&self) -> Option<Crowd> {
         self.crowd
     }
 
-    /// What waits in all queues towards the mobiles.
+    /// Total of all downlink queues.
     pub fn waiting(&mut self) -> Load {
         let now = self.graph.now();
         self.graph.queue_mut().waiting(now, Direction::Down)
@@ -260,13 +261,13 @@ impl Plane {
         self.graph.edge_mut()
     }
 
-    /// From now on a direction of the link has another medium.
+    /// Replaces the medium of a direction of the link.
     pub fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
         self.graph.replace_medium(direction, medium);
         self.collect();
     }
 
-    /// A packet from a side finds no room.
+    /// Refuses a packet from a side for lack of room.
     #[cold]
     fn refuse(&mut self, from: Side, packet: PacketId) {
         self.inventory.pool.release(packet);
@@ -290,7 +291,7 @@ impl Plane {
         self.graph.events()
     }
 
-    /// The number of a packet's connection, which is opened where it is new.
+    /// Number of a packet's connection, which is opened if new.
     fn flow(&mut self, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
         match self.inventory.flows.meet(from, tuple) {
             Met::None => NO_FLOW,
@@ -308,13 +309,14 @@ impl Plane {
         }
     }
 
-    /// Begins a connection under a number, and ends the one that had it.
+    /// Opens a connection under a number, and closes the one that had it.
     fn open(&mut self, flow: FlowId) {
         self.connections.resize(self.connections.len().max(flow.index() + 1), None);
         let old = self.connections[flow.index()].take();
         if let Some(old) = &old {
             self.archive(flow, old);
-            // The last packets of a connection between the same ends may still be inside; the edge then goes on with it.
+            // The last packets of a connection between the same ends may still be inside; the edge then continues with
+            // its state.
             if self.inventory.flows.inside(flow) == 0 {
                 self.graph.forget(flow);
             }
@@ -322,7 +324,7 @@ impl Plane {
         let ends = self.inventory.flows.ends(flow);
         let tally = ends.map(|ends| Tally::new(self.met, ends));
         self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| ends.have_row())));
-        // The next user gets a number before the old one gives up its own: it may be the same.
+        // The new user gets a number before the old one frees its own, because they may be the same user.
         let user = ends.map(|ends| self.users.enter(ends.radio.address));
         if let Some(user) = user {
             self.graph.assign(flow, user);
@@ -335,7 +337,7 @@ impl Plane {
             tally.zip(user).map(|(tally, user)| Connection { tally, user, templates });
     }
 
-    /// Learns what a packet shows of its connection.
+    /// Updates a connection's state from a packet.
     fn learn(
         &mut self,
         now: Time,
@@ -357,7 +359,7 @@ impl Plane {
         self.inventory.flows.learn(flow, from, segment);
     }
 
-    /// What is counted of a connection; of what has no row of its own, together.
+    /// Counters of a connection, or the common counters if it has no row.
     fn tally(&mut self, flow: FlowId) -> &mut Tally {
         match self.connections.get_mut(flow.index()) {
             Some(Some(connection)) if connection.tally.has_row() => &mut connection.tally,
@@ -365,7 +367,7 @@ impl Plane {
         }
     }
 
-    /// Brings the bytes of a segment that departs up to date. `None` where it has none and they cannot be made.
+    /// Updates the bytes of a departing segment. `None` if it has none and they cannot be built.
     fn finish(&mut self, at: Time, segment: &Segment, side: Side) -> Option<PacketId> {
         let from = side.other();
         let packet = if segment.packet().has_bytes() {
@@ -385,7 +387,7 @@ impl Plane {
         Some(packet)
     }
 
-    /// Makes the packet of a segment that a regulator made; it comes as if from the side `from`.
+    /// Builds the packet of a generated segment, as if it came from the side `from`.
     fn make(&mut self, segment: &Segment, from: Side) -> Option<PacketId> {
         let ends = self.inventory.flows.ends(segment.flow)?;
         let connection = self.connections.get(segment.flow.index())?.as_ref()?;

@@ -1,20 +1,20 @@
-//! The packet pool: raw bytes by [`PacketId`], in buffers that are made once and used again.
+//! The packet pool: raw bytes by [`PacketId`], in reused buffers.
 //!
-//! A slot is named with the generation of its use, so that a name that has outlived its packet finds nothing. Buffers are
-//! made in blocks as they are first needed; after that nothing is allocated for a packet. What is claimed must be given
-//! back, and as often as it was [needed once more](Pool::again): [`Pool::in_use`] and [`Pool::copies`] are what the law of
-//! conservation is checked by.
+//! A packet's id contains the generation of its slot, so an outdated id finds nothing. Buffers are allocated in blocks
+//! when first needed; afterwards no packet allocates memory. Every claim, and every additional hold
+//! ([`Pool::add_holder`]), must be released. The law of conservation checks this with [`Pool::in_use`] and
+//! [`Pool::copies`].
 
 use ackclock_core::PacketId;
 
-/// Buffers made at a time.
+/// Buffers allocated at a time.
 const BLOCK: usize = 256;
 
 /// Raw packets by number.
 #[derive(Debug)]
 pub struct Pool {
     slots: Vec<Slot>,
-    /// Free slots, the one used last on top, whose bytes are the likeliest to be in the cache.
+    /// Free slots. The one freed last is on top, as its bytes are likely to be cached.
     free: Vec<u32>,
     slot_bytes: usize,
     most: usize,
@@ -26,7 +26,7 @@ struct Slot {
     buffer: Box<[u8]>,
     length: usize,
     generation: u32,
-    /// How many hold it; nobody where it is free.
+    /// Number of holders; 0 if the slot is free.
     holders: u32,
 }
 
@@ -38,31 +38,31 @@ impl Pool {
         pool
     }
 
-    /// Bytes that a packet may have.
+    /// Maximum size of a packet, bytes.
     pub const fn slot_bytes(&self) -> usize {
         self.slot_bytes
     }
 
-    /// Packets that there may be at a time.
+    /// Maximum number of packets.
     pub const fn most(&self) -> usize {
         self.most
     }
 
-    /// Packets that are claimed.
+    /// Packets in use.
     pub const fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// How often packets are held, beyond once each.
+    /// Holds beyond the first of each packet.
     pub const fn copies(&self) -> usize {
         self.copies
     }
 
-    /// Takes a packet in by exchanging buffers: `buffer`, whose first `length` bytes are the packet, becomes the packet's
-    /// and an unused one of the same size stands in its place. `None` where the pool is full.
+    /// Claims a packet by swapping buffers: the packet takes `buffer`, whose first `length` bytes are its contents, and
+    /// `buffer` becomes an unused one of the same size. `None` if the pool is full.
     ///
     /// # Panics
-    /// Where the buffer is not from [`Self::buffer`] or the packet is longer than it: a slip of the caller.
+    /// If the buffer is not from [`Self::buffer`] or the packet is longer than it: a bug in the caller.
     pub fn claim(&mut self, buffer: &mut Box<[u8]>, length: usize) -> Option<PacketId> {
         assert!(buffer.len() == self.slot_bytes && length <= self.slot_bytes, "a buffer of another pool");
         if self.free.is_empty() {
@@ -81,7 +81,7 @@ impl Pool {
         vec![0; self.slot_bytes].into_boxed_slice()
     }
 
-    /// The bytes of a packet, if it is still there.
+    /// Bytes of a packet, if it still exists.
     pub fn bytes(&self, packet: PacketId) -> Option<&[u8]> {
         self.slots
             .get(packet.slot as usize)
@@ -89,13 +89,13 @@ impl Pool {
             .map(|slot| &slot.buffer[..slot.length])
     }
 
-    /// The bytes of a packet for changing them in place.
+    /// Mutable bytes of a packet, if it still exists.
     pub fn bytes_mut(&mut self, packet: PacketId) -> Option<&mut [u8]> {
         let slot = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet))?;
         Some(&mut slot.buffer[..slot.length])
     }
 
-    /// One more holds a packet, and will give it back.
+    /// Adds a holder of a packet, who must release it.
     pub fn add_holder(&mut self, packet: PacketId) {
         if let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) {
             slot.holders += 1;
@@ -103,7 +103,7 @@ impl Pool {
         }
     }
 
-    /// Gives a packet back; whether nobody holds it any more. False where it was not there.
+    /// Releases one hold of a packet; true if it was the last one. False if the packet did not exist.
     pub fn release(&mut self, packet: PacketId) -> bool {
         let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) else {
             return false;

@@ -1,4 +1,4 @@
-//! Ports: where packets come in from the world and go out to it.
+//! Ports: where packets enter from and leave to the real network.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,17 +13,17 @@ use crate::gso::{self, HEADER, Header};
 /// The two ends of the emulated link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// Towards the wired network and the servers.
+    /// The wired network with the servers.
     Wired = 0,
-    /// Towards the mobiles.
+    /// The mobiles.
     Radio = 1,
 }
 
 impl Side {
-    /// Both, in the order in which they are served.
+    /// Both sides, in the order of service.
     pub const BOTH: [Self; 2] = [Self::Wired, Self::Radio];
 
-    /// The end opposite.
+    /// The opposite side.
     pub const fn other(self) -> Self {
         match self {
             Self::Wired => Self::Radio,
@@ -34,67 +34,69 @@ impl Side {
 
 /// One end of the emulated link.
 pub trait Port {
-    /// Takes what has come next into the pool: one packet, or the parts of a super-packet, which follow each other in
-    /// `into`. Nothing where nothing has come. What the pool has no room for is lost and counted.
+    /// Reads the next packet, or the parts of a super-packet in sequence, into the pool and appends them to `into`.
+    /// Nothing if nothing has arrived. Packets that do not fit into the pool are lost and counted.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device has disappeared.
     fn read(&mut self, pool: &mut Pool, into: &mut Vec<PacketId>) -> io::Result<Came>;
 
-    /// Sends a packet out. One that the device does not take is lost, as on any interface.
+    /// Writes a packet. A packet that the device refuses is lost, as on any interface.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device has disappeared.
     fn write(&mut self, packet: &[u8]) -> io::Result<Went>;
 }
 
-/// What reading a port gave.
+/// Result of reading a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     /// There was no packet.
     Nothing,
-    /// Packets came, and this many more could not be taken in.
+    /// Packets arrived; `lost` more could not be read.
     Packets {
-        /// Packets that were lost: the pool was full, or a super-packet could not be split.
+        /// Lost packets: the pool was full, or a super-packet could not be split.
         lost: u32,
     },
 }
 
-/// What writing to a port gave.
+/// Result of writing to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Went {
-    /// The packet is out.
+    /// The packet was written.
     Out,
-    /// The device did not take it.
+    /// The device refused the packet.
     Lost,
 }
 
-/// A TUN device opened with `IFF_TUN | IFF_NO_PI`, and with `IFF_VNET_HDR` where the driver knows it.
+/// A TUN device opened with `IFF_TUN | IFF_NO_PI`, and with `IFF_VNET_HDR` if the driver supports it.
 ///
-/// With `IFF_VNET_HDR` the kernel hands over super-packets of up to 64 KiB, as it would to a card that segments them; they are split at once. Without it packets come one by one with their checksums, which costs time and changes
-/// nothing. What is written is written packet by packet, although the kernel would take super-packets too: a receiver acknowledges
+/// With `IFF_VNET_HDR` the kernel passes super-packets of up to 64 KiB, as to a segmenting network card; they are split
+/// at once. Without it packets arrive one by one with their checksums, which only costs time. Packets are always
+/// written one by one, although the kernel would accept super-packets: a receiver acknowledges a merged packet once,
+/// which would change the ACK clock (`docs/adr/0010-packets-are-written-one-by-one.md`).
 /// what arrives as one packet once, and so merging would change the ACK clock that is studied here.
 #[derive(Debug)]
 pub struct TunPort {
     file: OwnedFd,
-    /// Bytes that stand before every packet.
+    /// Length of the header before every packet, bytes.
     header: usize,
-    /// Where packets are read: a header and the largest super-packet.
+    /// Read buffer for a header and the largest super-packet.
     scratch: Box<[u8]>,
-    /// Buffers that the parts of a super-packet are split into.
+    /// Buffers for the parts of a super-packet.
     parts: Vec<Box<[u8]>>,
     lengths: Vec<usize>,
 }
 
-/// Parts of a super-packet that can be split: 64 KiB at the smallest MSS that Linux uses, 48 bytes, of which timestamps take 12.
+/// Maximum parts of a super-packet: 64 KiB at Linux's smallest MSS, 48 bytes, of which timestamps take 12.
 const PARTS: usize = 1821;
 
 impl TunPort {
-    /// Takes over an open device: it no longer blocks, and where it was opened with `IFF_VNET_HDR` the kernel may hand over
-    /// TCP and UDP super-packets and leave checksums to us. `pool` must be the one that packets are read into.
+    /// Takes over an open device and makes it non-blocking. If it was opened with `IFF_VNET_HDR`, the kernel may pass
+    /// TCP and UDP super-packets and incomplete checksums. `pool` must be the one into which packets are read.
     ///
     /// # Errors
-    /// Where the file is not a TUN device.
+    /// If the file is not a TUN device.
     pub fn new(file: OwnedFd, pool: &Pool) -> io::Result<Self> {
         let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
         fcntl(&file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
@@ -126,7 +128,7 @@ impl AsRawFd for TunPort {
 
 impl Port for TunPort {
     fn read(&mut self, pool: &mut Pool, into: &mut Vec<PacketId>) -> io::Result<Came> {
-        // Where the device puts no header, the zeros that stand there are one that says nothing.
+        // If the device writes no header, the zeros before the packet are an empty one.
         let start = HEADER - self.header;
         let length = match nix::unistd::read(&self.file, &mut self.scratch[start..]) {
             Ok(length) => start + length,
@@ -153,7 +155,7 @@ impl Port for TunPort {
         let whole = [io::IoSlice::new(&Header::NONE[..self.header]), io::IoSlice::new(packet)];
         match nix::sys::uio::writev(&self.file, &whole) {
             Ok(_) => Ok(Went::Out),
-            // The device is down or its queue is full (EAGAIN, ENOBUFS), or the kernel refuses what is no IP packet.
+            // The device is down, its queue is full (EAGAIN, ENOBUFS), or the kernel refuses a packet that is not IP.
             Err(
                 Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::EIO | Errno::EINVAL | Errno::ENOMEM,
             ) => Ok(Went::Lost),

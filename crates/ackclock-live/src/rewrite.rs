@@ -4,22 +4,21 @@
 //! RFC 1624 (incremental update of the Internet checksum), equation 3; RFC 3168 for the ECN bits.
 //!
 //! ## What it does
-//! Carries over into the bytes of a packet what a regulator or a queue may change of its segment: the window, the
-//! acknowledgement number, the flags ECE and CWR, and the ECN codepoint of the IP header. Checksums are updated by the
-//! difference, never computed anew, so that a payload that was damaged on its way stays detectably so. What has not changed
-//! is not touched: such a packet leaves bit for bit as it came.
+//! Writes a segment's changes by a regulator or a queue into the bytes of its packet: window, acknowledgement number,
+//! flags ECE and CWR, and the ECN codepoint of the IP header. Checksums are updated by the difference and never
+//! recomputed, so a payload damaged earlier stays detectable. Unchanged packets leave bit for bit as they arrived.
 //!
 //! ## Differences from the source
 //! None.
 //!
 //! ## Validation
-//! Against checksums computed in full, over IPv4 and IPv6 (property tests, fuzz target `live_rewrite`).
+//! Compared with fully computed checksums, over IPv4 and IPv6 (property tests, fuzz target `live_rewrite`).
 
 use ackclock_core::{Flags, Segment};
 
 use crate::parse::Layout;
 
-/// Carries what has changed of `segment` over into the packet from which it was read.
+/// Writes the changes of `segment` into the packet from which it was parsed.
 pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     let tcp = match layout {
         Layout::Opaque => return,
@@ -31,7 +30,7 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
             let word = (word(bytes, 0) & !0x0003) | u16::from(segment.ecn.bits());
             replace(bytes, 0, word, Some(IPV4_CHECKSUM));
         }
-        // The traffic class lies across the first two bytes, and no checksum covers it.
+        // The traffic class spans the first two bytes, and no checksum covers it.
         _ => {
             let word = (word(bytes, 0) & !0x0030) | (u16::from(segment.ecn.bits()) << 4);
             replace(bytes, 0, word, None);
@@ -39,7 +38,7 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     }
     let checksum = Some(tcp + CHECKSUM);
     let acknowledges = segment.flags.contains(Flags::ACK);
-    // Without the flag the field means nothing and stays what it is.
+    // Without the ACK flag the field has no meaning and stays unchanged.
     if acknowledges {
         replace(bytes, tcp + ACK, (segment.ack.0 >> 16) as u16, checksum);
         replace(bytes, tcp + ACK + 2, segment.ack.0 as u16, checksum);
@@ -49,7 +48,7 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     replace(bytes, tcp + WINDOW, segment.window, checksum);
 }
 
-/// Puts a word in the place of another and corrects the checksum at `checksum` that covers it.
+/// Replaces a word, and updates the checksum at `checksum` that covers it.
 fn replace(bytes: &mut [u8], at: usize, new: u16, checksum: Option<usize>) {
     let old = word(bytes, at);
     if old == new {
@@ -65,7 +64,7 @@ fn replace(bytes: &mut [u8], at: usize, new: u16, checksum: Option<usize>) {
 /// RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
 fn update(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-    // Three words carry at most two, and adding them can carry once more.
+    // Three words carry at most two; adding the carry can carry once more.
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
@@ -80,7 +79,7 @@ const ACK: usize = 8;
 const FLAGS: usize = 12;
 const WINDOW: usize = 14;
 const CHECKSUM: usize = 16;
-/// The flags that a regulator may change.
+/// Flags that a regulator may change.
 const CHANGEABLE: u16 = (Flags::ECE.0 | Flags::CWR.0) as u16;
 
 #[cfg(test)]
@@ -91,7 +90,7 @@ mod tests {
     use etherparse::PacketBuilder;
     use proptest::prelude::*;
 
-    /// The packet with its checksums computed in full by an independent implementation.
+    /// The packet with checksums computed completely by an independent implementation.
     fn recomputed(bytes: &[u8], layout: Layout) -> Vec<u8> {
         use smoltcp::wire::{Ipv4Packet, Ipv6Packet, TcpPacket};
         let mut bytes = bytes.to_vec();

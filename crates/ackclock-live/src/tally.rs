@@ -1,9 +1,9 @@
-//! What is counted of a real connection.
+//! Counters of a real connection.
 //!
-//! Everything is seen from the edge: a segment is sent when it comes in, sent again when its bytes had come in before, and
-//! delivered when the receiver's acknowledgement of it comes in, or without TCP when it leaves the link. Bytes and the time in which
-//! they were delivered have one clock: the time ends no earlier than the last data left. What only a sender knows (its time-outs, its round-trip times) is
-//! not there.
+//! The edge is the point of observation. A segment is sent when it arrives at the edge, and retransmitted if its bytes
+//! had arrived before. It is delivered when the receiver's ACK arrives at the edge or, without TCP, when it leaves the
+//! link. Goodput divides these bytes by a time that ends no earlier than the last data left. Values known only to a
+//! sender (timeouts, round-trip times) are missing.
 
 use ackclock_core::{Flags, SackBlock, Segment, Seq, Time};
 
@@ -11,7 +11,7 @@ use crate::flow::Ends;
 use crate::port::Side;
 use crate::stats::{FlowReport, Way};
 
-/// A connection while it is counted; by default, packets of several connections together.
+/// Counters of an open connection; by default, of packets of several connections together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     report: FlowReport,
@@ -19,16 +19,16 @@ pub(crate) struct Tally {
     proven: bool,
 }
 
-/// Sequence numbers that came in from one side.
+/// Sequence numbers that arrived from one side.
 #[derive(Clone, Debug, Default)]
 struct Sent {
-    /// Where the first segment began.
+    /// Start of the first segment.
     first: Option<Seq>,
-    /// The byte after the last that was sent.
+    /// End of the highest segment sent.
     highest: Option<Seq>,
-    /// The byte after the last that was acknowledged.
+    /// Highest acknowledgement number.
     acknowledged: Option<Seq>,
-    /// What has not come in of what lies below `highest`: it was lost on its way to the edge.
+    /// Bytes below `highest` that never arrived: lost before the edge.
     gaps: Gaps,
 }
 
@@ -37,22 +37,22 @@ impl Tally {
         Self { report: FlowReport { id, ends: Some(ends), ..FlowReport::default() }, ..Self::default() }
     }
 
-    /// Whether results have a row for it.
+    /// Whether results have a row for this connection.
     pub(crate) fn has_row(&self) -> bool {
         self.report.ends.is_some_and(|ends| ends.have_row())
     }
 
-    /// What was counted so far.
+    /// Current counts.
     pub(crate) const fn report(&self) -> &FlowReport {
         &self.report
     }
 
-    /// Whether one end has acknowledged what the other sent.
+    /// Whether one end has acknowledged data of the other.
     pub(crate) const fn is_proven(&self) -> bool {
         self.proven
     }
 
-    /// A packet of the connection comes in at `from`.
+    /// Counts a packet of the connection that arrives at `from`.
     pub(crate) fn on_packet(&mut self, now: Time, from: Side, segment: &Segment) {
         if self.report.packets == 0 {
             self.report.first = now;
@@ -69,14 +69,14 @@ impl Tally {
         }
         self.sent[here].on_segment(&mut self.report.ways[here], segment);
         if segment.flags.contains(Flags::ACK) {
-            // An answer to a SYN, or a refusal, comes of itself, whoever sent what it answers.
+            // An ACK of a SYN, or a RST, proves nothing: it answers forged packets as well.
             let of_itself = segment.flags.intersects(Flags::SYN | Flags::RST);
             self.proven |= !of_itself && self.sent[there].covers(segment.ack);
             self.sent[there].on_acknowledged(&mut self.report.ways[there], segment.ack);
         }
     }
 
-    /// A packet of the connection that had come in at `from` has left the link, with this many bytes.
+    /// Counts a packet of this many bytes that arrived at `from` and has left the link.
     pub(crate) fn on_left(&mut self, at: Time, from: Side, segment: &Segment, bytes: u64) {
         let datagram = self.datagram(segment);
         let way = &mut self.report.ways[from as usize];
@@ -88,7 +88,7 @@ impl Tally {
         }
     }
 
-    /// Takes in what was counted of another connection.
+    /// Adds the counts of another connection.
     pub(crate) fn absorb(&mut self, other: &FlowReport) {
         let report = &mut self.report;
         report.first = if report.packets == 0 { other.first } else { report.first.min(other.first) };
@@ -97,8 +97,8 @@ impl Tally {
         report.ways.iter_mut().zip(&other.ways).for_each(|(way, more)| *way += more);
     }
 
-    /// Payload of what is no TCP, bytes: what is behind the headers of IP, taken to have no options, and UDP; of packets of several
-    /// connections together all bytes.
+    /// Payload of a packet other than TCP, bytes: the bytes after UDP and IP headers, assumed to have no options. For
+    /// several connections together, all bytes.
     fn datagram(&self, segment: &Segment) -> Option<u64> {
         let headers = match self.report.ends {
             Some(_) if segment.is_tcp() => return None,
@@ -109,7 +109,7 @@ impl Tally {
         Some(u64::from(segment.wire_bytes()).saturating_sub(headers))
     }
 
-    /// Whether a segment begins another connection between the same ends: a SYN that is no repetition of the first.
+    /// Whether a segment begins a new connection between the same ends: a SYN that does not repeat the first one.
     pub(crate) fn is_over_with(&self, from: Side, segment: &Segment) -> bool {
         let opens = segment.flags.intersects(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         opens && self.sent[from as usize].first.is_some_and(|first| first != segment.seq)
@@ -118,7 +118,7 @@ impl Tally {
 
 impl Sent {
     fn on_segment(&mut self, way: &mut Way, segment: &Segment) {
-        // A reset may carry any number.
+        // A RST may have any sequence number.
         if !segment.has_data() || segment.flags.intersects(Flags::RST) {
             return;
         }
@@ -143,13 +143,13 @@ impl Sent {
         }
     }
 
-    /// Whether something of what came in is acknowledged by this.
+    /// Whether `ack` acknowledges bytes that arrived.
     fn covers(&self, ack: Seq) -> bool {
         let sent = self.first.zip(self.highest);
         sent.is_some_and(|(first, highest)| ack.after(first) && !ack.after(highest))
     }
 
-    /// Counts what is acknowledged for the first time. SYN and FIN take a number each, which are not bytes.
+    /// Counts newly acknowledged bytes. SYN and FIN use a sequence number each, which is not a byte.
     fn on_acknowledged(&mut self, way: &mut Way, ack: Seq) {
         let (Some(before), Some(highest)) = (self.acknowledged, self.highest) else { return };
         let ack = ack.min(highest);
@@ -159,12 +159,12 @@ impl Sent {
     }
 }
 
-/// Runs of sequence numbers that have not come in, the oldest first.
+/// Ranges of sequence numbers that have not arrived, oldest first.
 #[derive(Clone, Debug, Default)]
 struct Gaps(Vec<SackBlock>);
 
 impl Gaps {
-    /// More of them than a path loses in a window; the oldest is given up for another.
+    /// More ranges than a path loses per window; beyond that the oldest is dropped.
     const MOST: usize = 256;
 
     fn open(&mut self, left: Seq, right: Seq) {
@@ -174,7 +174,7 @@ impl Gaps {
         self.0.push(SackBlock { left, right });
     }
 
-    /// What lies between `left` and `right` has come in; how many bytes of it had not.
+    /// Removes the arrived range from `left` to `right`; returns how many of its bytes were missing.
     fn fill(&mut self, left: Seq, right: Seq) -> u32 {
         let mut filled = 0;
         let mut rest = Vec::new();
@@ -208,7 +208,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// A segment that crosses the link at once.
+    /// A segment that crosses the link without delay.
     fn crosses(tally: &mut Tally, ms: u64, from: Side, segment: &Segment) {
         tally.on_packet(at(ms), from, segment);
         tally.on_left(at(ms), from, segment, segment.wire_bytes().into());
@@ -238,14 +238,14 @@ mod tests {
         );
         let row = tally.report().result("kernel", "none");
         assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (4, 1, 2000));
-        // 2000 B in 10 ms are 1.6 Mbit/s, 2080 B with headers 1.664
+        // 2000 B in 10 ms are 1.6 Mbit/s; 2080 B with headers 1.664.
         assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(1.6e6), Some(1.664e6)));
     }
 
     #[test]
     fn what_was_lost_before_the_edge_comes_in_for_the_first_time_when_it_is_sent_again() {
         let mut tally = tally();
-        // 1000 to 3000 come last, in the middle of them first, and 2000 twice.
+        // 1000 to 3000 arrive last, their middle first, and 2000 twice.
         let starts = [0, 1000, 4000, 2500, 2000, 3000, 1000, 2000];
         for (ms, (seq, payload)) in
             (0..).zip(starts.into_iter().zip([1000, 500, 1000, 500, 500, 1000, 1000, 1000]))
@@ -267,7 +267,7 @@ mod tests {
         tally.on_left(at(20), Side::Radio, &datagram, 1028);
         let row = tally.report().result("kernel", "none");
         assert_eq!((row.segments_sent, row.delivered_bytes), (2, 1000));
-        // 1000 B until 20 ms, and 28 more with headers
+        // 1000 B until 20 ms, and 28 more with headers.
         assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(4e5), Some(4.112e5)));
     }
 

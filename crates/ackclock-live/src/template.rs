@@ -1,7 +1,7 @@
-//! Packets that a regulator makes: built from what the packets of its flow look like.
+//! Builds packets for segments that a regulator generates, modelled on other packets of the flow.
 //!
-//! A segment without raw bytes has no addresses, no hop limit and no class of traffic. Those are the flow's: addresses and
-//! ports stand in the flow table, the rest is taken over from the last packet that travelled the same way.
+//! A generated segment has no addresses, hop limit or traffic class. Addresses and ports come from the flow table, the
+//! rest from the last packet in the same direction.
 
 use ackclock_core::{Flags, Segment};
 use smoltcp::phy::ChecksumCapabilities;
@@ -14,11 +14,11 @@ use crate::flow::Ends;
 use crate::parse::{End, Layout};
 use crate::port::Side;
 
-/// What packets of a flow have in common, beside addresses and ports.
+/// Header fields common to packets of a flow, apart from addresses and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     hop_limit: u8,
-    /// Differentiated services, the upper six bits of the class of traffic.
+    /// Differentiated services, the upper six bits of the traffic class.
     services: u8,
     flow_label: u32,
 }
@@ -30,7 +30,7 @@ impl Default for Template {
 }
 
 impl Template {
-    /// Takes over what a packet looks like; nothing of an opaque one.
+    /// Learns the header fields of a packet; ignores opaque ones.
     pub(crate) fn learn(&mut self, bytes: &[u8], layout: Layout) {
         match layout {
             Layout::Opaque => {}
@@ -46,8 +46,8 @@ impl Template {
         }
     }
 
-    /// Writes the packet of `segment`, which comes from the side `from` of the connection `ends`, and returns its length.
-    /// `None` where it does not fit, or has a payload: nobody knows its bytes.
+    /// Writes the packet of `segment`, sent from the side `from` of the connection `ends`, and returns its length.
+    /// `None` if it does not fit or has a payload, whose bytes are unknown.
     pub(crate) fn build(&self, segment: &Segment, ends: &Ends, from: Side, out: &mut [u8]) -> Option<usize> {
         if segment.payload > 0 || !segment.is_tcp() {
             return None;
@@ -68,7 +68,7 @@ impl Template {
         Some(length)
     }
 
-    /// Writes the IP header in front of `payload_len` bytes and returns its length.
+    /// Writes the IP header for `payload_len` bytes and returns its length.
     fn ip(
         &self,
         segment: &Segment,
@@ -158,7 +158,7 @@ mod tests {
             let mut out = [0; 200];
             let length = Template::default().build(&ack(), &ends(v6), Side::Radio, &mut out).unwrap();
             let parsed = parse(&out[..length]);
-            // 20 or 40 B IP, 20 B TCP, 10 B timestamps and 18 B SACK in 28
+            // 20 or 40 B IP, 20 B TCP, 10 B timestamps and 18 B SACK in 28.
             let mut expected = ack();
             (expected.flow, expected.header) = (FlowId(0), if v6 { 88 } else { 68 });
             assert_eq!(parsed.segment, expected);

@@ -1,4 +1,4 @@
-//! What became of the packets of one direction: each was delivered, dropped by the model, lost by this machine, or is still waiting.
+//! Packets of one direction by their fate: delivered, dropped by the model, lost by this machine, or still inside.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use ackclock_core::results::RealTraffic;
 pub struct Traffic {
     /// Packets that arrived at the link.
     pub arrived: u64,
-    /// Packets that a regulator sent once more, from copies.
+    /// Packets that a regulator retransmitted from copies.
     pub resent: u64,
-    /// Packets that were built from what a regulator made.
+    /// Packets built for segments that a regulator generated.
     pub built: u64,
     /// Packets that left the link, resent and built ones included.
     pub left: u64,
@@ -21,37 +21,37 @@ pub struct Traffic {
     pub removed: u64,
     /// Packets that arrived and are still inside.
     pub inside: u64,
-    /// Segments that a regulator made and that are still inside: they have no packet before they leave.
+    /// Generated segments that are still inside: they have no packet before they leave.
     pub made_inside: u64,
     /// Packets that this machine lost.
     pub lost: Lost,
 }
 
-/// Packets of one direction that this machine lost, by where.
+/// Packets of one direction that this machine lost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// The queue of the device through which they came was full. `None` where the kernel does not tell.
+    /// The queue of the arrival device was full. `None` if the kernel does not report it.
     pub device: Option<u64>,
-    /// They could not be taken from the device: the pool was full, or a super-packet could not be split.
+    /// They could not be read from the device: the pool was full, or a super-packet could not be split.
     pub unread: u64,
-    /// Half of the most packets that may be inside had already arrived in this direction.
+    /// This direction already had half of the packets that may be inside.
     pub no_room: u64,
-    /// A regulator made a segment of which no packet could be built: of an unknown connection, with a payload, too large, or
-    /// with the pool full.
+    /// No packet could be built for a generated segment: its connection was unknown, it had a payload, it was too
+    /// large, or the pool was full.
     pub unbuilt: u64,
-    /// The device through which they were to leave refused them.
+    /// The departure device refused them.
     pub refused: u64,
 }
 
 impl Traffic {
-    /// Packets that nothing accounts for: 0, unless ackclock has a fault.
+    /// Packets not accounted for: 0 unless ackclock has a bug.
     pub fn unaccounted(&self) -> i64 {
         let came = self.arrived + self.resent + self.built;
         let went = self.left + self.removed + self.lost.no_room + self.inside;
         came.wrapping_sub(went).cast_signed()
     }
 
-    /// The numbers of the results.
+    /// The counts in the format of results.
     pub fn result(&self) -> RealTraffic {
         let Lost { device, unread, refused, .. } = self.lost;
         RealTraffic {
@@ -65,13 +65,13 @@ impl Traffic {
 }
 
 impl Lost {
-    /// All of them; `None` where the kernel does not tell.
+    /// Sum of all causes; `None` if the kernel does not report them.
     pub fn total(&self) -> Option<u64> {
         Some(self.device? + self.unread + self.no_room + self.unbuilt + self.refused)
     }
 }
 
-/// The causes with their numbers, in one line.
+/// Causes with their counts, on one line.
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let causes = [
@@ -105,12 +105,12 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_delivered_dropped_lost_or_waiting() {
-        // 100 + 2 + 3 = 80 + 10 + 4 + 11
+        // 100 + 2 + 3 = 80 + 10 + 4 + 11.
         assert_eq!(TRAFFIC.unaccounted(), 0);
         assert_eq!(Traffic { left: 81, ..TRAFFIC }.unaccounted(), -1);
         let RealTraffic { sent, delivered, lost_by_machine, waiting, .. } = TRAFFIC.result();
         assert_eq!((sent, delivered, lost_by_machine, waiting), (111, 72, Some(30), 12));
-        // 11 segments were made: 3 built, 7 not, and one is inside.
+        // 11 segments were generated: 3 built, 7 not, and one is inside.
         assert_eq!(sent + 11 + 2, delivered + 10 + 30 + waiting);
     }
 

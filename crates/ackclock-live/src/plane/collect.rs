@@ -1,4 +1,4 @@
-//! What has become of packets in the graph: those that it lost are given back, and logs tell of all.
+//! Follows packets in the graph: frees lost ones and logs all of them.
 
 use ackclock_core::{Copied, PacketId, Time};
 
@@ -9,7 +9,7 @@ use crate::port::Side;
 use crate::watch::Seen;
 
 impl Plane {
-    /// Lets a packet's way over the link be logged from now on: towards the side `to`.
+    /// Logs packets that cross the link towards the side `to` from now on.
     pub fn log(&mut self, to: Side, log: LinkLog) {
         self.graph.begin();
         self.logs[to as usize] = Some(log);
@@ -21,7 +21,7 @@ impl Plane {
         self.logs.iter_mut().filter_map(Option::take).for_each(|log| log.finish(now));
     }
 
-    /// Gives back what the graph discarded, and logs what was seen on its wires.
+    /// Frees packets that the graph discarded, and logs packets seen on its wires.
     pub(super) fn collect(&mut self) {
         while let Some(seen) = self.graph.poll_seen() {
             self.log_seen(seen);
@@ -38,7 +38,7 @@ impl Plane {
         }
     }
 
-    /// There is one more of a packet, or one less.
+    /// Counts one copy of a packet more or less.
     fn copy(&mut self, packet: PacketId, copied: Copied) {
         match copied {
             Copied::Kept => self.inventory.pool.add_holder(packet),

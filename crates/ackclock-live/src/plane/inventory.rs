@@ -1,4 +1,4 @@
-//! The packets inside a plane, and the connections that they are of.
+//! The packets inside a plane, and their connections.
 
 use ackclock_core::{FlowId, PacketId, Time};
 
@@ -6,31 +6,32 @@ use crate::parse::Layout;
 use crate::port::Side;
 use crate::{Connections, PlaneConfig, Pool};
 
-/// Packets and connections by number. Both count each other: a connection keeps its number while packets of it are inside.
+/// Packets and connections by number. A connection keeps its number while packets of it are inside.
 pub(super) struct Inventory {
     pub(super) pool: Pool,
     pub(super) flows: Connections,
-    /// What is known of each packet, by slot of the pool.
+    /// State of each packet, by slot of the pool.
     packets: Vec<Inside>,
-    /// Packets inside that came in at each side.
+    /// Packets inside, by side of arrival.
     present: [usize; 2],
-    /// Packets inside of each user's connections.
+    /// Packets inside, by user.
     of_users: Vec<usize>,
-    /// Packets of each side on their way through the graph: kept copies do not count, and a packet that was resent counts again.
+    /// Packets in transit through the graph, by side of arrival. Kept copies do not count; a resent packet counts
+    /// again.
     under_way: [u64; 2],
 }
 
-/// What is known of a packet inside.
+/// State of a packet inside.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Inside {
     pub(super) flow: FlowId,
-    /// Whose connection it is of, if it is of one.
+    /// User of its connection, if it has one.
     pub(super) user: Option<u32>,
     pub(super) layout: Layout,
     pub(super) bytes: u32,
-    /// When it came to the link.
+    /// Arrival time at the link.
     pub(super) arrived: Time,
-    /// Where it came in.
+    /// Side of arrival.
     pub(super) from: Option<Side>,
 }
 
@@ -46,22 +47,22 @@ impl Inventory {
         }
     }
 
-    /// Whether no more may come in at a side: what waits one way must not stand in the way of the other.
+    /// Whether a side must refuse packets, so that a queue in one direction does not block the other.
     pub(super) fn is_crowded(&self, from: Side) -> bool {
         self.present[from as usize] >= self.pool.most() / 2
     }
 
-    /// Whether a connection has its share of the packets of a side: what waits of one, is held or kept of it leaves room for others.
+    /// Whether a connection has used its share of a side's packets, which leaves room for others.
     ///
-    /// The packets inside of the connection, of its user and of the side together stay below three quarters of all. So one
-    /// connection alone gets half of a side, and the connections of one user three quarters of it.
+    /// The packets inside of the connection, of its user and of the side together stay below three quarters of all. So
+    /// a single connection gets half of a side, and the connections of one user three quarters of it.
     pub(super) fn has_its_share(&self, from: Side, flow: FlowId, user: Option<u32>) -> bool {
         let of_flow = self.flows.inside(flow) as usize;
         let of_user = user.map_or(of_flow, |user| self.of_users.get(user as usize).copied().unwrap_or(0));
         self.present[from as usize] + of_flow + of_user >= self.pool.most() * 3 / 4
     }
 
-    /// Notes what is known of a packet that has been claimed.
+    /// Records a claimed packet.
     pub(super) fn enter(&mut self, packet: PacketId, inside: Inside) {
         let slot = packet.slot as usize;
         self.packets.resize(self.packets.len().max(slot + 1), Inside::default());
@@ -78,7 +79,7 @@ impl Inventory {
         }
     }
 
-    /// A kept copy of a packet goes on its way.
+    /// Counts a kept copy that is sent again.
     pub(super) fn resend(&mut self, packet: PacketId) {
         self.pool.add_holder(packet);
         if let Some(from) = self.side(packet) {
@@ -86,7 +87,7 @@ impl Inventory {
         }
     }
 
-    /// A packet has left the graph, one way or another.
+    /// Counts a packet that has left the graph or was lost inside.
     pub(super) fn leave(&mut self, packet: PacketId) {
         if let Some(from) = self.side(packet) {
             self.under_way[from as usize] -= 1;
@@ -94,7 +95,7 @@ impl Inventory {
         self.give_back(packet);
     }
 
-    /// Gives back a packet or a copy of it. The packet is inside until all who hold it have done so.
+    /// Releases a packet or a copy of it. The packet is inside until all holders have released it.
     pub(super) fn give_back(&mut self, packet: PacketId) {
         if self.pool.release(packet)
             && let Some(&Inside { flow, user, from, .. }) = self.get(packet)
@@ -109,22 +110,22 @@ impl Inventory {
         }
     }
 
-    /// Packets that came in at a side and are on their way through the graph.
+    /// Packets from a side that are in transit through the graph.
     pub(super) const fn under_way(&self, from: Side) -> u64 {
         self.under_way[from as usize]
     }
 
-    /// Where a packet that is inside came in.
+    /// Side of arrival of a packet inside.
     fn side(&self, packet: PacketId) -> Option<Side> {
         self.pool.bytes(packet).and(self.get(packet)?.from)
     }
 
-    /// What is known of a packet.
+    /// State of a packet.
     pub(super) fn get(&self, packet: PacketId) -> Option<&Inside> {
         self.packets.get(packet.slot as usize)
     }
 
-    /// What is known of a packet, to change it.
+    /// Mutable state of a packet.
     pub(super) fn get_mut(&mut self, packet: PacketId) -> Option<&mut Inside> {
         self.packets.get_mut(packet.slot as usize)
     }

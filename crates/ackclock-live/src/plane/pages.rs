@@ -1,4 +1,4 @@
-//! What a plane tells of itself, in pieces that keep no packet waiting.
+//! Reports of a plane, in pieces that delay no packet.
 
 use ackclock_core::results::{EngineResult, LinkCounts};
 use ackclock_core::{FlowId, Time};
@@ -9,17 +9,16 @@ use crate::FlowReport;
 use crate::account::{Account, Page, Rest, Summary};
 use crate::flow::NO_FLOW;
 
-/// Numbers of connections that are looked through for one [`Page`].
+/// Connection numbers that one [`Page`] covers.
 const PAGE: usize = 64;
 
 impl Plane {
-    /// Where results are put together; there is one, and nothing at a second call.
+    /// The collector of results; `None` on further calls.
     pub fn account(&mut self) -> Option<Account> {
         Some(Account::new(self.account.take()?, self.regulator.clone()))
     }
 
-    /// A few of the connections that are known now: those with a number from `from` on. All of them at once would keep packets
-    /// waiting.
+    /// Some current connections, with numbers from `from` on. Reporting all at once would delay packets.
     pub fn page(&mut self, from: usize) -> Page {
         let to = (from + PAGE).min(self.connections.len());
         let known = self.connections.get(from..to).unwrap_or_default().iter().enumerate();
@@ -37,7 +36,7 @@ impl Plane {
         Page { flows, rest }
     }
 
-    /// What is known beside connections.
+    /// Results other than connections.
     fn summary(&mut self) -> Summary {
         let now = self.graph.now();
         let waiting = self.waiting();
@@ -56,20 +55,20 @@ impl Plane {
         }
     }
 
-    /// What was counted at the link with the queue, and what regulators did, wherever they stand.
+    /// Counts at the link with the queue, and counts of regulators wherever they are.
     fn link_counts(&mut self, now: Time, direction: Direction) -> LinkCounts {
         let counts = self.edge_mut().link_counts(now, direction);
         self.graph.queue_mut().link_counts(now, direction).regulated_by(&counts)
     }
 
-    /// Hands over what is known of a connection that has lost its number.
+    /// Passes on the report of a connection whose number is reused.
     pub(super) fn archive(&mut self, flow: FlowId, connection: &Connection) {
         if !connection.tally.has_row() {
             return;
         }
         let report = self.report(flow, connection);
         match self.past_room.checked_sub(1) {
-            // Whoever had the other end may have gone.
+            // The receiver may be gone.
             Some(room) if self.past.send(report).is_ok() => self.past_room = room,
             _ => {
                 self.forgotten.add(&report);
@@ -78,7 +77,7 @@ impl Plane {
         }
     }
 
-    /// A connection's report with what only the edge knows.
+    /// Report of a connection, with values known only to the edge.
     fn report(&self, flow: FlowId, connection: &Connection) -> FlowReport {
         let mut report = *connection.tally.report();
         if let Some(statistics) = self.edge().flow_statistics(flow) {
