@@ -1,9 +1,9 @@
-//! What a data plane is built from.
+//! Configuration of a data plane.
 
 use ackclock_core::Span;
 use ackclock_edge::EdgeConfig;
 
-/// What a data plane is built from.
+/// Configuration of a data plane.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneConfig<'a> {
     /// The `[edge]` table.
@@ -12,11 +12,11 @@ pub struct PlaneConfig<'a> {
     pub delay: Span,
     /// Seed of the random streams.
     pub seed: u64,
-    /// Most packets inside at a time; half of them from each side.
+    /// Maximum number of packets inside; half of them from each side.
     pub packets: usize,
-    /// Largest packet on either side, bytes: the MTU.
+    /// Maximum packet size on either side, bytes: the MTU.
     pub packet_bytes: usize,
-    /// Most connections known at a time.
+    /// Maximum number of open connections.
     pub flows: usize,
 }
 

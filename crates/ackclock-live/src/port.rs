@@ -75,7 +75,6 @@ pub enum Went {
 /// at once. Without it packets arrive one by one with their checksums, which only costs time. Packets are always
 /// written one by one, although the kernel would accept super-packets: a receiver acknowledges a merged packet once,
 /// which would change the ACK clock (`docs/adr/0010-packets-are-written-one-by-one.md`).
-/// what arrives as one packet once, and so merging would change the ACK clock that is studied here.
 #[derive(Debug)]
 pub struct TunPort {
     file: OwnedFd,

@@ -1,7 +1,7 @@
-//! The private run-time folder of a user: what lies in it no other user but root can take, read or replace.
+//! The private run-time folder of a user: no other user except root can create, read or replace files in it.
 //!
-//! All links of a user share it, in whatever namespaces they run: a name in it must not rest on the number of a process
-//! alone, which is another in each process namespace.
+//! All links of a user share it, from all namespaces. File names must not depend on a process number alone, because it
+//! differs between process namespaces.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{Uid, geteuid};
 
-/// The folder, made where it is missing: `/run/ackclock` of root, `ackclock` in the run-time folder of the user's session
-/// (`$XDG_RUNTIME_DIR`, `/run/user/UID`), or else `/tmp/ackclock-UID`.
+/// Returns the folder, creating it if necessary: `/run/ackclock` for root; otherwise `ackclock` in the user's session
+/// folder (`$XDG_RUNTIME_DIR`, `/run/user/UID`), or else `/tmp/ackclock-UID`.
 ///
 /// # Errors
-/// Where none of them can be made, or what bears the name of the last is another user's or open to one.
+/// If none can be created, or the last one belongs to or is open to another user.
 pub fn private() -> io::Result<PathBuf> {
     let user = geteuid();
     let mut outcome = Err(io::ErrorKind::NotFound.into());
@@ -28,7 +28,7 @@ pub fn private() -> io::Result<PathBuf> {
     outcome
 }
 
-/// Where the folder may lie, the best first. Root has one place, whichever environment it was reached with.
+/// Possible folders, best first. Root has only one, whatever its environment.
 fn candidates(user: Uid, session: Option<PathBuf>) -> Vec<PathBuf> {
     let system = user.is_root().then(|| PathBuf::from("/run/ackclock"));
     let sessions = session.into_iter().chain([PathBuf::from(format!("/run/user/{user}"))]);
@@ -39,7 +39,7 @@ fn candidates(user: Uid, session: Option<PathBuf>) -> Vec<PathBuf> {
     system.into_iter().chain(sessions).chain([last]).collect()
 }
 
-/// Makes the folder, or finds it made by this user.
+/// Creates the folder, or accepts an existing one of this user.
 fn made(folder: &Path, user: Uid) -> io::Result<()> {
     match DirBuilder::new().mode(PRIVATE).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(named(folder, &error)),
@@ -47,11 +47,11 @@ fn made(folder: &Path, user: Uid) -> io::Result<()> {
     }
 }
 
-/// Checks that this is a folder, not a link to one, of this user, and closed to everybody else.
+/// Checks that this is a folder, not a symbolic link, belongs to this user, and is closed to others.
 fn check(folder: &Path, user: Uid) -> io::Result<()> {
     let found = fs::symlink_metadata(folder).map_err(|error| named(folder, &error))?;
     let why = if !found.is_dir() {
-        "it is no folder"
+        "it is not a folder"
     } else if found.uid() != user.as_raw() {
         "it belongs to another user"
     } else if found.mode() & OTHERS != 0 {
@@ -94,9 +94,11 @@ mod tests {
         fs::write(at("file"), "").unwrap();
         fs::create_dir(at("open")).unwrap();
         fs::set_permissions(at("open"), fs::Permissions::from_mode(0o750)).unwrap();
-        for (name, expected) in
-            [("link", "it is no folder"), ("file", "it is no folder"), ("open", "it is open to other users")]
-        {
+        for (name, expected) in [
+            ("link", "it is not a folder"),
+            ("file", "it is not a folder"),
+            ("open", "it is open to other users"),
+        ] {
             let error = made(&at(name), geteuid()).unwrap_err().to_string();
             assert_eq!(error, format!("{}: {expected}", at(name).display()));
         }

@@ -1,7 +1,7 @@
-//! Whether this process was started with a standard output.
+//! Detects whether this process was started with an open standard output.
 //!
-//! Before `main` the standard library puts `/dev/null` in the place of standard files that are closed, and from then on
-//! everything can be printed and nobody hears of its loss. So the kernel is asked before that, when the program is loaded.
+//! Before `main`, the standard library replaces closed standard files by `/dev/null`, and later writes succeed without
+//! effect. So this module asks the kernel earlier, when the program is loaded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,21 +9,21 @@ use nix::libc;
 
 static WAS_OPEN: AtomicBool = AtomicBool::new(true);
 
-/// Whether standard output was open when the process was started.
+/// Whether standard output was open at the start of the process.
 pub fn was_open() -> bool {
     WAS_OPEN.load(Ordering::Relaxed)
 }
 
 #[used]
 #[allow(unsafe_code)]
-// SAFETY: the section holds functions of this form, which the loader calls before `main`; this one uses nothing that the
-// standard library prepares.
+// SAFETY: the section holds functions of this type, which the loader calls before `main`; this one uses nothing that
+// the standard library initialises.
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = ask;
 
 #[allow(unsafe_code)]
 extern "C" fn ask() {
-    // SAFETY: the call only looks at the number, and says where nothing is open under it.
+    // SAFETY: the call only inspects the descriptor, and fails if it is closed.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     WAS_OPEN.store(flags >= 0, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What is known of real connections, and the rows that results show: the same as the simulator's.
+//! Statistics of real connections, and their result rows, which equal the simulator's.
 
 use ackclock_core::results::{Distribution, FlowResult, RealFlow, Towards};
 use ackclock_core::{Histogram, Span, Time};
@@ -6,45 +6,45 @@ use ackclock_core::{Histogram, Span, Time};
 use crate::flow::Ends;
 use crate::port::Side;
 
-/// One connection as the edge saw it.
+/// A connection as observed at the edge.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowReport {
-    /// Its number: connections that have a row count from 0 as they come.
+    /// Number of the connection; those with rows count from 0 in order of appearance.
     pub id: u32,
-    /// Its ends; `None` for packets of several connections together.
+    /// Ends of the connection; `None` for packets of several connections together.
     pub ends: Option<Ends>,
-    /// Packets that came in, from both sides.
+    /// Packets that arrived, from both sides.
     pub packets: u64,
-    /// When its first packet came in.
+    /// Arrival of its first packet.
     pub first: Time,
-    /// When its last packet came in, or its last data left the link.
+    /// Arrival of its last packet, or departure of its last data from the link.
     pub last: Time,
-    /// What was sent from each side, by [`Side`].
+    /// Counts per sending side, by [`Side`].
     pub ways: [Way; 2],
     /// Mean round-trip time between edge and mobile.
     pub edge_rtt: Option<Span>,
-    /// Packets of the flow that were lost in the data queue or on the radio.
+    /// Packets lost in the data queue or on the radio.
     pub dropped: u64,
-    /// Acknowledgements that its regulator holds.
+    /// ACKs that its regulator holds.
     pub held: usize,
 }
 
-/// What was sent one way.
+/// Counts of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Way {
-    /// Data segments that came in, repetitions included; every packet of a protocol other than TCP.
+    /// Data segments that arrived, retransmissions included; for protocols other than TCP, all packets.
     pub segments: u64,
-    /// Data segments of which every byte had come in before.
+    /// Data segments of which every byte had arrived before.
     pub retransmits: u64,
-    /// Payload that came in for the first time, bytes.
+    /// Payload that arrived for the first time, bytes.
     pub payload_bytes: u64,
-    /// Headers of the segments that came in for the first time, bytes.
+    /// Headers of segments that arrived for the first time, bytes.
     pub header_bytes: u64,
-    /// Payload that left the link, bytes; of TCP only what the receiver has acknowledged, each byte once.
+    /// Payload that left the link, bytes; for TCP only acknowledged bytes, each once.
     pub delivered_bytes: u64,
-    /// Payload that left the link, repetitions included, bytes.
+    /// Payload that left the link, retransmissions included, bytes.
     pub left_payload_bytes: u64,
-    /// Bytes that left the link, headers and repetitions included.
+    /// Bytes that left the link, headers and retransmissions included.
     pub left_bytes: u64,
 }
 
@@ -61,19 +61,19 @@ impl std::ops::AddAssign<&Self> for Way {
 }
 
 impl FlowReport {
-    /// The side from which most of its payload came; the wired one, where neither sent more.
+    /// The side that sent most payload; the wired side if equal.
     pub fn sender(&self) -> Side {
         let [wired, radio] = &self.ways;
         if radio.payload_bytes > wired.payload_bytes { Side::Radio } else { Side::Wired }
     }
 
-    /// The row of the results for the direction in which most was sent.
+    /// Result row of the direction with most payload.
     pub fn result(&self, sender: &str, regulator: &str) -> FlowResult {
         let from = self.sender();
         let towards = if from == Side::Radio { Towards::Server } else { Towards::Mobile };
         let way = &self.ways[from as usize];
         let duration = self.last.since(self.first).as_secs_f64();
-        // One packet shows no rate.
+        // A single packet has no rate.
         let rate = |bytes: f64| (duration > 0.0 && way.segments != 1).then(|| bytes * 8.0 / duration);
         let headers = way.header_bytes as f64 / way.payload_bytes.max(1) as f64;
         FlowResult {
@@ -105,7 +105,7 @@ impl FlowReport {
         }
     }
 
-    /// What only real packets have, for the direction in which most was sent.
+    /// Values that only real packets have, for the direction with most payload.
     pub fn real(&self) -> RealFlow {
         let from = self.sender();
         RealFlow {
@@ -120,9 +120,9 @@ impl FlowReport {
     }
 }
 
-/// How well departures keep to their schedule.
+/// How exactly departures keep to their schedule.
 #[derive(Clone, Debug, Default)]
 pub struct Punctuality {
-    /// How much later than due packets departed, taken just before each was written.
+    /// Lateness of departures, measured just before each packet was written.
     pub error: Histogram,
 }

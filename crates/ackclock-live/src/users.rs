@@ -1,17 +1,17 @@
-//! Users by number: whose mobile the packets of a connection go to.
+//! Numbers the users: the mobiles to which connections belong.
 //!
-//! A user is an address towards the mobiles; of IPv6 its first 64 bits, which a mobile has for itself and within which it
-//! changes addresses as it likes (RFC 6459 section 5.2). A number lasts as long as a connection of the user is known, and then
-//! goes to another: there are never more than connections.
+//! A user is an address on the mobile side; for IPv6 its first 64 bits, because a mobile may change addresses within
+//! them (RFC 6459 section 5.2). A number is in use while a connection of the user is open, and is then reused. So there
+//! are never more numbers than connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Users with a connection.
+/// Users with open connections.
 #[derive(Debug, Default)]
 pub(crate) struct Users {
     known: BTreeMap<IpAddr, User>,
-    /// Numbers that nobody has, the one to be given next last.
+    /// Unused numbers; the next one to use is last.
     free: Vec<u32>,
 }
 
@@ -22,11 +22,11 @@ struct User {
 }
 
 impl Users {
-    /// One more connection of the user with this address, whose number it gives.
+    /// Adds a connection of the user with this address, and returns the user's number.
     pub(crate) fn enter(&mut self, address: IpAddr) -> u32 {
         let next = self.known.len() as u32;
         let user = self.known.entry(prefix(address)).or_insert_with(|| User {
-            // Where none is free those that are known have all numbers below.
+            // If no number is free, the users have all numbers below this one.
             number: self.free.pop().unwrap_or(next),
             connections: 0,
         });
@@ -34,7 +34,7 @@ impl Users {
         user.number
     }
 
-    /// One connection less.
+    /// Removes a connection.
     pub(crate) fn leave(&mut self, address: IpAddr) {
         let prefix = prefix(address);
         let Some(user) = self.known.get_mut(&prefix) else { return };

@@ -1,14 +1,14 @@
-//! What crosses the wires of the graph, for the logs: packets that come to the link, and those that leave it for the path.
+//! Packets on the wires of the graph, for the logs: those arriving at the link, and those leaving it for the path.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Message, NodeId, PacketId, Port, Time, Tracer};
 
-/// Notes packets at the ports of the edge with the queues, once it is asked to.
+/// Records packets at the ports of the edge with the queues, once started.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     link: NodeId,
-    /// Where it comes what leaves the link for the wired side, if that is in the graph.
+    /// Where packets from the link to the wired side arrive, if that node is in the graph.
     beyond: Option<(NodeId, Port)>,
     watching: bool,
     seen: VecDeque<Seen>,
@@ -17,24 +17,24 @@ pub(crate) struct Watch {
 /// A packet on a wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seen {
-    /// It comes to the link, from either side.
+    /// It arrives at the link, from either side.
     Arrived { at: Time, packet: PacketId },
-    /// It comes from the link to what is beyond.
+    /// It has left the link towards `beyond`.
     Left { at: Time, packet: PacketId },
 }
 
 impl Watch {
-    /// Which nodes are meant.
+    /// Sets the nodes to watch.
     pub(crate) fn at(&mut self, link: NodeId, beyond: Option<(NodeId, Port)>) {
         (self.link, self.beyond) = (link, beyond);
     }
 
-    /// Begins to note.
+    /// Starts recording.
     pub(crate) fn begin(&mut self) {
         self.watching = true;
     }
 
-    /// What was noted next.
+    /// The next recorded packet.
     pub(crate) fn poll(&mut self) -> Option<Seen> {
         self.seen.pop_front()
     }

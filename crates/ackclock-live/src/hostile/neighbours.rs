@@ -1,4 +1,5 @@
-//! A connection and its hostile neighbours on one plane: laws that hold whatever seven connections send beside an eighth.
+//! Tests one connection with hostile neighbours on the same plane: properties that hold whatever seven other
+//! connections send.
 
 use std::net::Ipv4Addr;
 
@@ -11,47 +12,48 @@ use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, TcpPacket};
 use crate::parse::parse;
 use crate::{Plane, PlaneConfig, Side};
 
-/// An edge, and what a steady connection achieves on it alone.
+/// An edge, and the performance of a steady connection alone on it.
 #[derive(Debug)]
 pub struct Neighbours {
     edge: EdgeConfig,
     alone: Achieved,
 }
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Achieved {
     /// Packets of the steady connection that reached its mobile.
     delivered: u64,
-    /// Payload of the steady connection whose acknowledgement reached its server, bytes.
+    /// Payload of the steady connection acknowledged at its server, bytes.
     acknowledged: u32,
     /// Events of the engine.
     events: u64,
-    /// Packets of neighbours that were read and entered a flow.
+    /// Neighbours' packets that were read and assigned to a flow.
     entered: u64,
 }
 
-/// The steady connection: packets of 100 bytes, one each 20 ms for 3 s, 40 kbit/s.
+/// The steady connection sends a packet of 100 bytes every 20 ms for 3 s: 40 kbit/s.
 const PACKETS: u32 = 150;
 const PAYLOAD: u16 = 100;
 const INTERVAL: Span = Span::from_millis(20);
-/// What is still under way or held at the end has this long to arrive.
+/// Time for packets in transit or held at the end to arrive.
 const PATIENCE: Span = Span::from_secs(3);
 
-/// Bytes of a script that make one packet, and most packets of a script.
+/// Bytes per packet in a script, and maximum packets of a script.
 const RECORD: usize = 8;
 const MOST: usize = 200;
 
-/// Most events that one packet of a neighbour may cause: it may be sent again ten times, over bearers of several blocks a packet.
+/// Maximum events that one neighbour's packet may cause: up to ten retransmissions, over bearers with several blocks
+/// per packet.
 const EVENTS_PER_PACKET: u64 = 200;
-/// Timers that only run while neighbours have something under way.
+/// Events of timers that run only while neighbours' packets are inside.
 const EVENTS_OF_TIMERS: u64 = 5_000;
 
 impl Neighbours {
-    /// Regulators with much state over bearers whose state depends on both directions.
+    /// Regulators with much state, over bearers whose state depends on both directions.
     ///
     /// # Errors
-    /// As [`Neighbours::on`].
+    /// As for [`Neighbours::on`].
     pub fn on_all_edges() -> Result<Vec<Self>, String> {
         let plain = EdgeConfig::default().bearer;
         let rlc = json!({ "kind": "umts-rlc-am", "errors": "5%", "errors_by": "pdu" }).into();
@@ -72,7 +74,7 @@ impl Neighbours {
     /// Runs the steady connection alone.
     ///
     /// # Errors
-    /// Where the edge cannot be built, or delivers nothing to a connection that is alone.
+    /// If the edge cannot be built, or delivers nothing even to a single connection.
     pub fn on(edge: EdgeConfig) -> Result<Self, String> {
         let alone = Run::new(&edge)?.play(&[])?;
         if alone.delivered < u64::from(PACKETS / 2) || alone.acknowledged < PACKETS / 2 * u32::from(PAYLOAD) {
@@ -81,12 +83,12 @@ impl Neighbours {
         Ok(Self { edge, alone })
     }
 
-    /// Plays up to 200 packets of seven connections beside the steady one, eight bytes a packet: every packet is accounted for, the
-    /// work for a packet is bounded, and the steady connection achieves at least half of what it does alone. Returns how many
-    /// packets of neighbours entered a flow.
+    /// Plays up to 200 packets of seven other connections, eight bytes per packet. Every packet must be accounted for,
+    /// the work per packet is bounded, and the steady connection must achieve at least half of its performance alone.
+    /// Returns how many neighbours' packets were assigned to a flow.
     ///
     /// # Errors
-    /// The law that is broken.
+    /// The violated property.
     pub fn play(&self, script: &[u8]) -> Result<u64, String> {
         let beside = Run::new(&self.edge)?.play(script)?;
         let (alone, sent) = (self.alone, (script.len() / RECORD).min(MOST) as u64);
@@ -107,20 +109,20 @@ fn edge(regulator: &str, bearer: &Component<dyn BearerConfig>) -> EdgeConfig {
     EdgeConfig { down, up, bearer, regulator, buffer: Size::Packets(20), ..EdgeConfig::default() }
 }
 
-/// One run.
+/// A single run.
 struct Run {
     plane: Plane,
     now: Time,
     arrived: u64,
     departed: u64,
     achieved: Achieved,
-    /// The next new byte of each connection, by the side that sends.
+    /// Next new byte of each connection, by sending side.
     next: [[u32; 2]; 8],
 }
 
-/// The connection that is judged.
+/// The tested connection.
 const STEADY: usize = 0;
-/// Where all sequence numbers begin.
+/// Initial sequence number of all connections.
 const FIRST: u32 = 1000;
 
 impl Run {
@@ -152,7 +154,7 @@ impl Run {
         self.check_books().map(|()| self.achieved)
     }
 
-    /// Sends the packet that a record describes: mostly one that its connection could send next, with whatever flags.
+    /// Sends the packet that a record describes: mostly the next packet of its connection, with any flags.
     fn send_hostile(&mut self, record: &[u8; RECORD]) {
         let [who, _, seq, ack, window, payload, flags, options] = *record;
         let connection = 1 + usize::from(who % 7);
@@ -174,12 +176,12 @@ impl Run {
         }
         let refused = self.refused();
         self.send(packet);
-        // There are more numbers than connections, so each that is read has one.
+        // There are more flow numbers than connections, so each parsed packet has one.
         let is_read = parse(&packet.bytes()).segment.is_tcp();
         self.achieved.entered += u64::from(is_read && self.refused() == refused);
     }
 
-    /// Packets that found no room so far.
+    /// Packets refused for lack of room so far.
     fn refused(&self) -> u64 {
         Direction::BOTH.map(|direction| self.plane.traffic(direction).lost.no_room).iter().sum()
     }
@@ -205,7 +207,7 @@ impl Run {
         self.depart();
     }
 
-    /// Takes what departs. The steady connection's mobile acknowledges everything up to the last byte that it has seen.
+    /// Takes departing packets. The steady connection's mobile acknowledges everything it has received.
     fn depart(&mut self) {
         while let Some(departure) = self.plane.poll_departure() {
             self.departed += 1;
@@ -246,7 +248,7 @@ struct Packet {
     window: u16,
     payload: u16,
     flags: Flags,
-    /// Left edge of a block of 100 bytes.
+    /// Left edge of a SACK block of 100 bytes.
     sack: Option<u32>,
 }
 
@@ -256,7 +258,7 @@ impl Packet {
         Self { connection, from, seq: FIRST, ack: FIRST, window: 60_000, payload: 0, flags, sack: None }
     }
 
-    /// Its bytes, with checksums. Connections of even number have one mobile, those of odd number another.
+    /// Its bytes, with checksums. Connections with even numbers share one mobile, those with odd numbers another.
     fn bytes(&self) -> Vec<u8> {
         let header = if self.sack.is_some() { 32 } else { 20 };
         let length = 20 + header + usize::from(self.payload);
@@ -288,7 +290,7 @@ impl Packet {
     }
 }
 
-/// Source and destination port of what comes from a side.
+/// Source and destination ports of packets from a side.
 fn ports_of(connection: usize, from: Side) -> [u8; 4] {
     let [[a, b], [c, d]] = [80, 5000 + connection as u16].map(u16::to_be_bytes);
     if from == Side::Wired { [a, b, c, d] } else { [c, d, a, b] }
@@ -301,8 +303,8 @@ mod tests {
     use ackclock_testkit::cases;
     use proptest::prelude::*;
 
-    /// Packets from one side, whatever their connections: tiny data that is never acknowledged, or duplicate ACKs that report more and
-    /// more beyond a hole.
+    /// Packets from one side, of any connections: tiny data that is never acknowledged, or duplicate ACKs with ever
+    /// more SACK blocks.
     fn flood(from: Side, connections: u8) -> Vec<u8> {
         let side = if from == Side::Wired { 0 } else { 0x80 };
         let payload = if from == Side::Wired { 1 } else { 0 };

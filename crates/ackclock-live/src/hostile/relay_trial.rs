@@ -1,4 +1,4 @@
-//! Clients of a relay for name servers, on sockets of this machine.
+//! Tests a relay for name servers with clients on local sockets.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -10,7 +10,8 @@ const SERVERS: usize = 2;
 /// Length of a header (RFC 1035 section 4.1.1).
 const MESSAGE: usize = 12;
 
-/// Plays a script, one step a byte: a client sends a query, and a server answers, or the client opens, uses or closes a connection.
+/// Plays a script, one step per byte: a client sends a query, a server answers, or a client opens, uses or closes a
+/// connection.
 pub(super) fn play(script: &[u8]) -> io::Result<Result<(), String>> {
     let [servers, clients] =
         [SERVERS, CLIENTS].map(|count| (0..count).map(|_| socket()).collect::<io::Result<Vec<_>>>());
@@ -32,7 +33,7 @@ pub(super) fn play(script: &[u8]) -> io::Result<Result<(), String>> {
             6 => drop(connections.last_mut().map(|connection| connection.write(&query))),
             _ => drop(connections.pop()),
         }
-        // The query is there, so this does not wait.
+        // The query has arrived, so this does not block.
         relay.round()?;
         let (queries, open) = relay.load();
         if queries > QUERIES || open > STREAMS {
@@ -51,18 +52,18 @@ fn socket() -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// A server answers one query, with a response code.
+/// Makes a server answer one query with a response code.
 fn answer(server: &UdpSocket, code: u8) -> io::Result<()> {
     let mut message = [0; MESSAGE];
     if let Some((_, from)) = received(server.recv_from(&mut message))? {
         (message[2], message[3]) = (0x80, code & 0xf);
-        // A relay that has given the query up refuses the answer.
+        // A relay that has dropped the query refuses the answer.
         drop(server.send_to(&message, from));
     }
     Ok(())
 }
 
-/// A client that got the answer to the query of another.
+/// Finds a client that received the answer to another client's query.
 fn misled(clients: &[UdpSocket]) -> io::Result<Option<String>> {
     for (own, client) in clients.iter().enumerate() {
         let mut message = [0; MESSAGE];
@@ -74,7 +75,7 @@ fn misled(clients: &[UdpSocket]) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Nothing where nothing has come, or only news of what could not be delivered.
+/// `None` if nothing has arrived, or only an error report about an undelivered packet.
 fn received<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Err(error) if [ErrorKind::WouldBlock, ErrorKind::ConnectionRefused].contains(&error.kind()) => {

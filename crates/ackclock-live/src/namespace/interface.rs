@@ -1,4 +1,4 @@
-//! Interfaces of the namespace that the calling thread is in: up, addresses, routes.
+//! Interfaces of the calling thread's namespace: activation, addresses, routes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,38 +11,38 @@ use super::addresses::{Prefix, v6};
 use super::netlink::{CREATE, Message, Netlink, attributes};
 use super::obstacle::{Obstacle, Trying};
 
-/// An interface with nobody but one other end behind it.
+/// A point-to-point interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
-    /// Its number in its namespace.
+    /// Its index in its namespace.
     pub(crate) index: u32,
     /// Its name there.
     pub(crate) name: String,
 }
 
 impl Interface {
-    /// Brings it up with its own address and a route to the other end's, for IPv4 and, where the kernel has it, for IPv6.
+    /// Brings the interface up with its own address and a route to the peer, for IPv4 and, if the kernel supports it,
+    /// IPv6.
     ///
     /// # Errors
-    /// The kernel's refusal, unless it is of IPv6.
+    /// The kernel's error, except for IPv6.
     pub(crate) fn configure(&self, own: Ipv4Addr, peer: Ipv4Addr) -> Result<(), Obstacle> {
-        // Otherwise the kernel greets a neighbourhood that is not there, and the link carries the greetings. A kernel without
-        // IPv6 does not do it anyway.
+        // Otherwise the kernel sends neighbour discovery packets over the link. A kernel without IPv6 does not.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.name), "1");
         bring_up(self.index).trying(&format!("bringing {} up", self.name))?;
         add_address(self.index, own.into(), peer.into())
             .trying(&format!("giving {} its address", self.name))?;
-        // A kernel without IPv6 is no obstacle.
+        // A kernel without IPv6 is acceptable.
         let _ = add_address(self.index, v6(own).into(), v6(peer).into());
         Ok(())
     }
 }
 
 impl Interface {
-    /// Gives it one more address, with nobody behind it.
+    /// Adds an address without a peer.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// The kernel's error.
     pub(crate) fn add_address(&self, own: Ipv4Addr) -> io::Result<()> {
         add_address(self.index, own.into(), own.into())
     }
@@ -53,7 +53,7 @@ fn bring_up(index: u32) -> io::Result<()> {
     Netlink::route()?.request(&[Message::new(libc::RTM_NEWLINK, 0, &link(index, up, up))])
 }
 
-/// The fixed part of a message about an interface: its number, its flags, and which of them change.
+/// Fixed part of a message about an interface: its index, its flags, and which flags to change.
 pub(crate) fn link(index: u32, flags: u32, changed: u32) -> [u8; LINK_BODY] {
     let mut body = [0; LINK_BODY];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -62,13 +62,13 @@ pub(crate) fn link(index: u32, flags: u32, changed: u32) -> [u8; LINK_BODY] {
     body
 }
 
-/// The length of the fixed part of a message about an interface.
+/// Length of the fixed part of a message about an interface.
 const LINK_BODY: usize = 16;
 
-/// One attribute of an interface in the namespace of the socket.
+/// An attribute of an interface in the socket's namespace.
 ///
 /// # Errors
-/// The kernel's refusal; `ENODEV` where there is no such interface or attribute.
+/// The kernel's error; `ENODEV` if the interface or attribute does not exist.
 pub(crate) fn attribute_of(netlink: &mut Netlink, index: u32, wanted: u16) -> io::Result<Vec<u8>> {
     let mut found = None;
     netlink.list(Message::list(libc::RTM_GETLINK, &link(0, 0, 0)), |entry| {
@@ -80,18 +80,18 @@ pub(crate) fn attribute_of(netlink: &mut Netlink, index: u32, wanted: u16) -> io
     found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
-/// Brings loopback up; its number is 1 in every namespace.
+/// Brings loopback up; its index is 1 in every namespace.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// The kernel's error.
 pub(crate) fn bring_loopback_up() -> io::Result<()> {
     bring_up(1)
 }
 
-/// Gives an interface an address and tells it who is at the other end.
+/// Gives an interface an address and its peer's address.
 fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
     let (family, bits) = family(own);
-    // There is no neighbour who could have the address already: it need not be sought before it is used.
+    // There are no neighbours, so duplicate address detection is unnecessary.
     let mut body = vec![family, bits, libc::IFA_F_NODAD as u8, 0];
     body.extend(index.to_ne_bytes());
     let message = Message::new(libc::RTM_NEWADDR, CREATE, &body)
@@ -100,35 +100,35 @@ fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
     Netlink::route()?.request(&[message])
 }
 
-/// Sends every IPv4 packet that has no better route to a gateway behind an interface.
+/// Adds an IPv4 default route through a gateway behind an interface.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// The kernel's error.
 pub(crate) fn add_default_route(index: u32, gateway: Ipv4Addr) -> io::Result<()> {
     let message = route(libc::AF_INET, index, DEFAULT).attribute(libc::RTA_GATEWAY, &gateway.octets());
     Netlink::route()?.request(&[message])
 }
 
-/// Sends every IPv6 packet that has no better route out of an interface with nobody but the other end behind it. A gateway
-/// would have to wait: the kernel routes to a peer only some time after it was given its address.
+/// Adds an IPv6 default route through a point-to-point interface. It names no gateway, because the kernel can route to
+/// a peer only some time after assigning the address.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// The kernel's error.
 pub(crate) fn add_default_route_v6(index: u32) -> io::Result<()> {
     Netlink::route()?.request(&[route(libc::AF_INET6, index, DEFAULT)])
 }
 
-/// Sends packets to these destinations out of an interface with nobody but the other end behind it.
+/// Routes these destinations through a point-to-point interface.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// The kernel's error.
 pub(crate) fn add_routes(index: u32, destinations: &BTreeSet<Prefix>) -> io::Result<()> {
     let routes = destinations.iter().map(|&(address, bits)| {
         route(libc::AF_INET, index, bits).attribute(libc::RTA_DST, &address.octets())
     });
     let routes: Vec<Message> = routes.collect();
     let mut netlink = Netlink::route()?;
-    // No more at a time than sockets have room for.
+    // Limited by the socket buffer.
     routes.chunks(256).try_for_each(|some| netlink.request(some))
 }
 
@@ -139,13 +139,13 @@ fn route(family: libc::c_int, index: u32, bits: u8) -> Message {
     Message::new(libc::RTM_NEWROUTE, CREATE, &body).attribute(libc::RTA_OIF, &index.to_ne_bytes())
 }
 
-/// The length of a prefix that holds every address.
+/// Prefix length of a default route.
 const DEFAULT: u8 = 0;
 
-/// Every IPv4 destination that some table routes, the default route left out.
+/// All IPv4 destinations in any routing table, without default routes.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// The kernel's error.
 pub(crate) fn routed() -> io::Result<Vec<Prefix>> {
     let mut prefixes = Vec::new();
     let mut body = [0; ROUTE_BODY];
@@ -169,7 +169,7 @@ fn family(address: IpAddr) -> (u8, u8) {
     }
 }
 
-/// The bytes of an address as it stands in a header.
+/// Bytes of an address as in a packet header.
 pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),

@@ -1,5 +1,5 @@
-//! The keeper: process 1 of the link's process namespace. It makes the outside, starts what runs inside, passes signals on
-//! and ends with the command's status; with it ends every process of the namespace.
+//! The keeper: process 1 of the link's process namespace. It creates the outside, starts the command inside, forwards
+//! signals and exits with the command's status, which ends every process of the namespace.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -28,18 +28,18 @@ use super::tun::Tun;
 use super::users::{Rights, map_to_themselves};
 use crate::reach::{self, Way};
 
-/// The outside end as it stands. What it holds lives as long as the keeper.
+/// The outside end of the link. Its resources exist as long as the keeper.
 struct End {
     pair: Pair,
     tun: Tun,
     way: Way,
-    /// What is routed beyond it and must not be taken inside.
+    /// Destinations routed beyond the link, which must not be used inside.
     beyond: BTreeSet<Prefix>,
-    /// What the user must know of it, a line each.
+    /// Messages for the user, one per line.
     remarks: Vec<String>,
 }
 
-/// Does the keeper's work; the return value is its exit status.
+/// Runs the keeper; returns its exit status.
 pub(crate) fn run(setting: &Setting<'_>) -> u8 {
     match set_up(setting).and_then(|(signals, command, _end)| await_end(&signals, command)) {
         Ok(status) => status,
@@ -51,10 +51,10 @@ pub(crate) fn run(setting: &Setting<'_>) -> u8 {
 }
 
 fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
-    // A new user namespace clears what was set before, so this comes in here.
+    // Creating a user namespace clears this setting, so it is set afterwards.
     set_pdeathsig(Signal::SIGKILL).trying("tying the namespaces to ackclock")?;
     if setting.channel.is_dead() {
-        // It died before it could be told, and nobody would end us.
+        // ackclock ended before the setting took effect, and nothing would end this process.
         return Err(Obstacle::new("tying the namespaces to ackclock", "it has died"));
     }
     if setting.rights == Rights::User {
@@ -67,7 +67,7 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     if let Outside::Server(server) = &setting.plan.outside {
         end.remarks.extend(start_server(server, end.pair)?);
     }
-    // Before there is a command: process 1 of a namespace never hears what comes while it neither blocks nor handles it.
+    // Before the command starts: process 1 of a namespace receives no signal that it neither blocks nor handles.
     let signals = Signals::take().trying(COLLECTING)?;
     let command = apart(|| {
         if let Err(obstacle) = signals.leave().trying(COLLECTING) {
@@ -90,12 +90,12 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
 
 const COLLECTING: &str = "collecting signals";
 
-/// Mounts of our own, with the processes of our own namespace under `/proc`.
+/// Creates private mounts, with this process namespace under `/proc`.
 fn own_mounts() -> Result<(), Obstacle> {
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
         .trying("keeping mounts to ourselves")?;
-    // A container may hide parts of /proc and then refuses a whole one; what is there then serves as well.
+    // A container may hide parts of /proc and refuse a new mount; the existing one works as well.
     let _ = mount(
         Some("proc"),
         "/proc",
@@ -106,9 +106,9 @@ fn own_mounts() -> Result<(), Obstacle> {
     Ok(())
 }
 
-/// Makes the outside end of the link.
+/// Creates the outside end of the link.
 fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
-    // Before a namespace of our own hides what is in use around us: links nest.
+    // Before a new namespace hides the addresses in use outside: links can be nested.
     let routed = routed().trying(FINDING)?;
     let mut free = free(&routed).peekable();
     let Some(&Candidate { pair, .. }) = free.peek() else {
@@ -135,7 +135,7 @@ fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
 
 const FINDING: &str = "finding free addresses";
 
-/// The outside end in a network namespace of our own, which this process enters.
+/// Creates the outside end in a new network namespace and enters it.
 fn alone(pair: Pair) -> Result<Tun, Obstacle> {
     unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;
@@ -144,18 +144,18 @@ fn alone(pair: Pair) -> Result<Tun, Obstacle> {
     Ok(tun)
 }
 
-/// Runs `work` in a process of its own, whose exit status it returns.
+/// Runs `work` in a child process and returns its process number.
 #[allow(unsafe_code)]
 fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
-    // SAFETY: this process has one thread, so that the copy inherits no lock that another holds.
+    // SAFETY: this process has one thread, so the copy inherits no locked mutex.
     match unsafe { fork() }.trying("starting a process")? {
         ForkResult::Child => std::process::exit(work().into()),
         ForkResult::Parent { child } => Ok(child),
     }
 }
 
-/// Starts the server and waits until it listens on a port, or has waited long enough: it may not be that kind. Gives a remark
-/// about a server that goes to the background: its processes are children of this one then.
+/// Starts the server and waits until it listens on a port, or for a limited time, as it may not be a network server.
+/// Returns a remark if the server went to the background; its processes then become children of this one.
 fn start_server(server: &OsStr, pair: Pair) -> Result<Option<String>, Obstacle> {
     let mut child = Command::new("/bin/sh")
         .arg("-c")
@@ -184,7 +184,7 @@ fn start_server(server: &OsStr, pair: Pair) -> Result<Option<String>, Obstacle> 
     Ok(remark.map(|text| format!("{text}, and does not listen on any port")))
 }
 
-/// Whether a child of this process runs. Those that have ended are buried.
+/// Whether this process has running children. Collects ended ones.
 fn has_children() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -203,29 +203,29 @@ fn pause(length: Duration) {
     sleep(length);
 }
 
-/// Whether anybody in this network namespace waits for connections or datagrams.
+/// Whether any process in this network namespace waits for connections or datagrams.
 fn listens() -> bool {
-    // State 0A is a listening TCP socket, 07 an unconnected UDP one.
+    // State 0A is a listening TCP socket, 07 an unconnected UDP socket.
     [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].iter().any(|(table, state)| {
         let text = fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
         text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
     })
 }
 
-/// Waits for the command's end; meanwhile buries orphans and passes on what was sent to the link.
+/// Waits for the command to end. Meanwhile collects orphans and forwards signals sent to the link.
 fn await_end(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
     loop {
         if let Some(status) = bury(command) {
             return Ok(status);
         }
         for received in signals.wait().trying("waiting for the command")?.filter(Received::is_ours) {
-            // Where it has just ended, its status follows.
+            // If it has just ended, its status follows.
             let _ = kill(command, received.signal);
         }
     }
 }
 
-/// Takes the status of every process that has ended; gives the command's, if it is among them.
+/// Collects the status of every ended process; returns the command's, if included.
 fn bury(command: Pid) -> Option<u8> {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {

@@ -1,7 +1,8 @@
-//! What a link needs of a machine or a container, and what gives it: the one list of both.
+//! Requirements of a link on a machine or container, and how to meet each: the single list for both.
 //!
-//! Each need is tried by itself, in a process that ends at once where that changes the process, so that everything that is missing
-//! is told together. What cannot be tried because another need is missing is judged by the rights of this process.
+//! Each requirement is tested separately, in a short-lived process if the test changes the process, so that all missing
+//! ones are reported together. A requirement that cannot be tested because another is missing is judged by this
+//! process's rights.
 
 use std::path::Path;
 use std::{env, fs};
@@ -18,17 +19,17 @@ use super::obstacle::Obstacle;
 use super::tun::DEVICE;
 use super::users::{self, Rights, map_to_themselves};
 
-/// One thing that a link needs.
+/// A requirement of a link.
 #[derive(Debug)]
 pub struct Need {
-    /// What a link does with it.
+    /// What a link uses it for.
     pub what: &'static str,
     check: fn() -> nix::Result<()>,
-    /// What gives it where the check fails so.
+    /// How to meet it after the check failed with this error.
     remedy: fn(Errno) -> String,
 }
 
-/// All that a link needs, and nothing else.
+/// All requirements of a link.
 pub const NEEDS: [Need; 4] = [
     Need { what: "creating namespaces", check: namespaces, remedy: namespaces_remedy },
     Need { what: "creating a network device", check: network, remedy: |_| start_with(NET_ADMIN) },
@@ -36,7 +37,7 @@ pub const NEEDS: [Need; 4] = [
     Need { what: "keeping mounts to the link", check: mounts, remedy: mounts_remedy },
 ];
 
-/// The options of `docker run` and `podman run` that give a container what it lacks.
+/// Options of `docker run` and `podman run` that meet the requirements in a container.
 pub const OPTIONS: [&str; 5] = [SYS_ADMIN, NET_ADMIN, TUN, APPARMOR, SECCOMP];
 
 const SYS_ADMIN: &str = "--cap-add SYS_ADMIN";
@@ -46,14 +47,14 @@ const APPARMOR: &str = "--security-opt apparmor=unconfined";
 const SECCOMP: &str = "--security-opt seccomp=unconfined";
 
 impl Need {
-    /// Why it is missing and what gives it; nothing where it is met. To be called before the process starts a thread.
+    /// Why it is missing and how to meet it; `None` if it is met. Call before the process starts a thread.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let errno = (self.check)().err()?;
         Some(Obstacle::new(self.what, errno.desc()).remedy((self.remedy)(errno)))
     }
 }
 
-/// What stands in the way of a link: all needs that are missing, else what failed when it was made.
+/// Obstacles to a link: all missing requirements, or else the actual failure.
 pub fn obstacles(failed: Obstacle) -> Vec<Obstacle> {
     let missing: Vec<Obstacle> = NEEDS.iter().filter_map(Need::obstacle).collect();
     if missing.is_empty() { vec![failed] } else { missing }
@@ -72,7 +73,7 @@ fn namespaces_remedy(_: Errno) -> String {
     }
 }
 
-/// An ordinary user has the right in a user namespace; root is to have it in the one that it is in.
+/// An ordinary user gains this right in a user namespace; root must have it in the current one.
 fn network() -> nix::Result<()> {
     tried(|| match enter() {
         Ok(Rights::User) => Ok(()),
@@ -88,7 +89,7 @@ fn device() -> nix::Result<()> {
 fn device_remedy(errno: Errno) -> String {
     match errno {
         Errno::EACCES => "let everyone open it: sudo chmod 666 /dev/net/tun".to_owned(),
-        // The groups of a container do not have the device.
+        // The container's device groups lack the device.
         Errno::EPERM => start_with(TUN),
         _ if is_container() => {
             format!("{}; it needs the driver on the host: sudo modprobe tun", start_with(TUN))
@@ -101,7 +102,7 @@ fn mounts() -> nix::Result<()> {
     let none = None::<&str>;
     tried(|| match enter() {
         Ok(_) => mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none),
-        // Profiles of containers refuse mounts whatever the rights.
+        // Container profiles refuse mounts regardless of rights.
         Err(_) if is_confined() => Err(Errno::EACCES),
         Err(_) => Ok(()),
     })
@@ -133,16 +134,16 @@ fn enter() -> nix::Result<Rights> {
     }
 }
 
-/// Runs a check in a process of its own, whose exit status is the number of the error.
+/// Runs a check in a child process whose exit status is the error number.
 #[allow(unsafe_code)]
 fn tried(check: impl FnOnce() -> nix::Result<()>) -> nix::Result<()> {
-    // SAFETY: this process has one thread, so that the copy inherits no lock that another holds.
+    // SAFETY: this process has one thread, so the copy inherits no locked mutex.
     match unsafe { fork() }? {
         ForkResult::Child => std::process::exit(check().map_or_else(|errno| errno as i32, |()| 0)),
         ForkResult::Parent { child } => match waitpid(child, None)? {
             WaitStatus::Exited(_, 0) => Ok(()),
             WaitStatus::Exited(_, errno) => Err(Errno::from_raw(errno)),
-            // A filter of system calls may kill.
+            // A system call filter may kill the process.
             _ => Err(Errno::EPERM),
         },
     }
@@ -159,12 +160,12 @@ fn holds(capability: u32) -> bool {
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_SYS_ADMIN: u32 = 21;
 
-/// Whether a profile of AppArmor is enforced on this process.
+/// Whether an AppArmor profile is enforced on this process.
 fn is_confined() -> bool {
     fs::read_to_string("/proc/self/attr/current").is_ok_and(|profile| profile.trim().ends_with("(enforce)"))
 }
 
-/// Whether this is a container, as Docker, Podman and systemd mark them.
+/// Whether this is a container, as marked by Docker, Podman and systemd.
 fn is_container() -> bool {
     ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists())
         || env::var_os("container").is_some()

@@ -1,4 +1,5 @@
-//! Netlink: how the kernel is asked for addresses, routes and firewall rules. Messages are built and acknowledged here.
+//! Netlink: requests to the kernel about addresses, routes and firewall rules. Builds messages and checks
+//! acknowledgements.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -16,20 +17,20 @@ const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const HEADER: usize = 16;
 
-/// Create what does not exist yet, and fail where it does.
+/// Create the object, and fail if it exists.
 pub(crate) const CREATE: u16 = 0x400 | 0x200;
 
-/// One request under construction.
+/// A request under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct Message(Vec<u8>);
 
 impl Message {
-    /// A request of this kind with the fixed part of its body. It is acknowledged.
+    /// A request of this kind with the fixed part of its body. The kernel acknowledges it.
     pub(crate) fn new(kind: u16, flags: u16, body: &[u8]) -> Self {
         Self::bare(kind, flags | REQUEST | ACK, body)
     }
 
-    /// A request that is not acknowledged: the brackets of a batch.
+    /// A request without acknowledgement: begin or end of a batch.
     pub(crate) fn bracket(kind: u16, body: &[u8]) -> Self {
         Self::bare(kind, REQUEST, body)
     }
@@ -39,7 +40,7 @@ impl Message {
         Self::bare(kind, REQUEST | DUMP, body)
     }
 
-    /// Adds the fixed part of what an attribute holds.
+    /// Adds the fixed part of an attribute's value.
     pub(crate) fn fixed(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);
         self.pad();
@@ -56,19 +57,19 @@ impl Message {
         self
     }
 
-    /// Adds a number as the firewall writes it, in network order.
+    /// Adds a number in network byte order, as the firewall expects.
     pub(crate) fn number(self, kind: u16, value: u32) -> Self {
         self.attribute(kind, &value.to_be_bytes())
     }
 
-    /// Adds a text, which ends in a zero byte.
+    /// Adds a text, terminated by a zero byte.
     pub(crate) fn text(self, kind: u16, value: &str) -> Self {
         let mut bytes = value.as_bytes().to_vec();
         bytes.push(0);
         self.attribute(kind, &bytes)
     }
 
-    /// Adds an attribute that holds attributes.
+    /// Adds an attribute that contains attributes.
     pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.0.len();
         self.0.extend([0; 2]);
@@ -96,7 +97,7 @@ impl Message {
         u16::from_ne_bytes([self.0[6], self.0[7]]) & ACK != 0
     }
 
-    /// The bytes to send, with the length and a sequence number.
+    /// The bytes to send, with length and sequence number.
     fn finished(&self, sequence: u32) -> Vec<u8> {
         let mut bytes = self.0.clone();
         bytes[0..4].copy_from_slice(&(self.0.len() as u32).to_ne_bytes());
@@ -112,7 +113,7 @@ pub(crate) struct Netlink {
     sequence: u32,
 }
 
-/// A socket that was opened elsewhere: it keeps its namespace.
+/// A socket opened elsewhere keeps its namespace.
 impl From<OwnedFd> for Netlink {
     fn from(socket: OwnedFd) -> Self {
         Self { socket, sequence: 0 }
@@ -126,24 +127,24 @@ impl AsRawFd for Netlink {
 }
 
 impl Netlink {
-    /// Interfaces, addresses and routes.
+    /// Socket for interfaces, addresses and routes.
     pub(crate) fn route() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkRoute)
     }
 
-    /// The firewall.
+    /// Socket for the firewall.
     pub(crate) fn netfilter() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkNetFilter)
     }
 
-    /// What the firewall reports to a group of listeners.
+    /// Socket for the firewall's reports to a multicast group.
     pub(crate) fn netfilter_reports(group: i32) -> io::Result<Self> {
         let netlink = Self::netfilter()?;
         bind(netlink.socket.as_raw_fd(), &NetlinkAddr::new(0, 1 << (group - 1)))?;
         Ok(netlink)
     }
 
-    /// Gives the body of each report that has come to `report`, and waits for none.
+    /// Calls `report` with the body of each pending report, without waiting.
     pub(crate) fn take(&self, mut report: impl FnMut(&[u8])) {
         let mut buffer = vec![0; BUFFER];
         while let Ok(length) = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
@@ -151,10 +152,10 @@ impl Netlink {
         }
     }
 
-    /// Asks for one thing, and gives the body of the answer.
+    /// Requests one object and returns the body of the answer.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// The kernel's error.
     pub(crate) fn ask(&mut self, request: Message) -> io::Result<Vec<u8>> {
         self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];
@@ -172,10 +173,10 @@ impl Netlink {
         }
     }
 
-    /// Sends the messages together and waits until each is acknowledged.
+    /// Sends the messages together and waits for all acknowledgements.
     ///
     /// # Errors
-    /// The kernel's first refusal.
+    /// The kernel's first error.
     pub(crate) fn request(&mut self, messages: &[Message]) -> io::Result<()> {
         self.send(messages)?;
         let mut awaited = messages.iter().filter(|message| message.wants_ack()).count();
@@ -191,10 +192,10 @@ impl Netlink {
         Ok(())
     }
 
-    /// Asks for a list, and gives the body of each entry to `entry`.
+    /// Requests a list and calls `entry` with the body of each entry.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// The kernel's error.
     pub(crate) fn list(&mut self, request: Message, mut entry: impl FnMut(&[u8])) -> io::Result<()> {
         self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];
@@ -261,7 +262,7 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// The error that a reply carries; an acknowledgement is an error of zero.
+/// Error of a reply; an acknowledgement is error zero.
 fn refusal(body: &[u8]) -> io::Result<()> {
     let code = body.get(0..4).and_then(|bytes| bytes.try_into().ok()).map_or(-libc::EIO, i32::from_ne_bytes);
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-code)) }

@@ -1,10 +1,10 @@
-//! What stands in the way of a link, and what removes it.
+//! Obstacles to creating a link, with remedies.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Something that this machine does not allow, with a remedy of one line where one is known.
+/// Something that this machine does not allow, with a one-line remedy if known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {why}{}", remedy.as_deref().map(|text| format!("; {text}")).unwrap_or_default())]
 pub struct Obstacle {
@@ -12,17 +12,17 @@ pub struct Obstacle {
     pub what: String,
     /// Why it failed.
     pub why: String,
-    /// What would help.
+    /// A remedy.
     pub remedy: Option<String>,
 }
 
 impl Obstacle {
-    /// `what` failed with `why`.
+    /// An obstacle: `what` failed with `why`.
     pub fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
         Self { what: what.into(), why: why.to_string(), remedy: None }
     }
 
-    /// The same with something that would help.
+    /// Adds a remedy.
     #[must_use]
     pub fn remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
@@ -42,9 +42,9 @@ impl Obstacle {
     }
 }
 
-/// Says what was tried when something fails.
+/// Converts errors to obstacles that state what was tried.
 pub(crate) trait Trying<T> {
-    /// The obstacle that the error is.
+    /// The error as an obstacle.
     fn trying(self, what: &str) -> Result<T, Obstacle>;
 }
 

@@ -7,39 +7,39 @@ use nix::unistd::{Gid, Uid};
 use super::channel::SetupSocket;
 use super::users::Rights;
 
-/// What is to run, and where the link ends.
+/// The command to run, and the far end of the link.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The command with its arguments.
     pub command: Vec<OsString>,
-    /// Variables of its environment beside those of this process.
+    /// Environment variables in addition to those of this process.
     pub environment: Vec<(String, OsString)>,
-    /// What lies beyond the link.
+    /// Network beyond the link.
     pub outside: Outside,
 }
 
-/// What lies beyond the link.
+/// Network beyond the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// The network of the machine, as far as the user's rights go.
+    /// The machine's network, as far as the user's rights allow.
     Machine,
-    /// Nothing but the base address.
+    /// Only the base address.
     Nothing,
-    /// A host with this server, a command line for the shell.
+    /// A host with this server (a shell command line).
     Server(OsString),
 }
 
-/// What the keeper is given.
+/// Parameters of the keeper.
 pub(crate) struct Setting<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) channel: &'a SetupSocket,
     pub(crate) rights: Rights,
-    /// User and group before a user namespace was made.
+    /// User and group before a user namespace was created.
     pub(crate) user: Uid,
     pub(crate) group: Gid,
     /// Whether pasta is installed.
     pub(crate) pasta: bool,
 }
 
-/// As `env` and `timeout` report that they failed themselves.
+/// Exit status for own failures, as in `env` and `timeout`.
 pub(crate) const FAILED: u8 = 125;

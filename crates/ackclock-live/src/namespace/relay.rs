@@ -1,12 +1,11 @@
-//! A relay for name servers: datagrams and connections that come to one address are passed on to the first server that
-//! answers, the answers back.
+//! A relay for name servers: forwards datagrams and connections at one address to the first server that answers, and
+//! the answers back.
 //!
-//! As a stub resolver does (resolv.conf(5)), it asks the servers in their order: the next one where a server cannot be
+//! Like a stub resolver (resolv.conf(5)), it asks the servers in their order: the next one if a server cannot be
 //! reached, stays silent, or refuses the query.
 //!
-//! Whoever is inside may send what he likes as often as he likes. So one thread serves all, in a loop that never waits for
-//! one of them, and queries and connections have room in small tables. Where there is none left somebody gives way, who
-//! will ask again as every resolver does.
+//! Clients inside may send anything at any rate. So one thread serves all without blocking, and queries and connections
+//! have small tables. When a table is full, an old entry is dropped; resolvers repeat their queries.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -24,7 +23,7 @@ pub(crate) struct Relay {
     streams: Streams,
 }
 
-/// The sockets at which queries come in.
+/// Sockets at which queries arrive.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     pub(crate) datagrams: UdpSocket,
@@ -32,16 +31,16 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    /// Listens at an address of the network namespace of the calling thread.
+    /// Listens at an address of the calling thread's network namespace.
     ///
     /// # Errors
-    /// Where the port is taken.
+    /// If the port is taken.
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
         Ok(Self { datagrams: UdpSocket::bind(at)?, streams: TcpListener::bind(at)? })
     }
 }
 
-/// What there was to wait for.
+/// Sources of events.
 #[derive(Clone, Copy, Debug)]
 enum Ready {
     Datagram,
@@ -51,32 +50,32 @@ enum Ready {
 }
 
 impl Relay {
-    /// A relay to these servers, which it asks in their order from the network namespace of the calling thread.
+    /// A relay to these servers, asked in this order from the calling thread's network namespace.
     ///
     /// # Errors
-    /// Where the kernel refuses sockets that never block.
+    /// If the kernel refuses non-blocking sockets.
     pub(crate) fn new(entrance: Entrance, servers: Vec<SocketAddr>) -> io::Result<Self> {
         let Entrance { datagrams, streams } = entrance;
         let datagrams = Datagrams::new(datagrams, servers.clone())?;
         Ok(Self { datagrams, streams: Streams::new(streams, servers)? })
     }
 
-    /// Serves for as long as the process lives.
+    /// Serves until the process ends.
     ///
     /// # Errors
-    /// Where the kernel cannot wait.
+    /// If the kernel cannot wait.
     pub(crate) fn serve(mut self) -> io::Result<()> {
         loop {
             self.round()?;
         }
     }
 
-    /// Queries that wait for an answer, and connections.
+    /// Numbers of pending queries and of connections.
     pub(crate) fn load(&self) -> (usize, usize) {
         (self.datagrams.waiting.len(), self.streams.open.len())
     }
 
-    /// Waits until there is something to do, and does it.
+    /// Waits for events and processes them.
     pub(crate) fn round(&mut self) -> io::Result<()> {
         let ready = self.wait()?;
         let now = now();
@@ -96,7 +95,7 @@ impl Relay {
     fn wait(&self) -> io::Result<Vec<Ready>> {
         let mut files: Vec<Awaited<'_>> = self.datagrams.awaited().collect();
         files.extend(self.streams.awaited());
-        // Only the two sockets that listen: nothing will expire.
+        // Only the two listening sockets: nothing can expire.
         let idle = files.len() == 2;
         let timeout = if idle { PollTimeout::NONE } else { TICK.into() };
         let mut polled: Vec<_> = files.iter().map(|(file, flags, _)| PollFd::new(*file, *flags)).collect();
@@ -109,27 +108,27 @@ impl Relay {
     }
 }
 
-/// A file, what is waited for at it, and what that means.
+/// A file, the events to wait for, and their meaning.
 type Awaited<'a> = (BorrowedFd<'a>, PollFlags, Ready);
 
-/// How often it is looked for what has expired, milliseconds.
+/// Interval of checking for expired entries, ms.
 const TICK: u16 = 500;
-/// How long the answer of the last server is waited for, and the next byte of a connection.
+/// Time limit for the last server's answer, and for the next byte of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a server that is not the last may be silent. Three such servers take less than the 5 s after which a stub
-/// resolver asks again (resolv.conf(5), `timeout`).
+/// Time limit for servers other than the last. Three of them take less than the 5 s after which a stub resolver repeats
+/// its query (resolv.conf(5), `timeout`).
 const TRIAL: Duration = Duration::from_millis(1500);
-/// How many datagrams or connections are taken before others have their turn.
+/// Datagrams or connections processed before others get their turn.
 const BURST: usize = 32;
-/// The longest datagram of a resolver.
+/// Maximum length of a resolver's datagram.
 const LONGEST: usize = 4096;
 
-/// Queries that wait for their answers, each with a socket of its own, whose port nobody else knows.
+/// Pending queries, each with a separate socket, whose port no one else knows.
 #[derive(Debug)]
 struct Datagrams {
     socket: UdpSocket,
     servers: Vec<SocketAddr>,
-    /// By age, the oldest first.
+    /// By age, oldest first.
     waiting: BTreeMap<u64, Query>,
     next: u64,
 }
@@ -139,14 +138,14 @@ struct Query {
     bytes: Vec<u8>,
     client: SocketAddr,
     upstream: UdpSocket,
-    /// The number of the server that it was sent to last.
+    /// Number of the server asked last.
     server: usize,
     until: Instant,
 }
 
-/// So many queries wait at most.
+/// Maximum number of pending queries.
 pub(crate) const QUERIES: usize = 128;
-/// So many of them may come from one socket.
+/// Maximum number of pending queries from one client socket.
 const QUERIES_OF_ONE: usize = 32;
 
 impl Datagrams {
@@ -168,7 +167,7 @@ impl Datagrams {
             match self.socket.recv_from(&mut query) {
                 Ok((length, client)) => self.take(query[..length].to_vec(), client, now),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // News of an answer that nobody took.
+                // Error report for an answer that was not delivered.
                 Err(_) => {}
             }
         }
@@ -176,7 +175,7 @@ impl Datagrams {
 
     fn take(&mut self, bytes: Vec<u8>, client: SocketAddr, now: Instant) {
         self.make_room(client);
-        // A query that cannot be passed on is lost, as datagrams may be.
+        // A query that cannot be forwarded is lost, like any datagram.
         if let Some((server, upstream)) = self.ask(&bytes, 0) {
             let until = self.until(server, now);
             self.waiting.insert(self.next, Query { bytes, client, upstream, server, until });
@@ -184,7 +183,8 @@ impl Datagrams {
         }
     }
 
-    /// Sends a query to the first server from a number on that can be sent to; its number, and the socket of the query.
+    /// Sends a query to the first reachable server, starting at number `from`; returns its number and the query's
+    /// socket.
     fn ask(&self, query: &[u8], from: usize) -> Option<(usize, UdpSocket)> {
         let mut servers = self.servers.iter().enumerate().skip(from);
         servers.find_map(|(number, server)| Some((number, send_to(*server, query).ok()?)))
@@ -194,7 +194,7 @@ impl Datagrams {
         now + if server + 1 < self.servers.len() { TRIAL } else { PATIENCE }
     }
 
-    /// Asks the next server, if there is one that can be sent to.
+    /// Asks the next reachable server, if there is one.
     fn ask_next(&mut self, mut query: Query, id: u64, now: Instant) {
         if let Some((server, upstream)) = self.ask(&query.bytes, query.server + 1) {
             (query.server, query.upstream, query.until) = (server, upstream, self.until(server, now));
@@ -202,7 +202,7 @@ impl Datagrams {
         }
     }
 
-    /// The oldest query gives way: the client's own where it has its share, else that of all.
+    /// Drops the oldest query: the client's own if it has used its share, otherwise the oldest of all.
     fn make_room(&mut self, client: SocketAddr) {
         let mut own = self.waiting.iter().filter(|(_, query)| query.client == client).map(|(id, _)| *id);
         let oldest = own.next();
@@ -221,10 +221,10 @@ impl Datagrams {
         match query.upstream.recv(&mut answer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => drop(self.waiting.insert(id, query)),
             Ok(length) if !refuses(&answer[..length]) || query.server + 1 == self.servers.len() => {
-                // A client that cannot be sent to has gone.
+                // The client may be gone.
                 drop(self.socket.send_to(&answer[..length], query.client));
             }
-            // Nobody listens there, or the server does not know.
+            // The server is unreachable or refuses.
             Ok(_) | Err(_) => self.ask_next(query, id, now),
         }
     }
@@ -251,13 +251,13 @@ fn send_to(server: SocketAddr, query: &[u8]) -> io::Result<UdpSocket> {
     Ok(upstream)
 }
 
-/// Whether an answer says that another server should be asked: server failure, not implemented, refused (RFC 1035 section
-/// 4.1.1), as glibc's stub resolver takes them.
+/// Whether an answer means that another server should be asked: server failure, not implemented, refused (RFC 1035
+/// section 4.1.1), as in glibc's stub resolver.
 fn refuses(answer: &[u8]) -> bool {
     answer.get(3).is_some_and(|flags| matches!(flags & 0x0f, 2 | 4 | 5))
 }
 
-/// Connections to the servers, each for one of a client.
+/// Connections to servers, each for one client connection.
 #[derive(Debug)]
 struct Streams {
     listener: TcpListener,
@@ -270,9 +270,9 @@ struct Streams {
 struct Stream {
     client: TcpStream,
     upstream: TcpStream,
-    /// The number of the server that it goes to.
+    /// Number of its server.
     server: usize,
-    /// From the client to the server, and back.
+    /// From client to server, and back.
     ways: [Way; 2],
     moved: Instant,
 }
@@ -280,13 +280,13 @@ struct Stream {
 /// One direction of a connection.
 #[derive(Debug, Default)]
 struct Way {
-    /// What was read and not yet written.
+    /// Bytes read and not yet written.
     carried: Vec<u8>,
-    /// Nothing more comes, and the other end knows it.
+    /// The sender has finished, and the receiver has been told.
     ended: bool,
 }
 
-/// So many connections are open at most.
+/// Maximum number of open connections.
 pub(crate) const STREAMS: usize = 32;
 
 impl Streams {
@@ -305,7 +305,7 @@ impl Streams {
 
     fn accept(&mut self, now: Instant) {
         for _ in 0..BURST {
-            // Before it is taken, so that there is a file left for it.
+            // Before accepting, so that a file descriptor is free.
             if self.open.len() >= STREAMS {
                 self.drop_stillest();
             }
@@ -327,7 +327,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The connection on which nothing has moved for longest gives way.
+    /// Drops the connection that has been idle longest.
     fn drop_stillest(&mut self) {
         let stillest = self.open.iter().min_by_key(|(_, stream)| stream.moved).map(|(id, _)| *id);
         stillest.and_then(|id| self.open.remove(&id));
@@ -346,7 +346,7 @@ impl Streams {
         let servers = &self.servers;
         self.open.retain(|_, stream| {
             if now >= stream.moved + TRIAL {
-                // The last one is waited for.
+                // The last server gets the full time limit.
                 stream.join_next(servers, now);
             }
             now < stream.moved + PATIENCE
@@ -355,8 +355,8 @@ impl Streams {
 }
 
 impl Stream {
-    /// Each way waits for a place for what it carries, else for something to carry. What is not waited for is left out: of
-    /// a connection that has broken the kernel would tell again and again.
+    /// Each direction waits to write its bytes, or else for bytes to read. Other events are not requested, because the
+    /// kernel reports broken connections again and again.
     fn awaited(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let ends = [(&self.client, &self.upstream), (&self.upstream, &self.client)];
         ends.into_iter().zip(&self.ways).filter_map(|((from, to), way)| match way {
@@ -366,16 +366,16 @@ impl Stream {
         })
     }
 
-    /// Tries the next server where this one has not been reached; false where there is no other.
+    /// Tries the next server if this one was not reached; false if there is none.
     fn join_next(&mut self, servers: &[SocketAddr], now: Instant) -> bool {
-        // Once there was a connection, what was sent over it is gone.
+        // After a connection was established, its bytes are lost.
         let next = self.upstream.peer_addr().is_err().then(|| begin_connecting(servers, self.server + 1));
         let Some((server, upstream)) = next.flatten() else { return false };
         (self.server, self.upstream, self.moved) = (server, upstream, now);
         true
     }
 
-    /// Carries what can be carried; false where both ways have ended.
+    /// Forwards bytes; false if both directions have ended.
     fn carry(&mut self) -> io::Result<bool> {
         let [up, down] = &mut self.ways;
         up.carry(&self.client, &self.upstream)?;
@@ -385,7 +385,7 @@ impl Stream {
 }
 
 impl Way {
-    /// Reads where nothing is carried, and writes what is.
+    /// Writes pending bytes, or else reads.
     fn carry(&mut self, mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
         if self.ended {
             return Ok(());
@@ -406,13 +406,13 @@ impl Way {
     }
 }
 
-/// A connection that is being made to the first server from a number on that can be, and the number of that server.
+/// Starts a connection to the first possible server from number `from`; returns the server's number as well.
 fn begin_connecting(servers: &[SocketAddr], from: usize) -> Option<(usize, TcpStream)> {
     let mut servers = servers.iter().enumerate().skip(from);
     servers.find_map(|(number, server)| Some((number, connecting(*server).ok()?)))
 }
 
-/// A connection that is being made; what is read from it or written to it before would block.
+/// A connection in progress; reads and writes would block.
 fn connecting(server: SocketAddr) -> io::Result<TcpStream> {
     let family = if server.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -442,7 +442,7 @@ mod tests {
 
     const ANYWHERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-    /// An entrance at a port that is free for both protocols, and where that is.
+    /// An entrance at a port that is free for both protocols, and its address.
     fn entrance() -> (Entrance, SocketAddr) {
         (0..100)
             .find_map(|_| {
@@ -452,9 +452,9 @@ mod tests {
             .unwrap()
     }
 
-    /// A relay, where it listens, and the two sockets of its server.
+    /// A relay, its address, and the two sockets of its server.
     fn relay() -> (Relay, SocketAddr, UdpSocket, TcpListener) {
-        // A port that is free for both: the kernel gives numbers for datagrams and for streams apart.
+        // A port free for both: the kernel assigns UDP and TCP ports separately.
         let (server, streams) = (0..100)
             .find_map(|_| {
                 let streams = TcpListener::bind(ANYWHERE).unwrap();
@@ -466,7 +466,7 @@ mod tests {
         (relay, at, server, streams)
     }
 
-    /// A relay to several servers, and where it listens.
+    /// A relay to several servers, and its address.
     fn relay_to(servers: &[&UdpSocket]) -> (Relay, SocketAddr) {
         let (entrance, at) = entrance();
         let servers = servers.iter().map(|server| server.local_addr().unwrap()).collect();
@@ -489,7 +489,7 @@ mod tests {
         }
         relay.datagrams.expire(now() + TRIAL);
         assert!(asked(&relay, 2), "a silent server has its time");
-        // The fourth byte has the response code: 5, refused.
+        // The fourth byte is the response code: 5, refused.
         answer(&unwilling, &[0, 0, 0x81, 0x85]);
         while !asked(&relay, 3) {
             relay.round().unwrap();
@@ -521,7 +521,7 @@ mod tests {
         client
     }
 
-    /// Answers what the server was asked next.
+    /// Answers the server's next query.
     fn answer(server: &UdpSocket, with: &[u8]) {
         let mut query = [0; 16];
         let (_, from) = server.recv_from(&mut query).unwrap();
@@ -599,7 +599,7 @@ mod tests {
         let mut query = Vec::new();
         upstream.read_to_end(&mut query).unwrap();
         assert_eq!(query, b"query");
-        // More than the buffers of both sockets hold, so that the relay must wait for its reader.
+        // More than the buffers of both sockets, so that the relay must wait for its reader.
         let zone = vec![7; 16 << 20];
         let writer = std::thread::spawn(move || upstream.write_all(&zone).map(drop));
         let mut got = Vec::new();

@@ -1,5 +1,5 @@
-//! Names are resolved inside as outside, also where the machine asks a resolver that the inside cannot reach: on its own
-//! loopback address, behind one of its interfaces, or by IPv6 where the link has none.
+//! Lets the inside resolve names like the outside, even if the machine's resolver is unreachable from inside: on its
+//! loopback address, behind one of its interfaces, or at an IPv6 address without IPv6 on the link.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -15,21 +15,21 @@ use super::obstacle::{Obstacle, Trying};
 use super::relay::Entrance;
 use crate::reach::{Reach, V6, Way, pasta};
 
-/// Whom the inside asks for names.
+/// Name servers for the inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolver {
     /// The same servers as the machine.
     Same,
-    /// A relay at this address, which asks the machine's.
+    /// A relay at this address, which asks the machine's servers.
     Relay(Ipv4Addr),
 }
 
 const CONFIGURATION: &str = "/etc/resolv.conf";
 const PORT: u16 = 53;
 
-/// What the machine's configuration and the way out make necessary.
+/// Chooses the resolver for the machine's configuration and the route out.
 pub(crate) fn choose(way: &Way, pair: Pair) -> Resolver {
-    // Without a configuration there is nothing that another could be mounted over.
+    // Without a configuration file there is nothing to mount over.
     let Ok(text) = fs::read_to_string(CONFIGURATION) else { return Resolver::Same };
     let at = match way.reach {
         Reach::Machine => pair.base,
@@ -41,8 +41,8 @@ pub(crate) fn choose(way: &Way, pair: Pair) -> Resolver {
 }
 
 impl Resolver {
-    /// The sockets of the relay, if there is to be one and the port is free: a resolver of the machine that listens on every
-    /// address answers at the relay's too.
+    /// Sockets of the relay, if one is needed and the port is free. Otherwise a resolver of the machine that listens on
+    /// all addresses answers at the relay's address too.
     pub(crate) fn entrance(self) -> Option<Entrance> {
         match self {
             Self::Same => None,
@@ -50,7 +50,7 @@ impl Resolver {
         }
     }
 
-    /// Puts the inside's own configuration over the machine's, in the mounts of the calling process.
+    /// Mounts the inside's configuration over the machine's, in the calling process's mounts.
     pub(crate) fn install(self) -> Result<(), Obstacle> {
         let Self::Relay(at) = self else { return Ok(()) };
         let text = fs::read_to_string(CONFIGURATION).unwrap_or_default();
@@ -58,8 +58,8 @@ impl Resolver {
     }
 }
 
-/// Mounts a file with this text over the configuration. It never has a name that anybody else could know: it lies in a file
-/// system of its own, which is visible in the mounts of this process alone, and even there only until the file is mounted.
+/// Mounts a file with this text over the configuration. Its name is never visible to others: it lies in a separate file
+/// system, visible only in this process's mounts and only until the file is mounted.
 fn mount_file(text: &str) -> io::Result<()> {
     let none = None::<&str>;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -72,19 +72,19 @@ fn mount_file(text: &str) -> io::Result<()> {
     mounted
 }
 
-/// A folder that is there on every machine and that nobody looks into meanwhile.
+/// A folder that exists on every machine and is not needed meanwhile.
 const HIDDEN: &str = "/proc";
 
-/// The name servers of the machine in their order, as the calling thread reaches them.
+/// Name servers of the machine in order, as seen by the calling thread.
 pub(crate) fn of_machine() -> Vec<SocketAddr> {
     servers(&fs::read_to_string(CONFIGURATION).unwrap_or_default()).iter().map(Server::socket).collect()
 }
 
-/// A name server as a configuration names it.
+/// A name server in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Server {
     address: IpAddr,
-    /// The interface behind which a link-local address is: its name or number.
+    /// Interface of a link-local address: its name or index.
     zone: Option<String>,
 }
 
@@ -116,7 +116,7 @@ impl Server {
     }
 }
 
-/// The name servers of a configuration; without one a stub resolver asks its own host (resolv.conf(5)).
+/// Name servers of a configuration; without any, a stub resolver asks its own host (resolv.conf(5)).
 fn servers(text: &str) -> Vec<Server> {
     let named = text.lines().filter_map(|line| {
         let (key, rest) = line.trim().split_once([' ', '\t'])?;
@@ -129,7 +129,7 @@ fn servers(text: &str) -> Vec<Server> {
     servers
 }
 
-/// The configuration with one server in the place of all.
+/// The configuration with a single server instead of all.
 fn with_server(text: &str, server: Ipv4Addr) -> String {
     let others = text.lines().filter(|line| !line.trim_start().starts_with("nameserver"));
     let mut lines: Vec<String> = others.map(str::to_owned).collect();

@@ -1,8 +1,8 @@
-//! The router: a network namespace in which the link ends, joined to the machine's by a veth pair.
+//! The router: a network namespace in which the link ends, connected to the machine's by a veth pair.
 //!
-//! The link must end at a TUN, because a TUN is where packets come out of the kernel and go back into it. Here the kernel
-//! forwards between that and the pair. No process stays in this namespace: the open TUN keeps it, and with its last copy
-//! go the namespace, the pair and all that the machine knew of it.
+//! The link must end at a TUN, where packets leave and enter the kernel. The kernel forwards between the TUN and the
+//! pair. No process stays in this namespace: the open TUN keeps it. When its last copy is closed, the namespace, the
+//! pair and its routes on the machine disappear.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -15,11 +15,12 @@ use super::obstacle::{Obstacle, Trying};
 use super::tun::Tun;
 use super::veth::Veth;
 
-/// Makes the router in front of the namespace of the calling process, with the first of these pairs that no other link has.
-/// Gives the pair, the end of the link in the router, and that of the veth pair here, which has the base address.
+/// Creates the router in front of the calling process's namespace, with the first of these address pairs that no other
+/// link has. Returns the address pair, the link's end in the router, and the local end of the veth pair, which has the
+/// base address.
 ///
 /// # Errors
-/// What this machine does not allow; the process may then be left in the router, which nothing leads out of.
+/// What this machine does not allow. The process may then be left in the router, which has no route out.
 pub(crate) fn stand(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun, Interface), Obstacle> {
     let here: OwnedFd = File::open(HERE).trying(&format!("opening {HERE}"))?.into();
     unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
@@ -30,7 +31,7 @@ pub(crate) fn stand(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun,
     tun.interface.configure(pair.router(), pair.inside)?;
     veth.near.configure(pair.router(), pair.base)?;
     add_default_route(veth.near.index, pair.base).trying("routing to the machine")?;
-    // A kernel without IPv6 is no obstacle.
+    // A kernel without IPv6 is acceptable.
     let _ = add_default_route_v6(veth.near.index);
     setns(&here, CloneFlags::CLONE_NEWNET).trying("returning from the router")?;
     let ours = veth.far()?;
@@ -39,8 +40,8 @@ pub(crate) fn stand(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun,
     Ok((pair, tun, ours))
 }
 
-/// Makes the veth pair. Its interface here is called after the number of the addresses, so that whoever has the interface
-/// has the addresses: the kernel gives a name once, and to administrators of this namespace alone.
+/// Creates the veth pair. Its local interface is named after the number of the addresses, so that the owner of the
+/// interface owns the addresses: the kernel assigns a name once, and only to administrators of this namespace.
 fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, Veth), Obstacle> {
     for Candidate { number, pair } in free {
         if let Some(veth) = Veth::create("machine", &format!("ackclock{number}"), here)? {
@@ -52,11 +53,11 @@ fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, 
 
 const HERE: &str = "/proc/thread-self/ns/net";
 
-/// Forwards every packet, in this namespace.
+/// Enables forwarding in this namespace.
 fn forward() -> Result<(), Obstacle> {
     let forwarding = "/proc/sys/net/ipv4/ip_forward";
     fs::write(forwarding, "1").trying(&format!("writing {forwarding}"))?;
-    // A kernel without IPv6 is no obstacle.
+    // A kernel without IPv6 is acceptable.
     let _ = fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
     Ok(())
 }
@@ -73,9 +74,9 @@ mod tests {
 
     use super::*;
 
-    /// Puts a datagram into the link's end, as if it came from inside.
+    /// Writes a datagram into the link's end, as if it came from inside.
     fn send(tun: &Tun, from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) {
-        // An empty virtio header: nothing is left to the device.
+        // An empty virtio header: the checksum is complete.
         let mut packet = vec![0; 10];
         PacketBuilder::ipv4(from.ip().octets(), to.ip().octets(), 64)
             .udp(from.port(), to.port())
@@ -88,7 +89,7 @@ mod tests {
     #[allow(clippy::print_stderr, reason = "a skipped test says why")]
     #[allow(clippy::disallowed_methods, reason = "the real world is waited for")]
     fn the_first_packet_passes_and_with_the_tun_goes_the_pair() {
-        // This thread alone moves, to a machine that is empty.
+        // Only this thread moves, to an empty network.
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
             eprintln!("skipped: creating a network namespace: {error}");
             return;
@@ -104,7 +105,7 @@ mod tests {
         };
         assert_eq!(veth.name, "ackclock0");
         let server = UdpSocket::bind((pair.base, 9)).unwrap();
-        // What has not come after ten seconds never will.
+        // A packet missing after ten seconds is lost.
         server.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let [from, to] = [pair.inside, pair.base].map(|address| SocketAddrV4::new(address, 9));
         send(&tun, from, to, b"first");

@@ -1,4 +1,4 @@
-//! Signals as something to wait for, told apart by who sent them.
+//! Signals as events to wait for, with their senders.
 
 use std::fs;
 use std::io;
@@ -10,54 +10,54 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Signals that ask a program to end.
 const REQUESTS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-/// What else a link takes care of: news of children, and writing to a terminal from behind.
+/// Other signals of a link: child state changes, and background writes to a terminal.
 const OTHERS: [Signal; 2] = [Signal::SIGCHLD, Signal::SIGTTOU];
 
-/// Pending signals of this process, instead of their usual effects.
+/// Pending signals of this process, instead of their default actions.
 #[derive(Debug)]
 pub struct Signals {
     pending: SignalFd,
-    /// What was blocked before.
+    /// Signal mask before.
     before: SigSet,
 }
 
-/// One signal.
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Which one.
+    /// The signal.
     pub signal: Signal,
-    /// Who sent it.
+    /// Its sender.
     pub sender: Sender,
 }
 
-/// Who sent a signal.
+/// Sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// The kernel, for a terminal.
     Kernel,
-    /// A process, which meant this one.
+    /// A process.
     Process,
 }
 
 impl Received {
-    /// Whether it asks this process to end, and the command that it looks after has not heard of it. A key is heard by every
-    /// process in the foreground of a terminal; that the terminal is gone is told to the first process of its session alone.
+    /// Whether it asks this process to end and the supervised command has not received it. Key presses reach every
+    /// foreground process of a terminal; a hang-up reaches only the first process of its session.
     pub fn is_ours(&self) -> bool {
         REQUESTS.contains(&self.signal) && (self.sender == Sender::Process || self.signal == Signal::SIGHUP)
     }
 
-    /// Whether it asks for an end, of whomever.
+    /// Whether it asks any process to end.
     pub fn is_request(&self) -> bool {
         REQUESTS.contains(&self.signal)
     }
 }
 
 impl Signals {
-    /// Blocks the signals in this thread, and in the threads it starts from now on, and collects them instead. Requests that
-    /// this process was told to ignore when it was started, as `nohup` does, stay ignored.
+    /// Blocks the signals in this thread and in threads it starts later, and collects them instead. Requests that were
+    /// ignored when this process started, as under `nohup`, stay ignored.
     ///
     /// # Errors
-    /// Where the kernel has no file left.
+    /// If the kernel has no file descriptors left.
     pub fn take() -> io::Result<Self> {
         let ignored = ignored();
         let heeded = REQUESTS.into_iter().filter(|signal| ignored & bit(*signal) == 0);
@@ -67,18 +67,18 @@ impl Signals {
         Ok(Self { pending, before })
     }
 
-    /// Gives this thread its signals back: for a copy of the process that starts a program, which inherits what is blocked.
+    /// Restores this thread's signals, for a forked child that starts a program and would pass the blocked mask on.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// The kernel's error.
     pub(crate) fn leave(&self) -> io::Result<()> {
         Ok(self.before.thread_set_mask()?)
     }
 
-    /// Waits until signals are pending, and gives them.
+    /// Waits for pending signals and returns them.
     ///
     /// # Errors
-    /// Where the kernel cannot wait.
+    /// If the kernel cannot wait.
     pub fn wait(&self) -> io::Result<impl Iterator<Item = Received> + '_> {
         match poll(&mut [PollFd::new(self.pending.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(std::iter::from_fn(|| self.next())),
@@ -88,13 +88,13 @@ impl Signals {
 
     fn next(&self) -> Option<Received> {
         let info = self.pending.read_signal().ok().flatten()?;
-        // SI_USER, SI_QUEUE and SI_TKILL, by which processes send, are not above zero.
+        // SI_USER, SI_QUEUE and SI_TKILL, which processes use, are not above zero.
         let sender = if info.ssi_code > 0 { Sender::Kernel } else { Sender::Process };
         Some(Received { signal: Signal::try_from(info.ssi_signo as i32).ok()?, sender })
     }
 }
 
-/// Which signals this process ignores, bit n - 1 for signal n (proc(5)); none where that cannot be read.
+/// Signals that this process ignores, bit n - 1 for signal n (proc(5)); none if unreadable.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

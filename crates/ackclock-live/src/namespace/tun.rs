@@ -1,4 +1,4 @@
-//! TUN devices: where the kernel of a namespace hands its packets over.
+//! TUN devices: packet interfaces between a namespace's kernel and a program.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,17 +12,17 @@ use super::interface::{Interface, attribute_of, link};
 use super::netlink::{Message, Netlink};
 use super::obstacle::{Obstacle, Trying};
 
-/// A TUN device in the namespace in which it was opened. It is gone when the last copy of its file is closed.
+/// A TUN device in the namespace in which it was opened. It disappears when the last copy of its file is closed.
 #[derive(Debug)]
 pub(crate) struct Tun {
-    /// Reads and writes packets, each with a virtio header where the driver knows them; never blocks.
+    /// Reads and writes packets, each with a virtio header if the driver supports it; never blocks.
     pub(crate) file: OwnedFd,
     pub(crate) interface: Interface,
-    /// Asks about the device, wherever the calling thread is.
+    /// Netlink socket for the device, usable from any namespace.
     pub(crate) netlink: Netlink,
 }
 
-/// The kernel's counters of a device, wherever the process that reads them is.
+/// The kernel's counters of a device, readable from any namespace.
 #[derive(Debug)]
 pub struct DeviceCounters {
     netlink: Netlink,
@@ -30,15 +30,15 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// Those of the interface with this number in the namespace of the socket.
+    /// Counters of the interface with this index in the socket's namespace.
     pub(crate) const fn new(netlink: Netlink, index: u32) -> Self {
         Self { netlink, index }
     }
 
-    /// Packets that were sent to the device while its queue was full, a super-packet counted once.
+    /// Packets dropped because the device's queue was full; a super-packet counts once.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn dropped(&mut self) -> io::Result<u64> {
         let all = attribute_of(&mut self.netlink, self.index, libc::IFLA_STATS64)?;
         let count = all.get(TX_DROPPED * 8..).and_then(|rest| rest.first_chunk());
@@ -46,26 +46,26 @@ impl DeviceCounters {
     }
 }
 
-/// The file that makes devices.
+/// The file that creates devices.
 pub(crate) const DEVICE: &str = "/dev/net/tun";
-/// Place of the counter in `struct rtnl_link_stats64` of `linux/if_link.h`.
+/// Position of the counter in `struct rtnl_link_stats64` of `linux/if_link.h`.
 const TX_DROPPED: usize = 7;
-/// Packets that a device holds until they are read. The kernel's 500 are too few for a burst that comes faster than they are read:
-/// a device refuses what it cannot hold and stops no sender.
+/// Packets that a device queues until they are read. The kernel's default of 500 is too small for bursts: a device
+/// drops the excess and does not block senders.
 const QUEUE: u32 = 1 << 14;
-/// Nothing stands before a packet.
+/// No header before packets.
 const PLAIN: libc::c_int = 0;
 
 impl Tun {
-    /// A new device in the namespace of the calling thread; `%d` in the name becomes the first free number.
+    /// A new device in the calling thread's namespace; `%d` in the name becomes the first free number.
     ///
     /// # Errors
-    /// Where the device file is missing or closed to the user, or the namespace is not ours to change.
+    /// If the device file is missing or inaccessible, or the namespace must not be changed.
     pub(crate) fn open(pattern: &str) -> Result<Self, Obstacle> {
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = open(DEVICE, flags, Mode::empty()).trying("opening /dev/net/tun")?;
         let name = attach(&file, pattern, libc::IFF_VNET_HDR)
-            // A driver without super-packets calls them invalid; packets come one by one then.
+            // A driver without super-packets reports this flag as invalid; packets then arrive one by one.
             .or_else(|error| match error.raw_os_error() {
                 Some(libc::EINVAL) => attach(&file, pattern, PLAIN),
                 _ => Err(error),
@@ -75,13 +75,13 @@ impl Tun {
         let mut netlink = Netlink::route().trying("finding the TUN device")?;
         let longer = Message::new(libc::RTM_NEWLINK, 0, &link(index, 0, 0))
             .attribute(libc::IFLA_TXQLEN, &QUEUE.to_ne_bytes());
-        // Where the kernel refuses, more is lost, and that is counted.
+        // If the kernel refuses, more packets are lost, and counted.
         let _ = netlink.request(&[longer]);
         Ok(Self { file, interface: Interface { index, name }, netlink })
     }
 }
 
-/// Makes the open file a device with packets as they are, behind what `before` says, and gives its name.
+/// Turns the open file into a device whose packets follow the header that `before` selects; returns its name.
 #[allow(unsafe_code)]
 fn attach(file: &OwnedFd, pattern: &str, before: libc::c_int) -> io::Result<String> {
     // SAFETY: an interface request is plain data, for which zeros are valid.

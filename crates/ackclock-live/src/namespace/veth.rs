@@ -1,7 +1,7 @@
-//! A veth pair: a wire between two network namespaces, with an interface at each end.
+//! A veth pair: a virtual cable between two network namespaces, with an interface at each end.
 //!
-//! Both ends have the same hardware address and seek no neighbours. The kernel of an end then writes its own address to
-//! whomever it sends, which is right here because it is the other end's as well: the pair is as point-to-point as a TUN.
+//! Both ends have the same hardware address and use no neighbour discovery. The kernel uses its own address as the
+//! destination, which is correct because the peer's is equal: the pair is point-to-point like a TUN.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::sleep;
@@ -14,21 +14,21 @@ use super::interface::{Interface, attribute_of, link};
 use super::netlink::{CREATE, Message, Netlink};
 use super::obstacle::{Obstacle, Trying};
 
-/// A pair with one end in the namespace in which it was made. It is gone when the namespace of either end is.
+/// A pair with one end in the namespace in which it was created. It disappears with the namespace of either end.
 #[derive(Debug)]
 pub(crate) struct Veth {
     pub(crate) near: Interface,
-    /// The number of the other end in its own namespace.
+    /// Index of the other end in its namespace.
     far: u32,
-    /// Asks about the near end, wherever the calling thread is.
+    /// Netlink socket for the near end, usable from any namespace.
     netlink: Netlink,
 }
 
 impl Veth {
-    /// A new pair between the namespace of the calling thread and `beyond`; nothing where the far name is taken.
+    /// Creates a pair between the calling thread's namespace and `beyond`; `None` if the far name is taken.
     ///
     /// # Errors
-    /// Where the kernel has no such interfaces, or one of the namespaces is not ours to change.
+    /// If the kernel does not support veth, or one of the namespaces must not be changed.
     pub(crate) fn create(near: &str, far: &str, beyond: &OwnedFd) -> Result<Option<Self>, Obstacle> {
         let mut netlink = Netlink::route().trying(CREATING)?;
         if let Err(error) = netlink.request(&[request(near, far, beyond)]) {
@@ -45,20 +45,19 @@ impl Veth {
         Ok(Some(Self { near, far, netlink }))
     }
 
-    /// The far end, asked for in its namespace.
+    /// The far end, to be called in its namespace.
     ///
     /// # Errors
-    /// Where the calling thread is in another one.
+    /// If the calling thread is in another namespace.
     pub(crate) fn far(&self) -> Result<Interface, Obstacle> {
         let name = if_indextoname(self.far).trying("finding the veth pair")?;
         Ok(Interface { index: self.far, name: name.to_string_lossy().into_owned() })
     }
 
-    /// Waits until packets pass: whichever end came up first drops what it is given until the kernel has noted that the other
-    /// one is there.
+    /// Waits until packets pass: the end that came up first drops packets until the kernel has detected the other one.
     ///
     /// # Errors
-    /// Where an end is not up, or the pair is gone.
+    /// If an end is not up, or the pair has disappeared.
     pub(crate) fn await_carrier(&mut self) -> Result<(), Obstacle> {
         for _ in 0..LOOKS {
             let state = attribute_of(&mut self.netlink, self.near.index, libc::IFLA_OPERSTATE);
@@ -92,7 +91,8 @@ fn request(near: &str, far: &str, beyond: &OwnedFd) -> Message {
         })
 }
 
-/// A local address (IEEE 802 section 8.4: second bit of the first byte). Every pair is a wire of its own, so all may have it.
+/// A local address (IEEE 802 section 8.4: second bit of the first byte). Every pair is a separate cable, so all may
+/// have the same.
 const HARDWARE: [u8; 6] = *b"\x02ackck";
 /// `VETH_INFO_PEER` of `linux/veth.h`.
 const PEER: u16 = 1;

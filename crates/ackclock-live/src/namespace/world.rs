@@ -1,4 +1,4 @@
-//! The namespaces of one link as the process sees that made them.
+//! The namespaces of one link, as seen by the process that created them.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,37 +21,37 @@ use super::tun::DeviceCounters;
 use super::users::Rights;
 use crate::reach::{Reach, pasta::Pasta};
 
-/// Namespaces that stand, and the command that waits in them.
+/// Prepared namespaces, and the command that waits in them.
 #[derive(Debug)]
 pub struct World {
     /// The addresses of the two ends.
     pub pair: Pair,
-    /// How far the inside reaches.
+    /// What the inside can reach.
     pub reach: Reach,
-    /// What the user must know beside that, a line each.
+    /// Messages for the user, one per line.
     pub remarks: Vec<String>,
-    /// Answers for the machine's name servers where the inside cannot reach them.
+    /// Answers for the machine's name servers if they are unreachable from inside.
     relay: Option<Relay>,
     channel: SetupSocket,
     keeper: Pid,
     _pasta: Option<Pasta>,
 }
 
-/// The open files of a link.
+/// Open files of a link.
 #[derive(Debug)]
 pub struct Ends {
     /// The TUN on the wired side.
     pub outside: OwnedFd,
     /// The TUN on the mobile side.
     pub inside: OwnedFd,
-    /// A listening stream socket inside, for the control of the link from there.
+    /// Listening stream socket inside, to control the link from there.
     pub control: OwnedFd,
-    /// Counters of the TUN on the wired side, and of that on the mobile side.
+    /// Counters of the TUN on the wired side, and of the TUN on the mobile side.
     pub counters: [DeviceCounters; 2],
 }
 
 impl World {
-    /// Makes the namespaces. To be called before the process starts a thread: its memory is copied as by `fork`.
+    /// Creates the namespaces. Call before the process starts a thread, because its memory is copied as by `fork`.
     ///
     /// # Errors
     /// What this machine does not allow, with a remedy.
@@ -61,7 +61,7 @@ impl World {
         let mut ours = Some(ours);
         let keeper = start_keeper(plan, (&mut ours, &theirs), pasta.is_some())?;
         drop(theirs);
-        // Given up in the copy alone.
+        // Dropped in the copy only.
         let ours = ours.ok_or_else(|| Obstacle::new("setting up the namespaces", "the channel is gone"))?;
         let report = match ours.await_report() {
             Ok(report) => report,
@@ -91,7 +91,7 @@ impl World {
     /// Lets the command run. A thread of this process answers for name servers from now on.
     ///
     /// # Errors
-    /// Where it has died already.
+    /// If the command has already ended.
     pub fn go(&mut self) -> io::Result<()> {
         if let Some(relay) = self.relay.take() {
             thread::spawn(move || relay.serve());
@@ -99,13 +99,13 @@ impl World {
         self.channel.go()
     }
 
-    /// Passes a signal on to the command.
+    /// Forwards a signal to the command.
     pub fn signal(&self, signal: Signal) {
-        // Where nobody is left to hear it, the end of the command is on its way.
+        // If the keeper is gone, the command has ended as well.
         let _ = kill(self.keeper, signal);
     }
 
-    /// The exit status of the command, once it has ended; 128 and the number of a signal that ended it.
+    /// Exit status of the command after it has ended; 128 plus the signal number if a signal ended it.
     pub fn ended(&self) -> Option<u8> {
         match waitpid(self.keeper, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(_, status)) => Some(status as u8),
@@ -119,14 +119,14 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if self.ended().is_none() {
-            // Whoever drops a world that still runs gives it up, with everything in it.
+            // Dropping a running world ends everything in it.
             let _ = kill(self.keeper, Signal::SIGKILL);
             let _ = waitpid(self.keeper, None);
         }
     }
 }
 
-/// Starts the keeper with the rights of an administrator, or where these are missing in a user namespace.
+/// Starts the keeper with administrator rights or, without them, in a user namespace.
 fn start_keeper(plan: &Plan, (ours, theirs): Both<'_>, pasta: bool) -> Result<Pid, Obstacle> {
     let base = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS;
     match copy_process(plan, (ours, theirs), pasta, Rights::Administrator, base) {
@@ -138,7 +138,7 @@ fn start_keeper(plan: &Plan, (ours, theirs): Both<'_>, pasta: bool) -> Result<Pi
     }
 }
 
-/// The end of the channel that this process keeps, and that of the keeper.
+/// This process's end of the channel, and the keeper's end.
 type Both<'a> = (&'a mut Option<SetupSocket>, &'a SetupSocket);
 
 #[allow(unsafe_code)]
@@ -152,15 +152,15 @@ fn copy_process(
     let (user, group) = (geteuid(), getegid());
     let mut stack = vec![0; STACK];
     let run = || {
-        // In the copy of the memory: with this process alone at the end, its death is heard at the other.
+        // In the copy of the memory: only then does the other end notice this process's death.
         *ours = None;
         let setting = Setting { plan, channel, rights, user, group, pasta };
         isize::from(keeper::run(&setting))
     };
-    // SAFETY: without CLONE_VM the copy has memory and a stack of its own, as after fork; there is no other thread whose
+    // SAFETY: without CLONE_VM the copy has separate memory and stack, as after fork; there is no other thread whose
     // locks it could inherit.
     unsafe { clone(Box::new(run), &mut stack, flags, Some(Signal::SIGCHLD as i32)) }
 }
 
-/// As large as the stack of a main thread usually is.
+/// Usual size of a main thread's stack.
 const STACK: usize = 8 << 20;
