@@ -72,7 +72,7 @@ def test_a_value_that_is_set_takes_the_place_of_the_axis():
     swept = SCENARIO + '\n[sweep]\n"edge.buffer" = ["4p", "10p"]\n'
     results = ackclock.sweep(swept, set={"runs": 1, "edge.buffer": "5p"})
     assert results.runs["edge.buffer"].tolist() == ["5p"]
-    with pytest.raises(ValueError, match=r"sweep\.nonsense: what is varied stands in the file"):
+    with pytest.raises(ValueError, match=r"sweep\.nonsense: a sweep is set in the file"):
         ackclock.sweep(swept, set={"sweep.nonsense": 3})
     with pytest.warns(UserWarning, match=r"run ignores \[sweep\] \(edge\.buffer\)"):
         ackclock.run(swept, set={"runs": 1})

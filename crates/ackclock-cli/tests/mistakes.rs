@@ -51,7 +51,7 @@ const SCENARIOS: &[Row] = &[
     ),
     (&["run", "redraw.toml"], 2, "`redraw` is a key of kind = \"variable\""),
     (&["run", "flow.toml"], 2, "flow.toml:1: flow: there can be several, so it is written [[flow]]"),
-    (&["sweep", "case.toml", "--set", "sweep.nonsense=3"], 2, "what is varied stands in the file"),
+    (&["sweep", "case.toml", "--set", "sweep.nonsense=3"], 2, "a sweep is set in the file"),
     (
         &["sweep", "case.toml", "--set", "flow.0.sender=reno"],
         2,

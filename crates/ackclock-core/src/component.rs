@@ -35,7 +35,7 @@ impl<C: ?Sized> Component<C> {
         registry.complete(&self.table).map(Self::from)
     }
 
-    /// The table, to be changed. It is parsed anew afterwards.
+    /// The table for changes; it is parsed again afterwards.
     pub fn edit(&mut self) -> &mut Value {
         self.parsed = OnceLock::new();
         &mut self.table

@@ -304,7 +304,7 @@ mod tests {
             ("e(100kbit/s))", "parenthesis"),
             ("u(200kbit/s)", "2 arguments"),
             ("u(200kbit/s, 200kbit/s)", "below zero"),
-            ("gauss(1kbit/s)", "no law called `gauss`"),
+            ("gauss(1kbit/s)", "unknown law `gauss`"),
             ("e(100ms)", "unit of rate"),
             ("pareto(1kbit/s, 1)", "above 1"),
             ("table(1kbit/s: -1)", "weight"),

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(first, FROZEN, "a change here changes every result ever published");
     }
 
-    /// What this version of the generator gave first; there is no theory for it.
+    /// First values of this version of the generator, to detect changes.
     const FROZEN: [u64; 2] = [8400619912123483989, 4523168854380717518];
 
     #[test]

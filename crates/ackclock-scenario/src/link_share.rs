@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_share_is_what_was_delivered_of_what_could_have_been() {
-        // In these 2 s the link could have carried 1 Mbit, the fifth since the beginning; 100 kB are 0.8 Mbit.
+        // In these 2 s the link could have delivered 1 Mbit, the fifth since the start; 100 kB are 0.8 Mbit.
         let share = LinkShare::between(mark(1000, Some(4e6)), mark(3000, Some(5e6)), 100_000).unwrap();
         let expected = LinkShareResult { capacity_bps: Some(500e3), utilisation: Some(0.8) };
         assert_eq!(share.result(), expected);

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(starts(apart, 0), [2000, 2050, 2100]);
         let drawn = starts("count = 1000\nstart = \"2s\"\nspread = \"1s\"", 0);
         assert!(drawn.iter().all(|start| (2000..3000).contains(start)), "{drawn:?}");
-        // 500 ms in the mean, with a standard deviation of 1 s / sqrt(12 x 1000) = 9 ms.
+        // 500 ms on average, with a standard deviation of 1 s / sqrt(12 x 1000) = 9 ms.
         let mean = drawn.iter().sum::<u64>() / 1000;
         assert!(mean.abs_diff(2500) < 4 * 9, "{mean}");
     }

@@ -262,8 +262,7 @@ impl Override {
         };
         let (key, text) = (key.trim(), text.trim());
         if key.split('.').next() == Some("sweep") {
-            let message =
-                "what is varied stands in the file; `--set edge.buffer=4p` sets a key at every point";
+            let message = "a sweep is set in the file; `--set edge.buffer=4p` sets a key at every point";
             return Err(ScenarioError { place, key: key.to_owned(), message: message.to_owned() });
         }
         let value = Tree::parse("", &format!("value = {text}")).ok().and_then(|mut tree| {

@@ -200,7 +200,7 @@ impl Tree {
             let Some(tree) = at else { continue };
             match (&tree.node, key.parse::<usize>()) {
                 (Node::List(items), Ok(index)) if index >= items.len() => {
-                    let message = format!("there is no number {index}; there are {}, from 0", items.len());
+                    let message = format!("no item {index}; there are {}, counted from 0", items.len());
                     return Err(ConfigError::new(path, message));
                 }
                 // The path refers to every item of the list; not all of them need to have the key.

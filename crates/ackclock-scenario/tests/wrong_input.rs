@@ -188,11 +188,7 @@ fn an_override_is_named_as_the_place_of_its_error() {
         &["flow.sender=quic"],
         &["--set flow.sender=quic: flow.0.sender: unknown sender `quic`"],
     );
-    assert_says(
-        text,
-        &["flow.3.sender=reno"],
-        &["--set flow.3.sender=reno: flow.3.sender: there is no number 3"],
-    );
+    assert_says(text, &["flow.3.sender=reno"], &["--set flow.3.sender=reno: flow.3.sender: no item 3"]);
     assert_says(text, &["buffer"], &["--set buffer: is written like `edge.buffer=4p`"]);
     assert_says(text, &["=4p"], &["--set =4p: ", "keys are written like `edge.buffer`"]);
     assert_says(text, &["seed=x"], &["--set seed=x: seed: invalid type: string \"x\""]);

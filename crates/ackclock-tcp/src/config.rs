@@ -269,7 +269,7 @@ impl FlowParams {
     pub fn check(&self, timestamps: Switch) -> Result<(), ConfigError> {
         let header = self.header_bytes(timestamps);
         if self.packet <= header {
-            let message = format!("{} B hold no data beside {header} B of headers", self.packet);
+            let message = format!("{} B have no room for data after {header} B of headers", self.packet);
             return Err(ConfigError::new("packet", message));
         }
         for (key, size) in [("max_window", self.max_window), ("initial_window", self.initial_window)] {

@@ -333,6 +333,6 @@ mod tests {
     fn a_packet_without_room_for_data_is_refused() {
         let row = SENDERS.resolve(&json!("reno")).unwrap();
         let error = row.build(FlowParams { packet: 40, ..FlowParams::new(FlowId(0)) }).err().unwrap();
-        assert_eq!(error.to_string(), "packet: 40 B hold no data beside 40 B of headers");
+        assert_eq!(error.to_string(), "packet: 40 B have no room for data after 40 B of headers");
     }
 }

@@ -75,7 +75,7 @@ impl<Q: Quantity> Term<Q> {
             ("table", rows) => Self::table(rows),
             ("u" | "n" | "ln" | "pareto", _) => Err(UnitError(format!("`{text}` needs 2 arguments"))),
             ("e" | "p", _) => Err(UnitError(format!("`{text}` needs 1 argument"))),
-            (name, _) => Err(UnitError(format!("there is no law called `{name}`"))),
+            (name, _) => Err(UnitError(format!("unknown law `{name}`"))),
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) trait Law: Send {
     /// Sends all held ACKs.
     fn release_all(&mut self, _now: Time, _flow: &mut Flow) {}
 
-    /// The [deadline](Self::deadline) has come.
+    /// The [deadline](Self::deadline) has passed.
     fn on_timeout(&mut self, _now: Time, _flow: &mut Flow) {}
 
     /// When a held ACK is sent at the latest.

@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(source.wired(), Span::from_millis(30));
         source.on_told(at(40), Seq(5000), Seq(6000), None);
         source.on_told(at(50), Seq(6000), Seq(7000), None);
-        // Up to 5000 it had been told before; 6000 is the answer to what was told at 40.
+        // The sender was allowed 5000 before; 6000 responds to the right edge advertised at 40.
         source.on_data(at(55), Seq(5000));
         source.on_data(at(62), Seq(6000));
         assert_eq!(source.wired(), Span::from_millis(22));
@@ -410,7 +410,7 @@ mod tests {
         source.on_passed(at(400), Seq(1000));
         // 300 ms plus 100 wired: RTO is 0.4 + 4 * 0.2, the probe timeout twice 0.4.
         assert_eq!(source.timeout(), Some(0.8));
-        // What is older than all samples of 100 ms settles at 0.1 + 0.2 and twice 0.1, but 0.2 at least.
+        // With samples of 100 ms RTO converges to 0.1 + 0.2, the probe timeout to twice 0.1, but at least 0.2.
         for number in 2..400 {
             source.on_data(at(1000 + number), Seq(1000 * number as u32));
             source.on_passed(at(1000 + number), Seq(1000 * number as u32));

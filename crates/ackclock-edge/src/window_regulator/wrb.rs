@@ -129,9 +129,9 @@ impl RegulatorConfig for Config {
         match side {
             _ if self.floor => Err(floor::BLIND),
             Side::Network => Ok(Left::Estimated),
-            Side::Mobile => Err(
-                "it holds ACKs of data that has come through the queue already, which only lengthens the round trip",
-            ),
+            Side::Mobile => {
+                Err("it holds ACKs of data that has already left the queue, which only lengthens the RTT")
+            }
         }
     }
 }

@@ -120,7 +120,7 @@ impl Bearer for Autorate {
 
     fn take_segment(&mut self, direction: Direction) -> Segment {
         if direction == Direction::Up {
-            let (_, segment) = self.up.pop_front().expect("an event was told before");
+            let (_, segment) = self.up.pop_front().expect("an event was returned before");
             return segment;
         }
         let segment = self.shaper.take_segment();

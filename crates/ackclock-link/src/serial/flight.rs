@@ -202,8 +202,7 @@ impl<P: Packets> Lanes<P> {
     }
 
     fn number_of_next(&self) -> usize {
-        let (_, number) =
-            self.firsts.first().expect("who asks for a packet in a lane knows that there is one");
+        let (_, number) = self.firsts.first().expect("the caller checked that a lane has a packet");
         number
     }
 }

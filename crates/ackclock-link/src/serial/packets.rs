@@ -63,7 +63,7 @@ impl Parted {
     // Not an `Option`: returning a segment inside one copies it field by field, the largest cost here.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
-        let (_, head) = self.heads.front().expect("who takes a packet knows that there is one");
+        let (_, head) = self.heads.front().expect("the caller checked that there is a packet");
         let segment = if head.is_all() { Segment::of_head(*head) } else { self.with_more(*head) };
         self.heads.drop_front();
         segment

@@ -55,7 +55,7 @@ impl Boxes<'_> {
     }
 }
 
-/// A relay, and the wires between it and the edge.
+/// A relay, and the wired paths between it and the edge.
 pub(crate) struct RelayBoxes<'a> {
     pub(crate) relay: &'a mut Relay,
     /// Wired links towards the relay and towards the edge.

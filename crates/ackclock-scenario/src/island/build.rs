@@ -1,4 +1,4 @@
-//! Builds the islands of a scenario: servers - wires - (relay - wires -) edge - clients. If the edge observes a
+//! Builds the islands of a scenario: servers - wired paths - (relay - wired paths -) edge - clients. If the edge observes a
 //! separate radio, that radio is a second edge next to it.
 
 use std::sync::Arc;

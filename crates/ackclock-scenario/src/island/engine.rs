@@ -102,7 +102,7 @@ fn boxes(engine: &mut Engine<AnyNode, Listeners>, places: Places) -> Boxes<'_> {
     Boxes { servers: held(at(servers)), wires, relay, edge, behind, clients: held(at(clients)) }
 }
 
-/// Largest number of boxes: servers, wires, relay, its wires, edge, separate radio, clients.
+/// Largest number of boxes: servers, wired paths, relay, its wired paths, edge, separate radio, clients.
 const LONGEST_ROW: usize = 7;
 
 fn wires(path: &mut AnyNode) -> [&mut Wires; 2] {

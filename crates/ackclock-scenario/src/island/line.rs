@@ -1,4 +1,4 @@
-//! Runs one island of the simplest shape (servers - wires - edge - clients) with direct calls.
+//! Runs one island of the simplest shape (servers - wired paths - edge - clients) with direct calls.
 //!
 //! Segments are the same and in the same order as in the engine, but each box passes them directly to the next instead
 //! of queueing messages (`docs/adr/0018-one-island-two-executors.md`).

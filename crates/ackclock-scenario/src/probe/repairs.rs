@@ -96,7 +96,7 @@ mod tests {
     fn a_repetition_of_what_had_arrived_or_arrives_later_was_for_nothing() {
         let mut repairs = Repairs::default();
         (0..4u16).for_each(|n| repairs.sent(&segment(n, 1000 * u32::from(n), None)));
-        // The first has arrived and its ACK is late; the third overtook the second, which comes at last.
+        // The first has arrived and its ACK is late; the third overtook the second, which arrives last.
         repairs.arrived(0);
         repairs.sent(&segment(4, 0, Some(Repair::Timeout)));
         assert_eq!(counts(&repairs), [1, 0]);
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(counts(&repairs), [1, 0]);
         repairs.arrived(1);
         assert_eq!(counts(&repairs), [1, 1]);
-        // Once, however many copies come.
+        // Counted once, however many copies arrive.
         repairs.arrived(5);
         repairs.arrived(1);
         assert_eq!(counts(&repairs), [1, 1]);
@@ -119,7 +119,7 @@ mod tests {
         repairs.sent(&segment(4, 0, Some(Repair::FastRetransmit)));
         repairs.arrived(4);
         assert_eq!(counts(&repairs), [0, 0]);
-        // A timeout whose own repetition was lost, and that of the next one not.
+        // A timeout whose retransmission was lost, and then one whose retransmission arrived.
         repairs.sent(&segment(5, 5000, None));
         repairs.sent(&segment(6, 5000, Some(Repair::Timeout)));
         repairs.sent(&segment(7, 5000, Some(Repair::Timeout)));
