@@ -1,12 +1,12 @@
-//! Addresses for the two ends of a link that collide with nothing on the machine.
+//! Addresses for the two ends of a link that conflict with nothing on the machine.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A range of addresses, by its first address and the length of the prefix.
+/// A range of addresses: first address and prefix length.
 pub(crate) type Prefix = (Ipv4Addr, u8);
 
-/// The addresses of the two ends of a link.
+/// Addresses of the two ends of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// The end on the wired side; programs inside find it in `$ACKCLOCK_BASE`.
@@ -16,40 +16,40 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The address of the router between the two ends, where there is one: it answers when a packet's hops run out.
+    /// Address of the router between the two ends, if there is one: it answers when a packet's TTL expires.
     pub(crate) fn router(&self) -> Ipv4Addr {
         Ipv4Addr::from(u32::from(self.inside) + 1)
     }
 
-    /// Addresses 1 and 2 of a network of four; 3 is the router's.
+    /// Addresses 1 and 2 of a network of four; address 3 is the router's.
     fn of(network: u32) -> Self {
         Self { base: Ipv4Addr::from(network + 1), inside: Ipv4Addr::from(network + 2) }
     }
 }
 
-/// The IPv6 address of an end of a link: a unique local prefix (RFC 4193) with the IPv4 address behind it.
+/// IPv6 address of an end of a link: a unique local prefix (RFC 4193) followed by the IPv4 address.
 pub(crate) fn v6(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets();
     let pair = |high, low| u16::from_be_bytes([high, low]);
     Ipv6Addr::new(0xfdac, 0x6b63, 0x6c6f, 0x636b, 0, 0, pair(a, b), pair(c, d))
 }
 
-/// A pair that no route covers, as one of many in a row.
+/// An unrouted address pair of the numbered list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
-    /// Its number in the row.
+    /// Its number in the list.
     pub(crate) number: u32,
     /// The addresses.
     pub(crate) pair: Pair,
 }
 
-/// Where pairs are sought: the shared address space of carriers (RFC 6598), as mahimahi does, then the one for
-/// benchmarks (RFC 2544).
+/// Ranges to search: the shared address space of carriers (RFC 6598), like mahimahi, then the range for benchmarks (RFC
+/// 2544).
 const RANGES: [Prefix; 2] = [(Ipv4Addr::new(100, 64, 0, 0), 16), (Ipv4Addr::new(198, 18, 0, 0), 16)];
 const NETWORK_BITS: u8 = 30;
 const NETWORK: u32 = 1 << (32 - NETWORK_BITS);
 
-/// All pairs that none of these routes covers.
+/// All pairs that no route covers.
 pub(crate) fn free(routed: &[Prefix]) -> impl Iterator<Item = Candidate> + '_ {
     let networks = RANGES.iter().flat_map(|&(first, bits)| {
         (0..1 << (NETWORK_BITS - bits)).map(move |n| Ipv4Addr::from(u32::from(first) + n * NETWORK))
@@ -60,7 +60,7 @@ pub(crate) fn free(routed: &[Prefix]) -> impl Iterator<Item = Candidate> + '_ {
         .map(|(number, network)| Candidate { number, pair: Pair::of(network.into()) })
 }
 
-/// What links inside must not take although they do not see who has it: whatever of the ranges is routed here, by networks.
+/// Routed parts of the ranges, by network. Links inside cannot see these routes but must not use the addresses.
 pub(crate) fn beyond(routed: &[Prefix]) -> BTreeSet<Prefix> {
     let within = routed.iter().filter(|route| RANGES.iter().any(|range| overlap(**route, *range)));
     within.map(|&(address, bits)| network(address, bits.min(NETWORK_BITS))).collect()
@@ -70,8 +70,7 @@ fn network(address: Ipv4Addr, bits: u8) -> Prefix {
     (Ipv4Addr::from(u32::from(address) & u32::MAX << (32 - bits)), bits)
 }
 
-/// Whether two prefixes have an address in common. One that holds everything is the default route, and so are the two
-/// halves that a VPN puts in its place.
+/// Whether two prefixes overlap. Default routes are ignored, and so are the two halves that a VPN uses instead.
 fn overlap(a: Prefix, b: Prefix) -> bool {
     let bits = a.1.min(b.1);
     bits > 1 && network(a.0, bits) == network(b.0, bits)
@@ -91,7 +90,7 @@ mod tests {
         assert_eq!(first(&[]), Some((0, Ipv4Addr::new(100, 64, 0, 1))));
         assert_eq!(first(&[(Ipv4Addr::new(100, 64, 0, 2), 32)]), Some((1, Ipv4Addr::new(100, 64, 0, 5))));
         assert_eq!(first(&[(Ipv4Addr::new(100, 64, 0, 4), 30)]).unwrap().0, 0);
-        // 65536 addresses are 16384 networks of four, and all of the first range.
+        // 65536 addresses are 16384 networks of four: all of the first range.
         assert_eq!(first(&[(carriers, 10)]), Some((16384, Ipv4Addr::new(198, 18, 0, 1))));
         assert_eq!(first(&[(carriers, 10), (Ipv4Addr::new(198, 18, 0, 0), 15)]), None);
     }

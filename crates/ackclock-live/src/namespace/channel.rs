@@ -1,4 +1,5 @@
-//! Between `ackclock` and the processes in the namespaces: one report with open files, then the word to go.
+//! Channel between `ackclock` and the processes in the namespaces: a report with open files, then the permission to
+//! start.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
@@ -22,35 +23,35 @@ use crate::reach::Reach;
 #[derive(Debug)]
 pub(crate) struct SetupSocket(OwnedFd);
 
-/// What the namespaces say when they stand.
+/// Report of the prepared namespaces.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) pair: Pair,
     pub(crate) reach: Reach,
-    /// What the user must know beside that, a line each.
+    /// Messages for the user, one per line.
     pub(crate) remarks: Vec<String>,
-    /// The TUN outside, the TUN inside, and the listener of the control socket inside.
+    /// The outer TUN, the inner TUN, and the listening control socket inside.
     pub(crate) files: [OwnedFd; 3],
-    /// Counters of the TUN outside, and of that inside.
+    /// Counters of the outer and the inner TUN.
     pub(crate) counters: [DeviceCounters; 2],
-    /// Where the relay for names listens, if there is to be one.
+    /// Sockets of the relay for names, if needed.
     pub(crate) entrance: Option<Entrance>,
 }
 
-/// The TUNs, a socket that asks about each, and the listener of the control socket.
+/// The TUNs, a netlink socket for each, and the listening control socket.
 const FILES: usize = 5;
-/// With the two of the relay.
+/// With the two sockets of the relay.
 const MOST_FILES: usize = FILES + 2;
 const LONGEST: usize = 8192;
 
 impl SetupSocket {
-    /// Both ends.
+    /// Creates both ends.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
         Ok((Self(a), Self(b)))
     }
 
-    /// Tells that all stands, and hands the files over.
+    /// Reports that the namespaces are ready, and passes the files.
     pub(crate) fn report(
         &self,
         pair: Pair,
@@ -72,9 +73,9 @@ impl SetupSocket {
         self.send(&text, &[ControlMessage::ScmRights(&files)]).map(drop).trying("reporting to ackclock")
     }
 
-    /// Tells what stands in the way.
+    /// Reports an obstacle.
     pub(crate) fn complain(&self, obstacle: &Obstacle) {
-        // Where nobody listens any more, nobody waits for the link either.
+        // If the receiver is gone, the link is not needed either.
         let _ = self.send(&json!({ "obstacle": obstacle.to_json() }), &[]);
     }
 
@@ -113,13 +114,13 @@ impl SetupSocket {
         }
     }
 
-    /// Gives the word to go.
+    /// Permits the command to start.
     pub(crate) fn go(&self) -> io::Result<()> {
         send(self.0.as_raw_fd(), b"go", MsgFlags::MSG_NOSIGNAL)?;
         Ok(())
     }
 
-    /// Waits for the word to go; false where it will never come.
+    /// Waits for the permission to start; false if it will never come.
     pub(crate) fn await_go(&self) -> bool {
         let mut word = [0; 2];
         recv(self.0.as_raw_fd(), &mut word, MsgFlags::empty()).is_ok_and(|length| length > 0)
@@ -147,7 +148,7 @@ impl SetupSocket {
         let mut files = Vec::new();
         for control in message.cmsgs()? {
             if let ControlMessageOwned::ScmRights(received) = control {
-                // SAFETY: the kernel has just given us these files, and nobody else knows their numbers.
+                // SAFETY: the kernel has just created these descriptors, and nothing else uses them.
                 files.extend(received.into_iter().map(|file| unsafe { OwnedFd::from_raw_fd(file) }));
             }
         }

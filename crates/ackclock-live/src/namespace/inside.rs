@@ -1,4 +1,4 @@
-//! The inside: a network namespace whose only way out is the link, and the command in it.
+//! The inside: a network namespace whose only route out is the link, with the command in it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,21 +21,21 @@ use super::tun::Tun;
 use crate::control;
 use crate::reach::{V6, Way};
 
-/// What the inside must know of the outside.
+/// What the inside needs to know about the outside.
 pub(crate) struct InsideSetup<'a> {
     pub(crate) pair: Pair,
     pub(crate) way: &'a Way,
-    /// Routed beyond the link.
+    /// Destinations routed beyond the link.
     pub(crate) beyond: &'a BTreeSet<Prefix>,
     pub(crate) resolver: Resolver,
-    /// Where the relay for names listens.
+    /// Sockets of the relay for names.
     pub(crate) entrance: Option<&'a Entrance>,
-    /// What the user must know of the outside, a line each.
+    /// Messages for the user, one per line.
     pub(crate) remarks: &'a [String],
     pub(crate) outside: &'a Tun,
 }
 
-/// Becomes the command; returns the exit status where that is impossible.
+/// Becomes the command; returns the exit status if that fails.
 pub(crate) fn run(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> u8 {
     if let Err(obstacle) = stand(setting, setup) {
         setting.channel.complain(&obstacle);
@@ -48,11 +48,11 @@ pub(crate) fn run(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> u8 {
     let name = setting.plan.command.first().map(|name| name.display().to_string()).unwrap_or_default();
     let name = printable_line(&name);
     say(&format!("ackclock: {name}: cannot be started: {error}\n"));
-    // As a shell reports a command that is not there, or cannot be run.
+    // Like a shell: 127 if the command does not exist, 126 if it cannot be run.
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// Makes the namespace and hands both ends of the link over.
+/// Creates the namespace and passes both ends of the link on.
 fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle> {
     unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;
@@ -61,12 +61,12 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     tun.interface.configure(pair.inside, pair.base)?;
     let index = tun.interface.index;
     add_default_route(index, pair.base).trying("routing through the link")?;
-    // The default route would do, but a link in this one could not tell what it must not take.
+    // The default route would suffice, but a link nested in this one needs to see which addresses are used.
     add_routes(index, setup.beyond).trying("routing through the link")?;
     if setup.way.v6 == V6::Beyond {
         add_default_route_v6(index).trying("routing IPv6 through the link")?;
     }
-    // So that `ping` works without rights of its own; a kernel that refuses it is no obstacle.
+    // Allows `ping` without privileges; a refusal is acceptable.
     let group = setting.group;
     let _ = fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"));
     setup.resolver.install()?;
@@ -92,6 +92,6 @@ fn command(setting: &Setting<'_>, pair: Pair) -> Command {
 
 fn say(text: &str) {
     use std::io::Write;
-    // There is nobody left to whom a failure could be told.
+    // A failure cannot be reported anywhere.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

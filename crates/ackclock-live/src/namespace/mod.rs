@@ -1,4 +1,4 @@
-//! The namespaces of a link: where the command runs, and where the link ends on the other side.
+//! The namespaces of a link: one for the command, and one for the far end of the link.
 //!
 //! ```text
 //!  ackclock (this process)            outside                              inside
@@ -12,7 +12,7 @@
 //!                             +---------------------------+   +-----------------------------+
 //! ```
 //!
-//! With root the outside is the network of the machine, in which the keeper stays. A veth pair leads there from the TUN:
+//! With root, the outside is the machine's network, in which the keeper stays. A veth pair connects the TUN to it:
 //! ```text
 //!        the machine's network             the router, a network namespace
 //!  +--------------------------------+   +-----------------------------------+
@@ -22,9 +22,10 @@
 //!  +--------------------------------+   +-----------------------------------+
 //! ```
 //!
-//! Nothing is left behind, whoever dies first, because everything belongs to a process: the keeper is killed by the
-//! kernel when `ackclock` dies, all processes of its process namespace with it; a network namespace goes with its last
-//! process or socket (an open TUN is one), a TUN with its last open file, a veth pair with the namespace of either end, an abstract socket and a firewall table with the socket that made them.
+//! Nothing is left behind, whichever process ends first, because every resource belongs to a process. When `ackclock`
+//! ends, the kernel kills the keeper and all processes of its process namespace. A network namespace disappears with
+//! its last process or socket (an open TUN is one), a TUN with its last open file, a veth pair with the namespace of
+//! either end, and an abstract socket or a firewall table with the socket that created it.
 
 mod addresses;
 mod channel;

@@ -1,6 +1,6 @@
-//! Masquerading in tables of our own, `flags owner`: the kernel removes them with the socket that made them.
+//! Masquerading in separate tables with `flags owner`: the kernel removes them with the socket that created them.
 //!
-//! In the notation of `nft`, for IPv4; the table `ip6` is the same with the addresses of IPv6:
+//! In the notation of `nft`, for IPv4; the table `ip6` is equal but for its addresses:
 //! ```text
 //! table ip ackclock0 { flags owner
 //!   chain out  { type nat hook postrouting priority srcnat; ip saddr INSIDE oif != LINK masquerade }
@@ -11,12 +11,12 @@
 //!   chain strays { type filter hook prerouting priority dstnat + 10; ct state invalid drop }
 //! }
 //! ```
-//! LINK is the interface that leads to the inside: our end of a veth pair, or the TUN itself where pasta serves.
-//! `back` stands only where the machine does not forward what its other interfaces receive. A reply, once its address has
-//! been changed back, would then be dropped; so it is sent on from here, and no setting of an interface that is not ours
-//! need be touched. `base` and `strays` stand where the base address is not the machine's: a server on the machine is found there all
-//! the same, and what pasta sends without an ACK flag, which no address is changed back in, is not taken for this host's and
-//! answered by a reset.
+//! LINK is the interface towards the inside: our end of a veth pair, or the TUN itself with pasta. `back` exists only
+//! if the machine does not forward packets from its other interfaces. It would drop a reply after its address is
+//! translated back, so this chain sends replies to the link without changing settings of other interfaces. `base` and
+//! `strays` exist if the base address is not the machine's. `base` makes a server on the machine reachable at it.
+//! `strays` drops pasta's packets without ACK flag, whose addresses are not translated back, so that this host does not
+//! answer them with a RST.
 
 use std::fs;
 use std::io;
@@ -32,14 +32,14 @@ use crate::namespace::interface::octets;
 use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::{Pair, v6};
 
-/// What the kernel does not do by itself in the namespace of the table.
+/// What the kernel does not do by itself in the table's namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
-    /// It forwards what comes in at every interface.
+    /// Nothing: it forwards packets from every interface.
     None,
-    /// Replies are sent on to the link.
+    /// Replies must be sent to the link.
     Replies,
-    /// The base address stands for the machine, which is found at this address.
+    /// The base address represents the machine, which has this address.
     Base(Ipv4Addr),
 }
 
@@ -56,11 +56,11 @@ impl Help {
     }
 }
 
-/// Installs the table for IPv4 in the network namespace of this process; it lives as long as the socket. `link` is the number
-/// of the interface that leads to the inside.
+/// Installs the IPv4 table in this process's network namespace; it exists as long as the socket. `link` is the index of
+/// the interface towards the inside.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// The kernel's error.
 pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
     let table = Table { name: name(link), link, inside: pair.inside.into() };
     let mut messages = table.out();
@@ -74,10 +74,10 @@ pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> 
     table.commit(messages)
 }
 
-/// Installs the table for IPv6 beside it.
+/// Installs the IPv6 table in addition.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// The kernel's error.
 pub(crate) fn install_v6(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
     let table = Table { name: name(link), link, inside: v6(pair.inside).into() };
     let mut messages = table.out();
@@ -87,12 +87,12 @@ pub(crate) fn install_v6(link: u32, pair: Pair, help: Help) -> io::Result<Netlin
     table.commit(messages)
 }
 
-/// The name of the tables of a link.
+/// Name of a link's tables.
 pub(super) fn name(link: u32) -> String {
     format!("ackclock{link}")
 }
 
-/// The chain that packets from inside pass when nothing else is in their way.
+/// The chain that packets from inside pass unless something else drops them.
 pub(super) const OUT: &str = "out";
 
 impl Table {
@@ -138,7 +138,7 @@ impl Table {
     }
 }
 
-/// A copy to the link, and nothing of the original.
+/// Sends a copy to the link and drops the original.
 fn send_on(list: Message, link: u32, to: IpAddr) -> Message {
     let list = set(list, REGISTER, &octets(to));
     let list = set(list, SECOND_REGISTER, &link.to_ne_bytes());
@@ -147,15 +147,15 @@ fn send_on(list: Message, link: u32, to: IpAddr) -> Message {
     }))
 }
 
-/// The direction of packets that answer those by which a connection began.
+/// Direction of packets that answer the first packets of a connection.
 const REPLY: u8 = 1;
-/// The state of packets that belong to no connection.
+/// State of packets that belong to no connection.
 const CT_INVALID: u32 = 1;
 const ICMP: u8 = libc::IPPROTO_ICMP as u8;
 const NAT_DESTINATION: u32 = 1;
-/// Where addresses of senders are changed.
+/// Hook priority at which source addresses are translated.
 const SRCNAT: i32 = 100;
-/// Where addresses of receivers are changed, also back.
+/// Hook priority at which destination addresses are translated, also back.
 const DSTNAT: i32 = -100;
 const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
 const META_OIF: i32 = libc::NFT_META_OIF;

@@ -1,4 +1,4 @@
-//! How far the inside of a link reaches.
+//! What the inside of a link can reach.
 
 mod masquerade;
 mod nftables;
@@ -19,14 +19,14 @@ use crate::namespace::router;
 use crate::namespace::tun::Tun;
 use crate::namespace::{Candidate, Obstacle, Pair, Trying, v6};
 
-/// How far the inside of a link reaches.
+/// What the inside of a link can reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// As far as the machine, whose address its packets bear.
+    /// Everything that the machine can reach, with the machine's address.
     Machine,
-    /// As far as the user, by sockets that pasta opens for it.
+    /// Everything that the user can reach, through sockets opened by pasta.
     Pasta,
-    /// To the base address and no further, for this reason.
+    /// Only the base address, for this reason.
     Closed(String),
 }
 
@@ -48,34 +48,34 @@ impl Reach {
     }
 }
 
-/// How far a link reaches, and what must be kept for that.
+/// The route out of a link, with the resources that keep it open.
 pub(crate) struct Way {
     pub(crate) reach: Reach,
-    /// How far IPv6 leads.
+    /// Reach of IPv6.
     pub(crate) v6: V6,
-    /// What keeps packets from going that far, a line each.
+    /// Obstacles to packets, one per line.
     pub(crate) remarks: Vec<String>,
-    /// The firewall tables go with these sockets.
+    /// The firewall tables exist as long as these sockets.
     _tables: Vec<Netlink>,
 }
 
-/// How far IPv6 leads. Where it leads nowhere the inside has no route for it, so that programs take IPv4 at once.
+/// Reach of IPv6. If there is none, the inside has no IPv6 route, so that programs use IPv4 at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum V6 {
-    /// As far as IPv4.
+    /// Like IPv4.
     Beyond,
-    /// To the other end of the link.
+    /// Only the far end of the link.
     OtherEnd,
 }
 
-/// Through the network of the machine: its kernel forwards what comes from our veth pair, under the machine's address. Gives
-/// the addresses and the end of the link too, which lies in a router before the pair.
+/// Connects through the machine's network: its kernel forwards packets of our veth pair with the machine's address.
+/// Also returns the address pair and the link's end, which is in a router in front of the pair.
 ///
 /// # Errors
-/// What this machine does not allow. Nothing stands then, and the process may be in a namespace that leads nowhere.
+/// What this machine does not allow. Nothing is left then, and the process may be in a namespace without a route out.
 pub(crate) fn through_machine(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun, Way), Obstacle> {
     let (pair, tun, veth) = router::stand(free)?;
-    // Our own interface alone; the setting goes with it.
+    // Only our own interface; the setting disappears with it.
     let forwarding = format!("/proc/sys/net/ipv4/conf/{}/forwarding", veth.name);
     fs::write(&forwarding, "1").trying(&format!("writing {forwarding}"))?;
     let table = masquerade::install(veth.index, pair, Help::of_this_machine()).map_err(|error| {
@@ -94,8 +94,9 @@ pub(crate) fn through_machine(free: impl Iterator<Item = Candidate>) -> Result<(
     Ok((pair, tun, Way { reach: Reach::Machine, v6: leads, remarks, _tables: tables }))
 }
 
-/// The same for IPv6. There a machine forwards from every interface or from none, and one that does no longer listens to
-/// routers: that is not ours to switch on. Linux 6.17 and later can be told to forward from our interface all the same.
+/// Connects through the machine's IPv6 network. Linux forwards IPv6 from all interfaces or none, and a forwarding
+/// machine ignores router advertisements, so ackclock does not enable it. Linux 6.17 and later can forward from our
+/// interface alone.
 fn through_machine_v6(veth: &Interface, pair: Pair) -> io::Result<Netlink> {
     let all = fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding")?;
     let help = if all.trim() == "0" { Help::Replies } else { Help::None };
@@ -105,7 +106,7 @@ fn through_machine_v6(veth: &Interface, pair: Pair) -> io::Result<Netlink> {
     masquerade::install_v6(veth.index, pair, help)
 }
 
-/// Through a namespace of our own, to which pasta is attached later.
+/// Connects through a separate namespace, to which pasta is attached later.
 pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
     if !installed {
         return closed("without root `pasta` is needed: sudo apt install passt".to_owned());
@@ -115,7 +116,7 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
             "forwarding cannot be switched on in the namespace: /proc/sys is read-only".to_owned(),
         );
     }
-    // An address of our own there; without it names are not relayed.
+    // A separate address there; without it, names are not relayed.
     let _ = tun.interface.add_address(pasta::RESOLVER);
     match masquerade::install(tun.interface.index, pair, Help::Base(pasta::MACHINE)) {
         Ok(table) => Way { reach: Reach::Pasta, v6: V6::OtherEnd, remarks: Vec::new(), _tables: vec![table] },
@@ -123,14 +124,14 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
     }
 }
 
-/// Nowhere, in a namespace of our own.
+/// Connects to nothing, in a separate namespace.
 pub(crate) fn closed(why: String) -> Way {
-    // Where nothing lies beyond, the kernel then answers at once that there is no route, instead of keeping programs waiting.
+    // With forwarding, the kernel reports at once that there is no route, so that programs do not wait.
     forward_all();
     Way { reach: Reach::Closed(why), v6: V6::OtherEnd, remarks: Vec::new(), _tables: Vec::new() }
 }
 
-/// Switches forwarding on in the namespace of this process, which is our own.
+/// Enables forwarding in this process's namespace, which is our own.
 fn forward_all() -> bool {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1").is_ok()
 }

@@ -1,4 +1,4 @@
-//! Tables of nftables that the kernel removes with the socket that made them (`flags owner`): their chains, rules and
+//! nftables tables that the kernel removes with the socket that created them (`flags owner`): chains, rules and
 //! expressions as netlink messages.
 
 use std::io;
@@ -9,19 +9,19 @@ use nix::libc;
 use crate::namespace::interface::octets;
 use crate::namespace::netlink::{Message, Netlink};
 
-/// A table of one version of IP, for the inside of one link.
+/// A table of one IP version, for the inside of one link.
 pub(super) struct Table {
     pub(super) name: String,
-    /// The number of the interface that leads to the inside.
+    /// Index of the interface towards the inside.
     pub(super) link: u32,
     pub(super) inside: IpAddr,
 }
 
 impl Table {
-    /// Makes the table; it lives as long as the socket.
+    /// Creates the table; it exists as long as the socket.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// The kernel's error.
     pub(super) fn commit(&self, messages: Vec<Message>) -> io::Result<Netlink> {
         let create = self.request(libc::NFT_MSG_NEWTABLE, CREATE).text(1, &self.name).number(2, FLAG_OWNER);
         let batch = [vec![bracket(BATCH_BEGIN), create], messages, vec![bracket(BATCH_END)]].concat();
@@ -45,19 +45,19 @@ impl Table {
             .nested(4, expressions)
     }
 
-    /// A request about tables of this version of IP.
+    /// A request about tables of this IP version.
     pub(super) fn request(&self, kind: i32, flags: u16) -> Message {
         let kind = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | kind as u16;
         let family = if self.inside.is_ipv4() { libc::NFPROTO_IPV4 } else { libc::NFPROTO_IPV6 };
         Message::new(kind, flags, &[family as u8, 0, 0, 0])
     }
 
-    /// Where an IP header has the address of the sender.
+    /// Offset of the source address in an IP header.
     pub(super) fn source(&self) -> u32 {
         if self.inside.is_ipv4() { 12 } else { 8 }
     }
 
-    /// Where it has that of the receiver, which follows.
+    /// Offset of the destination address, which follows the source.
     pub(super) fn destination(&self) -> u32 {
         if self.inside.is_ipv4() { 16 } else { 24 }
     }
@@ -72,7 +72,7 @@ pub(super) fn expression(list: Message, name: &str, data: impl FnOnce(Message) -
     list.text(1, name).nested(2, data)
 }
 
-/// Loads something into the first register and compares it.
+/// Loads a value into the first register and compares it.
 pub(super) fn compare(
     list: Message,
     load: (&str, impl FnOnce(Message) -> Message),
@@ -102,7 +102,7 @@ pub(super) fn interface(list: Message, which: i32, how: i32, index: u32) -> Mess
     compare(list, ("meta", load), how, &index.to_ne_bytes())
 }
 
-/// Compares a number of one byte that an expression gives under a key.
+/// Compares a one-byte number that an expression returns for a key.
 pub(super) fn number_compares(list: Message, (name, key): (&str, i32), how: i32, with: u8) -> Message {
     let load = |data: Message| data.number(1, REGISTER).number(2, key as u32);
     compare(list, (name, load), how, &[with])
@@ -133,5 +133,5 @@ pub(super) const ELEMENT: u16 = 1;
 const FLAG_OWNER: u32 = 2;
 pub(super) const REGISTER: u32 = libc::NFT_REG_1 as u32;
 pub(super) const META_IIF: i32 = libc::NFT_META_IIF;
-/// Behind the place where addresses are changed back.
+/// Hook priority after destination addresses are translated back.
 pub(super) const AFTER_DSTNAT: i32 = -90;

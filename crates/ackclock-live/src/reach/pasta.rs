@@ -1,7 +1,8 @@
-//! pasta (of the Debian package `passt`): the network for an ordinary user, by sockets that it opens in his name.
+//! pasta (Debian package `passt`): network access for an ordinary user, through sockets that pasta opens with the
+//! user's rights.
 //!
-//! Connections end in pasta: what comes from beyond it crosses the link by pasta's own TCP, which has no congestion
-//! control. Measurements take a server in the namespace outside, or root.
+//! Connections end in pasta: data from beyond crosses the link over pasta's own TCP, which has no congestion control.
+//! For measurements, use a server in the outer namespace, or root.
 
 use std::env;
 use std::fs;
@@ -16,31 +17,31 @@ use nix::unistd::Pid;
 
 use crate::namespace::Obstacle;
 
-/// An address of our end, at which the machine's name servers are asked. The base address stands for the machine.
+/// Address of our end for queries to the machine's name servers. The base address represents the machine.
 pub(crate) const RESOLVER: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
-/// An address at which pasta answers for the machine's loopback address. Were it the machine's own gateway, as pasta has
-/// it by itself, that could not be reached.
+/// Address at which pasta answers for the machine's loopback address. With pasta's default, the machine's gateway, the
+/// gateway would be unreachable.
 pub(crate) const MACHINE: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 2);
-/// What the namespace is called at pasta's end.
+/// Address of the namespace at pasta's end.
 const OWN: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 3);
-/// A local address, for where the machine's way out is a device without one, like another link.
+/// A local hardware address, for machines whose outgoing interface has none, such as another link.
 const HARDWARE: &str = "02:61:63:6b:00:01";
 
-/// A pasta that serves the outside of a link. It ends with this, or with the process that has it.
+/// A pasta process that serves the outside of a link. It ends when this is dropped, or with the process that holds it.
 #[derive(Debug)]
 pub struct Pasta(Child);
 
 impl Pasta {
-    /// Where the program is, if it is installed.
+    /// Path of the program, if installed.
     pub(crate) fn program() -> Option<PathBuf> {
         let paths = env::var_os("PATH")?;
         env::split_paths(&paths).map(|folder| folder.join("pasta")).find(|program| program.is_file())
     }
 
-    /// Connects the network namespace of a process with the machine's network.
+    /// Connects a process's network namespace to the machine's network.
     ///
     /// # Errors
-    /// Where pasta cannot be started or sets nothing up.
+    /// If pasta cannot be started or sets up no route.
     pub(crate) fn attach(program: &Path, process: Pid) -> Result<Self, Obstacle> {
         let mut guard = Self(start(program, process)?);
         for _ in 0..LOOKS {
@@ -60,18 +61,18 @@ impl Pasta {
 impl Drop for Pasta {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        // The shell ends as soon as its input has.
+        // The shell ends as soon as its input is closed.
         let _ = self.0.wait();
     }
 }
 
-/// pasta clears the signal that would kill it with its parent. So a shell waits beside it until nobody holds the other
-/// end of its input any more, whatever that process died of.
+/// pasta clears the signal that would kill it with its parent. So a shell waits beside it until the other end of its
+/// input is closed, however the holder ended.
 fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
     Command::new("/bin/sh")
         .args(["-c", "\"$@\" & read -r _; kill -KILL $!; wait", "sh"])
         .arg(program)
-        // No port of the machine is opened inside, and none of the inside on the machine.
+        // Opens no port of the machine inside, and none of the inside on the machine.
         .args([
             "--config-net",
             "--foreground",
@@ -91,7 +92,7 @@ fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // Not to be ended by a Ctrl-C that is meant for the command.
+        // Protects it from a Ctrl-C meant for the command.
         .process_group(0)
         .spawn()
         .map_err(|error| Obstacle::new("starting pasta", error))

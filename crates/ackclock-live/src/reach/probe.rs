@@ -1,9 +1,9 @@
-//! The way out of a link is tried before its command starts.
+//! Tests the route out of a link before its command starts.
 //!
-//! Segments that open a connection are written into the link's end as if they came from inside: one to the base address, where
-//! a socket of ours listens, and others to addresses beyond the machine, with so few hops left that they end one step out. What
-//! refuses them is read from the machine's routing and from a trace of its firewall. Where neither says anything and an answer is
-//! missing, nothing is claimed but for the way to this machine.
+//! Writes SYN segments into the link's end as if they came from inside: one to the base address, where our own socket
+//! listens, and others to addresses beyond the machine, with a TTL that expires one hop out. The machine's routing and
+//! a trace of its firewall show what refuses them. If neither shows a cause and an answer is missing, only the route to
+//! this machine is reported as broken.
 
 use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
@@ -24,26 +24,26 @@ use crate::namespace::interface::{Interface, octets};
 use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::tun::Tun;
 
-/// The end of a link, and the interface of this machine that leads there.
+/// The end of a link, and this machine's interface towards it.
 pub(super) struct Way<'a> {
     pub(super) tun: &'a Tun,
     pub(super) link: &'a Interface,
-    /// Of one version of IP.
+    /// The inside address of one IP version.
     pub(super) inside: IpAddr,
     pub(super) base: IpAddr,
 }
 
-/// Longest trial. IPv4 and IPv6 are tried one after the other, in less than 100 ms together.
+/// Time limit. IPv4 and IPv6 are tested one after the other, together in less than 100 ms.
 const PATIENCE: Duration = Duration::from_millis(45);
-/// The port of secure web pages, which firewalls of routers let pass if any.
+/// HTTPS port: firewalls of routers pass it if anything.
 const PORT: u16 = 443;
-/// Addresses for documentation (RFC 5737, RFC 3849), which nobody has: packets to them take the default route.
+/// Addresses for documentation (RFC 5737, RFC 3849), which no host has: packets to them take the default route.
 const FAR: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
-/// The router, this machine, and one step out.
+/// The router, this machine, and one hop out.
 const HOPS: u8 = 3;
 
-/// Why and where packets end on their way, in lines for the user; none where all ways are open, or nothing is known.
+/// Where and why packets are lost, as lines for the user; none if all routes work or the cause is unknown.
 pub(super) fn remarks(ways: &[Way<'_>]) -> Vec<String> {
     let findings: Vec<Finding> = ways.iter().flat_map(findings).collect();
     let mut ends: Vec<Option<&End>> = Vec::new();
@@ -81,7 +81,7 @@ fn findings(way: &Way<'_>) -> Vec<Finding> {
 }
 
 impl Way<'_> {
-    /// Where to try: the gateway of this machine and an address behind it. None where the machine has no way out itself.
+    /// Addresses to test: this machine's gateway and an address behind it. None if the machine has no default route.
     fn targets(&self) -> Vec<IpAddr> {
         let far = FAR[usize::from(self.inside.is_ipv6())];
         let Ok(gateway) = routing::gateway(far) else { return Vec::new() };
@@ -89,7 +89,7 @@ impl Way<'_> {
     }
 }
 
-/// A segment that is sent, and what became of it.
+/// A test segment and its fate.
 struct Probe {
     to: IpAddr,
     port: u16,
@@ -98,11 +98,11 @@ struct Probe {
     end: Option<End>,
 }
 
-/// How a trial of one address ends.
+/// Result of testing one address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     Answered,
-    /// By the machine's routing, which says why.
+    /// Refused by the machine's routing, for this reason.
     Refused(String),
     Dropped(Place),
     AnswerDropped(Place),
@@ -121,7 +121,7 @@ impl Probe {
         own
     }
 
-    /// Whether it has left this machine, which did not drop it later.
+    /// Whether it has left this machine without being dropped later.
     fn has_left(&self) -> bool {
         self.passed && self.end.is_none()
     }
@@ -133,11 +133,11 @@ impl Probe {
 
 struct Trial<'a> {
     way: &'a Way<'a>,
-    /// From which segments are sent, and at which the socket of ours listens.
+    /// Source port of the segments, and port of our listening socket.
     port: u16,
     own: Probe,
     beyond: Vec<Probe>,
-    /// What became of the first answer from beyond.
+    /// Result of the first answer from beyond.
     answer: Option<End>,
 }
 
@@ -150,7 +150,7 @@ impl Trial<'_> {
         self.beyond.iter().any(Probe::has_left)
     }
 
-    /// What does not get into the link's end is a probe that does not come through.
+    /// A segment that cannot be written counts as lost.
     fn send(&self) {
         let header = gso::header(self.way.tun.file.as_fd()).unwrap_or(0);
         for probe in std::iter::once(&self.own).chain(&self.beyond) {
@@ -160,7 +160,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Follows the segments and their answers until enough is known, or long enough.
+    /// Follows segments and answers until the result is known or the time is up.
     fn watch(&mut self, trace: &mut Trace) {
         let until = now() + PATIENCE;
         loop {
@@ -172,7 +172,7 @@ impl Trial<'_> {
             }
             let mut files =
                 [trace.as_fd(), self.way.tun.file.as_fd()].map(|file| PollFd::new(file, PollFlags::POLLIN));
-            // What interrupts it is looked at as if something had come.
+            // An interruption is treated like an event.
             let _ = poll(&mut files, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO));
         }
     }
@@ -211,7 +211,8 @@ impl Trial<'_> {
         while let Ok(length) = read(&self.way.tun.file, &mut bytes) {
             let Some(packet) = bytes.get(header..length) else { continue };
             match ends(packet) {
-                // A firewall that rejects a segment answers in the name of this machine too, but takes no connection.
+                // A firewall that rejects a segment also answers with this machine's address, but does not accept the
+                // connection.
                 Some((from, _)) if from == self.way.base && accepts(packet, self.port) => {
                     self.own.ends(End::Answered);
                 }
@@ -223,18 +224,18 @@ impl Trial<'_> {
         }
     }
 
-    /// Makes the kernel forget the connections: what comes too late ends here.
+    /// Makes the kernel forget the connections, so that late packets are dropped.
     fn forget(&mut self) {
         let from = (self.way.inside, self.port);
         for probe in self.probes() {
-            // A connection that is not there is forgotten already.
+            // A missing connection is already forgotten.
             let _ = Netlink::netfilter()
                 .and_then(|mut netlink| netlink.request(&[delete_connection(from, (probe.to, probe.port))]));
         }
         self.read_answers();
     }
 
-    /// What is not reached. Of an address beyond the machine that is not known where the packet has left: routers may be silent.
+    /// Unreached addresses. Addresses beyond the machine are left out if the packet has left it: routers may be silent.
     fn findings(&self) -> impl Iterator<Item = Finding> {
         let version = if self.way.inside.is_ipv6() { " by IPv6" } else { "" };
         let finding =
@@ -252,16 +253,16 @@ impl Trial<'_> {
     }
 }
 
-/// What is not reached from inside, and why as far as that is known.
+/// An unreached address, with the reason if known.
 struct Finding {
     unreached: String,
-    /// It lies beyond this machine.
+    /// It is beyond this machine.
     beyond: bool,
     end: Option<End>,
     inside: IpAddr,
 }
 
-/// One line for all that is not reached for one reason.
+/// One line for all addresses unreached for the same reason.
 fn line(findings: &[&Finding], end: Option<&End>) -> String {
     let unreached: Vec<&str> = findings.iter().map(|finding| finding.unreached.as_str()).collect();
     let dropped = |place: &Place, what: &str, from| {
@@ -283,7 +284,7 @@ fn line(findings: &[&Finding], end: Option<&End>) -> String {
     format!("programs behind the link do not reach {}: {why}", unreached.join(" or "))
 }
 
-/// The segment that asks for a connection.
+/// A SYN segment.
 fn segment(from: IpAddr, port: u16, probe: &Probe) -> Vec<u8> {
     let tcp = TcpRepr {
         src_port: port,
@@ -308,7 +309,7 @@ fn segment(from: IpAddr, port: u16, probe: &Probe) -> Vec<u8> {
     bytes
 }
 
-/// Whether a packet without IP options takes a connection that a port asked for: SYN and ACK.
+/// Whether a packet without IP options accepts a connection that a port requested: SYN and ACK.
 fn accepts(packet: &[u8], port: u16) -> bool {
     let header = if packet.first().is_some_and(|first| first >> 4 == 4) { 20 } else { 40 };
     let protocol = packet.get(if header == 20 { 9 } else { 6 });
@@ -317,7 +318,7 @@ fn accepts(packet: &[u8], port: u16) -> bool {
         && tcp.is_some_and(|tcp| tcp.dst_port() == port && tcp.syn() && tcp.ack())
 }
 
-/// Removes a connection of TCP from the kernel's table (`linux/netfilter/nfnetlink_conntrack.h`).
+/// Removes a TCP connection from the kernel's table (`linux/netfilter/nfnetlink_conntrack.h`).
 fn delete_connection(from: (IpAddr, u16), to: (IpAddr, u16)) -> Message {
     const SUBSYSTEM: u16 = libc::NFNL_SUBSYS_CTNETLINK as u16;
     const DELETE: u16 = 2;

@@ -1,4 +1,4 @@
-//! How this machine routes packets, and what refuses those that come from inside a link.
+//! How this machine routes packets, and what refuses packets from inside a link.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,18 +8,17 @@ use nix::libc;
 use crate::namespace::interface::{Interface, octets};
 use crate::namespace::netlink::{Message, Netlink, attributes};
 
-/// The gateway on the way of this machine's own packets to an address; none where the address is a neighbour's.
+/// The gateway for this machine's own packets to an address; `None` for a neighbour.
 ///
 /// # Errors
-/// Where the machine has no route itself.
+/// If the machine itself has no route.
 pub(super) fn gateway(to: IpAddr) -> io::Result<Option<IpAddr>> {
     let route = Netlink::route()?.ask(get_route(to))?;
     let mut found = attributes(route.get(BODY..).unwrap_or_default());
     Ok(found.find(|(kind, _)| *kind == libc::RTA_GATEWAY).and_then(|(_, value)| address(value)))
 }
 
-/// Why the machine does not route a packet that comes from inside at an interface, or an answer of its own that goes there, and
-/// what would help; nothing where it routes it.
+/// Why the machine does not route a packet from inside or its own answer, with a remedy; `None` if it routes it.
 pub(super) fn refusal(from: IpAddr, to: IpAddr, link: &Interface, way: Heading) -> Option<String> {
     let comes_in = way == Heading::Outside;
     let inside = if comes_in { from } else { to };
@@ -44,7 +43,7 @@ pub(super) fn refusal(from: IpAddr, to: IpAddr, link: &Interface, way: Heading) 
     ))
 }
 
-/// Where a packet is headed for.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heading {
     /// From inside to the machine or beyond.
@@ -53,7 +52,7 @@ pub(super) enum Heading {
     Inside,
 }
 
-/// The network of which all links of one range have their addresses.
+/// The network that contains the addresses of all links of one range.
 pub(super) fn network(of_link: IpAddr) -> String {
     match of_link {
         IpAddr::V4(address) => {
@@ -67,13 +66,13 @@ pub(super) fn network(of_link: IpAddr) -> String {
     }
 }
 
-/// A rule of policy routing that refuses packets.
+/// A policy routing rule that refuses packets.
 struct Refusing {
     priority: u32,
     action: &'static str,
 }
 
-/// The first rule that refuses such a packet. Rules that lead to tables are passed over: what these say, the kernel's error does.
+/// The first rule that refuses such a packet. Rules that lead to tables are skipped: the kernel's error reports those.
 fn refusing_rule(from: IpAddr, to: IpAddr, link: Option<&String>) -> Option<Refusing> {
     let mut first: Option<Refusing> = None;
     let mut body = [0; BODY];
@@ -99,7 +98,7 @@ fn refusing(rule: &[u8], from: IpAddr, to: IpAddr, link: Option<&String>) -> Opt
             FRA_DST => begins(&octets(to), value, to_bits),
             FRA_SRC => begins(&octets(from), value, from_bits),
             FRA_IIFNAME => value.strip_suffix(&[0]) == link.map(|name| name.as_bytes()),
-            // Marks and outgoing interfaces are others'.
+            // Rules for marks and outgoing interfaces do not apply.
             FRA_FWMARK | FRA_OIFNAME => false,
             _ => true,
         };
@@ -113,7 +112,7 @@ fn refusing(rule: &[u8], from: IpAddr, to: IpAddr, link: Option<&String>) -> Opt
     Some(Refusing { priority, action })
 }
 
-/// Whether an address begins with so many bits of another.
+/// Whether the first `bits` bits of two addresses are equal.
 fn begins(address: &[u8], with: &[u8], bits: u8) -> bool {
     (0..usize::from(bits)).all(|bit| {
         let of = |bytes: &[u8]| bytes.get(bit / 8).map(|byte| byte >> (7 - bit % 8) & 1);
@@ -133,7 +132,7 @@ fn family(address: IpAddr) -> u8 {
     (if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
 }
 
-/// An address as netlink gives it.
+/// An address in netlink's format.
 pub(super) fn address(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.len() {
         4 => <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from),
@@ -141,9 +140,9 @@ pub(super) fn address(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The length of the fixed part of a message about a route, and of one about a rule (`linux/rtnetlink.h`, `linux/fib_rules.h`).
+/// Length of the fixed part of a message about a route or a rule (`linux/rtnetlink.h`, `linux/fib_rules.h`).
 const BODY: usize = 12;
-/// The actions of a rule that refuse a packet.
+/// Actions of a rule that refuse a packet.
 const ACTIONS: [(u8, &str); 3] = [(6, "blackhole"), (7, "unreachable"), (8, "prohibit")];
 const FRA_DST: u16 = 1;
 const FRA_SRC: u16 = 2;

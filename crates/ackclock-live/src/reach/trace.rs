@@ -1,5 +1,6 @@
-//! What the firewall does with packets of a link, as nftables reports it: the packets are marked for tracing (`meta nftrace set 1`), and the
-//! kernel then reports each rule that they meet. Firewalls of iptables are nftables too (`iptables-nft`); those of `iptables-legacy` are silent.
+//! Traces how the firewall handles packets of a link. Packets are marked for tracing (`meta nftrace set 1`), and the
+//! kernel reports each nftables rule that they meet. Firewalls of `iptables-nft` are nftables too; those of
+//! `iptables-legacy` report nothing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,38 +16,38 @@ use super::nftables::{
 use super::routing::{address, network};
 use crate::namespace::netlink::{Message, Netlink, attributes};
 
-/// A trace of packets from and to the inside of a link. It ends with this.
+/// A trace of packets from and to the inside of a link. It ends when this is dropped.
 pub(super) struct Trace {
     reports: Netlink,
-    /// Sender and receiver of each packet, by the kernel's number for it, as they were when it was seen first.
+    /// Source and destination of each packet when first seen, by the kernel's number for it.
     packets: BTreeMap<u32, (IpAddr, IpAddr)>,
     _table: Netlink,
 }
 
-/// A packet meets a rule, or the end of a chain.
+/// A packet meets a rule or the end of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Sender and receiver.
+    /// Source and destination.
     pub(super) packet: (IpAddr, IpAddr),
     pub(super) dropped: bool,
     pub(super) place: Place,
 }
 
-/// A rule, or a chain that drops what reaches its end.
+/// A rule, or a chain whose policy drops packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     family: u8,
     pub(super) table: String,
     pub(super) chain: String,
-    /// The number that the kernel gave to the rule.
+    /// The kernel's number of the rule.
     handle: Option<u64>,
 }
 
 impl Trace {
-    /// Begins to trace what comes from inside through an interface, and what goes there.
+    /// Starts tracing packets that come from inside through an interface, and packets that go there.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// The kernel's error.
     pub(super) fn begin(link: u32, inside: IpAddr) -> io::Result<Self> {
         let reports = Netlink::netfilter_reports(libc::NFNLGRP_NFTRACE)?;
         let table = Table { name: format!("ackclock{link}probe"), link, inside };
@@ -54,7 +55,7 @@ impl Trace {
         Ok(Self { reports, packets: BTreeMap::new(), _table })
     }
 
-    /// Gives what has been reported since.
+    /// Steps reported since the last call.
     pub(super) fn steps(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         let packets = &mut self.packets;
@@ -77,7 +78,7 @@ impl Table {
         vec![
             self.chain("from", "filter", (libc::NF_INET_PRE_ROUTING, FIRST)),
             self.rule("from", from),
-            // Behind the place where addresses are changed back, and before replies are sent on.
+            // After addresses are translated back, and before replies are sent to the link.
             self.chain("to", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT - 1)),
             self.rule("to", to),
             self.chain("own", "filter", (libc::NF_INET_LOCAL_OUT, FIRST)),
@@ -92,7 +93,7 @@ fn trace(list: Message) -> Message {
     })
 }
 
-/// Reads one report. Headers come with the first report of each chain only.
+/// Parses a report. Only the first report of each chain contains headers.
 fn step(report: &[u8], packets: &mut BTreeMap<u32, (IpAddr, IpAddr)>) -> Option<Step> {
     let all = attributes(report.get(4..)?).collect::<BTreeMap<_, _>>();
     let number =
@@ -117,7 +118,7 @@ fn step(report: &[u8], packets: &mut BTreeMap<u32, (IpAddr, IpAddr)>) -> Option<
     })
 }
 
-/// Sender and receiver in an IP header.
+/// Source and destination of an IP header.
 pub(super) fn ends(header: &[u8]) -> Option<(IpAddr, IpAddr)> {
     let (from, to) = match header.first()? >> 4 {
         4 => (12..16, 16..20),
@@ -128,7 +129,7 @@ pub(super) fn ends(header: &[u8]) -> Option<(IpAddr, IpAddr)> {
 }
 
 impl Place {
-    /// What it is called, with the rule as its program writes it where that can be asked.
+    /// Name of the place, with the rule as its program prints it if available.
     pub(super) fn describe(&self) -> String {
         let Self { table, chain, .. } = self;
         let family = self.family_name();
@@ -151,7 +152,7 @@ impl Place {
         format!("{rule} of chain {chain} in table {family} {table}{text}")
     }
 
-    /// A command that lets packets of links pass here: those that come from the inside of links, and those that answer them.
+    /// A command that lets packets of links pass here: those from the inside of links, and their replies.
     pub(super) fn remedy(&self, inside: IpAddr, from: bool, to: bool) -> String {
         let Self { table, chain, .. } = self;
         let links = network(inside);
@@ -181,24 +182,24 @@ impl Place {
         commands.join(" && ")
     }
 
-    /// The program of iptables that made the table, where it is one of those.
+    /// The iptables program that created the table, if any.
     fn iptables(&self) -> Option<&'static str> {
         let program = match i32::from(self.family) {
             libc::NFPROTO_IPV4 => "iptables-nft",
             libc::NFPROTO_IPV6 => "ip6tables-nft",
             _ => return None,
         };
-        // It refuses tables that are not as it makes them.
+        // iptables refuses tables that it did not create.
         let is_one = ["filter", "nat", "mangle", "raw", "security"].contains(&self.table.as_str());
         (is_one && output(program, &["-t", &self.table, "-S", &self.chain]).is_some()).then_some(program)
     }
 
-    /// The handles of the chain's rules, in their order.
+    /// Handles of the chain's rules, in order.
     fn handles(&self) -> Vec<u64> {
         let kind = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETRULE as u16;
         let request = Message::list(kind, &[self.family, 0, 0, 0]).text(1, &self.table).text(2, &self.chain);
         let mut handles = Vec::new();
-        // Where they cannot be listed the rule has no number.
+        // If the rules cannot be listed, the rule has no number.
         let _ = Netlink::netfilter().and_then(|mut netlink| {
             netlink.list(request, |rule| {
                 let handle = attributes(rule.get(4..).unwrap_or_default()).find(|(kind, _)| *kind == 3);
@@ -219,14 +220,14 @@ impl Place {
     }
 }
 
-/// What a program prints, where it is there and succeeds.
+/// Output of a program, if it exists and succeeds.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output =
         Command::new(program).args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Before every firewall and before connections are told apart.
+/// Before every firewall and before connection tracking.
 const FIRST: i32 = -400;
 // Attributes of a report: `enum nft_trace_attributes` of `linux/netfilter/nf_tables.h`.
 const TABLE: u16 = 1;
@@ -237,7 +238,7 @@ const VERDICT: u16 = 5;
 const ID: u16 = 6;
 const NETWORK_HEADER: u16 = 8;
 const POLICY: u16 = 16;
-/// The kind of a report about the end of a chain.
+/// Kind of a report about the end of a chain.
 const BY_POLICY: u32 = 1;
 
 #[cfg(test)]
