@@ -1,4 +1,4 @@
-//! Files that grow under their own name.
+//! Files that grow under their final name.
 
 use std::fs::File;
 use std::io;
@@ -11,10 +11,10 @@ use rustix::process::geteuid;
 use crate::place::{Found, OF_ANOTHER_USER, Place, denied};
 use crate::{Folders, WriteError};
 
-/// Opens a file that grows under its own name, so that it can be watched. Its former content is removed.
+/// Opens a file that grows under its final name, so that it can be watched. Earlier contents are removed.
 ///
 /// # Errors
-/// Where it cannot be created, or another user planted something on its path.
+/// If the file cannot be created, or another user has planted a link or file on its path.
 pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
     let open = || {
         let place = Place::find(target, Folders::Existing)?;
@@ -27,7 +27,7 @@ pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
 }
 
 fn emptied(place: &Place) -> io::Result<File> {
-    // Without NONBLOCK the call would wait for the reader of a pipe that took the name meanwhile.
+    // Without NONBLOCK the call would wait for the reader of a pipe that has taken the name meanwhile.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = place.folder.open(&place.name, flags)?;
     check_own(&file, place)?;
@@ -35,13 +35,13 @@ fn emptied(place: &Place) -> io::Result<File> {
     Ok(file)
 }
 
-/// Checks that an open file is an ordinary one of the user, and that no stranger gave it a second name.
+/// Checks that an open file is a regular file of this user without a second name given by another user.
 pub(crate) fn check_own(file: &File, place: &Place) -> io::Result<()> {
     let found = file.metadata()?;
     if found.uid() != geteuid().as_raw() {
         return Err(denied(OF_ANOTHER_USER));
     }
-    // A second name of the user's own file is how a stranger would have it overwritten.
+    // Through a second name, another user could make this user overwrite the file.
     if !found.is_file() || found.nlink() != 1 && place.folder.is_open_to_all() {
         return Err(denied("it was replaced meanwhile, or has another name"));
     }
@@ -85,7 +85,7 @@ mod tests {
         assert!(emptied(&place).unwrap_err().to_string().ends_with("has another name"));
         fs::remove_file(at("log")).unwrap();
         assert!(Command::new("mkfifo").arg(at("log")).status().unwrap().success());
-        // It neither waits for a reader nor writes.
+        // Neither waits for a reader nor writes.
         emptied(&place).unwrap_err();
         assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
     }
@@ -114,7 +114,7 @@ mod tests {
                 }
             });
             for _ in 0..2_000 {
-                // Refused or created: either way nothing else is touched.
+                // Refused or created: in both cases no other file changes.
                 let _ = create_in_place(&at("log"));
             }
             over.store(true, Ordering::Relaxed);

@@ -1,11 +1,11 @@
 //! # ackclock-output
 //!
-//! Result files: complete or absent, and never written through what another user planted. The command and the Python
-//! module write every file here.
+//! Result files: complete or absent, and never written through links or files planted by another user. The command and
+//! the Python module write all files here.
 //!
-//! A path is walked one name at a time, each name relative to a folder that is held open and no link followed by the
-//! kernel. Each check looks at the open descriptor, and the file is created and renamed in the folder that was checked, so
-//! nothing that is swapped meanwhile changes where the bytes go.
+//! A path is resolved one name at a time, relative to a folder that is held open, and the kernel follows no links. Each
+//! check inspects the open descriptor, and the file is created and renamed in the checked folder, so that concurrent
+//! changes of the path do not redirect the output.
 
 mod in_place;
 mod place;

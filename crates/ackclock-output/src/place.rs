@@ -13,7 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// What to do where a folder of the path is missing.
+/// Treatment of missing folders of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folders {
     /// Missing folders are an error.
@@ -22,7 +22,7 @@ pub enum Folders {
     Created,
 }
 
-/// A name in an open folder, and what had the name when the path was resolved.
+/// A name in an open folder, and its entry when the path was resolved.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) folder: Folder,
@@ -30,14 +30,14 @@ pub(crate) struct Place {
     pub(crate) found: Found,
 }
 
-/// What a name stands for.
+/// Kind of entry.
 #[derive(Debug)]
 pub(crate) enum Found {
     Nothing,
     File,
     /// Device, named pipe or socket.
     Special,
-    /// Link of `/proc` to a pipe, device or nameless file that the process of that number has open already.
+    /// Link in `/proc` to a pipe, device or deleted file that the process of that number has open.
     Opened,
 }
 
@@ -45,25 +45,25 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) descriptor: OwnedFd,
-    /// Path without links, for messages.
+    /// Path without symbolic links, for messages.
     pub(crate) path: PathBuf,
     owner: u32,
     mode: u32,
-    /// Whether its owner may name the targets of results, as root and the user may.
+    /// Whether the folder's owner may create links and files for results, as root and this user may.
     owner_trusted: bool,
 }
 
-/// An entry of a folder, opened as a name only.
+/// An entry of a folder, opened without access to its content.
 struct Entry {
     descriptor: OwnedFd,
     stat: Stat,
 }
 
 impl Place {
-    /// Resolves `path`. Links are followed only where the user, root or the owner of their folder made them.
+    /// Resolves `path`. Links are followed only if this user, root or the owner of their folder created them.
     ///
     /// # Errors
-    /// Where a folder is missing, or another user planted a link, a folder or a special file on the path.
+    /// If a folder is missing, or another user has planted a link, a folder or a special file on the path.
     pub(crate) fn find(path: &Path, folders: Folders) -> io::Result<Self> {
         let mut walk = Walk { folder: Folder::start(path)?, ahead: names(path), links: 0 };
         while let Some(name) = walk.ahead.pop() {
@@ -76,10 +76,10 @@ impl Place {
         Err(if path.as_os_str().is_empty() { Errno::NOENT } else { Errno::ISDIR }.into())
     }
 
-    /// Opens what has the name, for writing. Only links of `/proc` are followed.
+    /// Opens the entry for writing. Only links in `/proc` are followed.
     ///
     /// # Errors
-    /// Where it cannot be opened, or was replaced since by a link, a file or something of another user.
+    /// If it cannot be opened, or was replaced by a link, a file, or another user's entry.
     pub(crate) fn open_special(&self) -> io::Result<File> {
         let follow = if matches!(self.found, Found::Opened) { OFlags::empty() } else { OFlags::NOFOLLOW };
         let file = self.folder.open(&self.name, OFlags::WRONLY | OFlags::NOCTTY | follow)?;
@@ -94,16 +94,16 @@ impl Place {
     }
 }
 
-/// A path half resolved.
+/// A partly resolved path.
 struct Walk {
     folder: Folder,
-    /// Names that are still to be resolved, the next one last.
+    /// Names still to be resolved, the next one last.
     ahead: Vec<OsString>,
     links: u32,
 }
 
 impl Walk {
-    /// Goes into the folder `name`.
+    /// Enters the folder `name`.
     fn step(&mut self, name: OsString, folders: Folders) -> io::Result<()> {
         let Some(entry) = self.folder.entry(&name)? else {
             self.folder.create(&name, folders)?;
@@ -117,7 +117,7 @@ impl Walk {
         }
     }
 
-    /// What the last name stands for; `None` for a link, whose names are then ahead.
+    /// The entry of the last name; `None` for a link, whose names are then queued in `ahead`.
     fn last(&mut self, name: &OsStr) -> io::Result<Option<Found>> {
         let Some(entry) = self.folder.entry(name)? else { return Ok(Some(Found::Nothing)) };
         match entry.kind() {
@@ -152,7 +152,7 @@ impl Entry {
 }
 
 impl Folder {
-    /// Folder in which the first name of `path` is: the root, or the working directory.
+    /// Folder that contains the first name of `path`: the root, or the working directory.
     fn start(path: &Path) -> io::Result<Self> {
         let path = if path.is_absolute() { "/" } else { "" };
         let name = if path.is_empty() { "." } else { path };
@@ -162,7 +162,7 @@ impl Folder {
         Ok(Self::new(Entry { descriptor, stat }, path.into(), true))
     }
 
-    /// What has this name here, opened without access to its content.
+    /// The entry with this name, opened without access to its content.
     fn entry(&self, name: &OsStr) -> io::Result<Option<Entry>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(&self.descriptor, name, flags, Mode::empty()) {
@@ -172,10 +172,10 @@ impl Folder {
         }
     }
 
-    /// Goes one folder down, or up where `name` is `..`.
+    /// Enters a subfolder, or the parent if `name` is `..`.
     ///
-    /// A folder of another user is refused where every user could have planted it. Where only the owner and his group can
-    /// write, it is entered, and nothing that its owner made in it is followed.
+    /// A folder of another user is refused if any user could have planted it. If only its owner and group can write
+    /// there, it is entered, but links and special files of its owner are not followed.
     fn enter(&self, name: &OsStr, entry: Entry) -> io::Result<Self> {
         let path = match self.path.file_name() {
             Some(_) if name == ".." => self.path.parent().unwrap_or(Path::new("")).to_owned(),
@@ -198,23 +198,23 @@ impl Folder {
             return Err(Errno::NOENT.into());
         }
         match mkdirat(&self.descriptor, name, Mode::from_raw_mode(0o777)) {
-            // Another process of this user may have created it; the walk looks at it next.
+            // Another process of this user may have created it; the next step inspects it.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Opens a file of this folder; a new one has the permissions that the umask leaves.
+    /// Opens a file in this folder; a new file gets permissions according to the umask.
     pub(crate) fn open(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
         Ok(openat(&self.descriptor, name, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666))?.into())
     }
 
-    /// Whether an entry was made by root, the user or a trusted owner of this folder.
+    /// Whether root, this user or a trusted owner of this folder created an entry.
     fn trusts(&self, stat: &Stat) -> bool {
         [geteuid().as_raw(), 0].contains(&stat.st_uid) || self.owner_trusted && stat.st_uid == self.owner
     }
 
-    /// Whether every user may create entries here.
+    /// Whether any user may create entries here.
     pub(crate) fn is_open_to_all(&self) -> bool {
         self.mode & EVERY_USER_WRITES != 0
     }
@@ -223,13 +223,13 @@ impl Folder {
         if self.trusts(stat) { Ok(()) } else { Err(denied(OF_ANOTHER_USER)) }
     }
 
-    /// Refuses a file that only its owner, another user, may replace.
+    /// Refuses a file that only another user may replace.
     fn check_replaceable(&self, stat: &Stat) -> io::Result<()> {
         let replaceable = geteuid().is_root() || self.mode & STICKY == 0;
         if replaceable { Ok(()) } else { self.check_owner(stat) }
     }
 
-    /// Whether a link of `/proc` leads to something that has no name to follow: a pipe, a terminal, a deleted file.
+    /// Whether a link in `/proc` leads to something without a path: a pipe, a terminal, a deleted file.
     fn is_link_to_open_file(&self, name: &OsStr) -> io::Result<bool> {
         if fstatfs(&self.descriptor)?.f_type != PROC_SUPER_MAGIC {
             return Ok(false);
@@ -261,7 +261,7 @@ pub(crate) fn denied(why: &str) -> io::Error {
 }
 
 pub(crate) const OF_ANOTHER_USER: &str = "it belongs to another user";
-/// As many links as the kernel follows (path_resolution(7)).
+/// The kernel's limit of followed links (path_resolution(7)).
 const MOST_LINKS: u32 = 40;
 const STICKY: u32 = 0o1000;
 const EVERY_USER_WRITES: u32 = 0o002;
@@ -278,7 +278,7 @@ mod tests {
         Place::find(&path, Folders::Existing).map(|place| place.found).map_err(|error| error.to_string())
     }
 
-    /// A folder with these permissions, and a path in it.
+    /// A folder with these permissions, and a function for paths in it.
     fn folder(mode: u32) -> (tempfile::TempDir, impl Fn(&str) -> PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();

@@ -1,4 +1,4 @@
-//! Rows that are kept as they come, until a file of all of them is complete.
+//! Rows that are stored one by one until their file is complete.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,35 +14,36 @@ use crate::place::{Found, Place};
 use crate::whole::{PARTIAL, joined};
 use crate::{Folders, WholeFile, WriteError};
 
-/// Rows of a file that is not complete yet. Each is appended to `NAME.partial` when it is put here, so that a process that is
-/// killed loses none of them; the next one finds them there.
+/// Rows of an incomplete file. Each is appended to `NAME.partial` at once, so that a killed process loses none; the
+/// next process continues with them.
 #[derive(Debug)]
 pub struct Rows {
-    /// Path as the caller named it.
+    /// Path as given by the caller.
     target: PathBuf,
     place: Place,
     name: OsString,
     partial: File,
-    /// What is in the partial file: nothing, where it can be removed.
+    /// Whether the partial file is empty and can be removed.
     empty: bool,
 }
 
-/// A row that a former process wrote.
+/// A row written by an earlier process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundRow {
     /// Its file and line, for messages.
     pub place: String,
-    /// Its text.
+    /// Text of the row.
     pub text: String,
-    /// When its file was last written.
+    /// Modification time of its file.
     pub written: SystemTime,
 }
 
 impl Rows {
-    /// Opens the rows of `target`; `None` where it is a device or a pipe, which keeps nothing.
+    /// Opens the rows of `target`; `None` if it is a device or a pipe, which stores nothing.
     ///
     /// # Errors
-    /// Where the file cannot be written, another process writes it, or another user planted something on its path.
+    /// If the file cannot be written, another process is writing it, or another user has planted a link or file on its
+    /// path.
     pub fn open(target: &Path, folders: Folders) -> Result<Option<Self>, WriteError> {
         let open = || {
             let place = Place::find(target, folders)?;
@@ -57,11 +58,11 @@ impl Rows {
         open().map_err(|error| WriteError::new(target, error))
     }
 
-    /// The rows that are there: those of the file itself, then those of its partial file. The last one of the partial file is
-    /// removed where it was cut off.
+    /// Existing rows: those of the file, then those of its partial file. If the partial file's last row is incomplete,
+    /// it is removed.
     ///
     /// # Errors
-    /// Where a file cannot be read, or belongs to another user.
+    /// If a file cannot be read, or belongs to another user.
     pub fn found(&mut self) -> Result<Vec<FoundRow>, WriteError> {
         let read = || {
             let mut rows = Vec::new();
@@ -78,26 +79,26 @@ impl Rows {
         read().map_err(|error| WriteError::new(&self.target, error))
     }
 
-    /// Appends a row, a line without its end.
+    /// Appends a row: a line without its newline.
     ///
     /// # Errors
-    /// Where the disk is full.
+    /// If the disk is full.
     pub fn put(&mut self, row: &str) -> Result<(), WriteError> {
         self.empty = false;
-        // In one call, so that a process that is killed leaves a whole row or one without its end.
+        // A single call, so that a killed process leaves a complete row or one without newline.
         let written = self.partial.write_all(format!("{row}\n").as_bytes());
         written.map_err(|error| WriteError::new(&self.target, error))
     }
 
-    /// Path of the partial file, where it has rows.
+    /// Path of the partial file, if it has rows.
     pub fn unfinished(&self) -> Option<PathBuf> {
         (!self.empty).then(|| self.place.folder.path.join(&self.name))
     }
 
-    /// Writes the complete file, of these rows in this order, and removes the partial one.
+    /// Writes the complete file with these rows in this order, and removes the partial file.
     ///
     /// # Errors
-    /// Where the disk is full; the partial file is still there then.
+    /// If the disk is full; the partial file then remains.
     pub fn finish<'a>(mut self, rows: impl IntoIterator<Item = &'a str>) -> Result<(), WriteError> {
         let mut file = WholeFile::create(&self.target, Folders::Existing)?;
         file.put_lines(rows)?;
@@ -110,13 +111,13 @@ impl Rows {
 impl Drop for Rows {
     fn drop(&mut self) {
         if self.empty {
-            // A drop has no caller to report to.
+            // A destructor cannot report errors.
             let _ = unlinkat(&self.place.folder.descriptor, &self.name, AtFlags::empty());
         }
     }
 }
 
-/// The partial file, opened by this process alone.
+/// Opens the partial file and locks it for this process.
 fn locked(place: &Place, name: &OsString) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     loop {
@@ -125,7 +126,7 @@ fn locked(place: &Place, name: &OsString) -> io::Result<File> {
             Err(Errno::WOULDBLOCK) => return Err(io::Error::other("another process is writing it")),
             locked => locked?,
         }
-        // The process that had the lock may have completed the file and removed its partial one.
+        // The process that had the lock may have completed the file and removed the partial one.
         if rustix::fs::fstat(&file)?.st_nlink != 0 {
             check_own(&file, place)?;
             return Ok(file);
@@ -133,7 +134,7 @@ fn locked(place: &Place, name: &OsString) -> io::Result<File> {
     }
 }
 
-/// Reads the rows of a file that have their end, and returns how many bytes they take.
+/// Reads the complete rows of a file, and returns their total length in bytes.
 fn read_rows(file: &File, path: &Path, rows: &mut Vec<FoundRow>) -> io::Result<u64> {
     let (mut lines, mut whole, written) = (BufReader::new(file), 0, file.metadata()?.modified()?);
     lines.seek(SeekFrom::Start(0))?;

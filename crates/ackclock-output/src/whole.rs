@@ -1,4 +1,4 @@
-//! Files that take their name only when they are complete.
+//! Files that get their final name only when complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,23 +11,23 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::place::{Folder, Found, Place};
 use crate::{Folders, WriteError};
 
-/// A file that takes its name only when it is complete. Until then it is in the same folder under a name that no other
+/// A file that gets its final name only when complete. Until then it is in the same folder under a name that no other
 /// user can predict, `NAME.RANDOM.partial`.
 ///
 /// A file dropped before [`WholeFile::finish`] is removed. Devices and pipes are written directly.
 #[derive(Debug)]
 pub struct WholeFile {
-    /// Path as the caller named it.
+    /// Path as given by the caller.
     target: PathBuf,
     place: Place,
     partial: Option<OsString>,
     writer: BufWriter<File>,
 }
 
-/// Writes a complete file; missing folders are created.
+/// Writes a complete file and creates missing folders.
 ///
 /// # Errors
-/// As [`WholeFile::create`] and [`WholeFile::finish`]; nothing is left behind.
+/// As for [`WholeFile::create`] and [`WholeFile::finish`]; nothing is left behind.
 pub fn write_whole(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let mut file = WholeFile::create(target, Folders::Created)?;
     file.write_all(bytes).map_err(|error| file.failure(error))?;
@@ -38,7 +38,7 @@ impl WholeFile {
     /// Starts a file.
     ///
     /// # Errors
-    /// Where it cannot be created, or another user planted something on its path.
+    /// If it cannot be created, or another user has planted a link or file on its path.
     pub fn create(target: &Path, folders: Folders) -> Result<Self, WriteError> {
         let open = || {
             let place = Place::find(target, folders)?;
@@ -55,28 +55,28 @@ impl WholeFile {
         open().map_err(|error| WriteError::new(target, error))
     }
 
-    /// Writes lines, each without its end.
+    /// Writes lines, given without newlines.
     ///
     /// # Errors
-    /// Where the disk is full.
+    /// If the disk is full.
     pub fn put_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Result<(), WriteError> {
         let mut lines = lines.into_iter();
         lines.try_for_each(|line| writeln!(self, "{line}")).map_err(|error| self.failure(error))
     }
 
-    /// Writes everything out and gives the file its name.
+    /// Writes all buffered data and gives the file its final name.
     ///
     /// # Errors
-    /// Where the disk is full or the folder was removed; nothing is left behind then.
+    /// If the disk is full or the folder was removed; nothing is left behind then.
     pub fn finish(mut self) -> Result<(), WriteError> {
         self.complete().map_err(|error| self.failure(error))
     }
 
-    /// Writes everything out, leaves the file as `NAME.partial` and returns its path. Where that name is taken by a folder
-    /// the file keeps its random name.
+    /// Writes all buffered data, leaves the file as `NAME.partial` and returns its path. If a folder has that name, the
+    /// file keeps its random name.
     ///
     /// # Errors
-    /// As [`WholeFile::finish`].
+    /// As for [`WholeFile::finish`].
     pub fn leave_unfinished(mut self) -> Result<PathBuf, WriteError> {
         self.writer.flush().map_err(|error| self.failure(error))?;
         let Some(random) = self.partial.take() else { return Ok(self.target.clone()) };
@@ -90,7 +90,7 @@ impl WholeFile {
         WriteError::new(&self.target, error)
     }
 
-    /// The error with the path of this file in its message, for a writer that does not know the path.
+    /// The error with this file's path in its message, for a writer that does not know the path.
     pub fn named(&self, error: &io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("{}: {error}", self.target.display()))
     }
@@ -109,7 +109,7 @@ impl WholeFile {
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // A drop has no caller to report to.
+            // A destructor cannot report errors.
             let _ = unlinkat(&self.place.folder.descriptor, partial, AtFlags::empty());
         }
     }
@@ -125,14 +125,14 @@ impl Write for WholeFile {
     }
 }
 
-/// Renames a file within its folder; a link of the new name is replaced, not followed.
+/// Renames a file within its folder; a link with the new name is replaced, not followed.
 fn rename(folder: &Folder, from: &OsStr, to: &OsStr) -> io::Result<()> {
     Ok(renameat(&folder.descriptor, from, &folder.descriptor, to)?)
 }
 
 fn partial_name(name: &OsStr) -> io::Result<OsString> {
     let mut random = [0; 12];
-    // Fewer than 256 bytes are never cut short (getrandom(2)).
+    // Requests below 256 bytes are never cut short (getrandom(2)).
     getrandom(&mut random, GetRandomFlags::empty())?;
     let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(joined(name, &format!(".{random}{PARTIAL}")))
