@@ -98,7 +98,7 @@ def test_an_array_is_a_list():
 
 @pytest.mark.parametrize("value", [None, {1}, np.complex128(1j)])
 def test_a_value_that_no_scenario_has_is_named(value):
-    with pytest.raises(TypeError, match=r"^edge\.buffer: .* cannot stand in a scenario"):
+    with pytest.raises(TypeError, match=r"^edge\.buffer: .* cannot be used in a scenario"):
         scenario.source({"edge": {"buffer": value}})
-    with pytest.raises(TypeError, match=r"^edge\.buffer: .* cannot stand in a scenario"):
+    with pytest.raises(TypeError, match=r"^edge\.buffer: .* cannot be used in a scenario"):
         scenario.overrides({"edge.buffer": value})

@@ -235,8 +235,8 @@ def test_numbers_and_arrays_of_numpy_are_taken():
     [
         ({"rto": {"min": 2**70}}, ValueError, r"^rto\.min: 1180591620717411303424 is not a whole number from "),
         ({"rto": {"min": math.nan}}, ValueError, r"^rto\.min: nan is not a finite number"),
-        ({"rto": {"min": {1}}}, TypeError, r"^rto\.min: \{1\} cannot stand in a scenario"),
-        ({"rto": {"min": np.longdouble(1)}}, TypeError, r"^rto\.min: 1\.0 cannot stand in a scenario"),
+        ({"rto": {"min": {1}}}, TypeError, r"^rto\.min: \{1\} cannot be used in a scenario"),
+        ({"rto": {"min": np.longdouble(1)}}, TypeError, r"^rto\.min: 1\.0 cannot be used in a scenario"),
         ({"rto": {3: 1}}, TypeError, r"^rto\.3: a key must be text"),
         ({"initial_ssthresh": np.int64(-5)}, ValueError, "-5"),
     ],

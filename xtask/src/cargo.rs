@@ -1,4 +1,4 @@
-//! What cargo knows of a manifest.
+//! Queries cargo about manifests.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ pub(crate) fn metadata(root: &Path, manifest: &str, options: &[&str]) -> Result<
     serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-/// The packages of `cargo metadata`.
+/// Packages listed by `cargo metadata`.
 pub(crate) fn packages(metadata: &Value) -> Result<&[Value], String> {
     metadata["packages"]
         .as_array()
@@ -27,7 +27,7 @@ pub(crate) fn packages(metadata: &Value) -> Result<&[Value], String> {
         .ok_or_else(|| "cargo metadata names no packages".to_owned())
 }
 
-/// A string in it, empty where there is none.
+/// A JSON string; empty if missing.
 pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

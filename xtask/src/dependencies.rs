@@ -1,4 +1,4 @@
-//! Crates depend on each other downwards only. What may depend on what stands here, once.
+//! Checks that crates depend on each other downwards only, according to the list in this file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::Problems;
 use crate::cargo::{metadata, packages, text};
 
-/// A crate and those right below it; it may use them and whatever they may use.
+/// Each crate with the crates directly below it. It may depend on those and on everything below them.
 const HOUSE: &[(&str, &[&str])] = &[
     ("ackclock-core", &[]),
     ("ackclock-link", &["ackclock-core"]),
@@ -24,21 +24,21 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Tests of every crate may use it, and nothing else may.
+/// Only tests may depend on it, in any crate.
 const TESTKIT: &str = "ackclock-testkit";
 
-/// Asks cargo what depends on what and compares.
+/// Compares cargo's dependencies with the list.
 pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     let metadata = metadata(root, "Cargo.toml", &["--no-deps", "--offline"])?;
     let packages = packages(&metadata)?;
     Ok(packages.iter().flat_map(|package| violations(package, packages)).collect())
 }
 
-/// Development dependencies count too: a test that needs a crate from above belongs above.
+/// Development dependencies count too: a test that needs a higher crate belongs there.
 fn violations(package: &Value, packages: &[Value]) -> Problems {
     let name = text(&package["name"]);
     let Some(below) = below(name) else {
-        return vec![format!("{name} has no place in the house of xtask/src/dependencies.rs")];
+        return vec![format!("{name} is not listed in xtask/src/dependencies.rs")];
     };
     let ours: BTreeSet<&str> = packages.iter().map(|package| text(&package["name"])).collect();
     let dependencies = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -52,7 +52,7 @@ fn violations(package: &Value, packages: &[Value]) -> Problems {
         .collect()
 }
 
-/// Everything that a crate may use.
+/// All crates that a crate may use.
 fn below(name: &str) -> Option<BTreeSet<&'static str>> {
     let (_, direct) = HOUSE.iter().find(|(known, _)| *known == name)?;
     let mut all = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Every model file says where the model comes from, what it does, how it differs, and how it was validated.
+//! Checks that every model file states its source, its behaviour, its differences from the source, and its validation.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use crate::source::{read, tracked};
 
 const HEADINGS: [&str; 4] = ["Source", "What it does", "Differences from the source", "Validation"];
 
-/// Folders in which every file but `mod.rs` is a model.
+/// Folders in which every file except `mod.rs` is a model.
 const MODEL_FOLDERS: [&str; 3] =
     ["crates/ackclock-tcp/src/cc", "crates/ackclock-tcp/src/recovery", "crates/ackclock-tcp/src/undo"];
 
-/// Registries whose rows are models wherever they lie: the file that declares the type of a row.
+/// Registries whose entries are models wherever they are: the file that declares the type of an entry.
 const MODEL_REGISTRIES: [(&str, &str); 5] = [
     ("crates/ackclock-link/src/lib.rs", "LINKS"),
     ("crates/ackclock-link/src/queue/mod.rs", "QUEUES"),
@@ -20,7 +20,7 @@ const MODEL_REGISTRIES: [(&str, &str); 5] = [
     ("crates/ackclock-edge/src/lib.rs", "REGULATORS"),
 ];
 
-/// Checks every model file: those above, and whatever begins to name its source.
+/// Checks the files above and every other file with a `## Source` heading.
 pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     let files = tracked(root, ".rs")?;
     let mut models: Vec<PathBuf> = files.iter().filter(|file| in_model_folder(file)).cloned().collect();
@@ -51,7 +51,7 @@ fn in_model_folder(file: &Path) -> bool {
     model_folder && file.file_name().is_some_and(|name| name != "mod.rs")
 }
 
-/// The types that the rows of a registry name.
+/// Types named by the entries of a registry.
 fn row_types(text: &str, registry: &str) -> Vec<String> {
     let rows = text.split(&format!("pub static {registry}:")).nth(1).unwrap_or_default();
     let rows = rows.lines().skip(1).map(str::trim).take_while(|line| line.starts_with('"'));
@@ -60,7 +60,7 @@ fn row_types(text: &str, registry: &str) -> Vec<String> {
         .collect()
 }
 
-/// The file of the module in which a row's type lives: named by its path, or by the `use` that brings it in.
+/// File of the module that declares an entry's type, found by its path or by a `use`.
 fn declaring_file(root: &Path, lib: &Path, path: &str, files: &[PathBuf]) -> Result<PathBuf, String> {
     let folder = lib.parent().unwrap_or(Path::new(""));
     if let Some((module, _)) = path.rsplit_once("::") {
@@ -80,7 +80,7 @@ fn declaring_file(root: &Path, lib: &Path, path: &str, files: &[PathBuf]) -> Res
     Err(format!("{}: nothing beside it declares {path}", lib.display()))
 }
 
-/// What the module documentation of a model lacks.
+/// Missing parts of a model's module documentation.
 fn missing(text: &str) -> impl Iterator<Item = String> {
     let documentation: Vec<&str> = text
         .lines()

@@ -1,5 +1,5 @@
-//! Dependencies: each has a licence that `deny.toml` allows and comes from where it says, and `THIRD-PARTY.txt` holds
-//! the texts of those that are linked in.
+//! Checks dependencies: each has a licence that `deny.toml` allows and comes from an allowed source, and
+//! `THIRD-PARTY.txt` has the licence texts of linked ones.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::cargo::{metadata, packages, text};
 use crate::source::read;
 use crate::{Problems, third_party};
 
-/// Everything that has a lock file.
+/// All manifests with a lock file.
 const MANIFESTS: [&str; 3] = ["Cargo.toml", "fuzz/Cargo.toml", "benches/criterion/Cargo.toml"];
 
-/// Asks cargo for the dependencies of every manifest and compares.
+/// Compares cargo's dependencies of every manifest with the policy.
 pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     let policy = Policy::read(root)?;
     let mut problems = Problems::new();
@@ -27,9 +27,9 @@ pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     Ok(problems)
 }
 
-/// What `deny.toml` says.
+/// Contents of `deny.toml`.
 pub(crate) struct Policy {
-    /// The platforms for which ackclock is built.
+    /// Platforms for which ackclock is built.
     pub(crate) targets: Vec<String>,
     allowed: Vec<Licensee>,
     registries: Vec<String>,
@@ -57,7 +57,7 @@ impl Policy {
         })
     }
 
-    /// The options with which cargo names the dependencies on the platforms for which ackclock is built.
+    /// Options that make cargo list dependencies for these platforms.
     pub(crate) fn options(&self) -> Vec<&str> {
         let platforms = self.targets.iter().flat_map(|target| ["--filter-platform", target]);
         ["--locked", "--all-features"].into_iter().chain(platforms).collect()
@@ -76,7 +76,7 @@ impl Policy {
         comes_from.into_iter().chain(self.refused(package)).collect()
     }
 
-    /// Why the licence of `package` is not allowed.
+    /// Why the licence of `package` is not allowed; `None` if it is.
     fn refused(&self, package: &Value) -> Option<String> {
         let Some(licence) = package["license"].as_str() else {
             return Some(format!("{} names no licence", name(package)));

@@ -1,4 +1,5 @@
-//! Functions have at most 40 lines. Size of a file is a hint: above 500 lines before the tests, ask whether it holds two ideas.
+//! Checks that functions have at most 40 lines. File size is a hint: above 500 lines before the tests, a file may hold
+//! two ideas.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use crate::source::{bare, before_tests, read, tracked};
 const HINT_IN_FILE: usize = 500;
 const MOST_IN_FUNCTION: usize = 40;
 
-/// Checks every file of code that is not a test. Prints a hint for each long file; only long functions are problems.
+/// Checks every source file except tests. Long files are only hints; long functions are problems.
 pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     let mut problems = Problems::new();
     for file in code_files(root)? {
@@ -50,13 +51,13 @@ fn long_functions(code: &str) -> impl Iterator<Item = (usize, usize)> {
 fn function_starts(code: &str) -> impl Iterator<Item = usize> {
     code.match_indices("fn ").map(|(at, _)| at).filter(|&at| {
         let before = code[..at].chars().next_back();
-        // `fn` of its own, followed by a name: not the end of a word, not the type `fn (..)`.
+        // The keyword `fn` followed by a name: neither the end of a word nor a type `fn (..)`.
         before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
             && code[at + 3..].starts_with(|c: char| c.is_alphabetic() || c == '_')
     })
 }
 
-/// Lines from `fn` to the brace that closes its body; `None` where it has none.
+/// Lines from `fn` to the closing brace of its body; `None` without a body.
 fn body_lines(code: &str) -> Option<usize> {
     let body = code.find(['{', ';']).filter(|&at| code.as_bytes()[at] == b'{')?;
     let mut depth = 0_usize;
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     fn function_of(lines: usize) -> String {
-        // The signature and the closing brace are lines of the function.
+        // Signature and closing brace count as lines of the function.
         format!("impl X {{\n    fn long() {{\n{}    }}\n}}\nfn next() {{ }}\n", "x;\n".repeat(lines - 2))
     }
 

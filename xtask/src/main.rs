@@ -1,4 +1,4 @@
-//! Chores of the workspace: `cargo xtask help` lists them.
+//! Maintenance tasks of the workspace; `cargo xtask help` lists them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to a terminal")]
 
 mod cargo;
@@ -17,26 +17,26 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const HELP: &str = "\
-cargo xtask check                  every check below but `skeletons`
+cargo xtask check                  all checks below except `skeletons`
 cargo xtask deps                   crates depend on each other downwards only
-cargo xtask headings               every model file says where it comes from and how it was validated
-cargo xtask licences               licences and sources of dependencies are those of deny.toml, THIRD-PARTY.txt is theirs
-cargo xtask lines                  functions of at most 40 lines; a hint for files above 500 lines before their tests
-cargo xtask words                  no left-overs and no paths of one machine in the files under version control
+cargo xtask headings               every model file states its source and its validation
+cargo xtask licences               dependencies follow deny.toml, and THIRD-PARTY.txt is up to date
+cargo xtask lines                  functions have at most 40 lines; hints for files above 500 lines
+cargo xtask words                  no left-overs and no private paths in files under version control
 cargo xtask tests                  tests/main.rs of a crate names every file beside it
-cargo xtask skeletons              what `new` writes compiles and keeps the laws (slow: builds a copy)
-cargo xtask third-party            writes THIRD-PARTY.txt: the licence texts of what is linked in
-cargo xtask new KIND NAME          a skeleton; KIND is one of";
+cargo xtask skeletons              skeletons of `new` compile and satisfy the laws (slow: builds a copy)
+cargo xtask third-party            writes THIRD-PARTY.txt, the licence texts of linked crates
+cargo xtask new KIND NAME          writes a skeleton; KIND is one of";
 
-/// The chores, and the kinds of components that `new` knows.
+/// Help text: the tasks, and the kinds of components for `new`.
 fn help() -> String {
     format!("{HELP} {}", skeleton::kinds().collect::<Vec<_>>().join(", "))
 }
 
-/// What `check` runs; `cargo xtask NAME` runs one of them.
+/// Tasks of `check`; `cargo xtask NAME` runs one of them.
 const CHECKS: [&str; 6] = ["deps", "headings", "licences", "lines", "tests", "words"];
 
-/// What a check found: nothing, or one line a problem.
+/// Results of a check: one line per problem.
 type Problems = Vec<String>;
 
 fn main() -> ExitCode {
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
             println!("{}", help());
             Ok(())
         }
-        _ => Err(format!("`{}` is not a chore; there are\n{}", words.join(" "), help())),
+        _ => Err(format!("unknown task `{}`; tasks:\n{}", words.join(" "), help())),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

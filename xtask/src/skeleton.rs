@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use crate::source::read;
 
-/// A kind of component: where it is declared and what a new one looks like.
+/// A kind of component: its registration and its template.
 struct Kind {
     name: &'static str,
     /// The file with the `mod` lines; the new file goes beside it.
     modules: &'static str,
-    /// The `mod` line without the name: a module is public where a registry elsewhere names it.
+    /// The `mod` line without the name; public if a registry in another crate uses the module.
     line: &'static str,
-    /// The file with the registry, and the registry.
+    /// File and name of the registry.
     registry: (&'static str, &'static str),
-    /// What a row names, with MODULE for the module.
+    /// Type in the registry entry, with MODULE for the module.
     row: &'static str,
     template: &'static str,
 }
@@ -87,14 +87,14 @@ const KINDS: [Kind; 8] = [
     },
 ];
 
-/// The kinds of which there are skeletons.
+/// Kinds with a skeleton.
 pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|kind| kind.name)
 }
 
-/// Writes the skeleton and gives its path relative to `root`.
+/// Writes the skeleton and returns its path relative to `root`.
 ///
-/// Nothing is written unless everything can be.
+/// Writes either all changes or none.
 pub(crate) fn write(root: &Path, kind: &str, name: &str) -> Result<PathBuf, String> {
     let Some(kind) = KINDS.iter().find(|known| known.name == kind) else {
         let known: Vec<_> = kinds().collect();
@@ -131,7 +131,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// The template with NAME and STRUCT replaced: the title in documentation, and the type of the component.
+/// The template with NAME and STRUCT replaced by the title and the type name.
 fn filled(template: &str, name: &str) -> String {
     template.replace("NAME", &title(name)).replace("STRUCT", &type_name(name))
 }
@@ -148,7 +148,7 @@ fn title(name: &str) -> String {
     first.to_uppercase() + rest
 }
 
-/// Adds the last row of the registry.
+/// Adds an entry at the end of the registry.
 fn with_row(text: &str, registry: &str, row: &str) -> Result<String, String> {
     let start =
         text.find(&format!("pub static {registry}:")).ok_or_else(|| format!("no registry {registry}"))?;
@@ -163,7 +163,7 @@ fn with_row(text: &str, registry: &str, row: &str) -> Result<String, String> {
     Ok(format!("{before}\n        {row}{after}"))
 }
 
-/// Adds the `mod` line at its place in the alphabet.
+/// Adds the `mod` line in alphabetical order.
 fn with_module(text: &str, line: &str, module: &str) -> Result<String, String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let modules: Vec<usize> = (0..lines.len()).filter(|&at| module_name(lines[at]).is_some()).collect();

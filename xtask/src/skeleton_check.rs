@@ -1,4 +1,5 @@
-//! What `new` writes must compile without a warning, carry its headings and keep the laws: tried in a copy.
+//! Checks in a copy of the workspace that skeletons of `new` compile without warnings, have all headings and satisfy
+//! the laws.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,18 +8,18 @@ use std::process::Command;
 use crate::source::tracked;
 use crate::{headings, skeleton};
 
-/// Writes one skeleton of each kind, and what the tutorial makes of one, into a copy of the workspace and runs the lints
-/// and laws there.
+/// Writes one skeleton of each kind, and the tutorial's component, into a copy of the workspace, and runs lints and
+/// laws there.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    // Under `target`, which nobody keeps.
+    // Under `target`, which is not kept.
     let copy = root.join("target").join("skeletons");
     copy_workspace(root, &copy)?;
     for kind in skeleton::kinds() {
-        // Kinds that share a folder need a name each.
+        // Kinds in one folder need distinct names.
         let file = skeleton::write(&copy, kind, &format!("{kind}-under-test"))?;
         println!("{kind}: {}", file.display());
     }
-    // The regulator that the tutorial writes, from its skeleton to the whole file.
+    // The tutorial's regulator: its skeleton, replaced by the tutorial's file.
     let tutorial = skeleton::write(&copy, "regulator", "ack-pacer")?;
     fs::copy(root.join("docs/tutorial/ack_pacer.rs"), copy.join(tutorial))
         .map_err(|error| error.to_string())?;
@@ -32,7 +33,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     if silent.is_empty() { Ok(()) } else { Err(silent.join("\n")) }
 }
 
-/// Copies the files under version control; what an earlier run left of them is replaced.
+/// Copies the files under version control; earlier copies are replaced.
 fn copy_workspace(root: &Path, copy: &Path) -> Result<(), String> {
     let old = copy.join("crates");
     if old.exists() {
@@ -45,7 +46,7 @@ fn copy_workspace(root: &Path, copy: &Path) -> Result<(), String> {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         fs::copy(root.join(file), &target).map_err(|error| format!("{}: {error}", target.display()))?;
     }
-    // The checks list files with git, which would find the outer repository and ignore all of `target`.
+    // The checks list files with git, which would otherwise find the outer repository and ignore all of `target`.
     git_init(copy)
 }
 
@@ -63,7 +64,7 @@ fn git_init(copy: &Path) -> Result<(), String> {
 fn cargo(root: &Path, copy: &Path, arguments: &[&str]) -> Result<(), String> {
     println!("cargo {}", arguments.join(" "));
     let mut command = Command::new(env!("CARGO"));
-    // A build of its own: its crates have the names of the workspace's and would take their place.
+    // A separate build folder: the crates have the same names as the workspace's and would replace them.
     command
         .args(arguments)
         .env("CARGO_TARGET_DIR", root.join("target").join("skeletons-build"))

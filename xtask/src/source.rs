@@ -1,12 +1,12 @@
-//! Rust source as the checks read it: which files there are, and their text without comments and literals.
+//! Rust source for the checks: file lists, and text without comments and literals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The files under version control whose names end in `ending`, relative to `root`, in order.
+/// Files under version control whose names end in `ending`, relative to `root`, sorted.
 pub(crate) fn tracked(root: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
-    // New files count before they are committed, ignored ones never do.
+    // New files count before they are committed; ignored ones never do.
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
@@ -46,7 +46,7 @@ pub(crate) fn before_tests(text: &str) -> &str {
     text
 }
 
-/// The same text with comments and the inside of string and character literals blanked; lines keep their numbers.
+/// The text with comments and the contents of string and character literals blanked; line numbers stay the same.
 pub(crate) fn bare(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut bare = Vec::with_capacity(bytes.len());
@@ -62,7 +62,7 @@ pub(crate) fn bare(text: &str) -> String {
     String::from_utf8_lossy(&bare).into_owned()
 }
 
-/// The length of the comment or literal that begins here, if one does.
+/// Length of the comment or literal that starts here, if any.
 fn literal_or_comment(rest: &[u8]) -> Option<usize> {
     match rest {
         [b'/', b'/', ..] => Some(rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len())),

@@ -1,11 +1,12 @@
-//! Every file of tests is part of its crate's one test binary; a file that `tests/main.rs` does not name would never run.
+//! Checks that every test file belongs to its crate's single test binary; a file missing in `tests/main.rs` would never
+//! run.
 
 use std::path::Path;
 
 use crate::Problems;
 use crate::source::{read, tracked};
 
-/// Checks every file in the folder `tests` of a crate.
+/// Checks every file in the `tests` folder of each crate.
 pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     let mut problems = Problems::new();
     for file in tracked(root, ".rs")?.iter().filter(|file| is_of_tests(file)) {

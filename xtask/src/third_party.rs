@@ -1,4 +1,4 @@
-//! `THIRD-PARTY.txt`: the licence texts of the crates that are linked into the command and the Python module.
+//! Writes `THIRD-PARTY.txt`: licence texts of the crates linked into the command and the Python module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,10 +13,10 @@ use crate::source::read;
 
 const FILE: &str = "THIRD-PARTY.txt";
 
-/// What is handed out.
+/// Crates that are distributed.
 const SHIPPED: [&str; 2] = ["ackclock-cli", "ackclock-py"];
 
-/// How a file begins that says under which terms a crate, or the C code inside it, may be passed on.
+/// Beginnings of the names of files with licence terms of a crate or of the C code inside it.
 const BEGINNINGS: [&str; 6] = ["license", "licence", "copying", "copyright", "notice", "unlicense"];
 
 const HEAD: &str = "\
@@ -28,13 +28,13 @@ names its parts.
 Written by `cargo xtask third-party` from the sources that cargo builds.
 ";
 
-/// Writes the file anew.
+/// Writes the file.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
     let text = collected(root, &Policy::read(root)?)?;
     fs::write(root.join(FILE), text).map_err(|error| format!("{FILE}: {error}"))
 }
 
-/// Says so where the file is not what it would be written as.
+/// Reports a problem if the file is out of date.
 pub(crate) fn stale(root: &Path, policy: &Policy) -> Result<Problems, String> {
     let stands = fs::read_to_string(root.join(FILE)).unwrap_or_default();
     let fresh = stands == collected(root, policy)?;
@@ -59,7 +59,7 @@ fn collected(root: &Path, policy: &Policy) -> Result<String, String> {
     Ok(file)
 }
 
-/// The packages from elsewhere on which what is handed out depends, in the order of their names.
+/// External packages linked into the distributed crates, sorted by name.
 fn linked(metadata: &Value) -> Result<Vec<&Value>, String> {
     let packages: BTreeMap<&str, &Value> =
         packages(metadata)?.iter().map(|package| (text(&package["id"]), package)).collect();
@@ -80,7 +80,7 @@ fn linked(metadata: &Value) -> Result<Vec<&Value>, String> {
     Ok(linked)
 }
 
-/// What a package is linked with; what only its build script or its tests need stays behind.
+/// Linked dependencies of a package; those of its build script or tests are omitted.
 fn normal(node: &Value) -> impl Iterator<Item = &str> {
     let is_normal = |dependency: &&Value| {
         dependency["dep_kinds"]
@@ -90,13 +90,13 @@ fn normal(node: &Value) -> impl Iterator<Item = &str> {
     node["deps"].as_array().into_iter().flatten().filter(is_normal).map(|dependency| text(&dependency["pkg"]))
 }
 
-/// Licence and home of a package.
+/// Licence and homepage of a package.
 fn terms(package: &Value) -> String {
     let home = text(&package["repository"]);
     format!("{}{}{home}", text(&package["license"]), if home.is_empty() { "" } else { ", " })
 }
 
-/// Every text once, below the packages that come with it.
+/// Each text once, below the packages that have it.
 fn grouped(texts: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut groups: Vec<(String, Vec<String>, String)> = Vec::new();
     for (name, licence) in texts {
@@ -110,7 +110,7 @@ fn grouped(texts: Vec<(String, String)>) -> Vec<(String, String)> {
     groups.into_iter().map(|(_, names, licence)| (names.join(", "), licence)).collect()
 }
 
-/// The licence texts in the sources of a package, or the one under which it is published without a text.
+/// Licence texts in a package's sources, or the text of its licence if it comes without one.
 fn licence_texts(root: &Path, package: &Value) -> Result<Vec<String>, String> {
     let folder = Path::new(text(&package["manifest_path"])).parent().ok_or("a package without a folder")?;
     let mut files = Vec::new();
@@ -137,7 +137,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The MIT licence as our own, in the name of the authors.
+/// Our MIT licence text with the package's authors as holders.
 fn plain_mit(root: &Path, package: &Value) -> Result<String, String> {
     let licence = text(&package["license"]);
     if !licence.split([' ', '/']).any(|word| word == "MIT") {
@@ -153,7 +153,7 @@ fn plain_mit(root: &Path, package: &Value) -> Result<String, String> {
     Ok(tidy(&own.lines().map(line).collect::<Vec<_>>().join("\n")))
 }
 
-/// Without spaces at the ends of lines and empty lines around.
+/// Text without trailing spaces and surrounding empty lines.
 fn tidy(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim_matches('\n').to_owned()

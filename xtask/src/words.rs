@@ -1,20 +1,20 @@
-//! Words that no file under version control may hold: left-overs, and what is true on one machine only.
+//! Checks for words that no file under version control may contain: left-overs, and settings of a single machine.
 
 use std::path::Path;
 
 use crate::Problems;
 use crate::source::tracked;
 
-/// Where a word is at home: the list itself, and the texts that explain it.
+/// Files that may contain the words: this list, and texts about it.
 const AT_HOME: [&str; 1] = ["xtask/src/words.rs"];
 
 const LEFT_OVERS: [&str; 8] =
     ["TODO", "FIXME", "XXX:", "todo!(", "unimplemented!(", "#[ignore", "assert!(true)", "assert True\n"];
 
-/// Where packages come from is a setting of the machine, never of the project.
+/// Package sources are a setting of the machine, never of the project.
 const PACKAGE_SOURCES: [&str; 4] = ["--index-url", "extra-index-url", "replace-with", "trusted-host"];
 
-/// Folders in which only one person's or one machine's files lie.
+/// Top-level folders that contain files of one person or machine.
 const PRIVATE_FOLDERS: [&str; 3] = ["root", "home", "work"];
 
 /// Checks every file under version control.
@@ -26,7 +26,7 @@ pub(crate) fn check(root: &Path) -> Result<Problems, String> {
         }
         let bytes =
             std::fs::read(root.join(&file)).map_err(|error| format!("{}: {error}", file.display()))?;
-        // Pictures and recordings have no words.
+        // Images and recordings contain no words.
         let Ok(text) = String::from_utf8(bytes) else { continue };
         problems
             .extend(found(&text).map(|(line, word)| format!("{}:{line}: `{}`", file.display(), word.trim())));
@@ -36,7 +36,7 @@ pub(crate) fn check(root: &Path) -> Result<Problems, String> {
 
 fn found(text: &str) -> impl Iterator<Item = (usize, String)> {
     let fixed = LEFT_OVERS.into_iter().chain(PACKAGE_SOURCES).map(str::to_owned);
-    // A path begins after a quote or a space: an address on the web may well have such a folder.
+    // A path follows a quote or a space; a web address may contain such a folder.
     let folders = PRIVATE_FOLDERS
         .iter()
         .flat_map(|folder| [' ', '"', '\'', '`', '=', '('].map(|c| format!("{c}/{folder}/")));

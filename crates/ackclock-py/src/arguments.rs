@@ -1,4 +1,4 @@
-//! Arguments as Python gives them: what is out of range is told by the argument's name.
+//! Arguments from Python. Errors name the argument.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// A whole number of `allowed`.
+/// A whole number in `allowed`.
 ///
 /// # Errors
-/// `ValueError` where it lies outside, `TypeError` where it is no whole number.
+/// `ValueError` if it is out of range, `TypeError` if it is not a whole number.
 pub(crate) fn whole<T>(name: &str, any: &Bound<'_, PyAny>, allowed: RangeInclusive<T>) -> PyResult<T>
 where
     T: TryFrom<i64> + PartialOrd + Display,
@@ -21,7 +21,7 @@ where
     fitting.ok_or_else(|| PyValueError::new_err(message()))
 }
 
-/// A whole number within these bounds, where one is given.
+/// A whole number in this range, if given.
 pub(crate) fn whole_or_none<T>(
     name: &str,
     any: Option<&Bound<'_, PyAny>>,
@@ -33,10 +33,10 @@ where
     any.map(|any| whole(name, any, allowed)).transpose()
 }
 
-/// A number for which `holds`; `allowed` says in words which these are.
+/// A number that satisfies `holds`; `allowed` describes the condition in words.
 ///
 /// # Errors
-/// As [`whole`].
+/// As for [`whole`].
 pub(crate) fn number(
     name: &str,
     any: &Bound<'_, PyAny>,
@@ -48,7 +48,7 @@ pub(crate) fn number(
     if holds(number) { Ok(number) } else { Err(PyValueError::new_err(message())) }
 }
 
-/// What Python says of a number too large for the machine, or of none at all, with the argument's name.
+/// Python's error for a number that is too large or not a number, with the argument's name.
 fn told(py: Python<'_>, error: PyErr, message: impl Fn() -> String) -> PyErr {
     if error.is_instance_of::<PyOverflowError>(py) {
         PyValueError::new_err(message())

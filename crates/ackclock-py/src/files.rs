@@ -1,4 +1,4 @@
-//! Result files, and errors of the system as Python raises them.
+//! Result files, and operating system errors as Python raises them.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};

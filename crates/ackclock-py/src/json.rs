@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
-/// A mapping with string keys as a JSON object; `path` leads to it in messages.
+/// Converts a mapping with string keys to a JSON object; `path` is its path in messages.
 ///
 /// # Errors
-/// `TypeError` or `ValueError`, naming the key, where a value cannot stand in a scenario.
+/// `TypeError` or `ValueError` with the key, if a value cannot be used in a scenario.
 pub(crate) fn table(path: &str, mapping: &Bound<'_, PyMapping>) -> PyResult<Map<String, Value>> {
     mapping
         .items()?
@@ -47,17 +47,17 @@ fn value(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(mapping) = any.cast::<PyMapping>() {
         return table(name, mapping).map(Value::Object);
     }
-    // Numbers and arrays of NumPy, then paths.
+    // NumPy numbers and arrays, then paths.
     for method in ["tolist", "__fspath__"] {
         if any.hasattr(method)? {
             let plain = any.call_method0(method)?;
-            // A long double stays what it is.
+            // A long double stays unchanged.
             if !plain.get_type().is(any.get_type()) {
                 return value(name, &plain);
             }
         }
     }
-    Err(PyTypeError::new_err(format!("{name}: {any} cannot stand in a scenario")))
+    Err(PyTypeError::new_err(format!("{name}: {any} cannot be used in a scenario")))
 }
 
 fn whole(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {

@@ -1,7 +1,7 @@
 //! # ackclock-py
 //!
-//! The Python module `ackclock._core`: conversions around the crates, and nothing else. `python/ackclock/_core.pyi` says
-//! what it offers.
+//! The Python module `ackclock._core`: only conversions for the crates. `python/ackclock/_core.pyi` documents its
+//! interface.
 
 mod arguments;
 mod files;
@@ -13,7 +13,7 @@ mod trace;
 
 use pyo3::prelude::*;
 
-/// The compiled module: conversions around the Rust crates, and nothing else.
+/// The compiled module: only conversions for the Rust crates.
 #[pymodule]
 mod _core {
     use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Scenarios run from Python. The interpreter's lock is held only to report progress and to look for Ctrl-C.
+//! Runs scenarios from Python. The interpreter lock is held only to report progress and to check for Ctrl-C.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -24,13 +24,13 @@ use crate::arguments::{number, whole_or_none};
 use crate::files::os_error;
 use crate::series;
 
-/// One finished run.
+/// A finished run.
 #[pyclass(module = "ackclock", frozen)]
 pub(crate) struct RunOutcome {
-    /// The object of one line of `ackclock run --json`.
+    /// JSON object, as in a line of `ackclock run --json`.
     #[pyo3(get)]
     json: String,
-    /// Time series by name; the arrays own the memory that the run filled.
+    /// Time series by name; the arrays own the run's memory.
     #[pyo3(get)]
     series: Py<PyDict>,
 }
@@ -64,7 +64,7 @@ pub(crate) fn run(
     outcomes.into_values().map(|outcome| kept(py, outcome, tables)).collect()
 }
 
-/// Run every point of `[sweep]` x every run on all cores and return JSON lines in that order.
+/// Simulate all runs of every point of `[sweep]` on all cores and return their JSON lines in order.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), progress=None, threads=None))]
 #[pyo3(text_signature = "(scenario, *, name='<python>', base_dir=None, set=(), progress=None, threads=None)")]
@@ -82,7 +82,7 @@ pub(crate) fn sweep(
     jobs.finish(py)
 }
 
-/// Run many scenario texts in one parallel batch: for each text the JSON lines of its runs.
+/// Simulate several scenario texts in one parallel batch and return the JSON lines of each text's runs.
 #[pyfunction]
 #[pyo3(signature = (scenarios, *, base_dir=None, progress=None, threads=None, out=None, overwrite=false))]
 pub(crate) fn run_many(
@@ -107,20 +107,20 @@ pub(crate) fn run_many(
     Ok(runs.into_iter().map(|runs| rows.by_ref().take(runs).collect()).collect())
 }
 
-/// The runs of every point of a sweep, and their JSON lines. A file keeps each line as soon as it is there.
+/// All runs of a sweep with their JSON lines. With a file, each line is stored at once.
 #[pyclass(module = "ackclock._core")]
 pub(crate) struct Jobs {
     points: Vec<Point>,
     files: DiskFiles,
     kept: Option<Kept>,
-    /// Jobs whose rows a former process left.
+    /// Jobs finished by an earlier process.
     #[pyo3(get)]
     found: usize,
 }
 
 #[pymethods]
 impl Jobs {
-    /// Reads a sweep. Lines of it that `out` has already are taken from there.
+    /// Reads a sweep. Lines that `out` already contains are reused.
     #[staticmethod]
     #[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), out=None, overwrite=false))]
     #[pyo3(
@@ -146,13 +146,13 @@ impl Jobs {
         jobs(&self.points).len()
     }
 
-    /// The numbers of the jobs whose lines are missing.
+    /// Numbers of the jobs without lines.
     #[getter]
     fn missing(&self) -> Vec<usize> {
         self.kept.as_ref().map_or_else(Vec::new, Kept::missing)
     }
 
-    /// Run these jobs, or all that are missing, and return their lines.
+    /// Run these jobs, or all missing ones, and return their lines.
     #[pyo3(signature = (only=None, *, progress=None, threads=None))]
     fn run(
         &mut self,
@@ -173,13 +173,13 @@ impl Jobs {
         Ok(only.iter().filter_map(|&job| kept.row(job).map(str::to_owned)).collect())
     }
 
-    /// Take the line of a job that another process ran.
+    /// Store the line of a job that another process ran.
     fn put(&mut self, py: Python<'_>, job: usize, line: String) -> PyResult<()> {
         in_range(job, jobs(&self.points).len())?;
         self.kept.as_mut().ok_or_else(finished)?.put(job, line).map_err(|error| unwritten(py, error))
     }
 
-    /// Return all lines in the order of the jobs; their file takes its name.
+    /// Return all lines in job order, and give the file its final name.
     fn finish(&mut self, py: Python<'_>) -> PyResult<Vec<String>> {
         let kept = self.kept.take().ok_or_else(finished)?;
         kept.finish().map_err(|error| unwritten(py, error))
@@ -226,13 +226,13 @@ fn in_range(job: usize, jobs: usize) -> PyResult<()> {
     if job < jobs { Ok(()) } else { Err(PyValueError::new_err(format!("job: {job} is none of {jobs}"))) }
 }
 
-/// The catalogue of links, queues, regulators, senders, presets and workloads as a JSON object of lists.
+/// All links, queues, regulators, senders, presets and workloads as a JSON object of lists.
 #[pyfunction]
 pub(crate) fn list_components() -> String {
     ackclock_scenario::catalogue_json(&catalogue()).to_string()
 }
 
-/// What all runs of a call share.
+/// Settings shared by all runs of a call.
 struct Batch<'a> {
     files: &'a DiskFiles,
     interval: Option<Span>,
@@ -241,7 +241,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Hands each outcome of the jobs numbered `only` to `take`; the first failure, or Ctrl-C, ends the batch.
+    /// Passes each outcome of the jobs numbered `only` to `take`; the first failure, or Ctrl-C, ends the batch.
     fn simulate(
         self,
         py: Python<'_>,
@@ -284,7 +284,7 @@ impl Batch<'_> {
     }
 }
 
-/// Looks for Ctrl-C and tells how many jobs are done.
+/// Checks for Ctrl-C and reports the number of finished jobs.
 fn attend(py: Python<'_>, progress: Option<&Py<PyAny>>, done: usize, jobs: usize) -> PyResult<()> {
     py.check_signals()?;
     progress.map_or(Ok(()), |progress| progress.call1(py, (done, jobs)).map(drop))
@@ -313,7 +313,7 @@ fn interval(any: &Bound<'_, PyAny>) -> PyResult<Option<Span>> {
     if any.is_none() {
         return Ok(None);
     }
-    // What is less than half a nanosecond is no time to the engine.
+    // The engine rounds times below half a nanosecond to zero.
     let above_zero = |seconds| Span::from_secs_f64(seconds) > Span::ZERO;
     number("series_interval", any, "above 0 seconds", above_zero).map(Span::from_secs_f64).map(Some)
 }
@@ -324,14 +324,14 @@ fn unswept(scenario: &Scenario) -> Option<String> {
     (!swept.is_empty()).then(|| format!("{}: run ignores [sweep] ({keys}); use sweep", scenario.name()))
 }
 
-/// A `UserWarning` at the line that called the package, `depth` frames of which lie between.
+/// Raises a `UserWarning` at the line that called the package, `depth` frames up.
 fn warn(py: Python<'_>, depth: i32, remark: Option<String>) -> PyResult<()> {
-    // A key of a scenario has no zero byte: TOML forbids it.
+    // Keys of a scenario contain no zero bytes: TOML forbids them.
     let remark = remark.and_then(|remark| CString::new(printable(&remark).as_bytes()).ok());
     remark.map_or(Ok(()), |remark| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &remark, depth + 1))
 }
 
-/// Names and values in messages may come from anybody's file: what a terminal would obey in them is escaped.
+/// Control characters in messages are escaped, because names and values may come from anywhere.
 fn wrong(error: ScenarioError) -> PyErr {
     PyValueError::new_err(printable(&error.to_string()).into_owned())
 }

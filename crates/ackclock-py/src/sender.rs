@@ -1,4 +1,4 @@
-//! A TCP connection driven by hand from Python.
+//! A TCP sender driven step by step from Python.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::arguments::{number, whole, whole_or_none};
 use crate::json;
 
-/// One segment that a sender wants on the wire.
+/// A segment sent by a sender.
 #[pyclass(name = "Segment", module = "ackclock", frozen)]
 pub(crate) struct SentSegment {
     /// Sequence number of the first byte, modulo 2**32.
@@ -27,25 +27,25 @@ pub(crate) struct SentSegment {
     /// Whether these bytes were sent before.
     #[pyo3(get)]
     retransmission: bool,
-    /// The timestamp option's value, where timestamps are on.
+    /// Value of the timestamp option; None without timestamps.
     #[pyo3(get)]
     timestamp: Option<u32>,
-    /// The timestamp that it echoes, where timestamps are on.
+    /// Echoed timestamp; None without timestamps.
     #[pyo3(get)]
     timestamp_echo: Option<u32>,
     /// Control bits as letters: `S`, `F`, `.` for ACK, `E`, `W`.
     #[pyo3(get)]
     flags: String,
-    /// The next number expected of the peer; None in a SYN that opens the connection.
+    /// Acknowledgement number; None in an opening SYN.
     #[pyo3(get)]
     ack: Option<u32>,
-    /// Of a SYN: the largest segment that it offers.
+    /// MSS offered in a SYN.
     #[pyo3(get)]
     mss: Option<u16>,
-    /// Of a SYN: the shift of windows that it offers.
+    /// Window scale offered in a SYN.
     #[pyo3(get)]
     window_scale: Option<u8>,
-    /// Of a SYN: whether it permits SACK.
+    /// Whether a SYN permits SACK.
     #[pyo3(get)]
     sack_permitted: bool,
 }
@@ -78,7 +78,7 @@ impl From<Sent> for SentSegment {
     }
 }
 
-/// A TCP sender driven by hand: it has no clock, every call brings the time along.
+/// A TCP sender driven step by step. It has no clock: every call takes the time as an argument.
 #[pyclass(name = "Sender", module = "ackclock", frozen)]
 pub(crate) struct HandDrivenSender {
     state: Mutex<DrivenSender>,
@@ -89,7 +89,7 @@ struct DrivenSender {
     peer: Peer,
 }
 
-/// Headers beside `mss`; they only add to the wire size, which nobody sees here.
+/// Size of headers besides `mss`. It affects only the packet size, which is not used here.
 const HEADER: u16 = 40;
 
 #[pymethods]
@@ -135,7 +135,7 @@ impl HandDrivenSender {
         self.state().connection.connect(now);
     }
 
-    /// Take the peer's SYN, or its answer to one.
+    /// Handle the peer's SYN or SYN-ACK.
     #[pyo3(signature = (now, window, *, seq=None, ack=None, mss=None, window_scale=None, sack_permitted=false, ts=None, ecn=false))]
     #[pyo3(
         text_signature = "($self, now, window, *, seq=0, ack=None, mss=None, window_scale=None, sack_permitted=False, ts=None, ecn=False)"
@@ -170,7 +170,7 @@ impl HandDrivenSender {
         Ok(())
     }
 
-    /// Take an ACK.
+    /// Handle an ACK.
     #[pyo3(signature = (now, ack, window, *, sack=None, ts=None, ecn_echo=false))]
     #[pyo3(text_signature = "($self, now, ack, window, *, sack=(), ts=None, ecn_echo=False)")]
     fn on_ack(
@@ -189,7 +189,7 @@ impl HandDrivenSender {
         Ok(())
     }
 
-    /// Take an ACK with which the peer closes its own direction.
+    /// Handle an ACK with FIN, which closes the peer's direction.
     #[pyo3(signature = (now, ack, window, *, ts=None))]
     fn on_fin(
         &self,
@@ -210,24 +210,24 @@ impl HandDrivenSender {
         self.state().connection.write(bytes).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Nothing more is written: the FIN goes with the last byte, or after it.
+    /// End the data. The FIN is sent with the last byte, or after it.
     fn close(&self) {
         self.state().connection.close();
     }
 
-    /// The segments to send at `now`; an expired timer is served first.
+    /// Segments to send at `now`, after handling expired timers.
     fn poll(&self, #[pyo3(from_py_with = instant)] now: Time) -> Vec<SentSegment> {
         let connection = &mut self.state().connection;
         connection.on_timeout(now);
         std::iter::from_fn(|| connection.poll_segment(now)).map(SentSegment::from).collect()
     }
 
-    /// When `poll` must be called again if nothing arrives.
+    /// Time of the next `poll` if nothing arrives.
     fn timeout(&self) -> Option<f64> {
         self.state().connection.poll_timeout().map(Time::as_secs_f64)
     }
 
-    /// What Linux would tell of the socket, by the names of TCP_INFO.
+    /// TCP_INFO of the sender, as in Linux.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = self.state().connection.info();
         let dict = PyDict::new(py);
@@ -243,7 +243,7 @@ impl HandDrivenSender {
         self.state().connection.sender().cwnd().into()
     }
 
-    /// Slow-start threshold, bytes; infinite where there is none.
+    /// Slow-start threshold, bytes; infinite if there is none.
     #[getter]
     fn ssthresh(&self) -> f64 {
         self.state().connection.sender().ssthresh().map_or(f64::INFINITY, f64::from)
@@ -255,13 +255,13 @@ impl HandDrivenSender {
         self.state().connection.sender().flight()
     }
 
-    /// Present time-out, seconds.
+    /// Current retransmission timeout, seconds.
     #[getter]
     fn rto(&self) -> f64 {
         self.state().connection.sender().rto().as_secs_f64()
     }
 
-    /// Smoothed round trip time, seconds; None before the first sample.
+    /// Smoothed round-trip time, seconds; None before the first sample.
     #[getter]
     fn srtt(&self) -> Option<f64> {
         self.state().connection.sender().srtt().map(Span::as_secs_f64)
@@ -270,12 +270,12 @@ impl HandDrivenSender {
 
 impl HandDrivenSender {
     fn state(&self) -> MutexGuard<'_, DrivenSender> {
-        // A sender does not panic; if it ever did, its numbers would still be readable.
+        // A sender should not panic; if it did, its numbers remain readable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The table of a sender: a name or a mapping, with further options laid on it.
+/// Table of a sender: a name or a mapping, with further options merged into it.
 fn table(sender: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {
     let mut table = match (sender.extract::<String>(), sender.cast::<PyMapping>()) {
         (Ok(name), _) => Map::from_iter([("kind".to_owned(), Value::String(name))]),
@@ -288,7 +288,7 @@ fn table(sender: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyRe
     Ok(Value::Object(table))
 }
 
-/// An acknowledgement without SACK blocks.
+/// An ACK without SACK blocks.
 fn acknowledgement(
     ack: &Bound<'_, PyAny>,
     window: &Bound<'_, PyAny>,
@@ -302,15 +302,15 @@ fn acknowledgement(
     })
 }
 
-/// The instant that an argument `now` names.
+/// The time given by an argument `now`.
 fn instant(any: &Bound<'_, PyAny>) -> PyResult<Time> {
-    // Beyond 2^53 ns (104 days) neighbouring nanoseconds are one float; what cannot be told apart is not an instant.
+    // Beyond 2^53 ns (104 days) a float cannot distinguish nanoseconds.
     let allowed = |seconds| (0.0..9.0e6).contains(&seconds);
     let seconds = number("now", any, "between 0 and 9e6 seconds", allowed)?;
     Ok(Time::ZERO + Span::from_secs_f64(seconds))
 }
 
-/// The blocks that an argument `sack` names: pairs of edges, as many as a segment can carry.
+/// The SACK blocks given by an argument `sack`: pairs of edges, as many as a segment can carry.
 fn blocks(any: &Bound<'_, PyAny>) -> PyResult<Vec<SackBlock>> {
     let pairs: Vec<Bound<'_, PyAny>> = list("sack", any)?;
     if pairs.len() > Segment::MAX_SACK {

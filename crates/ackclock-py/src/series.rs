@@ -4,14 +4,15 @@ use ackclock_core::{ConfigError, FlowId, Size};
 use ackclock_scenario::{Series, Tables};
 use ackclock_tcp::{FlowParams, SENDERS};
 
-/// The columns of a run's series as Python names them: `time`, `queue`, and of each flow `cwnd/0`, `ssthresh/0`,
-/// `advertised/0` (packets), `rate/0` (delivered in order since the row before, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds), over a relay
-/// `relay_cwnd/0` (packets) and `relay_buffer/0` (bytes). What a link layer shows of itself has its direction and its unit, as `down.buffer_packets`.
+/// Columns of a run's series by Python name: `time`, `queue`, and for each flow `cwnd/0`, `ssthresh/0`, `advertised/0`
+/// (packets), `rate/0` (delivered in order since the previous row, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds), with a
+/// relay `relay_cwnd/0` (packets) and `relay_buffer/0` (bytes). Columns of a link layer have a direction and a unit,
+/// such as `down.buffer_packets`.
 ///
-/// Numbers are changed where they stand: no column is copied.
+/// Numbers are converted in place: no column is copied.
 ///
 /// # Errors
-/// Where a sender is not known; the run itself would have failed.
+/// If a sender is unknown; the run itself would have failed.
 pub(crate) fn columns(series: Series, tables: &Tables) -> Result<Vec<(String, Vec<f64>)>, ConfigError> {
     let payloads = payloads(tables)?;
     let interval = match series.columns.first().map(|(_, times)| times.as_slice()) {
@@ -38,7 +39,7 @@ pub(crate) fn columns(series: Series, tables: &Tables) -> Result<Vec<(String, Ve
     Ok(columns)
 }
 
-/// The name in Python; `None` for what it does not show.
+/// The column's name in Python; `None` for columns that Python does not show.
 fn python_name(place: &str, column: &str) -> Option<String> {
     let stem = match column {
         "t_s" => return Some("time".to_owned()),
@@ -55,11 +56,11 @@ fn python_name(place: &str, column: &str) -> Option<String> {
         "relay_cwnd_bytes" => "relay_cwnd",
         "relay_buffered_bytes" => "relay_buffer",
         "drops" => "drops",
-        // Of the link from the mobiles, or of a bearer with a link layer: which direction, and what.
+        // Column of the uplink, or of a bearer with a link layer: direction and quantity.
         gauge if gauge.contains('.') => gauge,
         _ => return None,
     };
-    // `edge` is the one that all flows share.
+    // `edge` is the bottleneck shared by all flows.
     let id = place.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     Some(if id.is_empty() { stem.to_owned() } else { format!("{stem}/{id}") })
 }
@@ -84,7 +85,7 @@ fn scale(values: &mut [f64], factor: f64) {
     values.iter_mut().for_each(|value| *value *= factor);
 }
 
-/// Turns totals into growth since the row before; there is none before the first.
+/// Converts totals to differences from the previous row; the first row gets none.
 fn differences(totals: &mut [f64], factor: f64) {
     let mut before = f64::NAN;
     for value in totals {

@@ -1,4 +1,4 @@
-//! A recording as numbers over time.
+//! A recording as arrays over time.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ fn bin(any: &Bound<'_, PyAny>) -> PyResult<Span> {
     number("interval", any, "at least 0.001 seconds", long).map(Span::from_secs_f64)
 }
 
-/// The `OSError` of its number, with the file's name.
+/// Zeros, one for each interval of a recording.
 fn bins(length: Span, bin: Span) -> Vec<f64> {
     vec![0.0; length.as_nanos().div_ceil(bin.as_nanos()) as usize]
 }
@@ -56,7 +56,7 @@ fn opportunity_bits(opportunities: &Opportunities, bin: Span) -> Vec<f64> {
     let mut bits = bins(opportunities.length(), bin);
     let last = bits.len() - 1;
     for &millis in opportunities.millis() {
-        // The opportunity that ends the recording stands on the edge of its last interval.
+        // The last opportunity of the recording is at the edge of its last interval.
         let index = Span::from_millis(millis.into()).as_nanos() / bin.as_nanos();
         bits[last.min(index as usize)] += (Opportunities::BYTES * 8) as f64;
     }
