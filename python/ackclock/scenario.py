@@ -137,4 +137,4 @@ def _plain(key: str, value: Any) -> Any:
         case str() | int() | float() | Decimal():
             return value
         case _:
-            raise TypeError(f"{key}: {value!r} cannot stand in a scenario")
+            raise TypeError(f"{key}: {value!r} cannot be used in a scenario")
