@@ -138,7 +138,7 @@ impl ackclock_core::Config for EdgeConfig {
         }
         let down = self.downlink()?;
         if self.uplink()?.users().is_some() {
-            return Err(ConfigError::new("up.kind", "a cell is the link towards the mobiles, `down`"));
+            return Err(ConfigError::new("up.kind", "only the downlink, `down`, can be a cell"));
         }
         if down.users().is_some() {
             self.check_cell()?;

@@ -322,7 +322,7 @@ mod tests {
         let error =
             config(json!([{ "time": "1s", "set": { "down": { "kind": "cell" } } }])).check().unwrap_err();
         let message = "at[0].set.down: a link of kind `cell` cannot replace a running link; only a queue followed by \
-                       front of a medium can";
+                       a medium can";
         assert_eq!(error.to_string(), message);
     }
 

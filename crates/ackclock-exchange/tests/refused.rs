@@ -24,7 +24,7 @@ fn what_cannot_be_expressed_is_refused_by_its_line_with_what_is_allowed() {
         ),
         ("//!sender {", "3: //!sender: `{` is neither a name nor a JSON table"),
         ("//!preset windows", "3: preset: unknown preset `windows`; known are cr02"),
-        ("//!param {\"packet\":40}", "3: packet: 40 B hold no data"),
+        ("//!param {\"packet\":40}", "3: packet: 40 B have no room for data"),
         ("//!param {\"mss\":40}", "3: //!param: unknown field `mss`"),
         (
             "`sysctl -q net.ipv4.tcp_sack=0`",

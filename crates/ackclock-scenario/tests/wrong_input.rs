@@ -129,7 +129,11 @@ fn impossible_values_are_refused() {
         &[],
         &["case.toml:2: flow.0.max_window: 2bdp is not a window"],
     );
-    assert_says("[[flow]]\npacket = \"40B\"", &[], &["case.toml:2: flow.0.packet: 40 B hold no data"]);
+    assert_says(
+        "[[flow]]\npacket = \"40B\"",
+        &[],
+        &["case.toml:2: flow.0.packet: 40 B have no room for data"],
+    );
     assert_says(
         "[[flow]]\npacket = \"1p\"",
         &[],
