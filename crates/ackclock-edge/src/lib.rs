@@ -32,6 +32,7 @@ pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use steering::STEERINGS;
 pub use step::Step;
+pub use window_regulator::{AckKind, WindowLaw};
 
 ackclock_core::registry! {
     /// All regulators, by name.

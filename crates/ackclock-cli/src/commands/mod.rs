@@ -6,6 +6,7 @@ mod completions;
 mod exchange;
 mod link;
 mod list;
+mod radio_box;
 mod replay;
 mod run;
 mod sweep;
@@ -30,6 +31,9 @@ pub(crate) enum Command {
     Exchange(exchange::Args),
     /// Put a command, or a shell, behind an emulated link.
     Link(Box<link::Args>),
+    /// Lower the windows of downloads that pass an interface towards a radio, or only measure its queue.
+    #[command(name = "box")]
+    RadioBox(radio_box::Args),
     /// Repeat the experiments of a published document and check each of its numbers (Python).
     Paper(Words),
     /// Write an HTML report from the JSON lines of finished runs (Python).
@@ -56,6 +60,7 @@ impl Command {
             Self::Sweep(args) => sweep::perform(&args),
             Self::Exchange(args) => exchange::perform(&args),
             Self::Link(args) => link::perform(&args),
+            Self::RadioBox(args) => radio_box::perform(&args),
             Self::Paper(words) => Err(words.become_module(&["paper"])),
             Self::Report(words) => Err(words.become_module(&["report"])),
             Self::Model(words) => Err(words.become_module(&["model"])),

@@ -28,7 +28,7 @@ pub(crate) enum Count {
 
 /// Kind of an ACK from the mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AckKind {
+pub enum AckKind {
     /// Acknowledges more than any before.
     Advance,
     /// Repeats the last one while data is in flight, with the same window from the receiver (RFC 5681 section 2).

@@ -11,7 +11,7 @@ use super::dequeued::AckKind;
 
 /// What was advertised to the sender of one flow.
 #[derive(Debug)]
-pub(super) struct WindowLaw {
+pub struct WindowLaw {
     /// Window scale if the handshake was not seen; `None` leaves windows of such a flow unchanged.
     assumed_scale: Option<u8>,
     /// Furthest right edge advertised.
@@ -23,7 +23,8 @@ pub(super) struct WindowLaw {
 }
 
 impl WindowLaw {
-    pub(super) fn new(assumed_scale: Option<u8>) -> Self {
+    /// Nothing is advertised yet. A flow whose handshake was not seen has the window scale `assumed_scale`.
+    pub const fn new(assumed_scale: Option<u8>) -> Self {
         Self { assumed_scale, edge: None, last: None, window: 0 }
     }
 
@@ -57,11 +58,18 @@ impl WindowLaw {
 
     /// Writes the window of an ACK of kind `kind` so that the sender may send up to `target`; unchanged if `target` is
     /// `None`.
-    pub(super) fn write(&mut self, ack: &mut Segment, kind: AckKind, target: Option<Seq>, least: u32) {
+    pub fn write(&mut self, ack: &mut Segment, kind: AckKind, target: Option<Seq>, least: u32) {
         match target {
             Some(target) if kind == AckKind::Duplicate => self.repeat(ack, target, least),
             Some(target) => self.advertise(ack, target, least),
             None => {}
+        }
+    }
+
+    /// Notes the window of an ACK that passes unchanged.
+    pub fn pass(&mut self, ack: &mut Segment) {
+        if let Some(scale) = self.scale(ack).filter(|_| self.applies(ack)) {
+            self.put(ack, ack.window, scale);
         }
     }
 

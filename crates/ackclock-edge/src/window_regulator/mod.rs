@@ -21,9 +21,10 @@ pub(crate) mod wrs;
 use ackclock_core::{Flags, Segment, Seq, Time};
 use ackclock_link::{Cause, LinkView};
 
-use dequeued::{AckKind, Count, Dequeued};
+pub use dequeued::AckKind;
+use dequeued::{Count, Dequeued};
 use floor::Floor;
-use law::WindowLaw;
+pub use law::WindowLaw;
 
 /// Advertises windows to the sender of one flow and keeps the state that they depend on.
 #[derive(Debug)]

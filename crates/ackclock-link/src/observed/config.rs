@@ -31,7 +31,7 @@ pub enum Side {
 }
 
 /// After so long a probe begins, by side.
-const PROBE_AFTER: [Span; 2] = [Span::from_secs(30), Span::from_secs(10)];
+pub(super) const PROBE_AFTER: [Span; 2] = [Span::from_secs(30), Span::from_secs(10)];
 impl Config for ObservedConfig {
     fn check(&self) -> Result<(), ConfigError> {
         match self.probe {

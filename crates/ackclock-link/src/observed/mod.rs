@@ -114,6 +114,11 @@ impl Observed {
         }
     }
 
+    /// A box between the queue and the mobiles, whose flows share `capacity`, with the usual probe.
+    pub fn beside_mobiles(capacity: Capacity) -> Self {
+        Self::new(Side::Mobile, Some(config::PROBE_AFTER[Side::Mobile as usize]), capacity)
+    }
+
     /// Whether anything of a flow has passed since it was opened, or forgotten.
     fn knows(&self, flow: FlowId) -> bool {
         self.users.get(&self.user_of(flow)).is_some_and(|user| user.flows.contains_key(&flow))

@@ -1,0 +1,452 @@
+/* The clip: lowers the window of ACKs that pass an interface towards the mobiles, in the kernel. No packet leaves it.
+ *
+ * Data of servers comes in (`clip_in`), ACKs of mobiles go out (`clip_out`). User space writes an allowance every few
+ * milliseconds; an ACK then advertises at most "base + allowance", never less than what was advertised before. The law
+ * of the window is that of `src/law.rs`, field for field.
+ *
+ * Only UAPI headers: no BTF of the running kernel is needed.
+ */
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+
+#define SEC(name) __attribute__((section(name), used))
+#define __uint(name, value) int (*name)[value]
+#define __type(name, value) typeof(value) *name
+#define INLINE static inline __attribute__((always_inline))
+
+static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*map_update)(void *map, const void *key, const void *value, __u64 flags) = (void *)BPF_FUNC_map_update_elem;
+static long (*map_delete)(void *map, const void *key) = (void *)BPF_FUNC_map_delete_elem;
+static __u64 (*now_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static long (*load_from_ip)(const void *skb, __u32 at, void *to, __u32 bytes, __u32 from) = (void *)BPF_FUNC_skb_load_bytes_relative;
+static long (*load)(const void *skb, __u32 at, void *to, __u32 bytes) = (void *)BPF_FUNC_skb_load_bytes;
+static long (*store)(void *skb, __u32 at, const void *from, __u32 bytes, __u64 flags) = (void *)BPF_FUNC_skb_store_bytes;
+static long (*replace_checksum)(void *skb, __u32 at, __u64 from, __u64 to, __u64 flags) = (void *)BPF_FUNC_l4_csum_replace;
+static void *(*ring_reserve)(void *ring, __u64 bytes, __u64 flags) = (void *)BPF_FUNC_ringbuf_reserve;
+static void (*ring_submit)(void *record, __u64 flags) = (void *)BPF_FUNC_ringbuf_submit;
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define net16(x) __builtin_bswap16(x)
+#define net32(x) __builtin_bswap32(x)
+#else
+#define net16(x) (x)
+#define net32(x) (x)
+#endif
+
+/* ---- What user space shares (src/maps.rs) ---- */
+
+struct knobs {
+	__u64 stale_ns;         /* an allowance older than this is not used */
+	__u32 act;              /* 0: measure, write nothing */
+	__u32 header;           /* bytes of the link header before the IP header */
+};
+
+struct allowance {
+	__u64 at_ns;            /* when it was written */
+	__u32 bytes;
+	__u32 base;             /* 0: the ACK (WRS), 1: the end of the data that arrived (WRD) */
+	__u32 least;            /* smallest window, bytes */
+	__u32 unused;
+};
+
+struct counts {
+	__u64 in_bytes, out_bytes;          /* all that passes */
+	__u64 in_regulated_bytes;           /* payload of flows whose windows can be clipped */
+	__u64 in_tcp_bytes;                 /* of all TCP packets */
+	__u64 acks, clipped, lower;         /* lower: the law's window is below the receiver's, written or not */
+	__u64 stale, unknown, refused, lost_records, opened;
+};
+
+struct tuple { __u32 mobile[4], server[4]; __u16 mobile_port, server_port; };
+
+struct flow {
+	__u64 passed;                       /* payload bytes that arrived for the first time */
+	__u64 data_told_ns, ack_told_ns;    /* last records */
+	__u32 number;
+	__u32 arrived, told, acked, written_ack;
+	__u32 segment;                      /* largest payload of a packet on the wire */
+	__u16 written, offered;
+	__u8 scale, flags;
+	__u16 unused;
+};
+#define ARRIVED 1
+#define TOLD 2
+#define ACKED 4
+
+struct opening { __u64 at_ns; __u16 window; __u8 scale, has_scale; __u32 unused; };
+
+/* Cumulative: a lost record loses nothing but its instant. */
+struct record {
+	__u64 at_ns;
+	__u64 passed;
+	__u32 kind;                         /* 0: data, 1: an ACK, 2: a connection */
+	__u32 flow;
+	__u32 arrived;
+	__u32 told;                         /* right edge; of a connection: the window of its SYN, bytes */
+	__u32 acked;
+	__u32 segment;
+	__u32 value, echo;                  /* timestamps of TCP; of a connection: its round trip, microseconds, and 0 */
+	__u32 stamped, unused;
+};
+#define DATA 0
+#define ACK_TOLD 1
+#define OPENED 2
+#define RECORD_EVERY_NS 1000000
+
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct knobs); } knobs SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct allowance); } allowances SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct counts); } counts SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32); } numbers SEC(".maps");
+/* Scans fill this one and evict nothing that is regulated. */
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 16384); __type(key, struct tuple); __type(value, struct opening); } opening SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 16384); __type(key, struct tuple); __type(value, struct flow); } flows SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 1 << 20); } records SEC(".maps");
+
+/* ---- Packets ---- */
+
+struct tcp { __u16 from, to; __u32 seq, ack; __u8 offset, flags; __u16 window, checksum, urgent; };
+#define FIN 1
+#define SYN 2
+#define RST 4
+#define ACK 16
+
+struct packet { struct tuple tuple; struct tcp tcp; __u32 at, payload; };
+
+/* Reads an unfragmented TCP packet, 0 if it is none. */
+INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet)
+{
+	__u32 total, length;
+	__builtin_memset(packet, 0, sizeof *packet);
+	if (skb->protocol == net16(0x0800)) {
+		__u8 ip[20];
+		if (load_from_ip(skb, 0, ip, sizeof ip, BPF_HDR_START_NET))
+			return 0;
+		if (ip[0] >> 4 != 4 || ip[9] != 6 || (ip[6] & 0x3f) || ip[7])
+			return 0;
+		length = (ip[0] & 15) * 4;
+		total = ip[2] << 8 | ip[3];
+		__builtin_memcpy(from_mobile ? packet->tuple.mobile : packet->tuple.server, ip + 12, 4);
+		__builtin_memcpy(from_mobile ? packet->tuple.server : packet->tuple.mobile, ip + 16, 4);
+		if (length < 20)
+			return 0;
+	} else if (skb->protocol == net16(0x86dd)) {
+		__u8 ip[40];
+		if (load_from_ip(skb, 0, ip, sizeof ip, BPF_HDR_START_NET))
+			return 0;
+		if (ip[0] >> 4 != 6 || ip[6] != 6)
+			return 0;
+		length = 40;
+		total = 40 + (ip[4] << 8 | ip[5]);
+		if (total == 40)        /* a jumbo payload of segmentation offload: the header says 0 */
+			total = skb->len;
+		__builtin_memcpy(from_mobile ? packet->tuple.mobile : packet->tuple.server, ip + 8, 16);
+		__builtin_memcpy(from_mobile ? packet->tuple.server : packet->tuple.mobile, ip + 24, 16);
+	} else {
+		return 0;
+	}
+	if (load_from_ip(skb, length, &packet->tcp, sizeof packet->tcp, BPF_HDR_START_NET))
+		return 0;
+	packet->tuple.mobile_port = from_mobile ? packet->tcp.from : packet->tcp.to;
+	packet->tuple.server_port = from_mobile ? packet->tcp.to : packet->tcp.from;
+	__u32 headers = length + (packet->tcp.offset >> 4) * 4;
+	if (headers < length + 20 || total < headers)
+		return 0;
+	packet->payload = total - headers;
+	packet->at = length;
+	return 1;
+}
+
+struct options { __u32 value, echo; __u8 scale, has_scale, is_multipath, is_stamped; };
+
+/* Reads the options of a SYN. Returns 0 where they cannot be read to their end. */
+INLINE int syn_options(struct __sk_buff *skb, struct packet *packet, struct options *options)
+{
+	__u32 at = packet->at + 20, end = packet->at + (packet->tcp.offset >> 4) * 4;
+	for (int number = 0; number < 20; number++) {
+		__u8 option[3] = {};
+		if (at >= end)
+			return 1;
+		if (load_from_ip(skb, at, option, 1, BPF_HDR_START_NET))
+			return 0;
+		if (option[0] == 0)
+			return 1;
+		if (option[0] == 1) {
+			at++;
+			continue;
+		}
+		if (load_from_ip(skb, at, option, 2, BPF_HDR_START_NET) || option[1] < 2)
+			return 0;
+		if (option[0] == 3) {
+			if (load_from_ip(skb, at, option, 3, BPF_HDR_START_NET))
+				return 0;
+			options->has_scale = 1;
+			options->scale = option[2] > 14 ? 14 : option[2];
+		}
+		if (option[0] == 30)
+			options->is_multipath = 1;
+		at += option[1];
+	}
+	return at >= end;
+}
+
+/* Timestamps where they stand first, as all usual systems put them. */
+INLINE void stamps(struct __sk_buff *skb, struct packet *packet, struct options *options)
+{
+	__u8 option[12];
+	if (packet->tcp.offset >> 4 < 8 || load_from_ip(skb, packet->at + 20, option, sizeof option, BPF_HDR_START_NET))
+		return;
+	if (option[0] != 1 || option[1] != 1 || option[2] != 8 || option[3] != 10)
+		return;
+	options->value = (__u32)option[4] << 24 | option[5] << 16 | option[6] << 8 | option[7];
+	options->echo = (__u32)option[8] << 24 | option[9] << 16 | option[10] << 8 | option[11];
+	options->is_stamped = 1;
+}
+
+INLINE int after(__u32 one, __u32 other)
+{
+	return (__s32)(one - other) > 0;
+}
+
+INLINE __u32 since(__u32 one, __u32 earlier)
+{
+	return (__s32)(one - earlier) < 0 ? 0 : one - earlier;
+}
+
+INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow, __u64 now, __u32 kind, struct counts *counted)
+{
+	struct record *record = ring_reserve(&records, sizeof *record, 0);
+	if (!record) {
+		counted->lost_records++;
+		return;
+	}
+	struct options options = {};
+	stamps(skb, packet, &options);
+	record->at_ns = now;
+	record->passed = flow->passed;
+	record->kind = kind;
+	record->flow = flow->number;
+	record->arrived = flow->arrived;
+	record->told = flow->told;
+	record->acked = flow->acked;
+	record->segment = flow->segment;
+	record->value = options.value;
+	record->echo = options.echo;
+	record->stamped = options.is_stamped;
+	record->unused = 0;
+	ring_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* ---- From the servers ---- */
+
+INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct counts *counted)
+{
+	__u32 zero = 0;
+	struct opening *half = map_lookup(&opening, &packet->tuple);
+	struct options options = {};
+	if (!half)
+		return;
+	__u32 *number = map_lookup(&numbers, &zero);
+	if (!number || !syn_options(skb, packet, &options) || options.is_multipath) {
+		map_delete(&opening, &packet->tuple);
+		return;
+	}
+	struct flow flow = {
+		.number = __sync_fetch_and_add(number, 1),
+		.arrived = net32(packet->tcp.seq) + 1,
+		.acked = net32(packet->tcp.seq) + 1,
+		.offered = half->window,
+		.flags = ARRIVED,
+		/* Windows are scaled only where both ends can (RFC 7323 section 2.2). */
+		.scale = half->has_scale && options.has_scale ? half->scale & 15 : 0,
+	};
+	__u64 now = now_ns();
+	struct record *record = ring_reserve(&records, sizeof *record, 0);
+	if (record) {
+		record->at_ns = now;
+		record->passed = 0;
+		record->kind = OPENED;
+		record->flow = flow.number;
+		record->arrived = flow.arrived;
+		record->told = half->window;
+		record->acked = flow.acked;
+		record->segment = 0;
+		record->value = (now - half->at_ns) / 1000;
+		record->echo = record->stamped = record->unused = 0;
+		ring_submit(record, BPF_RB_NO_WAKEUP);
+	} else {
+		counted->lost_records++;
+	}
+	if (!map_update(&flows, &packet->tuple, &flow, BPF_ANY))
+		counted->opened++;
+	map_delete(&opening, &packet->tuple);
+}
+
+SEC("classifier")
+int clip_in(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct packet packet;
+	struct counts *counted = map_lookup(&counts, &zero);
+	if (!counted)
+		return TC_ACT_UNSPEC;
+	counted->in_bytes += skb->len;
+	if (!parse(skb, 0, &packet))
+		return TC_ACT_UNSPEC;
+	counted->in_tcp_bytes += skb->len;
+	if ((packet.tcp.flags & (SYN | ACK | RST)) == (SYN | ACK)) {
+		on_syn_ack(skb, &packet, counted);
+		return TC_ACT_UNSPEC;
+	}
+	struct flow *flow = map_lookup(&flows, &packet.tuple);
+	if (!flow || !packet.payload)
+		return TC_ACT_UNSPEC;
+	counted->in_regulated_bytes += packet.payload;
+	__u32 end = net32(packet.tcp.seq) + packet.payload;
+	__u32 segment = skb->gso_size && skb->gso_size < packet.payload ? skb->gso_size : packet.payload;
+	if (segment > flow->segment)
+		flow->segment = segment;
+	if (!after(end, flow->arrived))
+		return TC_ACT_UNSPEC;
+	flow->passed += end - flow->arrived;
+	flow->arrived = end;
+	__u64 now = now_ns();
+	if (now - flow->data_told_ns >= RECORD_EVERY_NS) {
+		flow->data_told_ns = now;
+		tell(skb, &packet, flow, now, DATA, counted);
+	}
+	return TC_ACT_UNSPEC;
+}
+
+/* ---- From the mobiles ---- */
+
+INLINE void on_syn(struct __sk_buff *skb, struct packet *packet)
+{
+	struct options options = {};
+	if (!syn_options(skb, packet, &options) || options.is_multipath) {
+		map_delete(&opening, &packet->tuple);
+		return;
+	}
+	struct opening half = {
+		.at_ns = now_ns(), .window = net16(packet->tcp.window),
+		.scale = options.scale, .has_scale = options.has_scale,
+	};
+	map_update(&opening, &packet->tuple, &half, BPF_ANY);
+}
+
+/* Field that an ACK gets for a window up to `target`, and whether it is below the receiver's. */
+INLINE __u32 field_for(struct flow *flow, __u32 ack, __u32 offered, __u32 target, __u32 least, int duplicate, int *lower)
+{
+	__u32 scale = flow->scale & 15, unit = 1 << scale;
+	__u32 window = since(target, ack);
+	if (window < least)
+		window = least;
+	if (window > offered << scale)
+		window = offered << scale;
+	__u32 field = window >> scale, rounded = (least + unit - 1) >> scale;
+	if (field < rounded)
+		field = rounded;
+	*lower = field < offered;
+	if (duplicate && (flow->flags & TOLD) && flow->written_ack == ack)
+		return flow->written < offered ? flow->written : offered;
+	__u32 kept = flow->flags & TOLD ? (since(flow->told, ack) + unit - 1) >> scale : 0;
+	if (field < kept)
+		field = kept;
+	if (field < 1)
+		field = 1;
+	return field < offered ? field : offered;
+}
+
+/* Writes the field where what stands there is what was read. */
+INLINE int write_field(struct __sk_buff *skb, struct packet *packet, __u32 header, __u32 field)
+{
+	struct tcp back;
+	__u32 at = header + packet->at;
+	__u16 window = net16(field);
+	if (load(skb, at, &back, sizeof back) || back.from != packet->tcp.from || back.to != packet->tcp.to ||
+	    back.seq != packet->tcp.seq || back.ack != packet->tcp.ack || back.window != packet->tcp.window ||
+	    back.checksum != packet->tcp.checksum)
+		return 0;
+	if (replace_checksum(skb, at + 16, packet->tcp.window, window, 2))
+		return 0;
+	if (store(skb, at + 14, &window, 2, 0)) {
+		replace_checksum(skb, at + 16, window, packet->tcp.window, 2);
+		return 0;
+	}
+	return 1;
+}
+
+SEC("classifier")
+int clip_out(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct packet packet;
+	struct counts *counted = map_lookup(&counts, &zero);
+	struct knobs *set = map_lookup(&knobs, &zero);
+	struct allowance *allowed = map_lookup(&allowances, &zero);
+	if (!counted || !set || !allowed)
+		return TC_ACT_UNSPEC;
+	counted->out_bytes += skb->len;
+	if (!parse(skb, 1, &packet))
+		return TC_ACT_UNSPEC;
+	if ((packet.tcp.flags & (SYN | ACK | RST)) == SYN) {
+		on_syn(skb, &packet);
+		return TC_ACT_UNSPEC;
+	}
+	if ((packet.tcp.flags & (SYN | ACK | RST)) != ACK)
+		return TC_ACT_UNSPEC;
+	struct flow *flow = map_lookup(&flows, &packet.tuple);
+	if (!flow) {
+		counted->unknown++;
+		return TC_ACT_UNSPEC;
+	}
+	counted->acks++;
+	__u32 ack = net32(packet.tcp.ack), offered = net16(packet.tcp.window), scale = flow->scale & 15;
+	int ahead = (flow->flags & ARRIVED) && after(flow->arrived, ack);
+	int duplicate = 0;
+	if (!(flow->flags & ACKED) || after(ack, flow->acked)) {
+		flow->acked = ack;
+		flow->flags |= ACKED;
+	} else {
+		duplicate = ack == flow->acked && offered == flow->offered && ahead && !packet.payload && !(packet.tcp.flags & FIN);
+	}
+	flow->offered = offered;
+	/* A closed window is the receiver's own affair, and so is the last ACK of a connection. */
+	if (!offered || ((packet.tcp.flags & FIN) && !ahead))
+		return TC_ACT_UNSPEC;
+	__u64 now = now_ns();
+	__u32 field = offered;
+	int fresh = allowed->at_ns && now - allowed->at_ns < set->stale_ns;
+	if (fresh) {
+		int lower = 0;
+		__u32 base = allowed->base && (flow->flags & ARRIVED) ? flow->arrived : ack;
+		__u32 target = (__s32)(base - ack) < 0 ? ack : base;
+		field = field_for(flow, ack, offered, target + allowed->bytes, allowed->least, duplicate, &lower);
+		counted->lower += lower;
+	} else {
+		counted->stale += set->act != 0;
+	}
+	if (!set->act)
+		field = offered;
+	if (field != offered) {
+		if (write_field(skb, &packet, set->header, field)) {
+			counted->clipped++;
+		} else {
+			counted->refused++;
+			field = offered;
+		}
+	}
+	flow->written_ack = ack;
+	flow->written = field;
+	__u32 edge = ack + (field << scale);
+	if (!(flow->flags & TOLD) || after(edge, flow->told)) {
+		flow->told = edge;
+		flow->flags |= TOLD;
+		if (now - flow->ack_told_ns >= RECORD_EVERY_NS) {
+			flow->ack_told_ns = now;
+			tell(skb, &packet, flow, now, ACK_TOLD, counted);
+		}
+	}
+	return TC_ACT_UNSPEC;
+}
+
+char terms[] SEC("license") = "GPL";

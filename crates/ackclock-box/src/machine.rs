@@ -1,0 +1,93 @@
+//! What of this machine and interface a box needs: the header of the link, the hook of the kernel, who else is there.
+
+use std::net::Ipv4Addr;
+
+use aya::programs::{SchedClassifier, TcAttachType};
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::if_nametoindex;
+use serde::Serialize;
+
+use crate::clip::Clip;
+
+/// Bytes before the IP header, by the type of a device (ARPHRD).
+const HEADERS: [(u16, u32); 5] = [(1, 14), (772, 14), (65534, 0), (519, 0), (778, 0)];
+
+/// An interface as a box sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Bytes before the IP header.
+    pub header: u32,
+    /// IPv4 addresses.
+    pub addresses: Vec<Ipv4Addr>,
+}
+
+/// Looks at an interface of this network namespace.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+pub fn interface(name: &str) -> Result<Interface, String> {
+    let all = || getifaddrs().map_err(|error| format!("the interfaces cannot be listed: {error}"));
+    let link = |one: &nix::ifaddrs::InterfaceAddress| {
+        one.address.as_ref().and_then(|address| address.as_link_addr().map(|link| link.hatype()))
+    };
+    let kind = all()?.filter(|one| one.interface_name == name).find_map(|one| link(&one));
+    let Some(kind) = kind else {
+        let mut names: Vec<_> = all()?.map(|one| one.interface_name).collect();
+        names.sort();
+        names.dedup();
+        return Err(format!("there is no interface `{name}`; there are {}", names.join(", ")));
+    };
+    let Some((_, header)) = HEADERS.into_iter().find(|(known, _)| *known == kind) else {
+        return Err(format!("`{name}` is a device of type {kind}, whose header has an unknown length"));
+    };
+    let address = |one: nix::ifaddrs::InterfaceAddress| Some(one.address?.as_sockaddr_in()?.ip());
+    let addresses = all()?.filter(|one| one.interface_name == name).filter_map(address).collect();
+    Ok(Interface { name: name.to_owned(), header, addresses })
+}
+
+/// The number of an interface, while it exists.
+pub fn index(name: &str) -> Option<u32> {
+    if_nametoindex(name).ok()
+}
+
+/// One need of a box.
+#[derive(Clone, Debug, Serialize)]
+pub struct Need {
+    /// What it is.
+    pub what: &'static str,
+    /// Whether it is met.
+    pub met: bool,
+    /// What was found, or what to do.
+    pub found: String,
+}
+
+/// Each need of a box on an interface. Nothing is attached or written.
+pub fn needs(name: &str) -> Vec<Need> {
+    let need = |what, found: Result<String, String>| Need {
+        what,
+        met: found.is_ok(),
+        found: found.unwrap_or_else(|why| why),
+    };
+    let device = interface(name).map(|found| format!("{} bytes of link header", found.header));
+    let folder = nix::sys::statfs::statfs("/sys/fs/bpf").ok();
+    let mounted = folder.is_some_and(|found| found.filesystem_type() == nix::sys::statfs::BPF_FS_MAGIC);
+    let mounted =
+        if mounted { Ok("mounted".to_owned()) } else { Err("mount -t bpf bpf /sys/fs/bpf".to_owned()) };
+    let loads = Clip::load().map(|_| "loads and passes the verifier".to_owned());
+    let loads =
+        loads.map_err(|error| format!("{error}; root, or the capabilities BPF and NET_ADMIN, may load it"));
+    let beside = |side| SchedClassifier::query_tcx(name, side).map(|(_, programs)| programs.len());
+    let hook = match (beside(TcAttachType::Ingress), beside(TcAttachType::Egress)) {
+        (Ok(0), Ok(0)) => Ok("free".to_owned()),
+        (Ok(down), Ok(up)) => Ok(format!("{down} programs before ours on data, {up} on ACKs")),
+        (Err(error), _) | (_, Err(error)) => Err(format!("no tcx, which Linux has from 6.6 on: {error}")),
+    };
+    vec![
+        need("interface", device),
+        need("BPF file system", mounted),
+        need("program", loads),
+        need("hook of the interface", hook),
+    ]
+}

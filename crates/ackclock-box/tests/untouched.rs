@@ -1,0 +1,123 @@
+//! What is not known to be safe passes as it came, byte for byte.
+
+use ackclock_box::maps::{Allowance, Knobs};
+use etherparse::PacketBuilder;
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus as Random;
+
+use crate::frames::{ACK, FIN, MOBILE, RST, SERVER, SYN, Tcp, opens, program, run, tries};
+
+const OF: Tcp = Tcp {
+    v6: false,
+    from_mobile: true,
+    mobile_port: 5000,
+    seq: 1,
+    ack: 1,
+    flags: ACK,
+    window: 5000,
+    payload: 0,
+    scale: None,
+    sack: None,
+};
+
+fn acting() -> Option<ackclock_box::clip::Clip> {
+    let mut clip = program(true)?;
+    clip.allow(Allowance { at_ns: 1, bytes: 3000, base: 0, least: 0, unused: 0 }).unwrap();
+    Some(clip)
+}
+
+/// Passes a frame both ways and says whether it came out as it went in.
+fn passes(clip: &mut ackclock_box::clip::Clip, frame: &[u8]) -> bool {
+    [true, false].into_iter().all(|from_mobile| run(clip, from_mobile, frame) == frame)
+}
+
+#[test]
+fn a_connection_is_clipped_only_after_both_syns() {
+    let Some(mut clip) = acting() else { return };
+    assert!(passes(&mut clip, &OF.frame()), "in mid-stream");
+    let syn = Tcp { flags: SYN, scale: Some(7), ..OF };
+    assert!(passes(&mut clip, &syn.frame()));
+    assert!(passes(&mut clip, &OF.frame()), "one direction only");
+    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+    assert_ne!(run(&mut clip, true, &OF.frame()), OF.frame());
+    let counts = clip.counts().unwrap();
+    assert_eq!((counts.unknown, counts.opened, counts.clipped), (2, 1, 1));
+}
+
+#[test]
+fn a_multipath_connection_is_left_alone() {
+    let Some(mut clip) = acting() else { return };
+    let ip = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(MOBILE.octets(), SERVER.octets(), 64);
+    // MP_CAPABLE, version 1, without a key.
+    let syn = ip.tcp(5000, 80, 0, 5000).syn().options_raw(&[3, 3, 7, 30, 4, 1, 0, 1]).unwrap();
+    let mut frame = Vec::new();
+    syn.write(&mut frame, &[]).unwrap();
+    assert!(passes(&mut clip, &frame));
+    let answer = Tcp { from_mobile: false, seq: 0, flags: SYN | ACK, scale: Some(7), ..OF };
+    run(&mut clip, false, &answer.frame());
+    assert!(passes(&mut clip, &OF.frame()));
+    assert_eq!(clip.counts().unwrap().opened, 0);
+}
+
+#[test]
+fn closed_windows_and_last_acks_are_the_receivers_own_affair() {
+    let Some(mut clip) = acting() else { return };
+    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+    for frame in [Tcp { window: 0, ..OF }, Tcp { flags: ACK | FIN, ..OF }, Tcp { flags: ACK | RST, ..OF }] {
+        assert_eq!(run(&mut clip, true, &frame.frame()), frame.frame(), "{frame:?}");
+    }
+}
+
+#[test]
+fn a_wrong_header_length_costs_no_packet() {
+    let Some(mut clip) = acting() else { return };
+    for header in [0, 4, 10, 18, 40, 5000] {
+        opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+        clip.set(Knobs { stale_ns: u64::MAX, act: 1, header }).unwrap();
+        assert_eq!(run(&mut clip, true, &OF.frame()), OF.frame(), "{header}");
+    }
+    let counts = clip.counts().unwrap();
+    assert_eq!((counts.refused, counts.clipped), (6, 0));
+}
+
+#[test]
+fn packets_that_carry_no_window_pass() {
+    let Some(mut clip) = acting() else { return };
+    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+    let (mut random, mut taken) = (Random::seed_from_u64(7), 0);
+    let ip = || PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(MOBILE.octets(), SERVER.octets(), 64);
+    let mut udp = Vec::new();
+    ip().udp(5000, 80).write(&mut udp, &[1; 100]).unwrap();
+    let mut echo = Vec::new();
+    ip().icmpv4_echo_request(1, 2).write(&mut echo, &[1; 100]).unwrap();
+    let mut fragment = OF.frame();
+    // More fragments follow.
+    fragment[14 + 6] |= 0x20;
+    for frame in [&udp, &echo, &fragment] {
+        assert!(passes(&mut clip, frame));
+    }
+    // Noise of any length, and real frames of which bytes are changed or missing.
+    for _ in 0..10_000 {
+        let mut frame = if random.random() { OF.frame() } else { Tcp { v6: true, ..OF }.frame() };
+        for _ in 0..random.random_range(1..8) {
+            let at = random.random_range(12..frame.len());
+            frame[at] = random.random();
+        }
+        frame.truncate(random.random_range(15..=frame.len()));
+        if random.random_bool(0.2) {
+            frame.resize(random.random_range(15..200), 0);
+            random.fill_bytes(&mut frame[14..]);
+        }
+        let Some(out) = tries(&mut clip, true, &frame) else { continue };
+        taken += 1;
+        // Where it is still an ACK of the connection its window may be lowered; nothing else is touched.
+        let checksum = 14 + 20 + 14..14 + 20 + 18;
+        let differs: Vec<_> = (0..frame.len()).filter(|&at| out[at] != frame[at]).collect();
+        assert!(
+            out.len() == frame.len() && differs.iter().all(|at| checksum.contains(at)),
+            "{frame:?}: {differs:?}"
+        );
+        assert_eq!(run(&mut clip, false, &frame), frame);
+    }
+    assert!(taken > 5000, "{taken}");
+}

@@ -1,0 +1,299 @@
+//! `ackclock box`: a regulator beside a radio that is not ours, on an interface of this machine.
+
+use std::fmt::Write;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ackclock_box::clip::Pins;
+use ackclock_box::daemon::{BoxError, Daemon, Files, Options, Report};
+use ackclock_box::machine;
+use ackclock_box::observers::Law;
+use ackclock_core::{Size, Span};
+use ackclock_link::Capacity;
+use ackclock_live::runtime_dir;
+use clap::{Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::time_above_zero;
+use crate::failure::Failure;
+use crate::output;
+
+/// Lower the windows of downloads that pass an interface towards a radio, or only measure its queue.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The interface towards the radio: the modem of this router, as `wwan0`.
+    #[arg(required = true)]
+    interface: Option<String>,
+    /// Lower windows, and not only measure; with a TIME for so long, unless `ackclock box keep` is called.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "", value_parser = act)]
+    act: Option<Act>,
+    /// What the windows follow: wrs or wrd.
+    #[arg(long, default_value = "wrd")]
+    regulator: String,
+    /// What the downloads share: packets ("20p") or bytes ("30kB").
+    #[arg(long, default_value = "20p")]
+    buffer: Size,
+    /// Print a JSON line each second.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// How long a box acts.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Always,
+    For(Span),
+}
+
+fn act(text: &str) -> Result<Act, String> {
+    if text.is_empty() { Ok(Act::Always) } else { time_above_zero(text).map(Act::For) }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what of this machine and interface a box needs. Nothing is written. Exit status 1 where something is missing.
+    Check(Named),
+    /// Say what the box of an interface sees and does.
+    Status(Named),
+    /// Pass everything unchanged (on), or lower windows again (off).
+    Bypass {
+        /// The interface.
+        interface: String,
+        /// on or off.
+        state: State,
+    },
+    /// Let a box that acts for a time go on acting.
+    Keep {
+        /// The interface.
+        interface: String,
+    },
+    /// End the box of an interface and remove all that it left in the kernel.
+    Stop {
+        /// The interface.
+        interface: String,
+    },
+    /// Remove what a killed box left in the kernel.
+    Cleanup {
+        /// The interface.
+        interface: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Named {
+    /// The interface.
+    interface: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum State {
+    On,
+    Off,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock box check wwan0                 what is missing, if anything
+  ackclock box wwan0                       measure the queue of the radio; nothing is written
+  ackclock box wwan0 --act 10m             lower windows for ten minutes
+  ackclock box keep wwan0                  ... and go on
+  ackclock box stop wwan0                  end, leave nothing
+
+QUIC, ESP and UDP have no window that a box could lower: `box check` and `box status` say which share of the bytes it is.";
+
+/// Does what is asked.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    match (&args.command, &args.interface) {
+        (Some(Command::Check(named)), _) => check(named),
+        (Some(Command::Status(named)), _) => status(named),
+        (Some(Command::Bypass { interface, state }), _) => bypass(interface, *state == State::On),
+        (Some(Command::Keep { interface }), _) => keep(interface),
+        (Some(Command::Stop { interface }), _) => stop(interface),
+        (Some(Command::Cleanup { interface }), _) => cleanup(interface),
+        (None, Some(interface)) => run(args, interface),
+        // clap asks for the one or the other.
+        (None, None) => Err(Failure::Input("an interface is missing".to_owned())),
+    }
+}
+
+fn failure(error: BoxError) -> Failure {
+    match error {
+        BoxError::Interface(message) => Failure::Input(message),
+        error => Failure::Run(error.to_string()),
+    }
+}
+
+fn clip(error: ackclock_box::clip::ClipError) -> Failure {
+    failure(error.into())
+}
+
+fn files(interface: &str) -> Result<Files, Failure> {
+    let folder = runtime_dir::private().map_err(|error| Failure::Run(error.to_string()))?;
+    Ok(Files::of(&folder, interface))
+}
+
+fn run(args: &Args, interface: &str) -> Result<(), Failure> {
+    let law = Law::named(&args.regulator).map_err(|why| Failure::Input(format!("--regulator: {why}")))?;
+    let buffer = match args.buffer {
+        Size::Packets(packets @ 2..) => Capacity::Packets(packets),
+        Size::Bytes(bytes @ 3000..) => Capacity::Bytes(bytes),
+        other => {
+            let message = "a box knows no rate: a number of packets, \"20p\", of 2 at least, or bytes, \"30kB\", of 3000 at least";
+            return Err(Failure::Input(format!("--buffer: {other}: {message}")));
+        }
+    };
+    let act_for = match args.act {
+        Some(Act::For(time)) => Some(Duration::from_nanos(time.as_nanos())),
+        _ => None,
+    };
+    let folder = runtime_dir::private().map_err(|error| Failure::Run(error.to_string()))?;
+    let options =
+        Options { interface: interface.to_owned(), law, buffer, act: args.act.is_some(), act_for, folder };
+    let mut daemon = Daemon::start(options).map_err(failure)?;
+    if daemon.has_taken_over() {
+        output::remark(&format!(
+            "{interface}: takes over from a box that has ended; windows stayed as they were"
+        ));
+    }
+    let ends = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&ends);
+    ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Run(format!("signals cannot be handled: {error}")))?;
+    let json = args.json;
+    let outcome = daemon.run(|| ends.load(Ordering::Relaxed), |report| tell(report, json));
+    daemon.remove().map_err(failure)?;
+    outcome.map_err(failure)
+}
+
+fn tell(report: &Report, json: bool) {
+    let text = if json {
+        // A report of numbers and strings always serialises.
+        serde_json::to_string(report).unwrap_or_default() + "\n"
+    } else {
+        line(report)
+    };
+    // Whoever does not read it does not end the box.
+    let _ = output::print(&text);
+}
+
+fn line(report: &Report) -> String {
+    let wait = report.wait_p95_ms.map_or("-".to_owned(), |wait| format!("{wait:.0} ms"));
+    let doing = if report.acting { "acts" } else { "measures" };
+    format!(
+        "{:>6.0} s  {doing}  {:>9.0} kbit/s  {:>3} connections  wait p95 {wait}\n",
+        report.running_s,
+        report.rate_bps / 1e3,
+        report.connections
+    )
+}
+
+fn check(named: &Named) -> Result<(), Failure> {
+    let needs = machine::needs(&named.interface);
+    if named.json {
+        output::print(&format!("{}\n", json!(needs)))?;
+    } else {
+        let mut text = String::new();
+        for need in &needs {
+            let met = if need.met { "ok" } else { "missing" };
+            // A string takes all that is written.
+            let _ = writeln!(text, "{}: {met}: {}", need.what, need.found);
+        }
+        output::print(&text)?;
+    }
+    if needs.iter().all(|need| need.met) { Ok(()) } else { Err(Failure::Reported(1)) }
+}
+
+fn status(named: &Named) -> Result<(), Failure> {
+    let files = files(&named.interface)?;
+    let pins = Pins::of(&named.interface).map_err(clip)?;
+    let (counts, knobs) = (pins.counts().map_err(clip)?, pins.knobs().map_err(clip)?);
+    let running = files.running();
+    let report: Report = files.report().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    if named.json {
+        let acting = knobs.act != 0;
+        return output::print(&format!(
+            "{}\n",
+            json!({ "running": running, "acting": acting, "report": report, "counts": counts })
+        ));
+    }
+    let mut text = String::new();
+    let doing = match (knobs.act != 0, running) {
+        (true, Some(pid)) => format!("process {pid} lowers windows by {}", report.regulator),
+        (false, Some(pid)) => format!("process {pid} measures; nothing is written"),
+        (_, None) => {
+            "no process: windows pass as receivers say; `ackclock box` takes over, `cleanup` removes"
+                .to_owned()
+        }
+    };
+    let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
+    let wait = report.wait_p95_ms.map_or("unknown".to_owned(), |wait| format!("p95 {wait:.0} ms"));
+    // A string takes all that is written.
+    let _ = write!(
+        text,
+        "{}: {doing}\n\
+         bytes that can be regulated: {:.0} % of {} from the servers (TCP: {:.0} %)\n\
+         wait in the queue: {wait}\n\
+         windows: {} ACKs, the law asks for less at {:.0} %, lowered at {:.0} %\n\
+         left alone: {} ACKs without a beginning, {} too old an allowance, {} refused; {} records lost\n",
+        named.interface,
+        share(counts.in_regulated_bytes, counts.in_bytes),
+        counts.in_bytes,
+        share(counts.in_tcp_bytes, counts.in_bytes),
+        counts.acks,
+        share(counts.lower, counts.acks),
+        share(counts.clipped, counts.acks),
+        counts.unknown,
+        counts.stale,
+        counts.refused,
+        counts.lost_records,
+    );
+    output::print(&text)
+}
+
+fn bypass(interface: &str, on: bool) -> Result<(), Failure> {
+    Pins::of(interface).and_then(|pins| pins.act(!on)).map_err(clip)?;
+    let now = if on { "everything passes unchanged" } else { "windows are lowered" };
+    output::print(&format!("{interface}: {now}\n"))
+}
+
+fn keep(interface: &str) -> Result<(), Failure> {
+    let files = files(interface)?;
+    if files.running().is_none() {
+        return Err(Failure::Run(format!("no box runs on `{interface}`")));
+    }
+    files.keep().map_err(|error: io::Error| Failure::Run(error.to_string()))?;
+    output::print(&format!("{interface}: goes on\n"))
+}
+
+fn stop(interface: &str) -> Result<(), Failure> {
+    let ended = files(interface)?.end();
+    let removed = remove(interface)?;
+    if ended.is_none() && !removed {
+        return Err(Failure::Run(format!("no box runs on `{interface}`")));
+    }
+    output::print(&format!("{interface}: stopped, nothing is left\n"))
+}
+
+fn cleanup(interface: &str) -> Result<(), Failure> {
+    if let Some(pid) = files(interface)?.running() {
+        return Err(Failure::Run(format!(
+            "process {pid} is the box of `{interface}`; `ackclock box stop {interface}` ends it"
+        )));
+    }
+    let found = if remove(interface)? { "removed what was left" } else { "nothing was left" };
+    output::print(&format!("{interface}: {found}\n"))
+}
+
+fn remove(interface: &str) -> Result<bool, Failure> {
+    let removed = Pins::of(interface).and_then(|pins| pins.remove()).map_err(clip)?;
+    files(interface)?.remove();
+    Ok(removed)
+}
