@@ -410,13 +410,15 @@ int clip_out(struct __sk_buff *skb)
 		duplicate = ack == flow->acked && offered == flow->offered && ahead && !packet.payload && !(packet.tcp.flags & FIN);
 	}
 	flow->offered = offered;
-	/* A closed window is the receiver's own affair, and so is the last ACK of a connection. */
-	if (!offered || ((packet.tcp.flags & FIN) && !ahead))
+	/* A closed window is the receiver's own affair. */
+	if (!offered)
 		return TC_ACT_UNSPEC;
 	__u64 now = now_ns();
 	__u32 field = offered;
 	int fresh = allowed->at_ns && now - allowed->at_ns < set->stale_ns;
-	if (fresh) {
+	if ((packet.tcp.flags & FIN) && !ahead) {
+		/* So is the last ACK of a connection. */
+	} else if (fresh) {
 		int lower = 0;
 		__u32 base = allowed->base && (flow->flags & ARRIVED) ? flow->arrived : ack;
 		__u32 target = (__s32)(base - ack) < 0 ? ack : base;

@@ -54,10 +54,10 @@ impl Clip {
         let ahead = self.arrived.after(ack.ack);
         let kind = self.kind_of(ack, ahead);
         self.offered = ack.window;
-        if ack.window == 0 || ack.flags.intersects(Flags::FIN) && !ahead {
-            return;
-        }
-        let Some(Allowed { base, bytes, least }) = allowed else { return self.law.pass(ack) };
+        let ends = ack.flags.intersects(Flags::FIN) && !ahead;
+        let Some(Allowed { base, bytes, least }) = allowed.filter(|_| !ends) else {
+            return self.law.pass(ack);
+        };
         let base = if base == Base::Acked { ack.ack } else { self.arrived.max(ack.ack) };
         self.law.write(ack, kind, Some(base + bytes), least);
     }

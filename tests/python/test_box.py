@@ -1,0 +1,131 @@
+"""`ackclock box` on real packets, in namespaces that the test makes: whatever happens to the box, it hurts nobody."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORLD = Path(__file__).with_name("box_world.py")
+# Files of its own below /sys/fs/bpf and /run/ackclock.
+INSIDE = """
+mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf || exit 99
+mkdir -p /run/ackclock && mount -t tmpfs -o mode=700 tmpfs /run/ackclock || exit 99
+ip link set lo up
+"""
+
+
+def inside(script: str, *args: str) -> subprocess.CompletedProcess:
+    """Runs a script as root of a network and a mount namespace."""
+    if os.geteuid() != 0:
+        pytest.skip("only root loads BPF programs")
+    for program in ["unshare", "ip", "tc"]:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is missing")
+    ackclock = shutil.which("ackclock")
+    command = ["unshare", "--net", "--mount", "bash", "-c", INSIDE + script, ackclock, *args]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if ended.returncode == 99:
+        pytest.skip(f"namespaces are not allowed here: {ended.stderr.strip()}")
+    return ended
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs() -> None:
+    checked = inside('"$0" box check lo --json')
+    missing = [need for need in json.loads(checked.stdout) if not need["met"]]
+    if missing:
+        pytest.skip(f"{missing[0]['what']}: {missing[0]['found']}")
+
+
+def test_nothing_breaks_while_a_box_is_killed_stopped_and_started():
+    ended = inside(f'{sys.executable} {WORLD} main "$0"')
+    assert ended.returncode == 0, ended.stderr
+    seen = json.loads(ended.stdout)
+    # The laws: nothing lost, nothing out of order, no right edge moved left, no connection broken, nothing left behind.
+    assert seen["left"] == 0
+    assert seen["acks"] > 1000
+    assert (seen["downloaded"], seen["broken"]) == (True, 0)
+    assert seen["connections"] > 20
+    assert (seen["datagrams_lost"], seen["datagrams_out_of_order"]) == (0, 0)
+    assert (seen["left_behind"], seen["programs"]) == ([], "")
+    # It did something meanwhile, and what was pinned went on without a process.
+    assert seen["second_start"] == 1
+    assert seen["killed"] is None
+    assert seen["restarted"]
+    assert seen["clipped_without_a_process"] > 0
+    assert seen["stale"] > 0
+    assert seen["counts"]["clipped"] > 100
+    assert seen["counts"]["refused"] == 0
+    assert seen["ended"] == 0
+
+
+def test_an_interface_that_comes_again_has_its_program_again():
+    ended = inside("""
+ip link add radio0 type veth peer name other0 && ip link set radio0 up
+"$0" box radio0 --json > /run/ackclock/out & box=$!
+sleep 1.5
+ip link delete radio0
+sleep 1.5
+ip link add radio0 type veth peer name other0 && ip link set radio0 up && ip link set other0 up
+sleep 2.5
+before=$("$0" box status radio0 --json)
+ip address add 10.78.0.1/24 dev radio0
+ping -c 3 -i 0.2 -W 0.1 10.78.0.2 > /run/ackclock/ping
+after=$("$0" box status radio0 --json)
+"$0" box stop radio0 > /run/ackclock/stopped
+wait $box
+echo "[$before, $after, $?]"
+ls /sys/fs/bpf
+""")
+    assert ended.returncode == 0, ended.stderr
+    (before, after, status), listed = json.loads(ended.stdout.splitlines()[0]), ended.stdout.splitlines()[1:]
+    assert before["running"] is not None
+    assert after["counts"]["out_bytes"] > before["counts"]["out_bytes"], "it sees what leaves"
+    assert status == 0
+    assert "ackclock" not in listed
+
+
+def test_a_box_acts_for_a_time_and_goes_on_where_it_is_told_to():
+    ended = inside("""
+acting() { "$0" box status lo --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["acting"])'; }
+"$0" box lo --act 2s > /run/ackclock/out & sleep 1; acting; sleep 3; acting; "$0" box stop lo
+"$0" box lo --act 2s > /run/ackclock/out & sleep 1; "$0" box keep lo; sleep 3; acting
+"$0" box bypass lo on; acting; "$0" box bypass lo off; acting; "$0" box stop lo
+""")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split("\n")[:-1] == [
+        "True",
+        "False",
+        "lo: stopped, nothing is left",
+        "lo: goes on",
+        "True",
+        "lo: everything passes unchanged",
+        "False",
+        "lo: windows are lowered",
+        "True",
+        "lo: stopped, nothing is left",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("box nosuch0", 2, "there is no interface `nosuch0`; there are lo"),
+        ("box lo --regulator forecast", 2, "--regulator: `forecast` cannot stand in a box: it holds ACKs"),
+        ("box lo --regulator snoop", 2, "--regulator: `snoop` cannot stand in a box: it keeps copies of packets"),
+        ("box lo --regulator nosuch", 2, "--regulator: `nosuch` is no regulator of a box; wrs and wrd are"),
+        ("box lo --buffer 500ms", 2, "--buffer: 500ms: a box knows no rate: a number of packets"),
+        ("box lo --act 0s", 2, "invalid value '0s' for '--act [<TIME>]': it must be above 0"),
+        ("box stop lo", 1, "no box runs on `lo`"),
+        ("box status lo", 1, "no box runs on `lo`"),
+        ("box keep lo", 1, "no box runs on `lo`"),
+        ("box status ../etc", 1, "`../etc` is not the name of a network interface"),
+    ],
+)
+def test_mistakes_are_told(words, status, said):
+    ended = inside(f'"$0" {words}')
+    assert (ended.returncode, said in ended.stderr) == (status, True), ended.stderr
