@@ -193,7 +193,9 @@ def main() -> None:
     # The other namespace is that of the server.
     server = subprocess.Popen(
         ["unshare", "--net", sys.executable, sys.argv[0], "serve-when-told", ACKCLOCK],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert server.stdout.readline() == "there\n"
     run("ip", "link", "add", "radio0", "type", "veth", "peer", "name", "server0", "netns", str(server.pid))
@@ -221,12 +223,16 @@ def main() -> None:
     server.stdin.close()
     seen = json.loads(server.stdout.readline())
     numbers = seen.pop("datagrams")
-    outcome |= small | seen | {
-        "datagrams_lost": sent["datagrams"] - len(numbers),
-        "datagrams_out_of_order": sum(later < earlier for earlier, later in zip(numbers, numbers[1:])),
-        "left_behind": [name for name in os.listdir("/sys/fs/bpf") if name == "ackclock"],
-        "programs": run("tc", "filter", "show", "dev", "radio0", "ingress"),
-    }
+    outcome |= (
+        small
+        | seen
+        | {
+            "datagrams_lost": sent["datagrams"] - len(numbers),
+            "datagrams_out_of_order": sum(later < earlier for earlier, later in zip(numbers, numbers[1:])),
+            "left_behind": [name for name in os.listdir("/sys/fs/bpf") if name == "ackclock"],
+            "programs": run("tc", "filter", "show", "dev", "radio0", "ingress"),
+        }
+    )
     print(json.dumps(outcome))
 
 

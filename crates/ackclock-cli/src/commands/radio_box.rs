@@ -9,6 +9,7 @@ use std::time::Duration;
 use ackclock_box::clip::Pins;
 use ackclock_box::daemon::{BoxError, Daemon, Files, Options, Report};
 use ackclock_box::machine;
+use ackclock_box::maps::Counts;
 use ackclock_box::observers::Law;
 use ackclock_core::{Size, Span};
 use ackclock_link::Capacity;
@@ -224,8 +225,11 @@ fn status(named: &Named) -> Result<(), Failure> {
             json!({ "running": running, "acting": acting, "report": report, "counts": counts })
         ));
     }
-    let mut text = String::new();
-    let doing = match (knobs.act != 0, running) {
+    output::print(&readable(&named.interface, running, knobs.act != 0, &report, counts))
+}
+
+fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, counts: Counts) -> String {
+    let doing = match (acts, running) {
         (true, Some(pid)) => format!("process {pid} lowers windows by {}", report.regulator),
         (false, Some(pid)) => format!("process {pid} measures; nothing is written"),
         (_, None) => {
@@ -235,27 +239,18 @@ fn status(named: &Named) -> Result<(), Failure> {
     };
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
     let wait = report.wait_p95_ms.map_or("unknown".to_owned(), |wait| format!("p95 {wait:.0} ms"));
-    // A string takes all that is written.
-    let _ = write!(
-        text,
-        "{}: {doing}\n\
-         bytes that can be regulated: {:.0} % of {} from the servers (TCP: {:.0} %)\n\
+    let Counts { in_bytes, in_regulated_bytes, in_tcp_bytes, acks, clipped, lower, .. } = counts;
+    let (can, tcp) = (share(in_regulated_bytes, in_bytes), share(in_tcp_bytes, in_bytes));
+    let (asks, does) = (share(lower, acks), share(clipped, acks));
+    let Counts { unknown, stale, refused, lost_records, .. } = counts;
+    format!(
+        "{interface}: {doing}\n\
+         bytes that can be regulated: {can:.0} % of {in_bytes} from the servers (TCP: {tcp:.0} %)\n\
          wait in the queue: {wait}\n\
-         windows: {} ACKs, the law asks for less at {:.0} %, lowered at {:.0} %\n\
-         left alone: {} ACKs without a beginning, {} too old an allowance, {} refused; {} records lost\n",
-        named.interface,
-        share(counts.in_regulated_bytes, counts.in_bytes),
-        counts.in_bytes,
-        share(counts.in_tcp_bytes, counts.in_bytes),
-        counts.acks,
-        share(counts.lower, counts.acks),
-        share(counts.clipped, counts.acks),
-        counts.unknown,
-        counts.stale,
-        counts.refused,
-        counts.lost_records,
-    );
-    output::print(&text)
+         windows: {acks} ACKs, the law asks for less at {asks:.0} %, lowered at {does:.0} %\n\
+         left alone: {unknown} ACKs without a beginning, {stale} with too old an allowance, {refused} refused; \
+         {lost_records} records lost\n"
+    )
 }
 
 fn bypass(interface: &str, on: bool) -> Result<(), Failure> {
