@@ -3,6 +3,7 @@
 Prints one JSON object: what the connections got, and what right edges a capture between box and server shows.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -68,45 +69,51 @@ def scale_of(options: bytes) -> int:
     return 0
 
 
-def serve() -> None:
-    """The server: sends what a first line asks for, echoes, counts datagrams; ends at the end of standard input."""
-    edges, datagrams = Edges(), []
+def accept(port: int, answer) -> None:
+    with stream() as listener:
+        listener.bind((SERVER, port))
+        listener.listen(1024)
+        while True:
+            threading.Thread(target=answer, args=listener.accept()[:1], daemon=True).start()
+
+
+def send_file(connection: socket.socket) -> None:
+    wanted = int(connection.makefile().readline())
+    connection.sendall(bytes(wanted))
+    connection.close()
+
+
+def echo(connection: socket.socket) -> None:
+    while data := connection.recv(4096):
+        connection.sendall(data)
+    connection.close()
+
+
+def count(datagrams: list) -> None:
+    with stream(socket.SOCK_DGRAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)
+        listener.bind((SERVER, COUNT))
+        while True:
+            datagrams.append(struct.unpack("!I", listener.recv(2000)[:4])[0])
+
+
+def sniff(edges: Edges) -> None:
     sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     sniffer.bind(("server0", 0))
     sniffer.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+    while True:
+        frame, place = sniffer.recvfrom(65535)
+        if place[2] != 4:  # not what this machine sends
+            edges.see(frame)
 
-    def sniff() -> None:
-        while True:
-            frame, place = sniffer.recvfrom(65535)
-            if place[2] != 4:  # not what this machine sends
-                edges.see(frame)
 
-    def accept(port: int, answer) -> None:
-        with stream() as listener:
-            listener.bind((SERVER, port))
-            listener.listen(1024)
-            while True:
-                threading.Thread(target=answer, args=listener.accept()[:1], daemon=True).start()
-
-    def download(connection: socket.socket) -> None:
-        wanted = int(connection.makefile().readline())
-        connection.sendall(bytes(wanted))
-        connection.close()
-
-    def echo(connection: socket.socket) -> None:
-        while data := connection.recv(4096):
-            connection.sendall(data)
-        connection.close()
-
-    def count() -> None:
-        with stream(socket.SOCK_DGRAM) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)
-            listener.bind((SERVER, COUNT))
-            while True:
-                datagrams.append(struct.unpack("!I", listener.recv(2000)[:4])[0])
-
-    for target, args in [(sniff, ()), (accept, (DOWNLOAD, download)), (accept, (ECHO, echo)), (count, ())]:
+def serve() -> None:
+    """The server: sends what a first line asks for, echoes, counts datagrams; ends at the end of standard input."""
+    edges, datagrams = Edges(), []
+    tasks = [(sniff, (edges,)), (accept, (DOWNLOAD, send_file)), (accept, (ECHO, echo)), (count, (datagrams,))]
+    for target, args in tasks:
         threading.Thread(target=target, args=args, daemon=True).start()
+    time.sleep(0.3)
     print("ready", flush=True)
     sys.stdin.read()
     print(json.dumps({"left": edges.left, "acks": edges.acks, "datagrams": datagrams}), flush=True)
@@ -228,7 +235,7 @@ def main() -> None:
         | seen
         | {
             "datagrams_lost": sent["datagrams"] - len(numbers),
-            "datagrams_out_of_order": sum(later < earlier for earlier, later in zip(numbers, numbers[1:])),
+            "datagrams_out_of_order": sum(later < earlier for earlier, later in itertools.pairwise(numbers)),
             "left_behind": [name for name in os.listdir("/sys/fs/bpf") if name == "ackclock"],
             "programs": run("tc", "filter", "show", "dev", "radio0", "ingress"),
         }
