@@ -218,6 +218,7 @@ fn lists_come_from_the_registries() {
         [
             "tables",
             "bearers",
+            "airs",
             "links",
             "queues",
             "schedulers",

@@ -45,7 +45,7 @@ pub struct EdgeConfig {
     pub down: Component<dyn LinkConfig>,
     /// Uplink: a table with `kind`. With a cell, each user has a separate uplink.
     pub up: Component<dyn LinkConfig>,
-    /// Users of a cell, in groups with equal settings.
+    /// Users of a cell, or of a bearer that has users, in groups with equal settings.
     pub user: Vec<CellUser>,
     /// Number of identical, independent cells. Each has its own users, flows and edge, as this file describes them.
     pub cells: u32,
@@ -228,10 +228,10 @@ impl EdgeConfig {
         };
         // A table of strings, numbers and lists always serialises.
         let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
-        let is_cell = self.downlink()?.users().is_some();
+        let (bearer, is_cell) = (self.bearer()?, self.downlink()?.users().is_some());
         if let (false, Some(table)) = (is_cell, whole.as_object_mut()) {
-            table.retain(|key, _| key != "user" && key != "cells");
-            if !self.bearer()?.uses_links() {
+            table.retain(|key, _| key != "cells" && (key != "user" || bearer.users().is_some()));
+            if !bearer.uses_links() {
                 table.retain(|key, _| key != "down" && key != "up");
             }
         }
@@ -260,13 +260,14 @@ impl EdgeConfig {
         Ok(self.bearer()?.gauges())
     }
 
-    /// Users of the cell, in groups; `None` if the downlink is not a cell.
+    /// Users of the radio, in groups; `None` if neither the downlink is a cell nor the bearer has users of its own.
     ///
     /// # Errors
-    /// An invalid downlink.
+    /// An invalid downlink or bearer.
     pub fn cell_users(&self) -> Result<Option<&[CellUser]>, ConfigError> {
         let radio = self.radio();
-        Ok(radio.downlink()?.users().is_some().then_some(radio.user.as_slice()))
+        let has_users = radio.bearer()?.users().is_some() || radio.downlink()?.users().is_some();
+        Ok(has_users.then_some(radio.user.as_slice()))
     }
 
     /// The downlink; a cell also gets its users.
@@ -280,9 +281,10 @@ impl EdgeConfig {
         self.up.config(&LINKS).map_err(|error| error.under("up"))
     }
 
-    /// The resolved bearer.
-    pub(crate) fn bearer(&self) -> Result<&Arc<dyn BearerConfig>, ConfigError> {
-        self.bearer.config(&BEARERS).map_err(|error| error.under("bearer"))
+    /// The resolved bearer; one with users of its own also gets them.
+    pub(crate) fn bearer(&self) -> Result<Arc<dyn BearerConfig>, ConfigError> {
+        let bearer = self.bearer.config(&BEARERS).map_err(|error| error.under("bearer"))?;
+        Ok(bearer.serving(&self.user)?.unwrap_or_else(|| Arc::clone(bearer)))
     }
 
     /// The resolved downlink and uplink, for bearers that are made of links.
@@ -296,7 +298,7 @@ impl EdgeConfig {
         let said = [
             ("down", self.down != usual.down),
             ("up", self.up != usual.up),
-            ("user", self.user != usual.user),
+            ("user", self.user != usual.user && self.bearer()?.users().is_none()),
             ("cells", self.cells != usual.cells),
             ("buffer_counts", self.buffer_counts != usual.buffer_counts),
         ];

@@ -12,6 +12,7 @@ pub(crate) fn every_table() -> Vec<Value> {
     let tables = |name: &str| match name {
         "links" => links().into_iter().chain(cells()).collect(),
         "umts-rlc-am" => rlc().into_iter().map(|bearer| json!({ "bearer": bearer })).collect(),
+        "radio-access" => radio_access(),
         "observed" => sides(&json!({"kind": name, "probe": "1s"})),
         "autorate" => sides(&json!({"kind": name, "min": "500kbit/s", "base": "1Mbit/s"})),
         _ => vec![json!({ "bearer": name })],
@@ -61,6 +62,19 @@ fn rlc() -> Vec<Value> {
         table
     };
     tables.map(with_kind).into()
+}
+
+/// Two users behind a radio network controller, in both modes of the radio link control.
+fn radio_access() -> Vec<Value> {
+    let tables = [
+        json!({"air": {"down": {"kind": "dedicated", "errors": "20%", "errors_by": "pdu"}}}),
+        json!({"rlc": {"mode": "unacknowledged"}}),
+    ];
+    let of_two = |mut table: Value| {
+        table["kind"] = "radio-access".into();
+        json!({"bearer": table, "user": [{"count": 2}]})
+    };
+    tables.map(of_two).into()
 }
 
 /// An observing box, on either side of the queue.

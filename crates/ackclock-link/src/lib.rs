@@ -27,6 +27,7 @@ mod per_user;
 mod pieces;
 mod power_controlled;
 pub mod queue;
+pub mod radio_access;
 mod reassembly;
 mod redraw;
 pub mod report_wire;
@@ -67,7 +68,7 @@ pub use serial::SerialLink;
 pub use silence::Silence;
 pub use umts_rlc::UmtsRlcConfig;
 pub use umts_rlc_am::{
-    ErrorsBy, MissingFormat, OnMaxDat, PollConfig, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig,
+    MissingFormat, OnMaxDat, PollConfig, RlcConfig, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig,
     WindowChange, WindowPolls,
 };
 pub use variable::VariableConfig;

@@ -1,11 +1,13 @@
 //! Laws that every bearer obeys in both directions with any queue: poll invariance, conservation, order, correct
 //! deadlines, repeatability. A failure names the bearer, the queue and the method.
 
+use std::sync::Arc;
+
 use ackclock_core::{FlowId, Segment, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
-    AnyBearer, BEARERS, Bearer, BearerContext, BearerLinks, BufferMeaning, Capacity, Cause, Departures,
-    Direction, LINKS, LinkEvent, QueuePlan, Repetitions,
+    AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, Cause,
+    CellUser, Departures, Direction, LINKS, LinkEvent, QueuePlan, Repetitions,
 };
 use ackclock_testkit::{allocations, cases};
 use proptest::prelude::*;
@@ -27,6 +29,7 @@ fn every_bearer() -> Vec<Value> {
             json!({"errors": "30%", "errors_by": "pdu", "pdu": "16B", "rate": "384kbit/s", "status": {"missing": "bitmap"}}),
             json!({"mode": "unacknowledged", "errors": "20%"}),
         ],
+        "radio-access" => radio_access(),
         "observed" => {
             vec![json!({"side": "network", "probe": "1s"}), json!({"side": "mobile", "probe": "1s"})]
         }
@@ -46,9 +49,49 @@ fn every_bearer() -> Vec<Value> {
         .collect()
 }
 
+/// The bearer of several users, whose number the key `users` says: what `umts-rlc-am` says otherwise for each of them, and airs of two kinds.
+fn radio_access() -> Vec<Value> {
+    let dedicated = |rate: &str, errors: &str| json!({"kind": "dedicated", "rate": rate, "errors": errors});
+    vec![
+        json!({}),
+        json!({"users": 3, "air": {"down": dedicated("384kbit/s", "rayleigh"), "up": dedicated("64kbit/s", "10%")}, "rlc": {"window": 64, "max_dat": 4}}),
+        json!({"users": 3, "air": {"down": dedicated("128kbit/s", "40%")}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
+        json!({"users": 2, "air": {"down": dedicated("64kbit/s", "20%")}, "rlc": {"mode": "unacknowledged"}}),
+    ]
+}
+
+/// The bearer of a table, with as many users as it says.
+fn config(table: &Value) -> Arc<dyn BearerConfig> {
+    let mut table = table.clone();
+    let users = table.as_object_mut().unwrap().remove("users");
+    let config = BEARERS.resolve(&table).unwrap();
+    let count = users.and_then(|users| users.as_u64()).unwrap_or(1) as u32;
+    let user = CellUser { count, ..CellUser::default() };
+    config.serving(&[user]).unwrap().unwrap_or(config)
+}
+
+/// How many users a table has.
+fn users(table: &Value) -> u32 {
+    table["users"].as_u64().unwrap_or(1) as u32
+}
+
+/// The settings of the radio link control that a table has; `None` for a bearer without one.
+fn rlc(table: &Value) -> Option<&Value> {
+    match table["kind"].as_str() {
+        Some("umts-rlc-am") => Some(table),
+        Some("radio-access") => Some(&table["rlc"]),
+        _ => None,
+    }
+}
+
+/// Whether a bearer keeps packets until its peer has acknowledged them.
+fn acknowledges(table: &Value) -> bool {
+    rlc(table).is_some_and(|rlc| rlc["mode"] != "unacknowledged")
+}
+
 /// Bearers that have a queue: an observing one only has an estimate.
 fn with_a_queue() -> impl Iterator<Item = Value> {
-    every_bearer().into_iter().filter(|table| BEARERS.resolve(table).unwrap().observes().is_none())
+    every_bearer().into_iter().filter(|table| config(table).observes().is_none())
 }
 
 fn bearer(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> AnyBearer {
@@ -60,8 +103,9 @@ fn bearer(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> AnyBea
     };
     let (down, up, meaning, files) = (&plan("down"), &plan("up"), BufferMeaning::Waiting, &MadeUp);
     let context = BearerContext { down, up, meaning, streams, files };
-    let config = BEARERS.resolve(table).unwrap();
-    config.build(&links, context).unwrap_or_else(|error| panic!("{table}: {error}"))
+    let mut bearer = config(table).build(&links, context).unwrap_or_else(|error| panic!("{table}: {error}"));
+    (0..users(table)).for_each(|user| bearer.assign(FlowId(user), user));
+    bearer
 }
 
 fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, &dyn Fn() -> AnyBearer)) {
@@ -265,9 +309,11 @@ proptest! {
                 let view = bearer.view(*at, Direction::Down, FlowId(0));
                 let shown = view.waiting.packets + view.in_transmission.packets + view.unacknowledged.packets;
                 assert!(shown <= inside, "{table}: `view` shows {shown} of {inside}");
-                assert_eq!(view.waiting, bearer.waiting(*at, Direction::Down), "{table}: `waiting`");
+                if users(&table) == 1 {
+                    assert_eq!(view.waiting, bearer.waiting(*at, Direction::Down), "{table}: `waiting`");
+                }
                 assert_eq!(view.capacity, Capacity::Packets(8), "{table}: `view`");
-                if table["kind"] == "umts-rlc-am" {
+                if rlc(&table).is_some() {
                     assert!(shown <= 8, "{table}: {shown} in a buffer of 8");
                 }
             }
@@ -277,9 +323,10 @@ proptest! {
     #[test]
     fn no_window_is_exceeded_and_no_buffer(arrivals in arrivals(), seed in 0u64..1000) {
         for table in every_bearer() {
-            let names = BEARERS.resolve(&table).unwrap().gauges();
+            let (names, settings) = (config(&table).gauges(), rlc(&table).unwrap_or(&Value::Null).clone());
             let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(8), seed);
-            let window = table["window"].as_f64().unwrap_or(2047.0);
+            let (users, window) = (f64::from(users(&table)), settings["window"].as_f64().unwrap_or(2047.0));
+            let window = window * users;
             for (at, direction, segment) in &arrivals {
                 for direction in Direction::BOTH {
                     while bearer.peek_event(*at, direction).is_some() {
@@ -291,11 +338,11 @@ proptest! {
                     let gauges = bearer.gauges(direction);
                     assert_eq!(gauges.len(), names.len(), "{table}: `gauges`");
                     let of = |name| names.iter().position(|other| *other == name).map(|place| gauges[place]);
-                    assert!(of("buffer_packets").is_none_or(|packets| packets <= 8.0), "{table}: {gauges:?}");
+                    assert!(of("buffer_packets").is_none_or(|packets| packets <= 8.0 * users), "{table}: {gauges:?}");
                     if let (Some(outstanding), Some(open)) = (of("outstanding_pdus"), of("open_window_pdus")) {
                         assert!(outstanding + open <= window && open >= 0.0, "{table}: {gauges:?}");
                         // A receiver may have reduced the window.
-                        let smaller = !table["status"]["windows"].is_null();
+                        let smaller = !settings["status"]["windows"].is_null();
                         assert!(smaller || outstanding + open == window, "{table}: {gauges:?}");
                     }
                 }
@@ -426,7 +473,7 @@ fn a_packet_is_freed_once_where_the_buffer_keeps_what_was_sent() {
     for table in every_bearer() {
         let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(20), 3);
         bearer.want_departures(Departures::Watched);
-        let keeps = table["kind"] == "umts-rlc-am" && table["mode"] != "unacknowledged";
+        let keeps = acknowledges(&table);
         (0..12).for_each(|number| {
             bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1000)).unwrap()
         });
@@ -463,8 +510,7 @@ fn one_by_one(bearer: &mut AnyBearer, count: u32, bytes: u16) -> Vec<Repetitions
 #[test]
 fn a_bearer_that_repeats_tells_it_and_no_other_does() {
     for table in every_bearer() {
-        let is_acknowledged = table["kind"] == "umts-rlc-am" && table["mode"] != "unacknowledged";
-        let repeats = is_acknowledged && table["max_dat"] != 2;
+        let repeats = acknowledges(&table) && rlc(&table).unwrap()["max_dat"] != 2;
         let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 5);
         let told = one_by_one(&mut bearer, 200, 1500);
         let again = told.iter().filter(|repeated| repeated.times > 0).count();

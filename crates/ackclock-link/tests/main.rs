@@ -9,6 +9,7 @@ mod common;
 mod errors;
 mod laws;
 mod power_controlled;
+mod radio_access;
 mod reports;
 mod theory;
 mod trace;

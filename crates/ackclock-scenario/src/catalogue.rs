@@ -4,6 +4,7 @@ use ackclock_core::{Entry, Registry};
 use ackclock_edge::{REGULATORS, STEERINGS};
 use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
+use ackclock_link::radio_access::AIRS;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{BEARERS, LINKS};
 use ackclock_tcp::{SENDERS, WORKLOADS};
@@ -37,8 +38,8 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// The tables of a scenario file and of a result, and all components that they can name: bearers, links, queues,
-/// schedulers, errors, regulators, steerings, senders, acks, presets and workloads.
+/// The tables of a scenario file and of a result, and all components that they can name: bearers, airs, links,
+/// queues, schedulers, errors, regulators, steerings, senders, acks, presets and workloads.
 pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
@@ -46,6 +47,7 @@ pub fn catalogue() -> Vec<Kind> {
             components: vec![table::<Tables>("scenario"), table::<FlowGroup>("flow"), result()],
         },
         kind("bearers", &BEARERS),
+        kind("airs", &AIRS),
         kind("links", &LINKS),
         kind("queues", &QUEUES),
         kind("schedulers", &SCHEDULERS),

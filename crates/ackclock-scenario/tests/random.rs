@@ -34,7 +34,14 @@ fn radio() -> impl Strategy<Value = String> {
              delay = \"20ms\"\n[[edge.user]]\ncount = {users}\n"
         )
     });
-    prop_oneof![3 => links, 2 => blocks, 3 => rlc, 2 => cell]
+    let users = (1u32..4, 0.0..0.3f64, any::<bool>()).prop_map(|(users, errors, acknowledged)| {
+        let mode = if acknowledged { "acknowledged" } else { "unacknowledged" };
+        format!(
+            "[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ mode = \"{mode}\" }}\n\
+             air.down = {{ kind = \"dedicated\", errors = {errors} }}\n[[edge.user]]\ncount = {users}\n"
+        )
+    });
+    prop_oneof![3 => links, 2 => blocks, 3 => rlc, 2 => cell, 3 => users]
 }
 
 /// A group of flows, and whether its data goes to the server.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ackclock_core::{ConfigError, Streams};
 
 use super::{AnyBearer, Direction};
-use crate::{BufferMeaning, Files, LinkConfig, LinkContext, Nominal, QueuePlan, Side};
+use crate::{BufferMeaning, CellUser, Files, LinkConfig, LinkContext, Nominal, QueuePlan, Side};
 
 /// The link tables of an edge, for bearers made of links.
 #[derive(Debug)]
@@ -59,6 +59,19 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
     /// Whether the bearer regulates traffic itself, so that no regulator can be used with it.
     fn regulates(&self) -> bool {
         false
+    }
+
+    /// The same bearer with the users of `[[edge.user]]`, if it has users of its own.
+    ///
+    /// # Errors
+    /// Names the key of the user that is invalid.
+    fn serving(&self, _users: &[CellUser]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {
+        Ok(None)
+    }
+
+    /// Its users in groups, if it has users of its own.
+    fn users(&self) -> Option<&[CellUser]> {
+        None
     }
 
     /// Mean rate of a direction, and the delay of both together.

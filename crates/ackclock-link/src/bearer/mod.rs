@@ -19,6 +19,7 @@ ackclock_core::registry! {
     pub static BEARERS: dyn BearerConfig = "bearer" {
         "links" => LinksConfig,
         "umts-rlc-am" => crate::UmtsRlcAmConfig,
+        "radio-access" => crate::radio_access::RadioAccessConfig,
         "observed" => crate::ObservedConfig,
         "autorate" => crate::AutorateConfig,
     }

@@ -2,9 +2,9 @@
 
 use ackclock_core::{ConfigError, Span};
 
-pub(super) const TIMERS: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
+pub(crate) const TIMERS: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
 
-pub(super) fn in_bounds(key: &str, value: Span, [least, most]: [Span; 2]) -> Result<(), ConfigError> {
+pub(crate) fn in_bounds(key: &str, value: Span, [least, most]: [Span; 2]) -> Result<(), ConfigError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }

@@ -4,14 +4,13 @@ use ackclock_core::{Config, ConfigError, Rate, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{TIMERS, in_bounds};
 use super::poll::PollConfig;
 use super::receiver::StatusConfig;
-use super::sn::Sn;
-use crate::DeliveryOrder;
+use super::rlc::{OnMaxDat, RlcConfig, RlcMode, Tries};
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
 use crate::errors::Errors;
-use crate::{Files, Nominal};
+use crate::radio_access::{DedicatedConfig, ErrorsBy, RadioAccess};
+use crate::{DeliveryOrder, Files, Nominal};
 
 /// A UMTS bearer with the whole radio link control of 3GPP TS 25.322, acknowledged or not: packets are cut into PDUs, and in
 /// acknowledged mode those that the radio loses are sent again until the peer has them. A packet stays in the buffer until then.
@@ -59,50 +58,6 @@ pub struct UmtsRlcAmConfig {
     pub reset: Tries,
 }
 
-/// Whether PDUs that were lost are sent again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RlcMode {
-    /// Acknowledged mode: they are.
-    #[default]
-    Acknowledged,
-    /// Unacknowledged mode: packets with a part in them are lost.
-    Unacknowledged,
-}
-
-/// What the radio loses together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ErrorsBy {
-    /// All PDUs of a TTI.
-    #[default]
-    Tti,
-    /// Each PDU by itself.
-    Pdu,
-}
-
-/// What happens to a PDU that was sent often enough.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnMaxDat {
-    /// Its packets are discarded, and the receiver moves its window.
-    #[default]
-    Discard,
-    /// Both ends are reset, and what was begun is lost.
-    Reset,
-}
-
-/// How often a peer is told, and for how long it is waited between.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Tries {
-    /// Time from one to the next.
-    pub timer: Span,
-    /// How many there are, MaxMRW - 1 or MaxRST - 1; behind the last MRW comes a reset, behind the last reset the bearer is set up
-    /// anew.
-    pub most: u32,
-}
-
 impl Default for UmtsRlcAmConfig {
     /// A bearer of 384 kbit/s down and 64 kbit/s up as networks set it up: a tenth of the blocks is lost.
     fn default() -> Self {
@@ -129,46 +84,17 @@ impl Default for UmtsRlcAmConfig {
     }
 }
 
-impl Default for Tries {
-    fn default() -> Self {
-        Self { timer: Span::from_millis(500), most: 4 }
-    }
-}
-
-/// Half of the numbers, so that a window that was told to move is known from one that has moved.
-const MOST_WINDOW: u32 = Sn::MOST as u32 / 2;
-/// PDUs of a TTI.
-const MOST_PDUS: u64 = 1000;
-const TTIS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
-const PDU_BYTES: [u64; 2] = [10, 1000];
-
 impl Config for UmtsRlcAmConfig {
     fn check(&self) -> Result<(), ConfigError> {
+        let rlc = self.rlc();
         for direction in Direction::BOTH {
-            let (key, errors) = self.errors_of(direction);
-            errors.check().map_err(|error| error.under(key))?;
+            self.air(direction).check().map_err(|error| self.spelled(direction, error))?;
         }
-        in_bounds("tti", self.tti, TTIS)?;
-        if !matches!(self.pdu, Size::Bytes(bytes) if (PDU_BYTES[0]..=PDU_BYTES[1]).contains(&bytes)) {
-            let message = format!("{} is not a size from \"10B\" to \"1000B\"", self.pdu);
-            return Err(ConfigError::new("pdu", message));
+        rlc.check()?;
+        for direction in Direction::BOTH {
+            self.air(direction).check_rate(&rlc).map_err(|error| self.spelled(direction, error))?;
         }
-        for (key, direction) in [("rate", Direction::Down), ("up_rate", Direction::Up)] {
-            self.check_rate(key, direction)?;
-        }
-        if self.delay > TTIS[1] {
-            return Err(ConfigError::new("delay", format!("{} is more than {}", self.delay, TTIS[1])));
-        }
-        if !(1..=MOST_WINDOW).contains(&self.window) {
-            let message = format!("{} is not 1 to {MOST_WINDOW}, half of the sequence numbers", self.window);
-            return Err(ConfigError::new("window", message));
-        }
-        if self.max_dat < 2 {
-            let message = format!("{} is not 2 or more: nothing would be sent", self.max_dat);
-            return Err(ConfigError::new("max_dat", message));
-        }
-        self.check_use()?;
-        self.check_timers()
+        Ok(())
     }
 
     fn complete(self) -> Result<Self, ConfigError> {
@@ -179,102 +105,39 @@ impl Config for UmtsRlcAmConfig {
 }
 
 impl UmtsRlcAmConfig {
-    /// PDUs of a TTI of a direction.
-    pub(super) fn pdus(&self, direction: Direction) -> u64 {
-        self.rate_of(direction).bytes_in(self.tti) / u64::from(self.pdu_octets().max(1))
-    }
-
-    /// Room in a PDU, octets.
-    pub(super) const fn pdu_octets(&self) -> u32 {
-        match self.pdu {
-            Size::Bytes(bytes) => bytes as u32,
-            // `check` lets only bytes pass.
-            _ => 0,
+    pub(super) fn rlc(&self) -> RlcConfig {
+        RlcConfig {
+            mode: self.mode,
+            pdu: self.pdu,
+            order: self.order,
+            window: self.window,
+            max_dat: self.max_dat,
+            on_max_dat: self.on_max_dat,
+            guard: self.guard,
+            poll: self.poll.clone(),
+            status: self.status.clone(),
+            mrw: self.mrw.clone(),
+            reset: self.reset.clone(),
         }
     }
 
-    pub(super) fn rate_of(&self, direction: Direction) -> Rate {
-        match direction {
-            Direction::Down => self.rate,
-            Direction::Up => self.up_rate,
-        }
-    }
-
-    pub(super) fn errors_of(&self, direction: Direction) -> (&'static str, &Errors) {
-        match (direction, &self.up_errors) {
-            (Direction::Up, Some(errors)) => ("up_errors", errors),
-            _ => ("errors", &self.errors),
-        }
-    }
-
-    /// The share of a direction that arrives.
-    pub(super) fn good(&self, direction: Direction, files: &dyn Files) -> Result<f64, ConfigError> {
-        let (key, errors) = self.errors_of(direction);
-        let bad = errors.share(files).map_err(|error| error.under(key))?;
-        if bad >= 1.0 {
-            return Err(ConfigError::new(key, "everything is lost: nothing would ever pass"));
-        }
-        Ok(1.0 - bad)
-    }
-
-    fn check_rate(&self, key: &str, direction: Direction) -> Result<(), ConfigError> {
-        let (rate, pdus) = (self.rate_of(direction), self.pdus(direction));
-        let one = u64::from(self.pdu_octets()) * 8_000_000_000 / self.tti.as_nanos();
-        if (1..=MOST_PDUS).contains(&pdus) && rate.as_bps().abs_diff(one * pdus) <= pdus {
-            return Ok(());
-        }
-        let message = format!(
-            "{rate} is not 1 to {MOST_PDUS} PDUs of {} in each TTI of {}: a multiple of {}",
-            self.pdu,
-            self.tti,
-            Rate::from_bps(one)
-        );
-        Err(ConfigError::new(key, message))
-    }
-
-    /// Checks that nothing is said of what this mode has not.
-    fn check_use(&self) -> Result<(), ConfigError> {
-        let usual = Self::default();
-        let mrw = ("mrw", self.mrw != usual.mrw);
-        let (mode, said) = match (self.mode, self.on_max_dat) {
-            (RlcMode::Acknowledged, OnMaxDat::Discard) => return Ok(()),
-            (RlcMode::Acknowledged, OnMaxDat::Reset) => ("on_max_dat = \"reset\"", vec![mrw]),
-            (RlcMode::Unacknowledged, _) => {
-                let said = vec![
-                    ("order", self.order != usual.order),
-                    ("window", self.window != usual.window),
-                    ("max_dat", self.max_dat != usual.max_dat),
-                    ("on_max_dat", self.on_max_dat != usual.on_max_dat),
-                    ("guard", self.guard != usual.guard),
-                    ("poll", self.poll != usual.poll),
-                    ("status", self.status != usual.status),
-                    mrw,
-                    ("reset", self.reset != usual.reset),
-                ];
-                ("mode = \"unacknowledged\"", said)
-            }
+    fn air(&self, direction: Direction) -> DedicatedConfig {
+        let (rate, errors) = match direction {
+            Direction::Down => (self.rate, &self.errors),
+            Direction::Up => (self.up_rate, self.up_errors.as_ref().unwrap_or(&self.errors)),
         };
-        match said.into_iter().find(|(_, said)| *said) {
-            Some((key, _)) => Err(ConfigError::new(key, format!("with {mode} nothing would obey it"))),
-            None => Ok(()),
-        }
+        let Self { tti, delay, errors_by, .. } = *self;
+        DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by }
     }
 
-    fn check_timers(&self) -> Result<(), ConfigError> {
-        let Self { poll, status, mrw, reset, .. } = self;
-        poll.check().map_err(|error| error.under("poll"))?;
-        status.check(self.window).map_err(|error| error.under("status"))?;
-        let guard = self.guard.unwrap_or_default();
-        if guard > TIMERS[1] {
-            return Err(ConfigError::new("guard", format!("{guard} is more than {}", TIMERS[1])));
+    /// An error of a direction's channel, with the key that this table has for it.
+    fn spelled(&self, direction: Direction, mut error: ConfigError) -> ConfigError {
+        let has_own =
+            error.path.starts_with("rate") || error.path.starts_with("errors") && self.up_errors.is_some();
+        if direction == Direction::Up && has_own {
+            error.path.insert_str(0, "up_");
         }
-        for (key, tries) in [("mrw", mrw), ("reset", reset)] {
-            in_bounds("timer", tries.timer, TIMERS).map_err(|error| error.under(key))?;
-            if tries.most == 0 {
-                return Err(ConfigError::new("most", "0 is not above 0").under(key));
-            }
-        }
-        Ok(())
+        error
     }
 }
 
@@ -289,22 +152,19 @@ impl BearerConfig for UmtsRlcAmConfig {
         _: &BearerLinks,
         files: &dyn Files,
     ) -> Result<Nominal, ConfigError> {
-        let good = self.good(direction, files).map_err(|error| error.under("bearer"))?;
-        let octets = self.pdus(direction) * u64::from(self.pdu_octets());
-        let rate = Rate::from_bps_f64(octets as f64 * 8.0 / self.tti.as_secs_f64() * good);
+        let rate = self.air(direction).nominal(&self.rlc(), files);
+        let rate = rate.map_err(|error| self.spelled(direction, error).under("bearer"))?;
         Ok(Nominal { rate, delay: (self.tti + self.delay) * 2 })
     }
 
     fn gauges(&self) -> &'static [&'static str] {
-        let all = &["buffer_packets", "outstanding_pdus", "open_window_pdus", "retransmitted_pdus"];
-        match self.mode {
-            RlcMode::Acknowledged => all,
-            RlcMode::Unacknowledged => &all[..1],
-        }
+        self.rlc().gauges()
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
-        let bearer = super::UmtsRlcAm::new(self, context).map_err(|error| error.under("bearer"))?;
+        let airs = Direction::BOTH.map(|direction| self.air(direction));
+        let bearer = RadioAccess::new(&self.rlc(), airs.each_ref(), 1, context);
+        let bearer = bearer.map_err(|(direction, error)| self.spelled(direction, error).under("bearer"))?;
         Ok(AnyBearer::Other(Box::new(bearer)))
     }
 }

@@ -2,7 +2,7 @@
 
 use ackclock_core::{Span, Time};
 
-use super::config::OnMaxDat;
+use super::rlc::OnMaxDat;
 use super::sn::SduNumber;
 use super::sn::Sn;
 use super::status::{Mrw, MrwAck};

@@ -11,7 +11,7 @@ use super::status::Status;
 use super::transmitter::Transmitter;
 
 /// A transmitter of one direction, and the receiver of the other.
-pub(super) struct Entity {
+pub(crate) struct Entity {
     pub(super) transmitter: Transmitter,
     pub(super) receiver: Receiver,
     pub(super) resets: Resets,
@@ -23,7 +23,7 @@ pub(super) struct Entity {
 
 impl Entity {
     /// Fills a TTI of `room` PDUs, which begins at `now`: control first, then what is sent again, then what is new.
-    pub(super) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
+    pub(crate) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         self.transmitter.polling.expire(now);
         self.receiver.expire(now);
         tti.extend(self.resets.answer().map(Pdu::ResetAck));
@@ -79,7 +79,7 @@ impl Entity {
     }
 
     /// A PDU arrives; `of_peer` is the direction that it belongs to, `own` the other.
-    pub(super) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
+    pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
         match *pdu {
             Pdu::Reset(number) => {
                 if self.resets.on_reset(number) {
@@ -127,7 +127,7 @@ impl Entity {
     }
 
     /// When it has something to send, at the earliest; [`Time::ZERO`] where it has it already.
-    pub(super) fn due(&self, sdus: &Sdus) -> Time {
+    pub(crate) fn due(&self, sdus: &Sdus) -> Time {
         let resets = self.resets.due();
         if self.resets.is_pending() {
             return resets;
@@ -136,7 +136,7 @@ impl Entity {
     }
 
     /// Forgets everything that was sent and came.
-    pub(super) fn reset(&mut self, now: Time, own: &mut Sdus) {
+    pub(crate) fn reset(&mut self, now: Time, own: &mut Sdus) {
         self.transmitter.reset();
         self.receiver.reset();
         own.reset(now);

@@ -20,7 +20,7 @@ pub enum MissingFormat {
 
 /// The missing PDUs that one STATUS PDU tells of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     /// In LIST super-fields.
     List(List),
     /// In BITMAP super-fields.
@@ -29,7 +29,7 @@ pub(super) enum Missing {
 
 /// Runs of missing PDUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct List {
+pub(crate) struct List {
     runs: [Run; MOST_RUNS],
     count: u8,
 }
@@ -44,7 +44,7 @@ struct Run {
 
 /// Whole octets of bits, in successive super-fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bitmap {
+pub(crate) struct Bitmap {
     /// FSN: the PDU of the first bit.
     first: Sn,
     octets: u8,
@@ -54,9 +54,9 @@ pub(super) struct Bitmap {
 
 /// How much of each form a STATUS PDU has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
-    pub(super) runs: u8,
-    pub(super) octets: u8,
+pub(crate) struct Room {
+    pub(crate) runs: u8,
+    pub(crate) octets: u8,
 }
 
 /// Pairs in a STATUS PDU of 336 bits.
@@ -72,13 +72,13 @@ const BITMAP_WORDS: usize = MOST_OCTETS as usize / 8;
 const OCTETS_OF_BITMAP: u32 = 16;
 
 // Bits: type of a super-field, a sequence number, a length.
-pub(super) const TYPE: u32 = 4;
-pub(super) const NUMBER: u32 = 12;
-pub(super) const LENGTH: u32 = 4;
+pub(crate) const TYPE: u32 = 4;
+pub(crate) const NUMBER: u32 = 12;
+pub(crate) const LENGTH: u32 = 4;
 
 impl Room {
     /// Of so many bits.
-    pub(super) fn of(bits: u32) -> Self {
+    pub(crate) fn of(bits: u32) -> Self {
         let most =
             |fits: &dyn Fn(&u32) -> bool, most: u32| (1..=most).take_while(fits).last().unwrap_or(0) as u8;
         Self {
@@ -98,11 +98,11 @@ const fn bitmap_bits(octets: u32) -> u32 {
 
 impl Missing {
     /// Nothing is missing.
-    pub(super) const NONE: Self = Self::List(List::NONE);
+    pub(crate) const NONE: Self = Self::List(List::NONE);
 
     /// Tells of what is missing from `from`, which is, up to `to`, as far as it has room; and the first PDU that is missing and not told,
     /// or `to`. The receiver has everything before `base`.
-    pub(super) fn describe(
+    pub(crate) fn describe(
         received: &SnSet,
         base: Sn,
         [from, to]: [Sn; 2],
@@ -123,7 +123,7 @@ impl Missing {
     }
 
     /// Bits that its super-fields take.
-    pub(super) fn bits(&self) -> u32 {
+    pub(crate) fn bits(&self) -> u32 {
         match self {
             Self::List(list) => list_bits(list.count.into()),
             Self::Bitmap(bitmap) => bitmap_bits(bitmap.octets.into()),
@@ -131,7 +131,7 @@ impl Missing {
     }
 
     /// Every PDU that it tells of, going up.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Sn> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Sn> {
         let (list, bitmap) = match self {
             Self::List(list) => (Some(list), None),
             Self::Bitmap(bitmap) => (None, Some(bitmap)),

@@ -7,7 +7,7 @@ use super::status::Status;
 
 /// A protocol data unit, as large as every other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pdu {
+pub(crate) enum Pdu {
     /// AMD or UMD PDU: parts of SDUs.
     Data(Data),
     /// A UMD PDU of which the radio lost what it carried.
@@ -21,37 +21,37 @@ pub(super) enum Pdu {
 }
 
 /// RSN: one bit, which changes from reset to reset.
-pub(super) type ResetNumber = bool;
+pub(crate) type ResetNumber = bool;
 
 /// An AMD PDU.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Data {
-    pub(super) sn: Sn,
+pub(crate) struct Data {
+    pub(crate) sn: Sn,
     /// P: the peer is to report.
-    pub(super) poll: bool,
-    pub(super) payload: Payload,
+    pub(crate) poll: bool,
+    pub(crate) payload: Payload,
     /// A STATUS in place of padding.
-    pub(super) piggyback: Option<Status>,
+    pub(crate) piggyback: Option<Status>,
 }
 
 /// The SDUs of which a PDU has parts: some that end in it, by its length indicators, and at most one that goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Payload {
-    pub(super) first: SduNumber,
+pub(crate) struct Payload {
+    pub(crate) first: SduNumber,
     /// Length indicators that tell the end of an SDU.
-    pub(super) ends: u16,
+    pub(crate) ends: u16,
     /// Whether it has a part too of an SDU that does not end in it.
-    pub(super) goes_on: bool,
+    pub(crate) goes_on: bool,
 }
 
 impl Payload {
     /// Every SDU that has a part in it or its end.
-    pub(super) fn sdus(self) -> Range<SduNumber> {
+    pub(crate) fn sdus(self) -> Range<SduNumber> {
         self.first..self.first + u64::from(self.ends) + u64::from(self.goes_on)
     }
 
     /// Those that end in it.
-    pub(super) fn ended(self) -> Range<SduNumber> {
+    pub(crate) fn ended(self) -> Range<SduNumber> {
         self.first..self.first + u64::from(self.ends)
     }
 }

@@ -12,20 +12,20 @@ use crate::queue::{AnyQueue, Queue};
 use crate::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 
 /// What waits in the queue, and what has parts in PDUs.
-pub(super) struct Sdus {
+pub(crate) struct Sdus {
     queue: AnyQueue,
     /// Those of which a part is in a PDU, in their order.
     begun: VecDeque<Sdu>,
     /// Number of the first of them.
     first: SduNumber,
     /// Octets of the newest that are in no PDU yet.
-    pub(super) uncut: u32,
+    pub(crate) uncut: u32,
     /// The newest filled its last PDU, so that its end is told in the next one.
-    pub(super) owes_end: bool,
-    pub(super) places: Places,
-    pub(super) outcomes: Outcomes,
-    pub(super) departures: Departures,
-    pub(super) waits: Histogram,
+    pub(crate) owes_end: bool,
+    pub(crate) places: Places,
+    pub(crate) outcomes: Outcomes,
+    pub(crate) departures: Departures,
+    pub(crate) waits: Histogram,
 }
 
 /// An SDU of which a part is in a PDU.
@@ -51,7 +51,7 @@ struct Sdu {
 }
 
 impl Sdus {
-    pub(super) fn new(queue: AnyQueue, places: Places) -> Self {
+    pub(crate) fn new(queue: AnyQueue, places: Places) -> Self {
         Self {
             queue,
             places,
@@ -65,35 +65,35 @@ impl Sdus {
         }
     }
 
-    pub(super) const fn queue(&self) -> &AnyQueue {
+    pub(crate) const fn queue(&self) -> &AnyQueue {
         &self.queue
     }
 
-    pub(super) const fn queue_mut(&mut self) -> &mut AnyQueue {
+    pub(crate) const fn queue_mut(&mut self) -> &mut AnyQueue {
         &mut self.queue
     }
 
     /// Takes an SDU into the buffer, in which those count too that the peer has not acknowledged.
-    pub(super) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+    pub(crate) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         let taken = self.queue.enqueue(now, segment, self.held(segment.flow));
         self.tell_drops(now);
         taken
     }
 
     /// Takes an SDU before all others of its flow that wait.
-    pub(super) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+    pub(crate) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         let taken = self.queue.enqueue_front(now, segment, self.held(segment.flow));
         self.tell_drops(now);
         taken
     }
 
     /// Whether there is something that was never sent.
-    pub(super) fn has_new(&self) -> bool {
+    pub(crate) fn has_new(&self) -> bool {
         self.uncut > 0 || self.owes_end || !self.queue.is_empty()
     }
 
     /// Begins with the next SDU of the queue, if one is left.
-    pub(super) fn begin(&mut self, now: Time) -> bool {
+    pub(crate) fn begin(&mut self, now: Time) -> bool {
         let next = self.queue.dequeue(now);
         self.tell_drops(now);
         let Some((arrived, segment)) = next else { return false };
@@ -116,17 +116,17 @@ impl Sdus {
     }
 
     /// Number of the newest SDU that was begun.
-    pub(super) fn newest(&self) -> SduNumber {
+    pub(crate) fn newest(&self) -> SduNumber {
         self.next() - 1
     }
 
     /// Number of the SDU that will be begun next.
-    pub(super) fn next(&self) -> SduNumber {
+    pub(crate) fn next(&self) -> SduNumber {
         self.first + self.begun.len() as u64
     }
 
     /// A PDU was filled with these.
-    pub(super) fn on_cut(&mut self, payload: Payload) {
+    pub(crate) fn on_cut(&mut self, payload: Payload) {
         let here = self.places.next();
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -138,7 +138,7 @@ impl Sdus {
     }
 
     /// A PDU with these is sent again.
-    pub(super) fn on_repeat(&mut self, payload: Payload) {
+    pub(crate) fn on_repeat(&mut self, payload: Payload) {
         self.places.on_repeat();
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -148,7 +148,7 @@ impl Sdus {
     }
 
     /// The last octet of the newest SDU is in a PDU that is sent at `now`.
-    pub(super) fn depart(&mut self, now: Time) {
+    pub(crate) fn depart(&mut self, now: Time) {
         if self.departures == Departures::Watched
             && let Some(sdu) = self.begun.back()
         {
@@ -157,7 +157,7 @@ impl Sdus {
     }
 
     /// The peer has a PDU with these.
-    pub(super) fn acknowledge(&mut self, now: Time, payload: Payload) {
+    pub(crate) fn acknowledge(&mut self, now: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
                 sdu.acknowledged += 1;
@@ -170,7 +170,7 @@ impl Sdus {
     }
 
     /// Nothing will be asked of what was sent.
-    pub(super) fn free(&mut self, payload: Payload) {
+    pub(crate) fn free(&mut self, payload: Payload) {
         for number in payload.ended() {
             if let Some(sdu) = self.get(number) {
                 sdu.freed = true;
@@ -190,7 +190,7 @@ impl Sdus {
     }
 
     /// A PDU with these arrived for the first time: out of sequence, those that are complete are handed on.
-    pub(super) fn arrive(&mut self, now: Time, payload: Payload, order: DeliveryOrder) {
+    pub(crate) fn arrive(&mut self, now: Time, payload: Payload, order: DeliveryOrder) {
         for number in payload.sdus() {
             let Some(sdu) = self.get(number) else { continue };
             sdu.arrived += 1;
@@ -202,7 +202,7 @@ impl Sdus {
     }
 
     /// Hands an SDU on, if it was not lost. It was complete at `whole`, or with the last arrival that was noted.
-    pub(super) fn deliver(&mut self, now: Time, number: SduNumber, whole: Option<Time>) {
+    pub(crate) fn deliver(&mut self, now: Time, number: SduNumber, whole: Option<Time>) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
         let Sdu { segment, latest, places, repeated, .. } = *sdu;
@@ -212,7 +212,7 @@ impl Sdus {
     }
 
     /// Loses an SDU, if it was not handed on.
-    pub(super) fn lose(&mut self, now: Time, number: SduNumber) {
+    pub(crate) fn lose(&mut self, now: Time, number: SduNumber) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
         let segment = sdu.segment;
@@ -221,12 +221,12 @@ impl Sdus {
     }
 
     /// Loses every SDU before `keep` that was not handed on.
-    pub(super) fn lose_before(&mut self, now: Time, keep: SduNumber) {
+    pub(crate) fn lose_before(&mut self, now: Time, keep: SduNumber) {
         (self.first..keep.min(self.next())).for_each(|number| self.lose(now, number));
     }
 
     /// The transmitter gives up every SDU before `keep`; of the newest the rest is not sent, so that it is lost.
-    pub(super) fn give_up_before(&mut self, now: Time, keep: SduNumber) {
+    pub(crate) fn give_up_before(&mut self, now: Time, keep: SduNumber) {
         for number in self.first..keep.min(self.next()) {
             if let Some(sdu) = self.get(number) {
                 sdu.cut = true;
@@ -241,24 +241,24 @@ impl Sdus {
     }
 
     /// The transmitter forgets what it has sent; what was not handed on is lost.
-    pub(super) fn reset(&mut self, now: Time) {
+    pub(crate) fn reset(&mut self, now: Time) {
         let keep = self.next();
         self.lose_before(now, keep);
         self.give_up_before(now, keep);
     }
 
     /// What counts beside the queue against the capacity of the part that serves `flow`: begun, and not yet freed.
-    pub(super) fn held(&self, flow: FlowId) -> Load {
+    pub(crate) fn held(&self, flow: FlowId) -> Load {
         self.begun_load(flow, |_| true)
     }
 
     /// What is being cut, and what is cut whole and not yet freed.
-    pub(super) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
+    pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
         [false, true].map(|cut| self.begun_load(flow, |sdu| sdu.cut == cut))
     }
 
     /// SDUs in the buffer, whoever's: those that wait and those that are begun and not freed.
-    pub(super) fn buffered(&self) -> u32 {
+    pub(crate) fn buffered(&self) -> u32 {
         self.queue.load().packets + self.begun.iter().filter(|sdu| !sdu.freed).count() as u32
     }
 
@@ -284,7 +284,7 @@ impl Sdus {
     }
 
     /// Lets go what is under way.
-    pub(super) fn let_go(&mut self) {
+    pub(crate) fn let_go(&mut self) {
         self.outcomes = Outcomes::default();
         self.begun = VecDeque::new();
     }

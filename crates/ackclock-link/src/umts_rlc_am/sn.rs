@@ -5,31 +5,31 @@ const MODULUS: u16 = 4096;
 
 /// A sequence number; behind the highest comes the lowest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Sn(u16);
+pub(crate) struct Sn(u16);
 
 impl Sn {
-    pub(super) const ZERO: Self = Self(0);
+    pub(crate) const ZERO: Self = Self(0);
 
     /// Largest window: in a full one each number means one PDU alone.
-    pub(super) const MOST: u16 = MODULUS - 1;
+    pub(crate) const MOST: u16 = MODULUS - 1;
 
     /// The number that comes this many behind it.
-    pub(super) const fn plus(self, steps: u16) -> Self {
+    pub(crate) const fn plus(self, steps: u16) -> Self {
         Self((self.0 + steps) % MODULUS)
     }
 
     /// The number that comes this many before it.
-    pub(super) const fn minus(self, steps: u16) -> Self {
+    pub(crate) const fn minus(self, steps: u16) -> Self {
         Self((self.0 + MODULUS - steps % MODULUS) % MODULUS)
     }
 
     /// How many steps lead up from `base` to it: all comparisons are relative to the lowest number in use.
-    pub(super) const fn above(self, base: Self) -> u16 {
+    pub(crate) const fn above(self, base: Self) -> u16 {
         (self.0 + MODULUS - base.0) % MODULUS
     }
 
     /// The place in a ring of `length` places, a power of two.
-    pub(super) const fn place(self, length: usize) -> usize {
+    pub(crate) const fn place(self, length: usize) -> usize {
         self.0 as usize & (length - 1)
     }
 
@@ -44,11 +44,11 @@ impl Sn {
 
 /// Number of an SDU of a direction, counted from 0. A PDU has no such field: it stands for the octets, which identify what they
 /// are part of.
-pub(super) type SduNumber = u64;
+pub(crate) type SduNumber = u64;
 
 /// A set of sequence numbers.
 #[derive(Clone, Debug)]
-pub(super) struct SnSet {
+pub(crate) struct SnSet {
     words: [u64; WORDS],
     count: u32,
 }
@@ -62,26 +62,26 @@ impl Default for SnSet {
 }
 
 impl SnSet {
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    pub(super) const fn contains(&self, sn: Sn) -> bool {
+    pub(crate) const fn contains(&self, sn: Sn) -> bool {
         self.words[sn.word()] & sn.bit() != 0
     }
 
-    pub(super) fn insert(&mut self, sn: Sn) {
+    pub(crate) fn insert(&mut self, sn: Sn) {
         self.count += u32::from(!self.contains(sn));
         self.words[sn.word()] |= sn.bit();
     }
 
-    pub(super) fn remove(&mut self, sn: Sn) {
+    pub(crate) fn remove(&mut self, sn: Sn) {
         self.count -= u32::from(self.contains(sn));
         self.words[sn.word()] &= !sn.bit();
     }
 
     /// The first member from `base` upwards.
-    pub(super) fn first_from(&self, base: Sn) -> Option<Sn> {
+    pub(crate) fn first_from(&self, base: Sn) -> Option<Sn> {
         if self.is_empty() {
             return None;
         }

@@ -5,43 +5,43 @@ use super::sn::{SduNumber, Sn, SnSet};
 
 /// The super-fields of a STATUS PDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Status {
+pub(crate) struct Status {
     /// LIST or BITMAP, and ACK.
-    pub(super) report: Option<Report>,
+    pub(crate) report: Option<Report>,
     /// WINDOW: how many PDUs may be unacknowledged.
-    pub(super) window: Option<u16>,
+    pub(crate) window: Option<u16>,
     /// MRW: the receiver moves its window.
-    pub(super) mrw: Option<Mrw>,
+    pub(crate) mrw: Option<Mrw>,
     /// MRW_ACK: it has.
-    pub(super) mrw_ack: Option<MrwAck>,
+    pub(crate) mrw_ack: Option<MrwAck>,
 }
 
 /// What has arrived and what has not.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Report {
+pub(crate) struct Report {
     /// LSN: every PDU before it has arrived but those that are told as missing.
-    pub(super) lsn: Sn,
-    pub(super) missing: Missing,
+    pub(crate) lsn: Sn,
+    pub(crate) missing: Missing,
 }
 
 /// From which PDU on the receiver keeps what arrives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mrw {
+pub(crate) struct Mrw {
     /// SN_MRW: the first PDU that is still wanted.
-    pub(super) sn: Sn,
+    pub(crate) sn: Sn,
     /// N_LENGTH: how many SDUs that end in it are not.
-    pub(super) ends: u16,
+    pub(crate) ends: u16,
     /// The first SDU that is.
-    pub(super) keep: SduNumber,
+    pub(crate) keep: SduNumber,
 }
 
 /// How far the window of the receiver has moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct MrwAck {
+pub(crate) struct MrwAck {
     /// SN_ACK: its lower edge.
-    pub(super) sn: Sn,
+    pub(crate) sn: Sn,
     /// N: as N_LENGTH, where the window ends at the PDU of the MRW.
-    pub(super) ends: u16,
+    pub(crate) ends: u16,
 }
 
 // Bits: D/C and PDU type; whole super-fields.
@@ -53,7 +53,7 @@ const MRW_ACK: u32 = TYPE + LENGTH + NUMBER;
 
 impl Status {
     /// Octets that it takes, as a PDU or in place of padding.
-    pub(super) fn octets(&self) -> u32 {
+    pub(crate) fn octets(&self) -> u32 {
         // Without an ACK, which is always the last, NO_MORE ends it.
         let report = self.report.map_or(TYPE, |report| report.missing.bits() + ACK);
         let window = self.window.map_or(0, |_| WINDOW);
@@ -62,20 +62,20 @@ impl Status {
         (HEADER + report + window + mrw + ack).div_ceil(8)
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.report.is_none() && self.mrw.is_none() && self.mrw_ack.is_none()
     }
 }
 
 /// Whether a receiver tells its peer how large a window it allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TellsWindow {
+pub(crate) enum TellsWindow {
     Never,
     Sometimes,
 }
 
 /// Room for what is missing, in a STATUS PDU of this size beside an ACK, an MRW_ACK and the window where that is told.
-pub(super) fn room(pdu_octets: u32, window: TellsWindow) -> Room {
+pub(crate) fn room(pdu_octets: u32, window: TellsWindow) -> Room {
     let window = if window == TellsWindow::Sometimes { WINDOW } else { 0 };
     Room::of((pdu_octets * 8).saturating_sub(HEADER + ACK + MRW_ACK + window))
 }
@@ -83,7 +83,7 @@ pub(super) fn room(pdu_octets: u32, window: TellsWindow) -> Room {
 /// Gives the reports of a receiver whose next PDU in sequence is `from` and whose highest expected one is `to`: as many as it
 /// takes, at most `most`. An ACK beyond `from` must stand in one PDU with all that is missing below it, so the first report acknowledges as
 /// far as it tells, and further ones only tell what is missing.
-pub(super) fn reports(
+pub(crate) fn reports(
     received: &SnSet,
     [from, to]: [Sn; 2],
     room: Room,

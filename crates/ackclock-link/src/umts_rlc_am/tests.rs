@@ -6,7 +6,8 @@ use ackclock_core::{Config as _, FlowId, Segment, Seq, Span, Streams, Time};
 
 use super::*;
 use crate::queue::DropTailConfig;
-use crate::{Capacity, DeliveryOrder, QueuePlan};
+use crate::umts_rlc_am::entity::Entity;
+use crate::{Capacity, Cause, DeliveryOrder, LinkEvent, QueuePlan};
 
 const TTI: u64 = 10;
 /// From the beginning of a TTI until its PDUs have arrived, ms: a TTI and a delay of 25 ms. What arrives is answered in the TTI
@@ -39,7 +40,7 @@ impl Pair {
         config.status.prohibit = Span::from_millis(60);
         change(&mut config);
         config.check().unwrap();
-        let entity = || match End::new(&config) {
+        let entity = || match End::new(&config.rlc(), (config.tti + config.delay) * 2) {
             End::Acknowledged(entity) => *entity,
             End::Unacknowledged(_) => panic!("an entity of acknowledged mode"),
         };

@@ -8,13 +8,13 @@ use super::segmentation::Shape;
 use super::sn::Sn;
 
 /// A transmitter that keeps nothing of what it has sent, and a receiver that hands on what is whole.
-pub(super) struct Unacknowledged {
+pub(crate) struct Unacknowledged {
     pub(super) shape: Shape,
 }
 
 impl Unacknowledged {
     /// Fills a TTI of `room` PDUs, which begins at `now`.
-    pub(super) fn fill_tti(&self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
+    pub(crate) fn fill_tti(&self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         sdus.places.begin_tti(now);
         while tti.len() < room
             && let Some(filled) = sdus.fill(now, self.shape)
@@ -26,7 +26,7 @@ impl Unacknowledged {
     }
 
     /// A PDU arrives, or would have.
-    pub(super) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
+    pub(crate) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
         match pdu {
             Pdu::Lost(payload) => payload.sdus().for_each(|number| of_peer.lose(now, number)),
             Pdu::Data(data) => data.payload.ended().for_each(|number| of_peer.deliver(now, number, None)),
@@ -35,7 +35,7 @@ impl Unacknowledged {
     }
 
     /// When it has something to send.
-    pub(super) fn due(sdus: &Sdus) -> Time {
+    pub(crate) fn due(sdus: &Sdus) -> Time {
         if sdus.has_new() { Time::ZERO } else { Time::NEVER }
     }
 }

@@ -1,0 +1,247 @@
+//! A dedicated channel: TTIs of one direction of one user, lost as a whole or PDU by PDU.
+//!
+//! TTIs begin at multiples of their length; one that nobody has anything to send in costs nothing. A TTI that begins at t arrives as a
+//! whole at t + TTI + delay. What arrives, or has been put into the buffer, before a TTI begins can be in it. A timer that ends between
+//! two TTIs acts in the next.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Config, ConfigError, Rate, Size, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::air::{AirConfig, AirKind};
+use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
+use crate::umts_rlc_am::{Data, Pdu, Places, RlcConfig, in_bounds};
+use crate::{Fate, Files};
+
+/// A channel that one user has alone, of one rate.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DedicatedConfig {
+    /// Rate of the PDUs' payload.
+    pub rate: Rate,
+    /// Transmission time interval: all PDUs of one are sent together.
+    pub tti: Span,
+    /// From the end of a TTI until its PDUs are dealt with at the far end, one way.
+    pub delay: Span,
+    /// What the radio loses: a share, or an error process, asked for each TTI or PDU.
+    pub errors: Errors,
+    /// What is lost together: all PDUs of a "tti", or each "pdu" by itself.
+    pub errors_by: ErrorsBy,
+}
+
+/// What the radio loses together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorsBy {
+    /// All PDUs of a TTI.
+    #[default]
+    Tti,
+    /// Each PDU by itself.
+    Pdu,
+}
+
+/// PDUs of a TTI.
+const MOST_PDUS: u64 = 1000;
+const TTIS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
+
+impl Default for DedicatedConfig {
+    /// A channel of 384 kbit/s as networks set it up: a tenth of the blocks is lost.
+    fn default() -> Self {
+        Self {
+            rate: Rate::from_bps(384_000),
+            tti: Span::from_millis(10),
+            delay: Span::from_millis(15),
+            errors: Errors::Share(crate::Loss(0.1)),
+            errors_by: ErrorsBy::Tti,
+        }
+    }
+}
+
+impl Config for DedicatedConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.errors.check().map_err(|error| error.under("errors"))?;
+        in_bounds("tti", self.tti, TTIS)?;
+        if self.delay > TTIS[1] {
+            return Err(ConfigError::new("delay", format!("{} is more than {}", self.delay, TTIS[1])));
+        }
+        Ok(())
+    }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        Ok(Self { errors: self.errors.complete().map_err(|error| error.under("errors"))?, ..self })
+    }
+}
+
+impl AirConfig for DedicatedConfig {
+    fn kind(&self) -> AirKind<'_> {
+        AirKind::Dedicated(self)
+    }
+}
+
+impl DedicatedConfig {
+    /// PDUs of a TTI.
+    fn pdus(&self, rlc: &RlcConfig) -> u64 {
+        self.rate.bytes_in(self.tti) / u64::from(rlc.pdu_octets().max(1))
+    }
+
+    /// Checks that a TTI holds whole PDUs.
+    pub(crate) fn check_rate(&self, rlc: &RlcConfig) -> Result<(), ConfigError> {
+        let (rate, pdus) = (self.rate, self.pdus(rlc));
+        let one = u64::from(rlc.pdu_octets()) * 8_000_000_000 / self.tti.as_nanos();
+        if (1..=MOST_PDUS).contains(&pdus) && rate.as_bps().abs_diff(one * pdus) <= pdus {
+            return Ok(());
+        }
+        let (pdu, tti, one) = (Size::Bytes(rlc.pdu_octets().into()), self.tti, Rate::from_bps(one));
+        let message =
+            format!("{rate} is not 1 to {MOST_PDUS} PDUs of {pdu} in each TTI of {tti}: a multiple of {one}");
+        Err(ConfigError::new("rate", message))
+    }
+
+    /// The share that arrives.
+    fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
+        let bad = self.errors.share(files).map_err(|error| error.under("errors"))?;
+        if bad >= 1.0 {
+            return Err(ConfigError::new("errors", "everything is lost: nothing would ever pass"));
+        }
+        Ok(1.0 - bad)
+    }
+
+    /// Mean rate of the payload that arrives.
+    pub(crate) fn nominal(&self, rlc: &RlcConfig, files: &dyn Files) -> Result<Rate, ConfigError> {
+        let octets = self.pdus(rlc) * u64::from(rlc.pdu_octets());
+        Ok(Rate::from_bps_f64(octets as f64 * 8.0 / self.tti.as_secs_f64() * self.good(files)?))
+    }
+
+    /// Where PDUs stand in its TTIs.
+    pub(super) fn places(&self, rlc: &RlcConfig) -> Places {
+        Places::new(self.tti, self.pdus(rlc) as u32, self.delay)
+    }
+}
+
+/// A direction of a user's channel.
+pub(super) struct Dedicated {
+    pub(super) rate: Rate,
+    errors: AnyErrorProcess,
+    by: ErrorsBy,
+    tti: Span,
+    /// PDUs of a TTI.
+    room: u32,
+    /// From the end of a TTI until its PDUs have arrived.
+    delay: Span,
+    /// Expected share of PDUs that arrive.
+    good: f64,
+    /// When the next TTI begins in which there is something to send.
+    next: Time,
+    /// No TTI before was not dealt with.
+    not_before: Time,
+    /// When the PDUs of each TTI arrive, and how many they are.
+    ttis: VecDeque<(Time, usize)>,
+    pdus: VecDeque<Pdu>,
+    /// PDUs that were sent, and those of them that were not lost.
+    sent: u64,
+    arrived: u64,
+}
+
+impl Dedicated {
+    /// A channel that draws its errors as this context says; `context.block` is set here.
+    pub(super) fn new(
+        config: &DedicatedConfig,
+        rlc: &RlcConfig,
+        context: ErrorContext<'_>,
+    ) -> Result<Self, ConfigError> {
+        let room = config.pdus(rlc);
+        let block = match config.errors_by {
+            ErrorsBy::Tti => config.tti,
+            ErrorsBy::Pdu => config.tti / room,
+        };
+        let errors = config.errors.build(ErrorContext { block, ..context });
+        Ok(Self {
+            rate: config.rate,
+            errors: errors.map_err(|error| error.under("errors"))?,
+            by: config.errors_by,
+            tti: config.tti,
+            room: room as u32,
+            delay: config.delay,
+            good: config.good(context.files)?,
+            next: Time::NEVER,
+            not_before: Time::ZERO,
+            ttis: VecDeque::new(),
+            pdus: VecDeque::new(),
+            sent: 0,
+            arrived: 0,
+        })
+    }
+
+    /// PDUs of a TTI.
+    pub(super) const fn room(&self) -> usize {
+        self.room as usize
+    }
+
+    /// When the next TTI begins in which there is something to send; [`Time::NEVER`] where there is nothing.
+    pub(super) const fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Something is to be sent at `wanted` or later, and not before `from`.
+    pub(super) fn plan(&mut self, wanted: Time, from: Time) {
+        let tti = self.tti.as_nanos();
+        self.next = match wanted {
+            Time::NEVER => Time::NEVER,
+            _ => {
+                let first = wanted.max(from).as_nanos().div_ceil(tti);
+                Time::from_nanos(first * tti).max(self.not_before)
+            }
+        };
+    }
+
+    /// Sends the PDUs of the TTI that begins at `now`, and gives the instant of its end; no PDUs are left.
+    pub(super) fn send(&mut self, now: Time, pdus: &mut Vec<Pdu>) -> Time {
+        self.not_before = now + self.tti;
+        self.sent += pdus.len() as u64;
+        let (before, one) = (self.pdus.len(), self.tti / u64::from(self.room));
+        let mut fate = Fate::Arrives;
+        for (place, pdu) in (0u64..).zip(pdus.drain(..)) {
+            if place == 0 || self.by == ErrorsBy::Pdu {
+                fate = self.errors.fate(now + one * place);
+            }
+            match (fate, pdu) {
+                (Fate::Arrives, pdu) => {
+                    self.arrived += 1;
+                    self.pdus.push_back(pdu);
+                }
+                (Fate::Lost, Pdu::Data(Data { payload, .. })) => self.pdus.push_back(Pdu::Lost(payload)),
+                (Fate::Lost, _) => {}
+            }
+        }
+        let count = self.pdus.len() - before;
+        if count > 0 {
+            self.ttis.push_back((now + self.tti + self.delay, count));
+        }
+        self.not_before
+    }
+
+    /// When PDUs arrive next; [`Time::NEVER`] where none are on their way.
+    pub(super) fn due(&self) -> Time {
+        self.ttis.front().map_or(Time::NEVER, |&(at, _)| at)
+    }
+
+    /// Takes the PDUs that arrive next, which are `due`.
+    pub(super) fn receive(&mut self) -> impl Iterator<Item = Pdu> + '_ {
+        let count = self.ttis.pop_front().map_or(0, |(_, count)| count);
+        self.pdus.drain(..count)
+    }
+
+    /// Loses what is on its way.
+    pub(super) fn clear(&mut self) {
+        self.ttis.clear();
+        self.pdus.clear();
+    }
+
+    /// PDUs that arrived in the time until now, and those that would have in the mean of TTIs that were not used.
+    pub(super) fn carried(&self, time: Span) -> f64 {
+        let all = time.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room);
+        self.arrived as f64 + (all - self.sent as f64).max(0.0) * self.good
+    }
+}

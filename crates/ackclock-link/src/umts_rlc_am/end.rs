@@ -1,0 +1,107 @@
+//! The end of a direction that sends in it: the protocol without a clock. Somebody else says when it may send, and how many PDUs.
+
+use ackclock_core::{Span, Time};
+
+use super::discard::Discard;
+use super::entity::Entity;
+use super::pdu::Pdu;
+use super::poll::Polling;
+use super::receiver::Receiver;
+use super::reset::Resets;
+use super::rlc::RlcConfig;
+use super::sdus::Sdus;
+use super::segmentation::Shape;
+use super::status::{self, TellsWindow};
+use super::transmitter::{Limits, Transmitter};
+use super::unacknowledged::Unacknowledged;
+use super::{HEADER, RlcMode};
+
+/// The entity that sends in a direction and receives in the other.
+pub(crate) enum End {
+    /// Acknowledged mode.
+    Acknowledged(Box<Entity>),
+    /// Unacknowledged mode.
+    Unacknowledged(Unacknowledged),
+}
+
+/// What a filled TTI asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// Nothing.
+    Nothing,
+    /// No answer came to the last RESET: both ends are to be set up anew.
+    SetUpAnew,
+}
+
+impl End {
+    /// An end whose PDUs are not asked for again before a STATUS can know of them, `guard` after they were sent.
+    pub(crate) fn new(config: &RlcConfig, guard: Span) -> Self {
+        let octets = config.pdu_octets();
+        if config.mode == RlcMode::Unacknowledged {
+            return Self::Unacknowledged(Unacknowledged { shape: Shape::new(octets, HEADER[1]) });
+        }
+        // `check` lets only windows of 11 bits pass.
+        let window = config.window as u16;
+        let limits = Limits { window, max_dat: config.max_dat, guard: config.guard.unwrap_or(guard) };
+        let discard = Discard::new(config.mrw.timer, config.mrw.most, config.on_max_dat);
+        let polling = Polling::new(config.poll.clone());
+        let tells_window =
+            if config.status.windows.is_empty() { TellsWindow::Never } else { TellsWindow::Sometimes };
+        Self::Acknowledged(Box::new(Entity {
+            transmitter: Transmitter::new(Shape::new(octets, HEADER[0]), limits, polling, discard),
+            receiver: Receiver::new(config.status.clone(), config.order, window),
+            resets: Resets::new(config.reset.timer, config.reset.most),
+            status_room: status::room(octets + HEADER[0], tells_window),
+            piggyback: config.status.piggyback,
+        }))
+    }
+
+    /// Fills `pdus` with at most `room` PDUs that are sent at `now`.
+    pub(crate) fn fill(&mut self, now: Time, room: usize, sdus: &mut Sdus, pdus: &mut Vec<Pdu>) -> Asks {
+        match self {
+            Self::Acknowledged(entity) => {
+                let failed = entity.resets.has_failed(now);
+                entity.fill_tti(now, room, sdus, pdus);
+                if failed { Asks::SetUpAnew } else { Asks::Nothing }
+            }
+            Self::Unacknowledged(end) => {
+                end.fill_tti(now, room, sdus, pdus);
+                Asks::Nothing
+            }
+        }
+    }
+
+    /// A PDU arrives, or would have: `of_peer` is the direction that it belongs to, `own` the other.
+    pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
+        match self {
+            Self::Acknowledged(entity) => entity.on_pdu(now, pdu, of_peer, own),
+            Self::Unacknowledged(_) => Unacknowledged::on_pdu(now, pdu, of_peer),
+        }
+    }
+
+    /// When it has something to send, at the earliest; [`Time::ZERO`] where it has it already.
+    pub(crate) fn due(&self, sdus: &Sdus) -> Time {
+        match self {
+            Self::Acknowledged(entity) => entity.due(sdus),
+            Self::Unacknowledged(_) => Unacknowledged::due(sdus),
+        }
+    }
+
+    /// Forgets everything that was sent and came, as if it were new.
+    pub(crate) fn set_up_anew(&mut self, now: Time, own: &mut Sdus) {
+        if let Self::Acknowledged(entity) = self {
+            entity.reset(now, own);
+            entity.resets.renew();
+        }
+    }
+
+    /// PDUs that are outstanding, those that the window has room for, and those that were sent again; `None` in unacknowledged mode.
+    pub(crate) fn window(&self) -> Option<[f64; 3]> {
+        let Self::Acknowledged(entity) = self else { return None };
+        let Transmitter { window, retransmissions, .. } = entity.transmitter;
+        let outstanding = entity.transmitter.outstanding();
+        // More than a window that the peer has made smaller may be outstanding.
+        let open = window.saturating_sub(outstanding);
+        Some([outstanding.into(), open.into(), retransmissions as f64])
+    }
+}

@@ -1,0 +1,190 @@
+//! The protocol's settings, whatever carries its PDUs.
+
+use ackclock_core::{ConfigError, Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{TIMERS, in_bounds};
+use super::poll::PollConfig;
+use super::receiver::StatusConfig;
+use super::sn::Sn;
+use crate::DeliveryOrder;
+
+/// Radio link control of 3GPP TS 25.322, acknowledged or not.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RlcConfig {
+    /// Whether PDUs that were lost are sent again: "acknowledged" or "unacknowledged".
+    pub mode: RlcMode,
+    /// Room in a PDU for packets and their length indicators.
+    pub pdu: Size,
+    /// Whether packets are handed on in the order in which they came, or each as soon as it is whole.
+    pub order: DeliveryOrder,
+    /// PDUs that may be unacknowledged, of the transmitter and of the receiver.
+    pub window: u32,
+    /// MaxDAT: a PDU is sent one time less at most; where it would be sent once more it is given up.
+    pub max_dat: u32,
+    /// What then happens: its packets are discarded ("discard"), or both ends are reset ("reset").
+    pub on_max_dat: OnMaxDat,
+    /// A PDU that a STATUS reports as missing is sent again unless it was last sent so shortly before; where it is left out, the
+    /// round trip of the radio, in which no STATUS can know of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Span>,
+    /// When the transmitter asks for a STATUS.
+    pub poll: PollConfig,
+    /// When the receiver sends a STATUS.
+    pub status: StatusConfig,
+    /// How a receiver is told what was discarded, by MRW.
+    pub mrw: Tries,
+    /// How a reset is asked for, by RESET.
+    pub reset: Tries,
+}
+
+/// Whether PDUs that were lost are sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RlcMode {
+    /// Acknowledged mode: they are.
+    #[default]
+    Acknowledged,
+    /// Unacknowledged mode: packets with a part in them are lost.
+    Unacknowledged,
+}
+
+/// What happens to a PDU that was sent often enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnMaxDat {
+    /// Its packets are discarded, and the receiver moves its window.
+    #[default]
+    Discard,
+    /// Both ends are reset, and what was begun is lost.
+    Reset,
+}
+
+/// How often a peer is told, and for how long it is waited between.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tries {
+    /// Time from one to the next.
+    pub timer: Span,
+    /// How many there are, MaxMRW - 1 or MaxRST - 1; behind the last MRW comes a reset, behind the last reset the bearer is set up
+    /// anew.
+    pub most: u32,
+}
+
+impl Default for RlcConfig {
+    /// Acknowledged mode as networks set it up.
+    fn default() -> Self {
+        Self {
+            mode: RlcMode::Acknowledged,
+            pdu: Size::Bytes(40),
+            order: DeliveryOrder::InSequence,
+            window: 2047,
+            max_dat: 15,
+            on_max_dat: OnMaxDat::Discard,
+            guard: None,
+            poll: PollConfig::default(),
+            status: StatusConfig::default(),
+            mrw: Tries::default(),
+            reset: Tries::default(),
+        }
+    }
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self { timer: Span::from_millis(500), most: 4 }
+    }
+}
+
+/// Half of the numbers, so that a window that was told to move is known from one that has moved.
+const MOST_WINDOW: u32 = Sn::MOST as u32 / 2;
+const PDU_BYTES: [u64; 2] = [10, 1000];
+
+impl RlcConfig {
+    /// Checks what the protocol can be set to.
+    ///
+    /// # Errors
+    /// Names the key.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if !matches!(self.pdu, Size::Bytes(bytes) if (PDU_BYTES[0]..=PDU_BYTES[1]).contains(&bytes)) {
+            let message = format!("{} is not a size from \"10B\" to \"1000B\"", self.pdu);
+            return Err(ConfigError::new("pdu", message));
+        }
+        if !(1..=MOST_WINDOW).contains(&self.window) {
+            let message = format!("{} is not 1 to {MOST_WINDOW}, half of the sequence numbers", self.window);
+            return Err(ConfigError::new("window", message));
+        }
+        if self.max_dat < 2 {
+            let message = format!("{} is not 2 or more: nothing would be sent", self.max_dat);
+            return Err(ConfigError::new("max_dat", message));
+        }
+        self.check_use()?;
+        self.check_timers()
+    }
+
+    /// Room in a PDU, octets.
+    pub(crate) const fn pdu_octets(&self) -> u32 {
+        match self.pdu {
+            Size::Bytes(bytes) => bytes as u32,
+            // `check` lets only bytes pass.
+            _ => 0,
+        }
+    }
+
+    /// Checks that nothing is said of what this mode has not.
+    fn check_use(&self) -> Result<(), ConfigError> {
+        let usual = Self::default();
+        let mrw = ("mrw", self.mrw != usual.mrw);
+        let (mode, said) = match (self.mode, self.on_max_dat) {
+            (RlcMode::Acknowledged, OnMaxDat::Discard) => return Ok(()),
+            (RlcMode::Acknowledged, OnMaxDat::Reset) => ("on_max_dat = \"reset\"", vec![mrw]),
+            (RlcMode::Unacknowledged, _) => {
+                let said = vec![
+                    ("order", self.order != usual.order),
+                    ("window", self.window != usual.window),
+                    ("max_dat", self.max_dat != usual.max_dat),
+                    ("on_max_dat", self.on_max_dat != usual.on_max_dat),
+                    ("guard", self.guard != usual.guard),
+                    ("poll", self.poll != usual.poll),
+                    ("status", self.status != usual.status),
+                    mrw,
+                    ("reset", self.reset != usual.reset),
+                ];
+                ("mode = \"unacknowledged\"", said)
+            }
+        };
+        match said.into_iter().find(|(_, said)| *said) {
+            Some((key, _)) => Err(ConfigError::new(key, format!("with {mode} nothing would obey it"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Names of the gauges of a direction.
+    pub(crate) const fn gauges(&self) -> &'static [&'static str] {
+        match self.mode {
+            RlcMode::Acknowledged => {
+                &["buffer_packets", "outstanding_pdus", "open_window_pdus", "retransmitted_pdus"]
+            }
+            RlcMode::Unacknowledged => &["buffer_packets"],
+        }
+    }
+
+    fn check_timers(&self) -> Result<(), ConfigError> {
+        let Self { poll, status, mrw, reset, .. } = self;
+        poll.check().map_err(|error| error.under("poll"))?;
+        status.check(self.window).map_err(|error| error.under("status"))?;
+        let guard = self.guard.unwrap_or_default();
+        if guard > TIMERS[1] {
+            return Err(ConfigError::new("guard", format!("{guard} is more than {}", TIMERS[1])));
+        }
+        for (key, tries) in [("mrw", mrw), ("reset", reset)] {
+            in_bounds("timer", tries.timer, TIMERS).map_err(|error| error.under(key))?;
+            if tries.most == 0 {
+                return Err(ConfigError::new("most", "0 is not above 0").under(key));
+            }
+        }
+        Ok(())
+    }
+}
