@@ -226,7 +226,7 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             &[][..],
             "edge.regulator: `ack-regulator` cannot be used with a bearer of kind `observed`: it acts on the queue itself",
         ),
-        (network("snoop"), &plain, &[], "edge.regulator: `snoop` cannot stand"),
+        (network("snoop"), &plain, &[], "edge.regulator: `snoop` cannot be used"),
         (
             mobile("wrb"),
             &plain,
@@ -243,7 +243,7 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             network("wrd"),
             &plain,
             &["edge.buffer=500ms"],
-            "edge.buffer: 500ms: a box that only observes knows no rate",
+            "edge.buffer: 500ms: an observing box does not know the rate",
         ),
         (network("wrd"), &plain, &["edge.buffer=0p"], "edge.buffer: 0p: "),
         (network("wrd"), &plain, &["edge.up_buffer=5p"], "edge.up_buffer: "),
@@ -251,7 +251,7 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             network("wrd"),
             &plain,
             &["edge.down.rate=1Mbit/s"],
-            "edge.down: a bearer of kind `observed` has no such key",
+            "edge.down: a bearer of kind `observed` does not have this key",
         ),
         (
             network("wrd"),
