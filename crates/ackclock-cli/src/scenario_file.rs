@@ -11,6 +11,7 @@ use std::time::Duration;
 use ackclock_core::name_of;
 use ackclock_scenario::{
     Axis, DiskFiles, Files, Limit, RunError, Scenario, ScenarioError, dropped_from, said_of_begins,
+    said_of_recordings,
 };
 
 use crate::failure::Failure;
@@ -106,6 +107,11 @@ pub(crate) fn say_dropped<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>)
     if let Some(remark) = dropped_from(scenarios) {
         output::remark(&remark);
     }
+}
+
+/// Prints what each recording of another tool or data set was taken for, and how sure its rates are.
+pub(crate) fn say_recordings<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>, files: &dyn Files) {
+    said_of_recordings(scenarios, files).iter().for_each(|remark| output::remark(remark));
 }
 
 /// Reports once that runs start at random offsets in their recordings, if the user did not ask for it.

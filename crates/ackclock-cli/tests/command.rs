@@ -243,7 +243,8 @@ fn a_recording_is_described_and_converted() {
     let info = objects(&folder.prints(&["trace", "info", "a.down", "--json"])).remove(0);
     assert_eq!((&info["length_s"], &info["mean_bps"]), (&2.0.into(), &1_200_000.into()));
     let rates = folder.prints(&["trace", "convert", "a.down", "--to", "csv", "--bin", "1s"]);
-    assert!(rates.starts_with("time_s,rate_kbps\n0,1"), "{rates}");
+    assert!(rates.starts_with("# certainty: capacity: "), "{rates}");
+    assert!(rates.contains("\ntime_s,rate_kbps\n0,1"), "{rates}");
     folder.prints(&["trace", "convert", "a.down", "--to", "mahimahi", "--out", "b.down"]);
     assert_eq!(folder.read("b.down"), recording);
 }

@@ -7,6 +7,7 @@ mod command;
 mod common;
 mod completions;
 mod exchange;
+mod import;
 mod link;
 mod mistakes;
 mod needs;

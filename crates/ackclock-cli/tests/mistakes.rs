@@ -110,7 +110,7 @@ const SCENARIOS: &[Row] = &[
     (
         &["trace", "info", "x.pcapng"],
         2,
-        "it is a capture of packets (pcapng); recordings are mahimahi files, CSV and JSON lists",
+        "it is a capture of packets (pcapng); recordings are mahimahi files, CSV, JSON and logs",
     ),
     (
         &["trace", "info", "rates.csv"],

@@ -398,6 +398,10 @@ pub struct Provenance {
     pub configuration_sha256: String,
     /// Input files, by path as written in the scenario, with the SHA-256 of their contents.
     pub inputs: BTreeMap<String, String>,
+    /// How sure it is that the rates of a recording are the capacity of its link, by path as written in the scenario; left out
+    /// where nothing is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub recordings: BTreeMap<String, String>,
     /// Overrides as given (`--set` and its shorthands).
     pub set: Vec<String>,
 }

@@ -37,6 +37,13 @@ impl EdgeConfig {
         any
     }
 
+    /// Paths of the recordings that the links play.
+    pub fn recordings(&self) -> Vec<&str> {
+        let radio = self.radio();
+        let played = [&radio.down, &radio.up].into_iter().filter(|table| name_of(table) == "trace");
+        played.filter_map(|table| table.get("file")?.as_str()).collect()
+    }
+
     /// Whether the link plays a recording.
     pub fn plays_recording(&self) -> bool {
         let radio = self.radio();

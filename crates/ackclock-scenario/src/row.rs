@@ -77,8 +77,16 @@ pub(crate) fn mark_of(job: &Job<'_>) -> String {
 
 /// Identifier of a row. Input files are not part of it, because they are unknown before the run.
 fn mark(scenario: &str, seed: u64, run: u32, point: &Map<String, Value>, provenance: &Provenance) -> String {
-    let Provenance { version, commit, dirty, scenario_sha256, configuration_sha256, inputs: _, set } =
-        provenance;
+    let Provenance {
+        version,
+        commit,
+        dirty,
+        scenario_sha256,
+        configuration_sha256,
+        inputs: _,
+        recordings: _,
+        set,
+    } = provenance;
     json!([scenario, seed, run, point, version, commit, dirty, scenario_sha256, configuration_sha256, set])
         .to_string()
 }

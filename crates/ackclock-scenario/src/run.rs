@@ -20,6 +20,7 @@ use crate::packet::{Interface, Source};
 use crate::plan::{self, FlowPlan};
 use crate::probe::Probe;
 use crate::progress::Watched;
+use crate::recordings::certainties;
 use crate::series::{Column, Recorder, Series};
 use crate::tally::Tally;
 use crate::{Inputs, Progress, RunError, Scenario};
@@ -83,6 +84,7 @@ pub fn run(
     }
     let mut result = tally.result(scenario, run);
     result.provenance.inputs = files.digests();
+    result.provenance.recordings = certainties(tables, files);
     Ok(Outcome { result, series: course.recorder.map(|recorder| recorder.series(columns)) })
 }
 

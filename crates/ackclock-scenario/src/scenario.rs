@@ -183,6 +183,7 @@ impl Scenario {
             scenario_sha256: self.sha256(),
             configuration_sha256: sha256(self.configuration().to_string().as_bytes()),
             inputs: BTreeMap::new(),
+            recordings: BTreeMap::new(),
             set: self.source.sets.to_vec(),
         }
     }

@@ -16,7 +16,7 @@ use crate::output;
 use crate::report::Report;
 use crate::scenario_file::{
     Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped, say_limits,
-    say_unswept,
+    say_recordings, say_unswept,
 };
 use crate::summary::{self, Marks, Uploads};
 
@@ -100,6 +100,7 @@ fn say(scenario: &Scenario, axes: &[Axis], points: &[Point], files: &dyn Files) 
     say_unswept(scenario, "compare", axes);
     say_dropped(scenarios());
     say_begins(scenarios());
+    say_recordings(scenarios(), files);
     say_doubts(scenario, files)
 }
 

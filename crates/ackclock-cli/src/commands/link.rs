@@ -21,7 +21,7 @@ use self::mahimahi::Spelling;
 use crate::failure::Failure;
 use crate::output;
 use crate::scenario_file::patiently;
-use crate::scenario_file::say_dropped;
+use crate::scenario_file::{say_dropped, say_recordings};
 
 /// Put a command, or a shell, behind an emulated link.
 #[derive(Debug, clap::Args)]
@@ -124,6 +124,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if args.generate {
         return output::print(&text::generated(&scenario, &text.folder)?);
     }
+    say_recordings([&scenario], &files);
     if let Some(ignored) = text.ignored() {
         output::remark(&ignored);
     }

@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod completions;
 mod exchange;
+mod import;
 mod link;
 mod list;
 mod radio_box;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Report(Words),
     /// Compute throughput, delay and stability from formulas (Python); `list models` names the models.
     Model(Words),
+    /// Read a recording that another tool or data set wrote, and convert it.
+    Import(Box<import::Args>),
     /// Inspect, convert and generate recordings of links.
     #[command(subcommand)]
     Trace(trace::Command),
@@ -64,6 +67,7 @@ impl Command {
             Self::Paper(words) => Err(words.become_module(&["paper"])),
             Self::Report(words) => Err(words.become_module(&["report"])),
             Self::Model(words) => Err(words.become_module(&["model"])),
+            Self::Import(args) => import::perform(&args),
             Self::Trace(command) => trace::perform(command),
             Self::List(args) => list::perform(&args),
             Self::Check(args) => check::perform(&args),

@@ -19,7 +19,7 @@ use crate::output::{self, Form};
 use crate::report::Report;
 use crate::scenario_file::{
     Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped, say_limits,
-    say_unswept,
+    say_recordings, say_unswept,
 };
 use crate::summary;
 use crate::summary::Uploads;
@@ -138,6 +138,7 @@ fn say(args: &Args, scenario: &Scenario, files: &dyn Files) -> Result<(), Failur
         say_begins([scenario]);
     }
     say_dropped([scenario]);
+    say_recordings([scenario], files);
     say_doubts(scenario, files)
 }
 

@@ -16,7 +16,7 @@ use crate::lines::{Lines, Sink};
 use crate::paired::PointRuns;
 use crate::report::Report;
 use crate::scenario_file::{
-    Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped,
+    Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped, say_recordings,
 };
 use crate::summary::{self, Marks, Uploads};
 use crate::{output, python};
@@ -89,6 +89,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     say_dropped(points.iter().map(|point| &point.scenario));
     say_begins(points.iter().map(|point| &point.scenario));
+    say_recordings(points.iter().map(|point| &point.scenario), &files);
     say_doubts(&scenario, &files)?;
     let jobs = jobs(&points);
     let finished = {

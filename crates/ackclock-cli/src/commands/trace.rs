@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ackclock_core::{Rate, Span};
+use ackclock_link::trace::import::{self, Certainty, Imported, Options};
 use ackclock_link::trace::{Recording, Statistics};
 use ackclock_output::{Folders, WholeFile};
 use ackclock_scenario::{DiskFiles, Files};
@@ -80,27 +81,32 @@ pub(crate) fn perform(command: Command) -> Result<(), Failure> {
 }
 
 fn info(args: &InfoArgs) -> Result<(), Failure> {
-    let of_file = |path: &PathBuf| Ok((path.display().to_string(), read(path)?));
-    let recordings: Vec<(String, Recording)> =
+    let of_file = |path: &PathBuf| Ok((path.display().to_string(), read(path, &Options::default())?));
+    let recordings: Vec<(String, Imported)> =
         args.files.iter().map(of_file).collect::<Result<_, Failure>>()?;
+    for (name, imported) in &recordings {
+        say(name, imported);
+    }
     if args.json {
-        let line = |(name, recording)| format!("{}\n", as_json(name, recording));
+        let line = |(name, imported): (&String, &Imported)| format!("{}\n", as_json(name, imported));
         return output::print(
-            &recordings.iter().map(|(name, recording)| line((name, recording))).collect::<String>(),
+            &recordings.iter().map(|(name, imported)| line((name, imported))).collect::<String>(),
         );
     }
     output::print(&described(&recordings).render(terminal_width()))
 }
 
 fn convert(args: &ConvertArgs) -> Result<(), Failure> {
-    let recording = read(&args.file)?;
+    let imported = read(&args.file, &Options::default())?;
+    say(&args.file.display().to_string(), &imported);
+    let recording = &imported.recording;
     let text = match args.to {
         Form::Mahimahi => recording.to_mahimahi(),
-        Form::Csv => recording.to_csv(args.bin),
+        Form::Csv => recording.to_csv(args.bin).map(|rows| certainty(&imported) + &rows),
     };
     let text = text.map_err(|error| Failure::Input(format!("{}: {error}", args.file.display())))?;
     if args.to == Form::Mahimahi {
-        say_lost(&args.file.display().to_string(), &recording, &text);
+        say_lost(&args.file.display().to_string(), recording, &text);
     }
     args.out.as_ref().map_or_else(|| output::print(&text), |path| write(path, &text))
 }
@@ -129,34 +135,43 @@ fn say_lost(name: &str, recording: &Recording, text: &str) {
 /// Relative changes of the mean rate below this are not reported.
 const SMALL: f64 = 0.001;
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let mut file = WholeFile::create(path, Folders::Existing)?;
     file.write_all(text.as_bytes()).map_err(|error| file.failure(error))?;
     Ok(file.finish()?)
 }
 
-fn read(path: &Path) -> Result<Recording, Failure> {
+/// Reads a recording of any form.
+pub(super) fn read(path: &Path, options: &Options) -> Result<Imported, Failure> {
     let files = DiskFiles::in_folder("").reading(patiently);
     let bytes = files.read(&path.to_string_lossy()).map_err(Failure::Input)?;
-    Recording::parse(&bytes).map_err(|error| match error.line {
+    import::read(&bytes, options).map_err(|error| match error.line {
         Some(line) => Failure::Input(format!("{}:{line}: {}", path.display(), error.message)),
         None => Failure::Input(format!("{}: {}", path.display(), error.message)),
     })
 }
 
-fn form(recording: &Recording) -> &'static str {
-    match recording {
-        Recording::Opportunities(_) => "mahimahi",
-        Recording::Samples(_) => "rates",
+/// Prints on standard error what a recording was taken for, and what was left out or assumed.
+pub(super) fn say(name: &str, imported: &Imported) {
+    if let Some(certainty) = imported.certainty.as_ref().filter(|_| !imported.form.is_own()) {
+        output::remark(&format!("{name}: taken for {}; its rates are {certainty}", imported.form.name()));
     }
+    for note in &imported.notes {
+        output::remark(&format!("{name}: {note}"));
+    }
+}
+
+/// The comment of a CSV that states how sure its rates are; empty where nothing is known.
+pub(super) fn certainty(imported: &Imported) -> String {
+    imported.certainty.as_ref().map(Certainty::comment).unwrap_or_default()
 }
 
 /// Percentiles shown of the rate per second.
 const PERCENTILES: [(&str, f64); 3] = [("p5", 0.05), ("p50", 0.5), ("p95", 0.95)];
 
-fn described(recordings: &[(String, Recording)]) -> Table {
+pub(super) fn described(recordings: &[(String, Imported)]) -> Table {
     let statistics: Vec<Statistics> =
-        recordings.iter().map(|(_, recording)| recording.statistics()).collect();
+        recordings.iter().map(|(_, imported)| imported.recording.statistics()).collect();
     let fastest =
         statistics.iter().filter_map(|one| one.percentile(0.95)).chain(statistics.iter().map(|one| one.mean));
     let (unit, bps) = rate_unit(fastest.map(|rate| rate.as_bps() as f64).fold(0.0, f64::max));
@@ -172,26 +187,33 @@ fn described(recordings: &[(String, Recording)]) -> Table {
     for heading in ["empty seconds %", "outages >= 1 s", "their mean s", "longest gap s"] {
         table.column(heading, Align::Right);
     }
-    for ((name, recording), of) in recordings.iter().zip(&statistics) {
-        let mut row =
-            vec![name.clone(), form(recording).to_owned(), number(of.length.as_secs_f64()), rate(of.mean)];
+    table.column("certainty", Align::Left);
+    for ((name, imported), of) in recordings.iter().zip(&statistics) {
+        let mut row = vec![
+            name.clone(),
+            imported.form.name().to_owned(),
+            number(of.length.as_secs_f64()),
+            rate(of.mean),
+        ];
         row.extend(PERCENTILES.map(|(_, share)| of.percentile(share).map_or_else(|| "-".to_owned(), rate)));
         row.push(number(100.0 * of.share_at_zero()));
         row.push(of.outages.len().to_string());
         row.push(of.mean_outage().map_or_else(|| "-".to_owned(), |mean| number(mean.as_secs_f64())));
         row.push(number(of.longest_gap.as_secs_f64()));
+        row.push(imported.certainty.as_ref().map_or("-", |certainty| certainty.grade.name()).to_owned());
         table.row(row);
     }
     table
 }
 
-fn as_json(name: &str, recording: &Recording) -> Value {
-    let of = recording.statistics();
+fn as_json(name: &str, imported: &Imported) -> Value {
+    let of = imported.recording.statistics();
     let percentile =
         |(name, share): (&str, f64)| (name.to_owned(), of.percentile(share).map(Rate::as_bps).into());
     json!({
         "recording": name,
-        "form": form(recording),
+        "form": imported.form.name(),
+        "certainty": imported.certainty,
         "length_s": of.length.as_secs_f64(),
         "mean_bps": of.mean.as_bps(),
         "second_bps": Value::Object(PERCENTILES.into_iter().map(percentile).collect()),

@@ -59,6 +59,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
     assemble(&rows)
 }
 
+/// Whether a line is a header of ours, be it a wrong one: it names a column of times, rates or delays with what could be a unit.
+pub(super) fn is_header(line: &str) -> bool {
+    parse_header(line).is_ok()
+        || line
+            .split(',')
+            .any(|name| ["time_", "rate_", "delay_"].iter().any(|begin| name.trim().starts_with(begin)))
+}
+
 pub(super) fn print(samples: &Samples) -> String {
     let delays = samples.rows().iter().any(|row| row.delay != Span::ZERO);
     let losses = samples.rows().iter().any(|row| row.loss != Loss::NONE);
@@ -155,7 +163,7 @@ const LONGEST_SECONDS: f64 = 1e9;
 
 /// Time between two rows. An `f64` holds seconds since 1970 to a quarter of a microsecond, so whole microseconds are
 /// exact.
-fn since(first: f64, time: f64) -> Span {
+pub(super) fn since(first: f64, time: f64) -> Span {
     let seconds = time - first;
     if first < LONGEST_SECONDS {
         return Span::from_secs_f64(seconds);

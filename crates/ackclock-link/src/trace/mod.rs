@@ -10,8 +10,8 @@
 //! - **samples** ([`Samples`]): rate, optionally delay and loss, each until the next row: our CSV, and JSON lists of
 //!   `duration_ms`, `bandwidth_kbps`, `latency_ms`.
 //!
-//! The first line that is not a comment determines the form: it begins with a number, with `[`, or with another
-//! character. Recordings are played in a loop.
+//! The first line that is not a comment determines the form; [`import`] parses what other tools and data sets write.
+//! Recordings are played in a loop.
 //!
 //! ## Differences from the source
 //! Limits: 256 MiB of file, read or written; 2^32 ms (49 days) of opportunities.
@@ -22,6 +22,7 @@
 
 mod begin;
 mod csv;
+pub mod import;
 mod json;
 mod link;
 mod mahimahi;
@@ -86,8 +87,8 @@ const OTHER_FORMS: [(&[u8], &str); 6] = [
     (b"\xd4\xc3\xb2\xa1", "a capture of packets (pcap)"),
     (b"\xa1\xb2\xc3\xd4", "a capture of packets (pcap)"),
     (b"\x4d\x3c\xb2\xa1", "a capture of packets (pcap)"),
-    (b"\x1f\x8b", "compressed (gunzip it)"),
-    (b"\x28\xb5\x2f\xfd", "compressed (unzstd it)"),
+    (b"\x1f\x8b", "compressed by gzip (unpack it: zcat)"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd (unpack it: zstdcat)"),
 ];
 
 impl Recording {
@@ -96,12 +97,7 @@ impl Recording {
     /// # Errors
     /// Names the line, the text found and what is allowed. Never panics, for any input.
     pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
-        let bytes = plain_text(bytes, "recordings are mahimahi files, CSV and JSON lists")?;
-        match bytes.first() {
-            Some(b'[') => json::parse(bytes).map(Self::Samples),
-            _ if begins_with_number(bytes) => Opportunities::parse(bytes).map(Self::Opportunities),
-            _ => csv::parse(bytes).map(Self::Samples),
-        }
+        import::read(bytes, &import::Options::default()).map(|imported| imported.recording)
     }
 
     /// The recording in the form of mahimahi. A table of rates becomes one opportunity per 1500 bytes, rounded up to

@@ -21,7 +21,7 @@ use ackclock_live::{
     Account, Crowd, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, Traffic,
     TunPort, metrics,
 };
-use ackclock_scenario::{DiskFiles, Inputs, Scenario, json_line};
+use ackclock_scenario::{DiskFiles, Inputs, Scenario, certainties, json_line};
 use serde_json::Value;
 
 use super::outputs::{self, Captures, Outputs, now, recording};
@@ -335,7 +335,11 @@ impl Shared {
 
     /// The results so far, and what became of the packets of each direction.
     fn results(&self) -> Option<(RunResult, [Traffic; 2])> {
-        let provenance = Provenance { inputs: self.files.digests(), ..self.scenario.provenance() };
+        let provenance = Provenance {
+            inputs: self.files.digests(),
+            recordings: certainties(self.scenario.tables(), &self.files),
+            ..self.scenario.provenance()
+        };
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         let snapshot = account.snapshot(|from| self.page(from))?;
         let results = account.results(&snapshot, self.scenario.name(), self.seed, provenance);

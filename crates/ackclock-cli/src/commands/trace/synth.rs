@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ackclock_core::Span;
 use ackclock_link::cell::Synthetic;
+use ackclock_link::trace::import::{Imported, Options};
 use ackclock_link::trace::{Recording, Samples};
 use clap::ValueEnum;
 
@@ -97,8 +98,8 @@ pub(super) fn perform(args: &Args) -> Result<(), Failure> {
     let Some(path) = &args.out else { return output::print(&text) };
     write(path, &text)?;
     let files = std::iter::once(path).chain(&args.beside).map(PathBuf::as_path);
-    let of_file = |path: &Path| Ok((path.display().to_string(), read(path)?));
-    let recordings: Vec<(String, Recording)> = files.map(of_file).collect::<Result<_, Failure>>()?;
+    let of_file = |path: &Path| Ok((path.display().to_string(), read(path, &Options::default())?));
+    let recordings: Vec<(String, Imported)> = files.map(of_file).collect::<Result<_, Failure>>()?;
     output::print(&described(&recordings).render(terminal_width()))
 }
 

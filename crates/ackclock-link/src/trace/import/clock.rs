@@ -1,0 +1,96 @@
+//! Times as recordings write them: numbers of some unit, and stamps of a calendar.
+
+/// Unit of a column of times.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum TimeUnit {
+    /// By the values: a stamp of a calendar, or seconds, ms, us or ns since 1970 by their size; else seconds.
+    #[default]
+    Auto,
+    /// A stamp such as `2021-03-04T12:00:00.5Z` or `2021.03.04_12.00.00`.
+    Stamp,
+    /// This many seconds.
+    Seconds(f64),
+}
+
+impl TimeUnit {
+    /// The time in seconds; `None` where the text is no time of this unit.
+    pub(super) fn seconds(self, text: &str) -> Option<f64> {
+        match self {
+            Self::Stamp => stamp(text),
+            Self::Seconds(unit) => Some(text.parse::<f64>().ok()? * unit),
+            Self::Auto => match text.parse::<f64>() {
+                Ok(number) => Some(number * size_of(number)),
+                Err(_) => stamp(text),
+            },
+        }
+        .filter(|seconds| seconds.is_finite())
+    }
+}
+
+/// Seconds in the unit of a number that counts from 1970: 2001 to 2286 in each unit are apart by a factor of 1000.
+fn size_of(number: f64) -> f64 {
+    match number {
+        1e18.. => 1e-9,
+        1e15.. => 1e-6,
+        1e12.. => 1e-3,
+        _ => 1.0,
+    }
+}
+
+/// Seconds since 1970 of year, month, day, hour, minute and second, whatever stands between them. The zone is not looked at.
+fn stamp(text: &str) -> Option<f64> {
+    let mut rest = text.trim_matches('"');
+    let mut parts = [0_u32; 5];
+    for part in &mut parts {
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        *part = rest[..digits].parse().ok()?;
+        rest = rest[digits..].trim_start_matches(|c: char| !c.is_ascii_digit());
+    }
+    let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let second: f64 = rest[..digits].trim_end_matches('.').parse().ok()?;
+    let [year, month, day, hour, minute] = parts;
+    let valid = (1970..=2286).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 61.0;
+    valid
+        .then(|| f64::from(days(year, month, day)) * 86_400.0 + f64::from(hour * 3600 + minute * 60) + second)
+}
+
+/// Days from 1970 to a date of the Gregorian calendar: years begin in March, so that the leap day is their last.
+fn days(year: u32, month: u32, day: u32) -> u32 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let of_years = year * 365 + year / 4 - year / 100 + year / 400;
+    // 719 468 days lie between March of year 0 and 1970.
+    of_years + (153 * month + 2) / 5 + day - 1 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_known_by_its_size_or_its_shape() {
+        // `date -d ... +%s` gives these.
+        for (text, seconds) in [
+            ("12.5", 12.5),
+            ("1700000000.25", 1_700_000_000.25),
+            ("1700000000250", 1_700_000_000.25),
+            ("1700000000250000", 1_700_000_000.25),
+            ("1700000000250000000", 1_700_000_000.25),
+            ("2023-11-14T22:13:20Z", 1_700_000_000.0),
+            ("2023-11-14 22:13:20.25", 1_700_000_000.25),
+            ("2023.11.14_22.13.20", 1_700_000_000.0),
+            ("2024-02-29-00:00:00", 1_709_164_800.0),
+            ("2024-03-01-00:00:00", 1_709_251_200.0),
+        ] {
+            assert_eq!(TimeUnit::Auto.seconds(text), Some(seconds), "{text}");
+        }
+        for text in ["", "noon", "2023-13-14T22:13:20", "2023-11", "NaN", "inf"] {
+            assert_eq!(TimeUnit::Auto.seconds(text), None, "{text}");
+        }
+        assert_eq!(TimeUnit::Seconds(1e-3).seconds("1500"), Some(1.5));
+    }
+}

@@ -1,0 +1,263 @@
+//! Published data sets and logs whose columns are known.
+
+use std::collections::BTreeMap;
+
+use super::super::{TraceError, lines};
+use super::clock::TimeUnit;
+use super::rows::Row;
+use super::table::Table;
+use super::{Certainty, Form, Grade, Options, Read, Towards};
+
+/// Share of rows from which a log of mixed states is one of applications.
+const MUCH: f64 = 0.1;
+
+/// G-NetTrack's log of a phone: rates in kbit/s, the state of the transfer, and the mean of pings where there were any.
+pub(super) fn ucc(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
+    let table = Table::of(bytes, &options.columns)?;
+    let up = options.towards == Some(Towards::Server);
+    let (time, rate) =
+        (table.column("timestamp")?, table.column(if up { "ul_bitrate" } else { "dl_bitrate" })?);
+    let [state, ping, ping_loss] = ["state", "pingavg", "pingloss"].map(|name| table.column(name).ok());
+    let (mut rows, mut idle) = (Vec::new(), 0_usize);
+    for row in table.data() {
+        let (line, fields) = row?;
+        let number = |column: usize| table.number((line, column), fields[column]);
+        let begins = TimeUnit::Stamp.seconds(fields[time]);
+        let begins = begins.ok_or_else(|| table.wrong((line, time), fields[time], "YYYY.MM.DD_HH.MM.SS"))?;
+        let known = |column: Option<usize>, unit: f64| match column {
+            Some(column) => Ok(number(column)?.map(|number| number * unit)),
+            None => Ok(None),
+        };
+        idle += usize::from(state.is_some_and(|state| fields[state] == "I"));
+        rows.push(Row {
+            line,
+            begins,
+            rate: number(rate)?.map(|kbps| kbps * 1e3),
+            delay: known(ping, 0.5e-3)?,
+            loss: known(ping_loss, 1e-2)?,
+        });
+    }
+    let certainty = if idle as f64 > MUCH * rows.len() as f64 {
+        Certainty::new(Grade::Application, format!("in {idle} of {} rows the phone was idle", rows.len()))
+    } else {
+        Certainty::new(Grade::LowerBound, "a bulk transfer to a phone")
+    };
+    let pings = rows.iter().any(|row| row.delay.is_some());
+    let note = pings.then(|| "half of PINGAVG is taken for the delay of one direction".to_owned());
+    Ok(Read { rows: averaged(&rows), end: None, certainty, notes: note.into_iter().collect() })
+}
+
+/// Rows of one time as one row with the means of what is known.
+fn averaged(rows: &[Row]) -> Vec<Row> {
+    let mean = |of: &[Row], value: fn(&Row) -> Option<f64>| {
+        let known: Vec<f64> = of.iter().filter_map(value).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    rows.chunk_by(|one, next| one.begins == next.begins)
+        .map(|of| Row {
+            rate: mean(of, |row| row.rate),
+            delay: mean(of, |row| row.delay),
+            loss: mean(of, |row| row.loss),
+            ..of[0]
+        })
+        .collect()
+}
+
+/// Lumos5G: runs of one row a second, in Mbit/s.
+pub(super) fn lumos5g(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
+    let table = Table::of(bytes, &options.columns)?;
+    let (run, time) = (table.column("run_num")?, table.column("seq_num")?);
+    let rate = table.column("throughput")?;
+    let mut runs: BTreeMap<u64, Vec<Row>> = BTreeMap::new();
+    for row in table.data() {
+        let (line, fields) = row?;
+        let number = |column: usize| table.number((line, column), fields[column]);
+        let needed = |column: usize| {
+            number(column)?.ok_or_else(|| table.wrong((line, column), fields[column], "a number"))
+        };
+        let rate = number(rate)?.map(|mbps| mbps * 1e6);
+        let row = Row { line, begins: needed(time)?, rate, delay: None, loss: None };
+        runs.entry(needed(run)? as u64).or_default().push(row);
+    }
+    let longest = runs.iter().max_by_key(|(number, rows)| (rows.len(), std::cmp::Reverse(**number)));
+    let chosen = options.run.or(longest.map(|(number, _)| *number)).unwrap_or(0);
+    let numbers: Vec<String> = runs.keys().take(20).map(u64::to_string).collect();
+    let rows = runs.remove(&chosen).ok_or_else(|| {
+        TraceError::whole(format!("there is no run {chosen}; runs are {}", numbers.join(", ")))
+    })?;
+    let certainty = Certainty::new(Grade::LowerBound, "a bulk transfer of iperf3 to a phone");
+    Ok(Read { rows, end: None, certainty, notes: vec![format!("run {chosen} of {}", runs.len() + 1)] })
+}
+
+/// Fields of the raw logs of Norway and Ghent: time, ms since the start, latitude, longitude, bytes and ms since the row before.
+const FIELDS: usize = 6;
+/// First times from which they are ms since 1970, as in Ghent, and not seconds, as in Norway.
+const MILLISECONDS: f64 = 1e11;
+
+/// The form of a line of numbers that is not mahimahi's.
+pub(super) fn recognise_numbers(first: &str) -> Option<Form> {
+    let numbers: Vec<f64> = first.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let all = first.split_whitespace().count() == FIELDS && numbers.len() == FIELDS;
+    all.then(|| if numbers[0] < MILLISECONDS { Form::Norway } else { Form::Ghent })
+}
+
+/// Raw logs of Norway and Ghent: bytes that arrived since the row before, and in how many ms.
+pub(super) fn bytes_and_times(bytes: &[u8], form: Form) -> Result<Read, TraceError> {
+    let (mut rows, mut begins) = (Vec::new(), 0.0);
+    for (line, text) in lines(bytes) {
+        let text = text?;
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let fields: Vec<f64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
+        let &[_, _, _, _, received, ms] = &fields[..] else {
+            return Err(TraceError::at(line, format!("{} numbers; a row has {FIELDS}", fields.len())));
+        };
+        if !(0.0..=1e9).contains(&ms) {
+            return Err(TraceError::at(
+                line,
+                format!("column 6: {ms} is not a time from 0 to 1000000000 ms"),
+            ));
+        }
+        if ms > 0.0 {
+            rows.push(Row { line, begins, rate: Some(8e3 * received / ms), delay: None, loss: None });
+            begins += ms / 1e3;
+        }
+    }
+    let note = match form {
+        Form::Ghent => "the access of the server, 100 Mbit/s, limits the rates too",
+        _ => "a long row is an outage: nothing arrived until its end",
+    };
+    let certainty = Certainty::new(Grade::LowerBound, "one download over HTTP");
+    Ok(Read { rows, end: Some(begins), certainty, notes: vec![note.to_owned()] })
+}
+
+/// Loads from which they are percent and not shares.
+const PERCENT: f64 = 2.0;
+
+/// cake-autorate: what passed is the load times the rate of the shaper.
+pub(super) fn autorate(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
+    let table = Table::of(bytes, &options.columns)?;
+    let up = options.towards == Some(Towards::Server);
+    let [load, rate] = if up { ["tx_load", "cur_ul_rate"] } else { ["rx_load", "cur_dl_rate"] };
+    let (time, load, rate) = (table.column("log_time")?, table.column(load)?, table.column(rate)?);
+    let rtt = table.column("rtt").ok();
+    let (mut rows, mut largest) = (Vec::new(), 0.0_f64);
+    for row in table.data() {
+        let (line, fields) = row?;
+        let number = |column: usize| table.number((line, column), fields[column]);
+        let begins = TimeUnit::Auto.seconds(fields[time]);
+        let begins = begins.ok_or_else(|| table.wrong((line, time), fields[time], "a time"))?;
+        let (load, kbps) = (number(load)?, number(rate)?);
+        largest = largest.max(load.unwrap_or(0.0));
+        let delay = rtt.map(number).transpose()?.flatten().map(|ms| ms / 2e3);
+        let rate = load.zip(kbps).map(|(load, kbps)| load * kbps * 1e3);
+        rows.push(Row { line, begins, rate, delay, loss: None });
+    }
+    if largest > PERCENT {
+        rows.iter_mut().for_each(|row| row.rate = row.rate.map(|rate| rate / 100.0));
+    }
+    let certainty = Certainty::new(Grade::Application, "what the users of a router sent below its shaper");
+    let unit = if largest > PERCENT { "percent" } else { "shares" };
+    let note = format!("loads are {unit}; half of RTT is taken for the delay of one direction");
+    Ok(Read { rows, end: None, certainty, notes: vec![note] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Recording, Samples};
+    use super::super::{Imported, read};
+    use super::*;
+    use ackclock_core::Span;
+
+    fn imported(text: &str, options: &Options) -> (Imported, Samples) {
+        let imported = read(text.as_bytes(), options).unwrap();
+        let Recording::Samples(samples) = imported.recording.clone() else { unreachable!("tables of rates") };
+        (imported, samples)
+    }
+
+    fn kbps(samples: &Samples) -> Vec<u64> {
+        samples.rows().iter().map(|row| row.rate.as_bps() / 1000).collect()
+    }
+
+    /// A log of 12 seconds with two rows in the first; `state` of every row.
+    fn phone(state: &str) -> String {
+        let mut text =
+            "Timestamp,Longitude,Operatorname,State,DL_bitrate,UL_bitrate,PINGAVG,PINGLOSS\n".to_owned();
+        text += &format!("2019.12.31_23.59.58,-8.4,B,{state},100,10,-,-\n");
+        for second in 0..12 {
+            let at = if second < 2 {
+                format!("2019.12.31_23.59.{}", 58 + second)
+            } else {
+                format!("2020.01.01_00.00.{:02}", second - 2)
+            };
+            text += &format!("{at},-8.4,B,{state},{},20,40,50\n", 300 + second);
+        }
+        text
+    }
+
+    #[test]
+    fn rows_of_one_second_are_averaged() {
+        let (imported, samples) = imported(&phone("D"), &Options::default());
+        assert_eq!((imported.form, imported.even, samples.length()), (Form::Ucc, true, Span::from_secs(12)));
+        // 100 and 300 in the first second; pings of 40 ms count half.
+        assert_eq!(kbps(&samples)[..3], [200, 301, 302]);
+        assert_eq!(
+            (samples.rows()[0].delay, samples.rows()[0].loss.probability()),
+            (Span::from_millis(20), 0.5)
+        );
+        assert_eq!(imported.certainty.unwrap().grade, Grade::LowerBound);
+        let up = Options { towards: Some(Towards::Server), ..Options::default() };
+        assert_eq!(kbps(&super::tests::imported(&phone("D"), &up).1)[..2], [15, 20]);
+    }
+
+    #[test]
+    fn an_idle_phone_shows_no_capacity() {
+        assert_eq!(imported(&phone("I"), &Options::default()).0.certainty.unwrap().grade, Grade::Application);
+    }
+
+    #[test]
+    fn the_longest_run_is_read_unless_another_is_asked_for() {
+        let mut text = "run_num,seq_num,abstractSignalStr,nrStatus,Throughput,mobility_mode\n".to_owned();
+        for (run, seconds) in [(1, 11), (2, 13)] {
+            for second in 1..=seconds {
+                text += &format!("{run},{second},2,CONNECTED,{},walking\n", 100 * run);
+            }
+        }
+        let (longest, samples) = imported(&text, &Options::default());
+        assert_eq!((longest.form, longest.rows(), kbps(&samples)[0]), (Form::Lumos5g, 13, 200_000));
+        let first = Options { run: Some(1), ..Options::default() };
+        assert_eq!(kbps(&imported(&text, &first).1)[0], 100_000);
+        let none = Options { run: Some(3), ..Options::default() };
+        assert_eq!(read(text.as_bytes(), &none).unwrap_err().to_string(), "there is no run 3; runs are 1, 2");
+    }
+
+    #[test]
+    fn a_long_row_of_a_raw_log_is_an_outage() {
+        for (first, form) in [("1284560000", Form::Norway), ("1450000000000", Form::Ghent)] {
+            let mut text: String =
+                (1..=11).map(|n| format!("{first} {} 59.9 10.7 125000 1000\n", 1000 * n)).collect();
+            text += &format!("{first} 30000 59.9 10.7 0 19000\n");
+            let (imported, samples) = imported(&text, &Options::default());
+            assert_eq!((imported.form, samples.length()), (form, Span::from_secs(30)));
+            assert_eq!((kbps(&samples)[0], kbps(&samples)[11]), (1000, 0));
+        }
+    }
+
+    #[test]
+    fn what_a_router_passed_is_its_load_times_its_rate() {
+        let log = |load: f64| {
+            let head = "log_time; rx_load; tx_load; baseline_RTT; RTT; delta_RTT; cur_dl_rate; cur_ul_rate\n"
+                .to_owned();
+            (0..12).fold(head, |text, n| {
+                text + &format!("2022-05-20-14:12:{n:02}; {load}; 0.1; 20; 30; 10; 8000; 900\n")
+            })
+        };
+        for load in [0.5, 50.0] {
+            let (imported, samples) = imported(&log(load), &Options::default());
+            assert_eq!((imported.form, kbps(&samples)[0]), (Form::Autorate, 4000));
+            assert_eq!(samples.rows()[0].delay, Span::from_millis(15));
+            assert_eq!(imported.certainty.unwrap().grade, Grade::Application);
+        }
+    }
+}

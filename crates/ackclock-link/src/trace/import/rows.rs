@@ -1,0 +1,115 @@
+//! Rows of a foreign recording on their way to a table of rates.
+
+use ackclock_core::{Rate, Span};
+
+use super::super::samples::{Sample, Samples};
+use super::super::{TraceError, csv};
+use super::{Missing, Options};
+use crate::Loss;
+
+/// A row as measured; what is `None` was not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Row {
+    /// Index of its line in the file.
+    pub(super) line: usize,
+    /// Start, seconds.
+    pub(super) begins: f64,
+    /// Rate, bit/s.
+    pub(super) rate: Option<f64>,
+    /// Delay of one direction, seconds.
+    pub(super) delay: Option<f64>,
+    /// Share of packets lost.
+    pub(super) loss: Option<f64>,
+}
+
+/// Fewer rows say nothing of how a link varies.
+const LEAST_ROWS: usize = 10;
+const MOST_ROWS: usize = 10_000_000;
+/// Limits of what a row may hold: bit/s, and seconds of delay.
+const MOST_BPS: f64 = 1e15;
+const MOST_DELAY: f64 = 1e6;
+
+/// A table of rates, and how many rows had none.
+pub(super) struct Finished {
+    pub(super) samples: Samples,
+    pub(super) missing: usize,
+    pub(super) even: bool,
+}
+
+/// Puts rows together: each holds until the next, the last until `end` or as long as the one before it.
+pub(super) fn finish(
+    mut rows: Vec<Row>,
+    end: Option<f64>,
+    options: &Options,
+) -> Result<Finished, TraceError> {
+    if options.sort {
+        rows.sort_by(|one, next| one.begins.total_cmp(&next.begins));
+    }
+    check(&rows)?;
+    let missing = rows.iter().filter(|row| row.rate.is_none()).count();
+    let mut held = Row::default();
+    for row in &mut rows {
+        row.rate = Some(match (row.rate, options.missing) {
+            (Some(rate), _) => rate,
+            (None, Missing::Zero) => 0.0,
+            (None, Missing::Hold) => held.rate.unwrap_or(0.0),
+            (None, Missing::Refuse) => {
+                return Err(TraceError::at(
+                    row.line,
+                    "no rate is given; --missing hold keeps the one before, --missing zero takes 0",
+                ));
+            }
+        });
+        row.delay = row.delay.or(held.delay);
+        held = *row;
+    }
+    let (first, last) = (rows[0].begins, rows[rows.len() - 1].begins);
+    let lasts = last - rows[rows.len() - 2].begins;
+    let samples: Result<Vec<Sample>, TraceError> = rows.iter().map(|row| sample(row, first)).collect();
+    let length = csv::since(first, end.filter(|&end| end > last).unwrap_or(last + lasts));
+    let steps = || rows.windows(2).map(|pair| pair[1].begins - pair[0].begins);
+    let even = steps().all(|step| (step - lasts).abs() <= 0.01 * lasts);
+    Ok(Finished { samples: Samples::new(samples?, length)?, missing, even })
+}
+
+fn check(rows: &[Row]) -> Result<(), TraceError> {
+    if rows.len() < LEAST_ROWS {
+        return Err(TraceError::whole(format!(
+            "it has {} rows; fewer than {LEAST_ROWS} are no recording",
+            rows.len()
+        )));
+    }
+    if rows.len() > MOST_ROWS {
+        return Err(TraceError::whole(format!("it has {} rows; at most {MOST_ROWS} are read", rows.len())));
+    }
+    for pair in rows.windows(2) {
+        let (before, after) = (pair[0].begins, pair[1].begins);
+        if after < before {
+            return Err(TraceError::at(
+                pair[1].line,
+                format!(
+                    "the time {after} s follows {before} s: times increase; --sort puts the rows in order"
+                ),
+            ));
+        }
+        if after == before {
+            return Err(TraceError::at(pair[1].line, format!("a second row at the time {after} s")));
+        }
+    }
+    Ok(())
+}
+
+fn sample(row: &Row, first: f64) -> Result<Sample, TraceError> {
+    let within = |name: &str, value: Option<f64>, most: f64| {
+        let value = value.unwrap_or(0.0);
+        let message = || TraceError::at(row.line, format!("{name} {value} is not from 0 to {most}"));
+        (0.0..=most).contains(&value).then_some(value).ok_or_else(message)
+    };
+    Ok(Sample {
+        begins: csv::since(first, row.begins),
+        rate: Rate::from_bps_f64(within("the rate in bit/s", row.rate, MOST_BPS)?),
+        delay: Span::from_secs_f64(within("the delay in seconds", row.delay, MOST_DELAY)?),
+        loss: Loss::try_from(within("the share lost", row.loss, 1.0)?)
+            .map_err(|why| TraceError::at(row.line, why))?,
+    })
+}

@@ -1,0 +1,403 @@
+//! Tables with a header: which columns hold time, rate, delay and loss, and in which units.
+
+use ackclock_core::units::{rate_unit, time_unit};
+
+use super::super::{TraceError, excerpt, lines};
+use super::Options;
+use super::clock::TimeUnit;
+use super::rows::Row;
+
+/// Which columns are read, by name or by number from 1, and what is in them. What is left out is guessed by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns {
+    /// Column of times.
+    pub time: Option<String>,
+    /// Unit of the times.
+    pub time_unit: TimeUnit,
+    /// Column of rates.
+    pub rate: Option<String>,
+    /// Unit of the rates.
+    pub unit: Option<Unit>,
+    /// Column of delays.
+    pub delay: Option<String>,
+    /// Seconds in the unit of the delays; ms unless given.
+    pub delay_unit: Option<f64>,
+    /// Column of losses.
+    pub loss: Option<String>,
+    /// Whether losses are in percent.
+    pub percent: bool,
+    /// What stands between two fields; by the header unless given.
+    pub separator: Option<char>,
+    /// Whether numbers have a comma for a point.
+    pub decimal_comma: bool,
+    /// Lines before the header.
+    pub skip: usize,
+}
+
+/// Unit of a column of rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unit {
+    /// This many bit/s.
+    Bps(f64),
+    /// Bytes since the row before.
+    Bytes,
+}
+
+impl Unit {
+    /// By its name: `kbit/s`, `MB/s`, `B`.
+    pub fn named(name: &str) -> Option<Self> {
+        let bytes = |unit: &str| match unit {
+            "B" => Some(8.0),
+            "kB" | "KB" => Some(8e3),
+            "MB" => Some(8e6),
+            _ => None,
+        };
+        match name.strip_suffix("/s").and_then(bytes) {
+            Some(bps) => Some(Self::Bps(bps)),
+            None if name == "B" => Some(Self::Bytes),
+            None => rate_unit(name).map(Self::Bps),
+        }
+    }
+}
+
+const TIMES: [&str; 6] = ["time", "t", "timestamp", "seconds", "ts", "datetime"];
+const RATES: [&str; 6] = ["rate", "throughput", "bandwidth", "bitrate", "dl_bitrate", "download"];
+
+/// A table of text.
+pub(super) struct Table<'a> {
+    bytes: &'a [u8],
+    separator: char,
+    /// Index of the line of the header.
+    header_line: usize,
+    header: Vec<&'a str>,
+    decimal_comma: bool,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn of(bytes: &'a [u8], columns: &Columns) -> Result<Self, TraceError> {
+        let (header_line, header) =
+            content(bytes, columns.skip).next().ok_or_else(|| TraceError::whole("there is no header"))?;
+        let header = header?;
+        let known = ['\t', ';', ','].into_iter().find(|&separator| header.contains(separator));
+        let separator = columns.separator.or(known).unwrap_or(' ');
+        let header = fields(header, separator);
+        Ok(Self { bytes, separator, header_line, header, decimal_comma: columns.decimal_comma })
+    }
+
+    /// Names of the columns without case, quotes and spaces.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.header.iter().map(|name| plain(name)).collect()
+    }
+
+    /// Index of a column of this name or number.
+    pub(super) fn column(&self, name: &str) -> Result<usize, TraceError> {
+        if let Some(index) = self.names().iter().position(|known| *known == plain(name)) {
+            return Ok(index);
+        }
+        let number = name.parse::<usize>().ok().filter(|number| (1..=self.header.len()).contains(number));
+        number.map(|number| number - 1).ok_or_else(|| {
+            let there = self.header.join(", ");
+            TraceError::at(
+                self.header_line,
+                format!("there is no column `{name}`: {}", excerpt_of(&there, 200)),
+            )
+        })
+    }
+
+    /// Whether the first line holds a value in a column of numbers: then there is no header.
+    fn is_headless(&self, time: usize) -> bool {
+        self.header[time].starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// The fields of each row below the header, with the index of its line.
+    pub(super) fn data(&self) -> impl Iterator<Item = Result<(usize, Vec<&'a str>), TraceError>> {
+        self.rows(self.header_line + 1)
+    }
+
+    fn rows(&self, skip: usize) -> impl Iterator<Item = Result<(usize, Vec<&'a str>), TraceError>> {
+        let (separator, columns) = (self.separator, self.header.len());
+        content(self.bytes, skip).map(move |(index, line)| {
+            let fields = fields(line?, separator);
+            if fields.len() != columns {
+                let message = format!("{} fields; the header names {columns} columns", fields.len());
+                return Err(TraceError::at(index, message));
+            }
+            Ok((index, fields))
+        })
+    }
+
+    /// A number, or `None` for what stands for a missing one.
+    pub(super) fn number(&self, at: (usize, usize), field: &str) -> Result<Option<f64>, TraceError> {
+        let field = field.trim_matches('"');
+        if matches!(field, "" | "-" | "--" | "NA" | "N/A" | "nan" | "NaN" | "null" | "None") {
+            return Ok(None);
+        }
+        let number = if self.decimal_comma { field.replace(',', ".").parse() } else { field.parse::<f64>() };
+        match number {
+            Ok(number) if number.is_finite() => Ok(Some(number)),
+            _ => Err(self.wrong(at, field, "a number")),
+        }
+    }
+
+    pub(super) fn wrong(&self, (line, column): (usize, usize), field: &str, what: &str) -> TraceError {
+        let name = self.header.get(column).copied().unwrap_or_default();
+        TraceError::at(line, format!("column `{name}`: `{}` is not {what}", excerpt(field)))
+    }
+}
+
+/// Lines that are neither empty nor comments, after the first `skip` of the file.
+fn content(bytes: &[u8], skip: usize) -> impl Iterator<Item = (usize, Result<&str, TraceError>)> {
+    lines(bytes)
+        .skip(skip)
+        .filter(|(_, line)| line.as_ref().map_or(true, |text| !text.is_empty() && !text.starts_with('#')))
+}
+
+fn fields(line: &str, separator: char) -> Vec<&str> {
+    if separator == ' ' {
+        return line.split_whitespace().collect();
+    }
+    line.split(separator).map(|field| field.trim().trim_matches('"')).collect()
+}
+
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| !c.is_whitespace() && *c != '"').flat_map(char::to_lowercase).collect()
+}
+
+fn excerpt_of(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// Whether columns of times and rates can be guessed, whatever their units.
+pub(super) fn is_guessable(names: &[String]) -> bool {
+    [&TIMES[..], &RATES[1..]].iter().all(|known| names.iter().any(|name| known.contains(&stem(name).0)))
+}
+
+/// A name and the unit behind it, as in `throughput_mbps` and `throughput(mbit/s)`.
+fn stem(name: &str) -> (&str, Option<&str>) {
+    if let Some((stem, unit)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) {
+        return (stem.trim_end_matches('_'), Some(unit));
+    }
+    match name.rsplit_once('_') {
+        Some((stem, unit)) if rate_unit(unit).is_some() || time_unit(unit).is_some() => (stem, Some(unit)),
+        _ => (name, None),
+    }
+}
+
+/// Rows of a table, and where the last of them ends if the table says it.
+pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<f64>), TraceError> {
+    let columns = &options.columns;
+    let table = Table::of(bytes, columns)?;
+    let time = find(&table, columns.time.as_deref(), &TIMES, "--time-column")?;
+    let rate = find(&table, columns.rate.as_deref(), &RATES, "--rate-column")?;
+    let optional = |name: &Option<String>| name.as_deref().map(|name| table.column(name)).transpose();
+    let (delay, loss) = (optional(&columns.delay)?, optional(&columns.loss)?);
+    let time_unit = match (columns.time_unit, stem(&table.names()[time]).1.and_then(time_unit)) {
+        (TimeUnit::Auto, Some(unit)) => TimeUnit::Seconds(unit),
+        (unit, _) => unit,
+    };
+    let unit = unit_of(&table, rate, columns)?;
+    let delay_unit = columns.delay_unit.unwrap_or(1e-3);
+    let loss_unit = if columns.percent { 1e-2 } else { 1.0 };
+    let skip = if table.is_headless(time) { table.header_line } else { table.header_line + 1 };
+    let mut rows = Vec::new();
+    for row in table.rows(skip) {
+        let (line, fields) = row?;
+        let number = |column: Option<usize>, unit: f64| match column {
+            None => Ok(None),
+            Some(column) => Ok(table.number((line, column), fields[column])?.map(|number| number * unit)),
+        };
+        let begins = time_unit
+            .seconds(fields[time])
+            .ok_or_else(|| table.wrong((line, time), fields[time], "a time"))?;
+        let bps = match unit {
+            Unit::Bps(bps) => bps,
+            Unit::Bytes => 8.0,
+        };
+        rows.push(Row {
+            line,
+            begins,
+            rate: number(Some(rate), bps)?,
+            delay: number(delay, delay_unit)?,
+            loss: number(loss, loss_unit)?,
+        });
+    }
+    let end = rows.last().map(|last| last.begins);
+    Ok(if unit == Unit::Bytes { (since_the_row_before(&rows), end) } else { (rows, None) })
+}
+
+/// Rates of rows with the bits since the row before: each holds from the time of that row on.
+fn since_the_row_before(rows: &[Row]) -> Vec<Row> {
+    let pairs = rows.windows(2);
+    pairs
+        .map(|pair| {
+            let lasts = pair[1].begins - pair[0].begins;
+            Row { begins: pair[0].begins, rate: pair[1].rate.map(|bits| bits / lasts), ..pair[1] }
+        })
+        .collect()
+}
+
+fn find(table: &Table<'_>, name: Option<&str>, known: &[&str], option: &str) -> Result<usize, TraceError> {
+    if let Some(name) = name {
+        return table.column(name);
+    }
+    let names = table.names();
+    let found = known.iter().find_map(|known| names.iter().position(|name| stem(name).0 == *known));
+    found.ok_or_else(|| {
+        let there = table.header.join(", ");
+        TraceError::at(table.header_line, format!("which column? {option}: {}", excerpt_of(&there, 200)))
+    })
+}
+
+fn unit_of(table: &Table<'_>, rate: usize, columns: &Columns) -> Result<Unit, TraceError> {
+    let names = table.names();
+    let by_name = || stem(&names[rate]).1.and_then(rate_unit).map(Unit::Bps);
+    columns.unit.or_else(by_name).ok_or_else(|| {
+        let name = table.header[rate];
+        TraceError::at(table.header_line, format!("is `{name}` in kbit/s or Mbit/s? --unit"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Recording;
+    use super::super::{Form, Grade, Missing, Options, read};
+    use super::*;
+    use ackclock_core::Span;
+
+    /// A table with this header, twelve rows of it, and how a row begins.
+    fn table(header: &str, row: impl Fn(u32) -> String) -> String {
+        (0..12).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
+    }
+
+    fn mean_kbps(text: &str, columns: Columns) -> Result<u64, String> {
+        let options = Options { columns, ..Options::default() };
+        let imported = read(text.as_bytes(), &options).map_err(|error| error.to_string())?;
+        assert_eq!((imported.form, imported.certainty.unwrap().grade), (Form::Columns, Grade::LowerBound));
+        Ok(imported.recording.mean_rate().as_bps() / 1000)
+    }
+
+    #[test]
+    fn columns_are_guessed_by_name_and_unit() {
+        for (header, expected) in [
+            ("time,throughput_mbps", 2000),
+            ("Time (s), Throughput (kbit/s)", 2),
+            ("\"timestamp\",\"Bandwidth_kbps\"", 2),
+            ("t;bitrate_bps;x", 0),
+        ] {
+            let separator = if header.contains(';') { ';' } else { ',' };
+            let more = if separator == ';' { ";7" } else { "" };
+            let text = table(header, |n| format!("{n}{separator}2{more}"));
+            assert_eq!(mean_kbps(&text, Columns::default()), Ok(expected), "{header}");
+        }
+        let error =
+            mean_kbps(&table("time,throughput", |n| format!("{n},2")), Columns::default()).unwrap_err();
+        assert_eq!(error, "line 1: is `throughput` in kbit/s or Mbit/s? --unit");
+    }
+
+    #[test]
+    fn columns_are_named_or_numbered_and_have_units() {
+        let text = table("when\twhat\twait\tgone", |n| format!("{n}000\t1,5\t40\t25"));
+        let columns = |rate: &str, unit: &str| Columns {
+            time: Some("When".to_owned()),
+            time_unit: TimeUnit::Seconds(1e-3),
+            rate: Some(rate.to_owned()),
+            unit: Unit::named(unit),
+            delay: Some("wait".to_owned()),
+            loss: Some("4".to_owned()),
+            percent: true,
+            decimal_comma: true,
+            ..Columns::default()
+        };
+        for (rate, unit, expected) in [("what", "Mbit/s", 1500), ("2", "kB/s", 12), ("what", "MB/s", 12_000)]
+        {
+            assert_eq!(mean_kbps(&text, columns(rate, unit)), Ok(expected), "{unit}");
+        }
+        let options = Options { columns: columns("what", "Mbit/s"), ..Options::default() };
+        let Recording::Samples(samples) = read(text.as_bytes(), &options).unwrap().recording else {
+            unreachable!()
+        };
+        let row = samples.rows()[1];
+        assert_eq!(
+            (row.begins, row.delay, row.loss.probability()),
+            (Span::from_secs(1), Span::from_millis(40), 0.25)
+        );
+        let error = mean_kbps(&text, columns("watt", "Mbit/s")).unwrap_err();
+        assert_eq!(error, "line 1: there is no column `watt`: when, what, wait, gone");
+    }
+
+    #[test]
+    fn bytes_are_those_since_the_row_before() {
+        // 1000 B each half second: 16 kbit/s; the first row says when it begins.
+        let text = table("time_ms,received", |n| format!("{},1000", 500 * n));
+        let columns =
+            Columns { rate: Some("received".to_owned()), unit: Some(Unit::Bytes), ..Columns::default() };
+        assert_eq!(mean_kbps(&text, columns), Ok(16));
+    }
+
+    #[test]
+    fn a_table_without_a_header_has_numbered_columns() {
+        let text: String = (0..12).map(|n| format!("{n} 7 300\n")).collect();
+        let numbered = |column: &str| Some(column.to_owned());
+        let columns = Columns {
+            time: numbered("1"),
+            rate: numbered("3"),
+            unit: Unit::named("kbit/s"),
+            ..Columns::default()
+        };
+        assert_eq!(mean_kbps(&text, columns), Ok(300));
+    }
+
+    #[test]
+    fn what_is_missing_is_refused_held_or_zero() {
+        let text = table("time,rate_kbps", |n| format!("{n},{}", if n == 3 { "-" } else { "120" }));
+        let columns = Columns { time: Some("time".to_owned()), ..Columns::default() };
+        let read = |missing| {
+            read(text.as_bytes(), &Options { columns: columns.clone(), missing, ..Options::default() })
+        };
+        let error = read(Missing::Refuse).unwrap_err().to_string();
+        assert!(error.starts_with("line 5: no rate is given; --missing hold"), "{error}");
+        for (missing, kbps) in [(Missing::Hold, 120), (Missing::Zero, 110)] {
+            let imported = read(missing).unwrap();
+            assert_eq!((imported.missing, imported.recording.mean_rate().as_bps()), (1, 1000 * kbps));
+        }
+    }
+
+    #[test]
+    fn bad_rows_are_told_by_their_line() {
+        let columns = || Columns { time: Some("time".to_owned()), ..Columns::default() };
+        for (row, message) in [
+            ("0,1", "line 14: the time 0 s follows 11 s: times increase; --sort puts the rows in order"),
+            ("11,1", "line 14: a second row at the time 11 s"),
+            ("12,x", "line 14: column `rate_kbps`: `x` is not a number"),
+            ("noon,1", "line 14: column `time`: `noon` is not a time"),
+            ("12,1,1", "line 14: 3 fields; the header names 2 columns"),
+            ("12,-1", "line 14: the rate in bit/s -1000 is not from 0 to 1000000000000000"),
+        ] {
+            let text = table("time,rate_kbps", |n| format!("{n},5")) + row + "\n";
+            assert_eq!(mean_kbps(&text, columns()).unwrap_err(), message);
+        }
+        let short = "time,rate_kbps\n0,1\n1,1\n";
+        assert_eq!(mean_kbps(short, columns()).unwrap_err(), "it has 2 rows; fewer than 10 are no recording");
+        let sorted = Options { sort: true, columns: columns(), ..Options::default() };
+        let text = table("time,rate_kbps", |n| format!("{},5", 20 - n));
+        assert_eq!(read(text.as_bytes(), &sorted).unwrap().recording.length(), Span::from_secs(12));
+    }
+
+    #[test]
+    fn what_is_no_recording_is_refused_with_the_reason() {
+        for (text, part) in [
+            ("timestamp_start,timestamp_end,download,upload\n", "WetLinks"),
+            (
+                "{\"TimeStamp\": 1, \"Bytes\": 1, \"TotalTime\": 1, \"SetupTime\": 1, \"Speed\": 1}\n{}\n",
+                "MONROE",
+            ),
+            ("hello world\n", "no known form begins with \"hello world\\n\"; forms are mahimahi"),
+            ("{\"a\": 1}", "no known form"),
+            ("{\"a\": ", "not JSON"),
+            ("\u{1f}\u{8b}", "no known form"),
+        ] {
+            let error = read(text.as_bytes(), &Options::default()).unwrap_err().to_string();
+            assert!(error.contains(part), "{text:?}: {error}");
+        }
+    }
+}
