@@ -115,7 +115,7 @@ const SCENARIOS: &[Row] = &[
     (
         &["trace", "info", "rates.csv"],
         2,
-        "rates.csv:1: `time` has no unit; the header names columns and units: time_s,rate_kbps",
+        "rates.csv:1: is `rate` in kbit/s or Mbit/s? `ackclock import` takes --unit",
     ),
     (
         &["trace", "convert", "rates.csv", "--to", "pcap"],

@@ -169,7 +169,7 @@ fn excerpt_of(text: &str, most: usize) -> String {
 
 /// Whether columns of times and rates can be guessed, whatever their units.
 pub(super) fn is_guessable(names: &[String]) -> bool {
-    [&TIMES[..], &RATES[1..]].iter().all(|known| names.iter().any(|name| known.contains(&stem(name).0)))
+    [&TIMES[..], &RATES[..]].iter().all(|known| names.iter().any(|name| known.contains(&stem(name).0)))
 }
 
 /// A name and the unit behind it, as in `throughput_mbps` and `throughput(mbit/s)`.
@@ -253,7 +253,10 @@ fn unit_of(table: &Table<'_>, rate: usize, columns: &Columns) -> Result<Unit, Tr
     let by_name = || stem(&names[rate]).1.and_then(rate_unit).map(Unit::Bps);
     columns.unit.or_else(by_name).ok_or_else(|| {
         let name = table.header[rate];
-        TraceError::at(table.header_line, format!("is `{name}` in kbit/s or Mbit/s? --unit"))
+        TraceError::at(
+            table.header_line,
+            format!("is `{name}` in kbit/s or Mbit/s? `ackclock import` takes --unit"),
+        )
     })
 }
 
@@ -291,7 +294,7 @@ mod tests {
         }
         let error =
             mean_kbps(&table("time,throughput", |n| format!("{n},2")), Columns::default()).unwrap_err();
-        assert_eq!(error, "line 1: is `throughput` in kbit/s or Mbit/s? --unit");
+        assert_eq!(error, "line 1: is `throughput` in kbit/s or Mbit/s? `ackclock import` takes --unit");
     }
 
     #[test]
