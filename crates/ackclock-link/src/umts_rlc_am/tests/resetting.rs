@@ -143,3 +143,13 @@ fn an_mrw_ack_counts_discarded_sdus_only_where_the_window_begins_at_the_pdu_of_t
         assert_eq!((number(ack.sn), ack.ends), expected, "{lost:?}");
     }
 }
+
+#[test]
+fn an_mrw_is_not_repeated_once_a_status_shows_that_the_window_has_passed_it() {
+    let mut pair = given_up(short).lose_up(210).until(250);
+    let report = Some(status::Report { lsn: sn::Sn::ZERO.plus(4), missing: missing::Missing::NONE });
+    pair.air.push_back((260, 1, Pdu::Status(status::Status { report, ..status::Status::default() })));
+    let pair = pair.until(5000);
+    // Its answer was lost; TS 25.322 section 11.6.4 ends the procedure by a window that begins behind its PDU too.
+    assert_eq!(pair.sent()[7..], ["170 > MRW2", "210 < MRW_ACK4 lost"]);
+}
