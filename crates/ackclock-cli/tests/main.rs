@@ -7,6 +7,7 @@ mod command;
 mod common;
 mod completions;
 mod exchange;
+mod forward;
 mod import;
 mod link;
 mod mistakes;

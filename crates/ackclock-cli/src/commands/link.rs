@@ -2,6 +2,7 @@
 
 mod change;
 mod conditions;
+mod forward;
 mod live;
 mod mahimahi;
 mod outputs;
@@ -77,6 +78,11 @@ struct Environment {
     /// Give the inside access to the far end of the link only.
     #[arg(long)]
     closed: bool,
+    /// Make the machine's server at this port of 127.0.0.1 or ::1 reachable at the same port of 127.0.0.1 inside, over TCP and UDP:
+    /// 8080, a list 8080,5173, a range 3000-3010, 8080=80 (at port 80 inside), 192.0.2.1:80=8080 (a server at another address).
+    /// Repeatable.
+    #[arg(long, value_name = "[ADDR:]PORT[=PORT]", conflicts_with = "server", value_parser = forward::parse)]
+    forward: Vec<forward::Ports>,
     /// Seed of the random numbers.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -102,6 +108,7 @@ Examples:
   ackclock link 64kbit 384kbit --delay 150ms --buffer 20p --regulator ack-regulator
   ackclock link 1mbit 8mbit --server 'iperf3 -s' --json -- sh -c 'iperf3 -R -c $ACKCLOCK_BASE'
   ackclock link --scenario scenarios/first.toml -- ./program
+  ackclock link 1mbit 8mbit --delay 40ms --forward 8080 -- curl -s http://localhost:8080
   ackclock link set down.rate=1mbit
   mm-link's spelling:
   ackclock link up.trace down.trace --downlink-queue=droptail --downlink-queue-args=packets=50 ./program

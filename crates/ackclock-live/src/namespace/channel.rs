@@ -4,6 +4,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixListener;
 
 use nix::cmsg_space;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -14,7 +15,10 @@ use nix::sys::socket::{
 use serde_json::{Value, json};
 
 use super::addresses::Pair;
+use super::forward::MOST_PORTS;
+use super::netlink::Netlink;
 use super::obstacle::{Obstacle, Trying};
+use super::refusals::Refusals;
 use super::relay::Entrance;
 use super::tun::{DeviceCounters, Tun};
 use crate::reach::Reach;
@@ -36,12 +40,66 @@ pub(crate) struct Report {
     pub(crate) counters: [DeviceCounters; 2],
     /// Sockets of the relay for names, if needed.
     pub(crate) entrance: Option<Entrance>,
+    /// Where the relay of forwarded ports listens.
+    pub(crate) forwards: Vec<Entrance>,
+    /// The redirection of forwarded ports lasts as long as this is open.
+    pub(crate) redirect: Option<OwnedFd>,
+    /// Refused connections inside, where the kernel reports them.
+    pub(crate) refusals: Option<Refusals>,
 }
 
-/// The TUNs, a netlink socket for each, and the listening control socket.
-const FILES: usize = 5;
-/// With the two sockets of the relay.
-const MOST_FILES: usize = FILES + 2;
+impl Report {
+    /// Reads a report with its open files; nothing where it is not whole.
+    fn read(text: &Value, files: Vec<OwnedFd>) -> Option<Self> {
+        let address = |key: &str| text[key].as_str().and_then(|text| text.parse::<Ipv4Addr>().ok());
+        let has = |what: &str| text[what].as_bool().unwrap_or(false);
+        let mut files = files.into_iter();
+        let [outside, inside] = [files.next()?, files.next()?];
+        let mut counters = |at: usize| {
+            let device = text["devices"][at].as_u64()?;
+            Some(DeviceCounters::new(files.next()?.into(), device as u32))
+        };
+        let counters = [counters(0)?, counters(1)?];
+        let control = files.next()?;
+        let mut entrance =
+            || Some(Entrance { datagrams: files.next()?.into(), streams: files.next()?.into() });
+        let remarks = text["remarks"].as_array()?.iter();
+        Some(Self {
+            pair: Pair { base: address("base")?, inside: address("inside")? },
+            reach: Reach::from_json(&text["reach"]),
+            remarks: remarks.filter_map(|remark| remark.as_str().map(str::to_owned)).collect(),
+            files: [outside, inside, control],
+            counters,
+            entrance: if has("names") { Some(entrance()?) } else { None },
+            forwards: (0..text["forwards"].as_u64()?).map(|_| entrance()).collect::<Option<_>>()?,
+            redirect: if has("redirect") { Some(files.next()?) } else { None },
+            refusals: if has("refusals") { Some(files.next()?.into()) } else { None },
+        })
+    }
+}
+
+/// The sockets of a link beside those that ask about its TUNs.
+pub(crate) struct Sockets<'a> {
+    pub(crate) control: &'a UnixListener,
+    pub(crate) names: Option<&'a Entrance>,
+    pub(crate) forwards: &'a [Entrance],
+    pub(crate) redirect: Option<&'a Netlink>,
+    pub(crate) refusals: Option<&'a Refusals>,
+}
+
+impl Sockets<'_> {
+    fn files(&self) -> Vec<RawFd> {
+        let relayed = self.names.into_iter().chain(self.forwards);
+        let relayed = relayed.flat_map(|at| [at.datagrams.as_raw_fd(), at.streams.as_raw_fd()]);
+        let others = [self.redirect.map(AsRawFd::as_raw_fd), self.refusals.map(AsRawFd::as_raw_fd)];
+        let control = std::iter::once(self.control.as_raw_fd());
+        control.chain(relayed).chain(others.into_iter().flatten()).collect()
+    }
+}
+
+/// The TUNs, a socket that asks about each, the listener of the control socket, two sockets of each relayed port, and two more. The
+/// kernel passes 253 files at a time.
+const MOST_FILES: usize = 5 + 2 * (1 + MOST_PORTS) + 2;
 const LONGEST: usize = 8192;
 
 impl SetupSocket {
@@ -58,7 +116,7 @@ impl SetupSocket {
         reach: &Reach,
         remarks: &[String],
         [outside, inside]: [&Tun; 2],
-        sockets: &[RawFd],
+        sockets: &Sockets<'_>,
     ) -> Result<(), Obstacle> {
         let text = json!({
             "base": pair.base.to_string(),
@@ -66,10 +124,14 @@ impl SetupSocket {
             "reach": reach.to_json(),
             "remarks": remarks,
             "devices": [outside.interface.index, inside.interface.index],
+            "names": sockets.names.is_some(),
+            "forwards": sockets.forwards.len(),
+            "redirect": sockets.redirect.is_some(),
+            "refusals": sockets.refusals.is_some(),
         });
         let mut files = [outside, inside].map(|tun| tun.file.as_raw_fd()).to_vec();
         files.extend([outside, inside].map(|tun| tun.netlink.as_raw_fd()));
-        files.extend(sockets);
+        files.extend(sockets.files());
         self.send(&text, &[ControlMessage::ScmRights(&files)]).map(drop).trying("reporting to ackclock")
     }
 
@@ -82,7 +144,7 @@ impl SetupSocket {
     /// Waits for the report.
     pub(crate) fn await_report(&self) -> Result<Report, Obstacle> {
         let mut bytes = vec![0; LONGEST];
-        let (length, mut files) = self.receive(&mut bytes).trying("hearing from the namespaces")?;
+        let (length, files) = self.receive(&mut bytes).trying("hearing from the namespaces")?;
         if length == 0 {
             return Err(Obstacle::new("setting up the namespaces", "their first process died"));
         }
@@ -90,28 +152,8 @@ impl SetupSocket {
         if let Some(obstacle) = text.get("obstacle") {
             return Err(Obstacle::from_json(obstacle));
         }
-        let address = |key: &str| text[key].as_str().and_then(|text| text.parse::<Ipv4Addr>().ok());
-        let remarks = text["remarks"].as_array().into_iter().flatten();
-        let remarks = remarks.filter_map(|remark| remark.as_str().map(str::to_owned)).collect();
-        let sockets = <[OwnedFd; 2]>::try_from(files.split_off(files.len().min(FILES))).ok();
-        let entrance = sockets
-            .map(|[datagrams, streams]| Entrance { datagrams: datagrams.into(), streams: streams.into() });
-        let counters = |socket: OwnedFd, at: usize| {
-            DeviceCounters::new(socket.into(), text["devices"][at].as_u64().unwrap_or(0) as u32)
-        };
-        match (address("base"), address("inside"), <[OwnedFd; FILES]>::try_from(files)) {
-            (Some(base), Some(inside), Ok([tun_outside, tun_inside, asks_outside, asks_inside, control])) => {
-                Ok(Report {
-                    pair: Pair { base, inside },
-                    reach: Reach::from_json(&text["reach"]),
-                    remarks,
-                    files: [tun_outside, tun_inside, control],
-                    counters: [counters(asks_outside, 0), counters(asks_inside, 1)],
-                    entrance,
-                })
-            }
-            _ => Err(Obstacle::new("hearing from the namespaces", "the report is not whole")),
-        }
+        Report::read(&text, files)
+            .ok_or_else(|| Obstacle::new("hearing from the namespaces", "the report is not whole"))
     }
 
     /// Permits the command to start.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
@@ -12,14 +11,16 @@ use ackclock_core::text::printable_line;
 use nix::sched::{CloneFlags, unshare};
 
 use super::addresses::{Pair, Prefix};
+use super::channel::Sockets;
 use super::interface::{add_default_route, add_default_route_v6, add_routes, bring_loopback_up};
 use super::obstacle::{Obstacle, Trying};
 use super::plan::{FAILED, Setting};
+use super::refusals::Refusals;
 use super::relay::Entrance;
 use super::resolver::Resolver;
 use super::tun::Tun;
 use crate::control;
-use crate::reach::{V6, Way};
+use crate::reach::{V6, Way, redirect};
 
 /// What the inside needs to know about the outside.
 pub(crate) struct InsideSetup<'a> {
@@ -30,6 +31,8 @@ pub(crate) struct InsideSetup<'a> {
     pub(crate) resolver: Resolver,
     /// Sockets of the relay for names.
     pub(crate) entrance: Option<&'a Entrance>,
+    /// Where the relay of forwarded ports listens.
+    pub(crate) forwards: &'a [Entrance],
     /// Messages for the user, one per line.
     pub(crate) remarks: &'a [String],
     pub(crate) outside: &'a Tun,
@@ -72,10 +75,18 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     setup.resolver.install()?;
     let name = SocketAddr::from_abstract_name(control::NAME_INSIDE).trying("naming the control socket")?;
     let control = UnixListener::bind_addr(&name).trying("binding the control socket")?;
-    let entrance =
-        setup.entrance.map(|entrance| [entrance.datagrams.as_raw_fd(), entrance.streams.as_raw_fd()]);
-    let mut sockets = vec![control.as_raw_fd()];
-    sockets.extend(entrance.into_iter().flatten());
+    let forwards = &setting.plan.forwards;
+    let redirect =
+        if forwards.is_empty() { None } else { Some(redirect::install(&tun.interface, pair, forwards)?) };
+    // A kernel without packet sockets costs a hint.
+    let refusals = Refusals::open().ok();
+    let sockets = Sockets {
+        control: &control,
+        names: setup.entrance,
+        forwards: setup.forwards,
+        redirect: redirect.as_ref(),
+        refusals: refusals.as_ref(),
+    };
     setting.channel.report(pair, &setup.way.reach, setup.remarks, [setup.outside, &tun], &sockets)
 }
 
@@ -85,6 +96,10 @@ fn command(setting: &Setting<'_>, pair: Pair) -> Command {
     command.args(parts);
     for name in ["ACKCLOCK_BASE", "MAHIMAHI_BASE"] {
         command.env(name, pair.base.to_string());
+    }
+    if !setting.plan.forwards.is_empty() {
+        let ports = setting.plan.forwards.iter().map(|forward| forward.inside.to_string());
+        command.env("ACKCLOCK_FORWARD", ports.collect::<Vec<_>>().join(","));
     }
     command.envs(setting.plan.environment.iter().map(|(name, value)| (name, value)));
     command

@@ -18,10 +18,12 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
 use super::addresses::{Candidate, Pair, Prefix, beyond, free};
+use super::forward::{self, Forward};
 use super::inside;
 use super::interface::{bring_loopback_up, routed};
 use super::obstacle::{Obstacle, Trying};
 use super::plan::{FAILED, Outside, Setting};
+use super::relay::Entrance;
 use super::resolver;
 use super::signals::{Received, Signals};
 use super::tun::Tun;
@@ -33,6 +35,8 @@ struct End {
     pair: Pair,
     tun: Tun,
     way: Way,
+    /// The sockets of forwarded ports.
+    forwards: Vec<Entrance>,
     /// Destinations routed beyond the link, which must not be used inside.
     beyond: BTreeSet<Prefix>,
     /// Messages for the user, one per line.
@@ -80,6 +84,7 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
             beyond: &end.beyond,
             resolver,
             entrance: entrance.as_ref(),
+            forwards: &end.forwards,
             remarks: &end.remarks,
             outside: &end.tun,
         };
@@ -115,33 +120,42 @@ fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
         let all = "every network of 100.64.0.0/16 and 198.18.0.0/16 is routed somewhere already";
         return Err(Obstacle::new(FINDING, all));
     };
-    let (pair, tun, way) = match (&setting.plan.outside, setting.rights) {
-        (Outside::Machine, Rights::Administrator) => match reach::through_machine(free) {
+    let forwards = &setting.plan.forwards;
+    let (pair, tun, way, forwards) = match (&setting.plan.outside, setting.rights) {
+        (Outside::Machine, Rights::Administrator) => match reach::through_machine(free, forwards) {
             Ok(stands) => stands,
-            Err(obstacle) => (pair, alone(pair)?, reach::closed(obstacle.to_string())),
+            Err(obstacle) => {
+                let (tun, entrances) = alone(pair, forwards)?;
+                (pair, tun, reach::closed(obstacle.to_string()), entrances)
+            }
         },
         (Outside::Machine, Rights::User) => {
-            let tun = alone(pair)?;
+            let (tun, entrances) = alone(pair, forwards)?;
             let way = reach::through_pasta(&tun, pair, setting.pasta);
-            (pair, tun, way)
+            (pair, tun, way, entrances)
         }
         (Outside::Nothing | Outside::Server(_), _) => {
-            (pair, alone(pair)?, reach::closed("as asked".to_owned()))
+            let (tun, entrances) = alone(pair, forwards)?;
+            (pair, tun, reach::closed("as asked".to_owned()), entrances)
         }
     };
     let remarks = way.remarks.clone();
-    Ok(End { pair, tun, way, beyond: beyond(&routed), remarks })
+    Ok(End { pair, tun, way, forwards, beyond: beyond(&routed), remarks })
 }
 
 const FINDING: &str = "finding free addresses";
 
-/// Creates the outside end in a new network namespace and enters it.
-fn alone(pair: Pair) -> Result<Tun, Obstacle> {
+/// Creates the outside end in a new network namespace and enters it. Also returns the sockets of forwarded ports there.
+fn alone(pair: Pair, forwards: &[Forward]) -> Result<(Tun, Vec<Entrance>), Obstacle> {
     unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;
     let tun = Tun::open("ackclock%d")?;
     tun.interface.configure(pair.base, pair.inside)?;
-    Ok(tun)
+    if !forwards.is_empty() {
+        // The base address may stand for the machine.
+        tun.interface.add_address(pair.router()).trying("adding the address of forwarded ports")?;
+    }
+    Ok((tun, forward::open(pair, forwards)?))
 }
 
 /// Runs `work` in a child process and returns its process number.

@@ -29,6 +29,7 @@
 
 mod addresses;
 mod channel;
+pub(crate) mod forward;
 mod inside;
 pub(crate) mod interface;
 mod keeper;
@@ -36,10 +37,12 @@ pub mod needs;
 pub(crate) mod netlink;
 mod obstacle;
 mod plan;
+mod refusals;
 pub(crate) mod relay;
 mod resolver;
 pub(crate) mod router;
 mod signals;
+mod stream;
 pub(crate) mod tun;
 mod users;
 mod veth;
@@ -47,6 +50,7 @@ mod world;
 
 pub use addresses::Pair;
 pub(crate) use addresses::{Candidate, v6};
+pub use forward::{Forward, MOST_PORTS};
 pub use obstacle::Obstacle;
 pub(crate) use obstacle::Trying;
 pub use plan::{Outside, Plan};

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use nix::unistd::{Gid, Uid};
 
 use super::channel::SetupSocket;
+use super::forward::Forward;
 use super::users::Rights;
 
 /// The command to run, and the far end of the link.
@@ -16,6 +17,8 @@ pub struct Plan {
     pub environment: Vec<(String, OsString)>,
     /// Network beyond the link.
     pub outside: Outside,
+    /// Ports of the inside that lead to servers on the machine.
+    pub forwards: Vec<Forward>,
 }
 
 /// Network beyond the link.

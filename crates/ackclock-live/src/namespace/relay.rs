@@ -8,13 +8,14 @@
 //! have small tables. When a table is full, an old entry is dropped; resolvers repeat their queries.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, connect, socket};
+
+use super::stream::Stream;
 
 /// A relay between an address and name servers.
 #[derive(Debug)]
@@ -241,7 +242,7 @@ impl Datagrams {
 }
 
 /// A socket from which a query was sent to a server.
-fn send_to(server: SocketAddr, query: &[u8]) -> io::Result<UdpSocket> {
+pub(super) fn send_to(server: SocketAddr, query: &[u8]) -> io::Result<UdpSocket> {
     let any: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let upstream = UdpSocket::bind((any, 0))?;
@@ -264,26 +265,6 @@ struct Streams {
     servers: Vec<SocketAddr>,
     open: BTreeMap<u64, Stream>,
     next: u64,
-}
-
-#[derive(Debug)]
-struct Stream {
-    client: TcpStream,
-    upstream: TcpStream,
-    /// Number of its server.
-    server: usize,
-    /// From client to server, and back.
-    ways: [Way; 2],
-    moved: Instant,
-}
-
-/// One direction of a connection.
-#[derive(Debug, Default)]
-struct Way {
-    /// Bytes read and not yet written.
-    carried: Vec<u8>,
-    /// The sender has finished, and the receiver has been told.
-    ended: bool,
 }
 
 /// Maximum number of open connections.
@@ -319,9 +300,8 @@ impl Streams {
 
     fn join(&mut self, client: TcpStream, now: Instant) -> io::Result<()> {
         client.set_nonblocking(true)?;
-        if let Some((server, upstream)) = begin_connecting(&self.servers, 0) {
-            let ways = Default::default();
-            self.open.insert(self.next, Stream { client, upstream, server, ways, moved: now });
+        if let Ok(stream) = Stream::join(client, &self.servers, now) {
+            self.open.insert(self.next, stream);
             self.next += 1;
         }
         Ok(())
@@ -335,9 +315,7 @@ impl Streams {
 
     fn carry(&mut self, id: u64, now: Instant) {
         let Some(stream) = self.open.get_mut(&id) else { return };
-        stream.moved = now;
-        let goes_on = stream.carry().unwrap_or_else(|_| stream.join_next(&self.servers, now));
-        if !goes_on {
+        if !stream.carry(&self.servers, now).unwrap_or(false) {
             self.open.remove(&id);
         }
     }
@@ -354,90 +332,16 @@ impl Streams {
     }
 }
 
-impl Stream {
-    /// Each direction waits to write its bytes, or else for bytes to read. Other events are not requested, because the
-    /// kernel reports broken connections again and again.
-    fn awaited(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let ends = [(&self.client, &self.upstream), (&self.upstream, &self.client)];
-        ends.into_iter().zip(&self.ways).filter_map(|((from, to), way)| match way {
-            Way { ended: true, .. } => None,
-            Way { carried, .. } if carried.is_empty() => Some((from.as_fd(), PollFlags::POLLIN)),
-            Way { .. } => Some((to.as_fd(), PollFlags::POLLOUT)),
-        })
-    }
-
-    /// Tries the next server if this one was not reached; false if there is none.
-    fn join_next(&mut self, servers: &[SocketAddr], now: Instant) -> bool {
-        // After a connection was established, its bytes are lost.
-        let next = self.upstream.peer_addr().is_err().then(|| begin_connecting(servers, self.server + 1));
-        let Some((server, upstream)) = next.flatten() else { return false };
-        (self.server, self.upstream, self.moved) = (server, upstream, now);
-        true
-    }
-
-    /// Forwards bytes; false if both directions have ended.
-    fn carry(&mut self) -> io::Result<bool> {
-        let [up, down] = &mut self.ways;
-        up.carry(&self.client, &self.upstream)?;
-        down.carry(&self.upstream, &self.client)?;
-        Ok(!(up.ended && down.ended))
-    }
-}
-
-impl Way {
-    /// Writes pending bytes, or else reads.
-    fn carry(&mut self, mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
-        if self.ended {
-            return Ok(());
-        }
-        if self.carried.is_empty() {
-            let mut bytes = [0; LONGEST];
-            let Some(length) = unless_blocked(from.read(&mut bytes))? else { return Ok(()) };
-            self.carried.extend(&bytes[..length]);
-            if length == 0 {
-                self.ended = true;
-                return to.shutdown(Shutdown::Write);
-            }
-        }
-        if let Some(written) = unless_blocked(to.write(&self.carried))? {
-            self.carried.drain(..written);
-        }
-        Ok(())
-    }
-}
-
-/// Starts a connection to the first possible server from number `from`; returns the server's number as well.
-fn begin_connecting(servers: &[SocketAddr], from: usize) -> Option<(usize, TcpStream)> {
-    let mut servers = servers.iter().enumerate().skip(from);
-    servers.find_map(|(number, server)| Some((number, connecting(*server).ok()?)))
-}
-
-/// A connection in progress; reads and writes would block.
-fn connecting(server: SocketAddr) -> io::Result<TcpStream> {
-    let family = if server.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(family, SockType::Stream, flags, None)?;
-    match connect(socket.as_raw_fd(), &SockaddrStorage::from(server)) {
-        Ok(()) | Err(nix::Error::EINPROGRESS) => Ok(socket.into()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn unless_blocked(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
-    match outcome {
-        Ok(length) => Ok(Some(length)),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 #[allow(clippy::disallowed_methods)] // The real world is waited for here; no model asks a clock.
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::Shutdown;
+
     use super::*;
 
     const ANYWHERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);

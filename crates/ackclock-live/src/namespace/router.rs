@@ -10,22 +10,27 @@ use std::os::fd::OwnedFd;
 use nix::sched::{CloneFlags, setns, unshare};
 
 use super::addresses::{Candidate, Pair};
+use super::forward::{self, Forward};
 use super::interface::{Interface, add_default_route, add_default_route_v6, bring_loopback_up};
 use super::obstacle::{Obstacle, Trying};
+use super::relay::Entrance;
 use super::tun::Tun;
 use super::veth::Veth;
 
 /// Creates the router in front of the calling process's namespace, with the first of these address pairs that no other
-/// link has. Returns the address pair, the link's end in the router, and the local end of the veth pair, which has the
-/// base address.
+/// link has. Returns the address pair, the link's end in the router, the local end of the veth pair, which has the base
+/// address, and the sockets of forwarded ports in the router.
 ///
 /// # Errors
 /// What this machine does not allow. The process may then be left in the router, which has no route out.
-pub(crate) fn stand(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun, Interface), Obstacle> {
+pub(crate) fn stand(
+    free: impl Iterator<Item = Candidate>,
+    forwards: &[Forward],
+) -> Result<(Pair, Tun, Interface, Vec<Entrance>), Obstacle> {
     let here: OwnedFd = File::open(HERE).trying(&format!("opening {HERE}"))?.into();
     unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;
-    forward()?;
+    forward_packets()?;
     let (pair, mut veth) = join(free, &here)?;
     let tun = Tun::open("ackclock%d")?;
     tun.interface.configure(pair.router(), pair.inside)?;
@@ -33,11 +38,12 @@ pub(crate) fn stand(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun,
     add_default_route(veth.near.index, pair.base).trying("routing to the machine")?;
     // A kernel without IPv6 is acceptable.
     let _ = add_default_route_v6(veth.near.index);
+    let entrances = forward::open(pair, forwards)?;
     setns(&here, CloneFlags::CLONE_NEWNET).trying("returning from the router")?;
     let ours = veth.far()?;
     ours.configure(pair.base, pair.inside)?;
     veth.await_carrier()?;
-    Ok((pair, tun, ours))
+    Ok((pair, tun, ours, entrances))
 }
 
 /// Creates the veth pair. Its local interface is named after the number of the addresses, so that the owner of the
@@ -54,7 +60,7 @@ fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, 
 const HERE: &str = "/proc/thread-self/ns/net";
 
 /// Enables forwarding in this namespace.
-fn forward() -> Result<(), Obstacle> {
+fn forward_packets() -> Result<(), Obstacle> {
     let forwarding = "/proc/sys/net/ipv4/ip_forward";
     fs::write(forwarding, "1").trying(&format!("writing {forwarding}"))?;
     // A kernel without IPv6 is acceptable.
@@ -96,7 +102,7 @@ mod tests {
         }
         let pair = Pair { base: Ipv4Addr::new(100, 64, 0, 1), inside: Ipv4Addr::new(100, 64, 0, 2) };
         let free = [Candidate { number: 0, pair }, Candidate { number: 1, pair }];
-        let (_, tun, veth) = match stand(free.into_iter()) {
+        let (_, tun, veth, _) = match stand(free.into_iter(), &[]) {
             Ok(stands) => stands,
             Err(obstacle) => {
                 eprintln!("skipped: {obstacle}");

@@ -1,7 +1,10 @@
 //! The namespaces of one link, as seen by the process that created them.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use nix::errno::Errno;
@@ -12,9 +15,11 @@ use nix::unistd::{Pid, getegid, geteuid};
 
 use super::addresses::Pair;
 use super::channel::{Report, SetupSocket};
+use super::forward::{Forwarding, Used};
 use super::keeper;
 use super::obstacle::{Obstacle, Trying};
 use super::plan::{Plan, Setting};
+use super::refusals::Refusals;
 use super::relay::Relay;
 use super::resolver;
 use super::tun::DeviceCounters;
@@ -32,6 +37,11 @@ pub struct World {
     pub remarks: Vec<String>,
     /// Answers for the machine's name servers if they are unreachable from inside.
     relay: Option<Relay>,
+    forwarding: Option<Forwarding>,
+    /// Whether each forwarded port was used.
+    used: Used,
+    refusals: Option<Refusals>,
+    _redirect: Option<OwnedFd>,
     channel: SetupSocket,
     keeper: Pid,
     _pasta: Option<Pasta>,
@@ -71,32 +81,63 @@ impl World {
                 return Err(obstacle);
             }
         };
-        let attached = match (report.reach.clone(), pasta) {
-            (Reach::Pasta, Some(program)) => Pasta::attach(&program, keeper).map(Some),
-            _ => Ok(None),
-        };
-        let (reach, pasta) = match attached {
-            Ok(pasta) => (report.reach, pasta),
-            Err(obstacle) => (Reach::Closed(obstacle.to_string()), None),
-        };
+        let (reach, pasta) = attach(report.reach, pasta, keeper);
         let [outside, inside, control] = report.files;
-        let Report { pair, remarks, entrance, counters, .. } = report;
+        let Report { pair, remarks, entrance, counters, forwards, redirect, refusals, .. } = report;
         let relay =
             entrance.map(|entrance| Relay::new(entrance, resolver::of_machine()).trying("relaying names"));
-        let world =
-            Self { pair, reach, remarks, relay: relay.transpose()?, channel: ours, keeper, _pasta: pasta };
+        let forwarding = Forwarding::new(&plan.forwards, forwards).trying("relaying forwarded ports")?;
+        let world = Self {
+            pair,
+            reach,
+            remarks,
+            relay: relay.transpose()?,
+            used: forwarding.used(),
+            forwarding: (!plan.forwards.is_empty()).then_some(forwarding),
+            refusals,
+            _redirect: redirect,
+            channel: ours,
+            keeper,
+            _pasta: pasta,
+        };
         Ok((world, Ends { outside, inside, control, counters }))
     }
 
-    /// Lets the command run. A thread of this process answers for name servers from now on.
+    /// Lets the command run. Threads of this process answer for name servers and relay forwarded ports from now on; `say` gets
+    /// what the user must know of the latter, a line each.
     ///
     /// # Errors
     /// If the command has already ended.
-    pub fn go(&mut self) -> io::Result<()> {
+    pub fn go(&mut self, say: fn(&str)) -> io::Result<()> {
         if let Some(relay) = self.relay.take() {
             thread::spawn(move || relay.serve());
         }
+        if let Some(forwarding) = self.forwarding.take() {
+            thread::spawn(move || forwarding.serve(say));
+        }
         self.channel.go()
+    }
+
+    /// Congestion control by which downloads from forwarded ports are sent; nothing where there are none, or the relay has begun.
+    pub fn forwarding_congestion_control(&self) -> Option<String> {
+        self.forwarding.as_ref()?.congestion_control()
+    }
+
+    /// Whether each forwarded port was used, in their order.
+    pub fn used_ports(&self) -> impl Iterator<Item = bool> + '_ {
+        self.used.iter().map(|used| used.load(Ordering::Relaxed))
+    }
+
+    /// Notes connections that were refused at loopback addresses inside. Called often, it misses none.
+    pub fn note_refusals(&mut self) {
+        if let Some(refusals) = &mut self.refusals {
+            refusals.take();
+        }
+    }
+
+    /// How many connections were refused at each loopback address inside where none was accepted.
+    pub fn refusals(&self) -> impl Iterator<Item = (SocketAddr, u64)> + '_ {
+        self.refusals.iter().flat_map(Refusals::all)
     }
 
     /// Forwards a signal to the command.
@@ -123,6 +164,17 @@ impl Drop for World {
             let _ = kill(self.keeper, Signal::SIGKILL);
             let _ = waitpid(self.keeper, None);
         }
+    }
+}
+
+/// Attaches pasta where the inside is to reach beyond the link through it; gives how far it reaches.
+fn attach(reach: Reach, pasta: Option<PathBuf>, keeper: Pid) -> (Reach, Option<Pasta>) {
+    match (&reach, pasta) {
+        (Reach::Pasta, Some(program)) => match Pasta::attach(&program, keeper) {
+            Ok(pasta) => (reach, Some(pasta)),
+            Err(obstacle) => (Reach::Closed(obstacle.to_string()), None),
+        },
+        _ => (reach, None),
     }
 }
 

@@ -152,10 +152,10 @@ const REPLY: u8 = 1;
 /// State of packets that belong to no connection.
 const CT_INVALID: u32 = 1;
 const ICMP: u8 = libc::IPPROTO_ICMP as u8;
-const NAT_DESTINATION: u32 = 1;
+pub(super) const NAT_DESTINATION: u32 = 1;
 /// Hook priority at which source addresses are translated.
-const SRCNAT: i32 = 100;
+pub(super) const SRCNAT: i32 = 100;
 /// Hook priority at which destination addresses are translated, also back.
-const DSTNAT: i32 = -100;
+pub(super) const DSTNAT: i32 = -100;
 const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
-const META_OIF: i32 = libc::NFT_META_OIF;
+pub(super) const META_OIF: i32 = libc::NFT_META_OIF;

@@ -4,6 +4,7 @@ mod masquerade;
 mod nftables;
 pub mod pasta;
 mod probe;
+pub(crate) mod redirect;
 mod routing;
 mod trace;
 
@@ -13,8 +14,10 @@ use std::io;
 use serde_json::{Value, json};
 
 use self::masquerade::Help;
+use crate::namespace::forward::Forward;
 use crate::namespace::interface::Interface;
 use crate::namespace::netlink::Netlink;
+use crate::namespace::relay::Entrance;
 use crate::namespace::router;
 use crate::namespace::tun::Tun;
 use crate::namespace::{Candidate, Obstacle, Pair, Trying, v6};
@@ -69,12 +72,16 @@ pub(crate) enum V6 {
 }
 
 /// Connects through the machine's network: its kernel forwards packets of our veth pair with the machine's address.
-/// Also returns the address pair and the link's end, which is in a router in front of the pair.
+/// Also returns the address pair, the link's end, which is in a router in front of the pair, and the sockets of forwarded
+/// ports there.
 ///
 /// # Errors
 /// What this machine does not allow. Nothing is left then, and the process may be in a namespace without a route out.
-pub(crate) fn through_machine(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun, Way), Obstacle> {
-    let (pair, tun, veth) = router::stand(free)?;
+pub(crate) fn through_machine(
+    free: impl Iterator<Item = Candidate>,
+    forwards: &[Forward],
+) -> Result<(Pair, Tun, Way, Vec<Entrance>), Obstacle> {
+    let (pair, tun, veth, entrances) = router::stand(free, forwards)?;
     // Only our own interface; the setting disappears with it.
     let forwarding = format!("/proc/sys/net/ipv4/conf/{}/forwarding", veth.name);
     fs::write(&forwarding, "1").trying(&format!("writing {forwarding}"))?;
@@ -91,7 +98,7 @@ pub(crate) fn through_machine(free: impl Iterator<Item = Candidate>) -> Result<(
         ways.push(way(v6(pair.inside).into(), v6(pair.base).into()));
     }
     let remarks = probe::remarks(&ways);
-    Ok((pair, tun, Way { reach: Reach::Machine, v6: leads, remarks, _tables: tables }))
+    Ok((pair, tun, Way { reach: Reach::Machine, v6: leads, remarks, _tables: tables }, entrances))
 }
 
 /// Connects through the machine's IPv6 network. Linux forwards IPv6 from all interfaces or none, and a forwarding

@@ -88,13 +88,13 @@ pub(super) fn compare(
 
 pub(super) fn address_is(list: Message, offset: u32, address: IpAddr) -> Message {
     let address = octets(address);
-    let load = |data: Message| {
-        data.number(1, REGISTER)
-            .number(2, libc::NFT_PAYLOAD_NETWORK_HEADER as u32)
-            .number(3, offset)
-            .number(4, address.len() as u32)
-    };
+    let load = payload(libc::NFT_PAYLOAD_NETWORK_HEADER, offset, address.len() as u32);
     compare(list, ("payload", load), libc::NFT_CMP_EQ, &address)
+}
+
+/// Loads bytes of a header into the first register.
+pub(super) fn payload(header: i32, offset: u32, length: u32) -> impl FnOnce(Message) -> Message {
+    move |data| data.number(1, REGISTER).number(2, header as u32).number(3, offset).number(4, length)
 }
 
 pub(super) fn interface(list: Message, which: i32, how: i32, index: u32) -> Message {

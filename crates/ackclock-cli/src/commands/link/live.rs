@@ -24,6 +24,7 @@ use ackclock_live::{
 use ackclock_scenario::{DiskFiles, Inputs, Scenario, certainties, json_line};
 use serde_json::Value;
 
+use super::forward;
 use super::outputs::{self, Captures, Outputs, now, recording};
 use super::progress::{self, Progress};
 use super::requests::Requests;
@@ -53,19 +54,24 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     // What can fail in this process fails before there is another.
     let metrics = args.environment.metrics.map(listen).transpose()?;
     let captures = outputs::create_captures(args)?;
-    let plan = Plan { command, environment: Vec::new(), outside };
+    let forwards = forward::all(&args.environment.forward)?;
+    let plan = Plan { command, environment: Vec::new(), outside, forwards };
     let (mut world, ends) =
         World::begin(&plan).map_err(|failed| cannot_be_made(&needs::obstacles(failed)))?;
     say_reach(&world, args);
+    forward::say_congestion_control(&world);
     let requests =
         Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
     let Ends { outside, inside, control, counters } = ends;
     let link = Link::start(args, text, scenario, files, ([outside, inside], counters), captures)?;
     let _name = link.serve(control, metrics);
-    world.go().map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
+    world
+        .go(output::remark)
+        .map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
     let once = args.spelling.once.then(|| link.length()).flatten();
-    let status = attend(&world, &requests, &link, once, shown);
+    let status = attend(&mut world, &requests, &link, once, shown);
     requests.command_has_ended();
+    forward::say_refused(&world, &plan.forwards);
     drop(world);
     let (results, outputs) = link.finish();
     // The results go first: nothing that is written beside them may cost them.
@@ -123,13 +129,20 @@ fn say_reach(world: &World, args: &Args) {
 }
 
 /// Waits for the command's end; signals go to it, and the status is shown.
-fn attend(world: &World, requests: &Requests, link: &Link, once: Option<Span>, shown: progress::Place) -> u8 {
+fn attend(
+    world: &mut World,
+    requests: &Requests,
+    link: &Link,
+    once: Option<Span>,
+    shown: progress::Place,
+) -> u8 {
     let begun = now();
     let mut progress = Progress::begin(shown);
     loop {
         for request in requests.wait(PERIOD).filter(Received::is_ours) {
             world.signal(request.signal);
         }
+        world.note_refusals();
         if let Some(status) = world.ended() {
             return status;
         }

@@ -1,0 +1,130 @@
+//! Sends the inside's connections to forwarded ports of 127.0.0.1 across the link.
+//!
+//! In the notation of `nft`, in the inside's network namespace; ROUTER is the address at which forwarded ports are accepted:
+//! ```text
+//! table ip ackclock-forward { flags owner
+//!   chain redirect { type nat hook output priority dstnat
+//!                    ip daddr 127.0.0.0/8 meta l4proto tcp th dport PORT dnat to ROUTER    (and udp; for each port) }
+//!   chain source   { type nat hook postrouting priority srcnat; ip saddr 127.0.0.0/8 oif LINK masquerade }
+//!   chain clamp    { type filter hook output priority 0
+//!                    ip daddr ROUTER tcp flags & syn != 0 tcp option maxseg size set 1460 }
+//! }
+//! ```
+//! `clamp`: a connection to 127.0.0.1 advertises the MSS of the loopback interface, 65495 bytes.
+
+use std::fs;
+use std::net::Ipv4Addr;
+
+use nix::libc;
+
+use super::masquerade::{DSTNAT, META_OIF, NAT_DESTINATION, SRCNAT};
+use super::nftables::{
+    ELEMENT, REGISTER, Table, address_is, compare, expression, interface, number_compares, payload, set,
+};
+use crate::namespace::forward::Forward;
+use crate::namespace::interface::Interface;
+use crate::namespace::netlink::{Message, Netlink};
+use crate::namespace::{Obstacle, Pair, Trying};
+
+/// Redirects forwarded ports in the network namespace of this process, whose interface `link` leads to the other end. The
+/// redirection lives as long as the socket.
+///
+/// # Errors
+/// What this machine does not allow.
+pub(crate) fn install(link: &Interface, pair: Pair, forwards: &[Forward]) -> Result<Netlink, Obstacle> {
+    // Answers come in by the link for an address of the loopback interface.
+    let setting = format!("/proc/sys/net/ipv4/conf/{}/route_localnet", link.name);
+    fs::write(&setting, "1").trying(&format!("writing {setting}"))?;
+    let table = Table { name: "ackclock-forward".to_owned(), link: link.index, inside: pair.inside.into() };
+    let mut messages = vec![table.chain(REDIRECT, "nat", (libc::NF_INET_LOCAL_OUT, DSTNAT))];
+    for forward in forwards {
+        let protocols = [libc::IPPROTO_TCP, libc::IPPROTO_UDP];
+        messages.extend(protocols.map(|protocol| table.redirect(protocol, forward.inside, pair.router())));
+    }
+    messages.extend(table.loopback_source());
+    messages.extend(table.clamp(pair.router()));
+    table.commit(messages).map_err(|error| {
+        Obstacle::new("forwarding ports by nftables", error)
+            .remedy("a kernel from 5.12 on with nf_tables, nft_nat and nft_masq is needed")
+    })
+}
+
+const REDIRECT: &str = "redirect";
+/// First byte of 127.0.0.0/8.
+const LOOPBACK: u8 = 127;
+/// Of a link's devices, whose MTU is 1500 bytes.
+const MSS: u16 = 1460;
+/// Offsets in the TCP header: port of the receiver (UDP's is there too), and flags.
+const PORT: u32 = 2;
+const FLAGS: u32 = 13;
+const SYN: u8 = 2;
+
+impl Table {
+    fn redirect(&self, protocol: libc::c_int, port: u16, to: Ipv4Addr) -> Message {
+        self.rule(REDIRECT, |list| {
+            let list = network_byte_is_loopback(list, self.destination());
+            let list =
+                number_compares(list, ("meta", libc::NFT_META_L4PROTO), libc::NFT_CMP_EQ, protocol as u8);
+            let load = payload(libc::NFT_PAYLOAD_TRANSPORT_HEADER, PORT, 2);
+            let list = compare(list, ("payload", load), libc::NFT_CMP_EQ, &port.to_be_bytes());
+            set(list, REGISTER, &to.octets()).nested(ELEMENT, |it| {
+                expression(it, "nat", |data| {
+                    data.number(1, NAT_DESTINATION).number(2, libc::NFPROTO_IPV4 as u32).number(3, REGISTER)
+                })
+            })
+        })
+    }
+
+    fn loopback_source(&self) -> [Message; 2] {
+        let rule = self.rule("source", |list| {
+            let list = network_byte_is_loopback(list, self.source());
+            interface(list, META_OIF, libc::NFT_CMP_EQ, self.link)
+                .nested(ELEMENT, |it| expression(it, "masq", |data| data))
+        });
+        [self.chain("source", "nat", (libc::NF_INET_POST_ROUTING, SRCNAT)), rule]
+    }
+
+    fn clamp(&self, router: Ipv4Addr) -> [Message; 2] {
+        let rule = self.rule("clamp", |list| {
+            let list = address_is(list, self.destination(), router.into());
+            let tcp = libc::IPPROTO_TCP as u8;
+            let list = number_compares(list, ("meta", libc::NFT_META_L4PROTO), libc::NFT_CMP_EQ, tcp);
+            set_mss(has_flag(list, SYN))
+        });
+        [self.chain("clamp", "filter", (libc::NF_INET_LOCAL_OUT, 0)), rule]
+    }
+}
+
+/// The first byte of an address in the IP header is that of loopback addresses.
+fn network_byte_is_loopback(list: Message, offset: u32) -> Message {
+    let load = payload(libc::NFT_PAYLOAD_NETWORK_HEADER, offset, 1);
+    compare(list, ("payload", load), libc::NFT_CMP_EQ, &[LOOPBACK])
+}
+
+/// The TCP header has this flag.
+fn has_flag(list: Message, flag: u8) -> Message {
+    let bytes = |value: u8| move |holder: Message| holder.attribute(1, &[value]);
+    let load = payload(libc::NFT_PAYLOAD_TRANSPORT_HEADER, FLAGS, 1);
+    let list = list.nested(ELEMENT, |it| expression(it, "payload", load)).nested(ELEMENT, |it| {
+        expression(it, "bitwise", |data| {
+            let data = data.number(1, REGISTER).number(2, REGISTER).number(3, 1);
+            data.nested(4, bytes(flag)).nested(5, bytes(0))
+        })
+    });
+    list.nested(ELEMENT, |it| {
+        expression(it, "cmp", |data| {
+            data.number(1, REGISTER).number(2, libc::NFT_CMP_NEQ as u32).nested(3, bytes(0))
+        })
+    })
+}
+
+/// Lowers the TCP option for the MSS, two bytes behind its kind and length. The kernel never raises it.
+fn set_mss(list: Message) -> Message {
+    const MAXSEG: u8 = 2;
+    const TCP_OPTION: u32 = 1;
+    set(list, REGISTER, &MSS.to_be_bytes()).nested(ELEMENT, |it| {
+        expression(it, "exthdr", |data| {
+            data.attribute(2, &[MAXSEG]).number(3, 2).number(4, 2).number(6, TCP_OPTION).number(7, REGISTER)
+        })
+    })
+}
