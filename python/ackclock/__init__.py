@@ -1,7 +1,7 @@
 """ackclock: TCP over links whose rate and delay vary.
 
-`run`, `sweep` and `compare` simulate scenarios and give `Results` (pandas tables, NumPy series), `plot` draws them,
-`Sender` is a TCP sender driven by hand, `models` holds the analytical models, and `paper` reruns source documents.
+`run`, `sweep` and `compare` simulate scenarios and return `Results` (pandas tables, NumPy series), `plot` draws them,
+`Sender` is a TCP sender driven step by step, `models` has analytical models, and `paper` repeats published results.
 """
 
 import importlib
@@ -29,7 +29,7 @@ __all__ = [
     "sweep",
 ]
 
-# SciPy and matplotlib take seconds to import; who only runs a scenario does not wait for them.
+# SciPy and matplotlib take seconds to import, so they are imported only when needed.
 _LAZY = ("models", "paper", "plot")
 
 

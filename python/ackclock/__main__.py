@@ -1,6 +1,6 @@
-"""The Python half of the command: `python -m ackclock paper | model | list models | trace plot | report | sweep`.
+"""Commands implemented in Python: `python -m ackclock paper | model | list models | trace plot | report | sweep`.
 
-The binary `ackclock` runs this module for the parts that are Python's, with the same options and exit statuses.
+The binary `ackclock` runs this module for them, with the same options and exit statuses.
 """
 
 import json
@@ -22,15 +22,15 @@ from ackclock.text import printable
 # Plain text, as the binary prints its help and errors.
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 trace = typer.Typer(no_args_is_help=True, help="Recordings of a link.")
-listing = typer.Typer(no_args_is_help=True, help="What there is.")
+listing = typer.Typer(no_args_is_help=True, help="Names that a scenario or command can use.")
 app.add_typer(trace, name="trace")
 app.add_typer(listing, name="list")
 
-Seeds = Annotated[int | None, typer.Option(min=1, help="Runs a point instead of the scenario's own number.")]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Runs per point, overriding the scenario's.")]
 
 
 class Engine(StrEnum):
-    """Where a sweep runs."""
+    """Machines that run a sweep."""
 
     LOCAL = "local"
     DASK = "dask"
@@ -40,12 +40,12 @@ class Engine(StrEnum):
 @app.command()
 def paper(
     key: Annotated[str, typer.Argument(help="A paper's key, or `all`.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one object a paper, a line each.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per paper and line.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for report, figures and rows.")] = None,
     seeds: Seeds = None,
-    update_claims: Annotated[bool, typer.Option(help="Write the paper's claims.md again.")] = False,
+    update_claims: Annotated[bool, typer.Option(help="Rewrite the paper's claims.md.")] = False,
 ) -> None:
-    """Rerun a source document and judge every row of it."""
+    """Repeat the experiments of a published document and check each of its numbers."""
     from ackclock import paper as papers
     from ackclock.paper import claims_page, output
 
@@ -65,14 +65,14 @@ def paper(
 @app.command()
 def report(
     runs: Annotated[Path, typer.Argument(help="Lines of `--json`.")],
-    out: Annotated[Path, typer.Option(help="The HTML file to write.")],
+    out: Annotated[Path, typer.Option(help="HTML file to write.")],
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
-    scenario: Annotated[Path | None, typer.Option(help="The scenario, to describe link, path and senders.")] = None,
-    series: Annotated[list[Path] | None, typer.Option(help="Time series of a run (of `run --series`).")] = None,
-    of: Annotated[list[str] | None, typer.Option(help="Name of the run of each --series.")] = None,
-    confidence: Annotated[float, typer.Option(min=0.01, max=0.9999, help="Probability of the intervals.")] = 0.95,
+    scenario: Annotated[Path | None, typer.Option(help="Scenario, to describe link, path and senders.")] = None,
+    series: Annotated[list[Path] | None, typer.Option(help="Time series of a run (from `run --series`).")] = None,
+    of: Annotated[list[str] | None, typer.Option(help="Name of each --series' run.")] = None,
+    confidence: Annotated[float, typer.Option(min=0.01, max=0.9999, help="Confidence level of intervals.")] = 0.95,
 ) -> None:
-    """Write a report of finished runs."""
+    """Write an HTML report of finished runs."""
     from ackclock import report as reports
     from ackclock.results import Results, read_series
     from ackclock.scenario import tables as tables_of
@@ -95,11 +95,11 @@ def report(
 def sweep(
     scenario: Annotated[Path, typer.Argument(help="A scenario file with a [sweep].")],
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.LOCAL,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, instead of the file's.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write the lines into instead of printing them.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, overriding the file's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the lines, instead of standard output.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace lines of other runs in that file.")] = False,
 ) -> None:
-    """Run a sweep and print one JSON object a run, a line each."""
+    """Run a sweep and print one JSON object per run and line."""
     from ackclock import simulate
     from ackclock.scenario import source
 
@@ -114,10 +114,10 @@ def sweep(
 @trace.command("plot")
 def trace_plot(
     file: Annotated[Path, typer.Argument(help="A mahimahi recording or a CSV of rates.")],
-    out: Annotated[Path | None, typer.Option(help="Picture to write; its ending chooses the format.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Image to write; its extension selects the format.")] = None,
     interval: Annotated[float, typer.Option(min=0.001, help="Seconds over which the rate is averaged.")] = 1.0,
 ) -> None:
-    """Draw the rate of a recording over time and its distribution."""
+    """Plot the rate of a recording over time and its distribution."""
     from ackclock import _core, picture, plot
 
     target = out or Path(f"{file.name}.svg")
@@ -132,10 +132,10 @@ def trace_plot(
 
 @listing.command("models")
 def list_models(
-    name: Annotated[str | None, typer.Argument(help="One of them, with its arguments and its documentation.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
+    name: Annotated[str | None, typer.Argument(help="Describe this model and its arguments.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List the analyses of `ackclock model`, or say what one computes."""
+    """List the models of `ackclock model`, or describe one of them."""
     model_command.listing(_print, name, as_json)
 
 
@@ -149,19 +149,19 @@ def _print(text: str, end: str = "\n") -> None:
 
 app.add_typer(
     typer.Typer(
-        cls=model_command.group(_print), no_args_is_help=True, help="Analyses: throughput, delay, stability by formula."
+        cls=model_command.group(_print), no_args_is_help=True, help="Throughput, delay and stability from formulas."
     ),
     name="model",
 )
 
 
-# What the system says of a slip in a path; what else it says, as of a full disk, is a failure.
+# Errors of the operating system that mean a wrong path; others, such as a full disk, are failures.
 _NO_SUCH_PLACE = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 @contextmanager
 def _status() -> Iterator[None]:
-    """Errors become one line and an exit status: 2 the input was wrong, 1 the run failed or a result found no room."""
+    """Print errors in one line and return an exit status: 2 for wrong input, 1 if a run or writing a result failed."""
     try:
         yield
     except _UsageError as error:
@@ -180,12 +180,12 @@ def _status() -> Iterator[None]:
 
 
 def _tell(error: Exception) -> None:
-    """Say on standard error what went wrong."""
+    """Print an error on standard error."""
     _say(_said(error))
 
 
 def _say(message: str) -> None:
-    """Say something on standard error, further lines of it indented."""
+    """Print a message on standard error, with further lines indented."""
     indented = printable(message).replace("\n", "\n  ")
     print(f"ackclock: {indented}", file=sys.stderr)
 
@@ -195,7 +195,7 @@ _UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__na
 
 
 def _taught(error: Any) -> str:
-    """A slip in the command line in one line, with what the command takes; its help where nothing was typed."""
+    """One-line error for a wrong command line, with the command's usage; its help if nothing was typed."""
     if error.ctx is None:
         return f"ackclock: {error.format_message()}"
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -208,7 +208,7 @@ def _taught(error: Any) -> str:
 
 
 def _said(error: Exception) -> str:
-    """The message of an error; one of the system begins with the name of its file, as all others do."""
+    """Message of an error; errors of the operating system begin with the file name, like all others."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)
@@ -216,11 +216,11 @@ def _said(error: Exception) -> str:
 
 @contextmanager
 def _output() -> Iterator[None]:
-    """A reader of standard output that has gone, as `head` does, is no failure: exit status 0."""
+    """Exit with status 0 if the reader of standard output has closed it, as `head` does."""
     try:
         yield
     except SystemExit as ended:
-        # Such a reader is exit status 1 to Typer.
+        # Typer would exit with status 1.
         if isinstance(ended.__context__, BrokenPipeError):
             raise SystemExit(0) from None
         _flush()
@@ -228,12 +228,12 @@ def _output() -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Write what was kept for standard output."""
+    """Flush standard output."""
     try:
         with naming(_STDOUT):
             sys.stdout.flush()
     except OSError as error:
-        # What is kept would fail again when the interpreter ends.
+        # Buffered text would fail again when the interpreter exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise SystemExit(0) from None
@@ -243,7 +243,7 @@ def _flush() -> None:
 def main() -> None:
     """Run the command."""
     with _status(), _output():
-        # Without Typer's own way of telling errors, which draws boxes around them.
+        # Typer's own error messages have boxes around them.
         raise SystemExit(app(prog_name="ackclock", standalone_mode=False) or 0)
 
 

@@ -1,4 +1,4 @@
-"""The compiled module: conversions around the Rust crates, and nothing else.
+"""The compiled module: only conversions for the Rust crates.
 
 Times are seconds, sizes bytes, rates bit/s. Wrong input raises `ValueError` with the message that the command
 prints (file, line, key, what is allowed), a failed run `RuntimeError`, an unreadable file `OSError`.
@@ -29,20 +29,20 @@ __version__: str
 
 @final
 class RunOutcome:
-    """One finished run."""
+    """A finished run."""
 
     @property
     def json(self) -> str:
-        """The object of one line of `ackclock run --json`."""
+        """JSON object, as in a line of `ackclock run --json`."""
 
     @property
     def series(self) -> dict[str, NDArray[np.float64]]:
-        """Time series, empty unless an interval was asked for; the arrays own the memory that Rust filled.
+        """Time series, empty unless an interval was given; the arrays own the run's memory.
 
         `time` in seconds, then for each flow `cwnd/0`, `ssthresh/0`, `advertised/0` (packets), `rate/0` (payload in
-        order since the sample before, bit/s), `rtt/0` (mean since the sample before), `srtt/0`, `rto/0` (seconds) with
-        the flow's id behind the slash; of the edge `queue` (packets that wait), `link_rate` (bit/s) and `held_acks`,
-        with the flow's id where each flow has a channel of its own. What does not exist at an instant is NaN.
+        order since the previous sample, bit/s), `rtt/0` (mean since then), `srtt/0`, `rto/0` (seconds) with
+        the flow's id after the slash; for the edge `queue` (queued packets), `link_rate` (bit/s) and `held_acks`,
+        with the flow's id if each flow has its own channel. Missing values are NaN.
         """
 
 def run(
@@ -53,7 +53,7 @@ def run(
     set: Sequence[str] = (),
     series_interval: float | None = None,
 ) -> list[RunOutcome]:
-    """Run a scenario text, once for each of its `runs`; `name` stands in messages, `base_dir` resolves its files."""
+    """Run a scenario text, once for each of its `runs`; `name` is used in messages, `base_dir` resolves its files."""
 
 def sweep(
     scenario: str,
@@ -64,11 +64,11 @@ def sweep(
     progress: Callable[[int, int], None] | None = None,
     threads: int | None = None,
 ) -> list[str]:
-    """Run every point of `[sweep]` x every run on all cores and return JSON lines in that order.
+    """Simulate all runs of every point of `[sweep]` on all cores and return their JSON lines in order.
 
     Each line has the key `point` besides those of `run`: `{"edge.buffer": "4p", ...}`. `progress` is called with (jobs
-    done, jobs in all). `threads` is the most cores to use. The interpreter's lock is released otherwise, and Ctrl-C
-    raises `KeyboardInterrupt` within a fraction of a second.
+    done, total jobs). `threads` is the maximum number of cores. The interpreter lock is otherwise released, and
+    Ctrl-C raises `KeyboardInterrupt` within a fraction of a second.
     """
 
 def run_many(
@@ -80,14 +80,14 @@ def run_many(
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
 ) -> list[list[str]]:
-    """Run many scenario texts in one parallel batch: for each text the JSON lines of its runs.
+    """Simulate several scenario texts in one parallel batch and return the JSON lines of each text's runs.
 
     `out` and `overwrite` as in `Jobs.of_sweep`.
     """
 
 @final
 class Jobs:
-    """The runs of every point of a sweep, and their JSON lines. A file keeps each line as soon as it is there."""
+    """All runs of a sweep with their JSON lines. With a file, each line is stored at once."""
 
     @staticmethod
     def of_sweep(
@@ -99,7 +99,7 @@ class Jobs:
         out: str | PathLike[str] | None = None,
         overwrite: bool = False,
     ) -> Jobs:
-        """Read a sweep. Lines of it that `out` or `OUT.partial` has already are taken from there.
+        """Read a sweep. Lines that `out` or `OUT.partial` already contains are reused.
 
         `out` with lines of other runs, another build or changed inputs raises `ValueError`; with `overwrite` they are
         replaced.
@@ -107,11 +107,11 @@ class Jobs:
 
     @property
     def found(self) -> int:
-        """How many lines were taken from the file."""
+        """Number of lines reused from the file."""
 
     @property
     def missing(self) -> list[int]:
-        """The numbers of the jobs whose lines are missing."""
+        """Numbers of the jobs without lines."""
 
     def __len__(self) -> int: ...
     def run(
@@ -121,13 +121,13 @@ class Jobs:
         progress: Callable[[int, int], None] | None = None,
         threads: int | None = None,
     ) -> list[str]:
-        """Run these jobs, or all that are missing, and return their lines."""
+        """Run these jobs, or all missing ones, and return their lines."""
 
     def put(self, job: int, line: str) -> None:
-        """Take the line of a job that another process ran."""
+        """Store the line of a job that another process ran."""
 
     def finish(self) -> list[str]:
-        """Return all lines in the order of the jobs; their file takes its name."""
+        """Return all lines in job order, and give the file its final name."""
 
 def trace(path: str, *, interval: float = 1.0) -> dict[str, NDArray[np.float64]]:
     """A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s)."""
@@ -135,15 +135,15 @@ def trace(path: str, *, interval: float = 1.0) -> dict[str, NDArray[np.float64]]
 def write_whole(path: str | PathLike[str], content: bytes) -> None:
     """Write a file that is complete or absent; missing folders are created.
 
-    Nothing that another user planted on the path is followed or filled: a link, a pipe, a folder.
+    Links, pipes and folders that another user has planted on the path are refused.
     """
 
 def list_components() -> str:
-    """The catalogue of links, queues, regulators, senders, ... as a JSON object of lists."""
+    """All links, queues, regulators, senders, ... as a JSON object of lists."""
 
 @final
 class Segment:
-    """One segment that a sender wants on the wire."""
+    """A segment sent by a sender."""
 
     @property
     def seq(self) -> int:
@@ -159,11 +159,11 @@ class Segment:
 
     @property
     def timestamp(self) -> int | None:
-        """The timestamp option's value, where timestamps are on."""
+        """Value of the timestamp option; None without timestamps."""
 
     @property
     def timestamp_echo(self) -> int | None:
-        """The timestamp that it echoes, where timestamps are on."""
+        """Echoed timestamp; None without timestamps."""
 
     @property
     def flags(self) -> str:
@@ -171,23 +171,23 @@ class Segment:
 
     @property
     def ack(self) -> int | None:
-        """The next number expected of the peer; None in a SYN that opens the connection."""
+        """Acknowledgement number; None in an opening SYN."""
 
     @property
     def mss(self) -> int | None:
-        """Of a SYN: the largest segment that it offers, bytes."""
+        """MSS offered in a SYN, bytes."""
 
     @property
     def window_scale(self) -> int | None:
-        """Of a SYN: the shift of windows that it offers."""
+        """Window scale offered in a SYN."""
 
     @property
     def sack_permitted(self) -> bool:
-        """Of a SYN: whether it permits SACK."""
+        """Whether a SYN permits SACK."""
 
 @final
 class Sender:
-    """A TCP sender driven by hand: it has no clock, every call brings the time along."""
+    """A TCP sender driven step by step. It has no clock: every call takes the time as an argument."""
 
     def __new__(
         cls,
@@ -200,27 +200,27 @@ class Sender:
         preset: str | None = None,
         **options: Any,
     ) -> Self:
-        """A sender: with endless data on a connection that exists, or as a `preset` says, with what is written.
+        """A sender with endless data on an existing connection; with a `preset`, as the preset says.
 
-        With a handshake, which the preset `linux` has and `handshake="on"` asks for, the connection begins with the
-        peer's SYN (`on_syn`) or with one of its own (`connect`).
+        With a handshake (in the preset `linux`, or with `handshake="on"`), the connection begins with the
+        peer's SYN (`on_syn`) or with the sender's (`connect`).
 
         Args:
-            sender: A row of the sender table (`"reno"`) or a table as in a scenario file (`{"kind": "reno", ...}`).
-            mss: Payload bytes of a segment. Only a preset says it otherwise.
-            max_window: Largest window, bytes; the preset's, or 500 segments, unless given.
-            initial_window: First congestion window, bytes; the preset's, or one segment, unless given.
+            sender: A name (`"reno"`) or a table as in a scenario file (`{"kind": "reno", ...}`).
+            mss: Payload of a full segment, bytes. Required without a preset.
+            max_window: Maximum window, bytes. Default: the preset's, or 500 segments.
+            initial_window: Initial congestion window, bytes. Default: the preset's, or one segment.
             initial_seq: Sequence number of the first byte; a SYN has the one before.
-            preset: Preset of scenarios whose flows and senders set what is not given here.
+            preset: Scenario preset with defaults for flow and sender.
             **options: Further keys of the sender's table, such as `rto={"min": "200ms"}`.
 
         Raises:
-            ValueError: naming the argument, its value and what is allowed, if it is out of range.
-            TypeError: naming the argument, if it is of another kind.
+            ValueError: if an argument is out of range; names its value and what is allowed.
+            TypeError: if an argument has the wrong type.
         """
 
     def connect(self, now: float) -> None:
-        """Open the connection with a SYN; does nothing without a handshake, or once the connection has begun."""
+        """Open the connection with a SYN; no effect without a handshake, or after the connection has begun."""
 
     def on_syn(
         self,
@@ -235,10 +235,10 @@ class Sender:
         ts: int | None = None,
         ecn: bool = False,
     ) -> None:
-        """Take the peer's SYN, or with `ack` its answer to ours.
+        """Handle the peer's SYN or, with `ack`, its SYN-ACK.
 
-        `window` is in bytes and never scaled; `ts` is the echoed timestamp, 0 where it answers none, and None where the
-        peer offers no timestamps; `ecn` whether it offers, or agrees to, explicit congestion notification.
+        `window` is in bytes and never scaled. `ts` is the echoed timestamp: 0 in a first SYN, and None if the
+        peer offers no timestamps. `ecn`: whether it requests or accepts ECN.
         """
 
     def on_ack(
@@ -251,14 +251,14 @@ class Sender:
         ts: int | None = None,
         ecn_echo: bool = False,
     ) -> None:
-        """Take an ACK: `window` in bytes, `sack` as (left, right) edges, `ts` the echoed timestamp.
+        """Handle an ACK: `window` in bytes, `sack` as (left, right) edges, `ts` the echoed timestamp.
 
-        A window beyond 65535 bytes is rounded up to what its header field with the smallest scale can say. Errors are
+        A window above 65535 bytes is rounded up to a multiple of the smallest sufficient window scale. Errors are
         those of the constructor.
         """
 
     def on_fin(self, now: float, ack: int, window: int, *, ts: int | None = None) -> None:
-        """Take an ACK with which the peer closes its own direction."""
+        """Handle an ACK with FIN, which closes the peer's direction."""
 
     def write(self, bytes: int) -> None:
         """Give the sender `bytes` more to send; endless data ends with the first call.
@@ -268,18 +268,18 @@ class Sender:
         """
 
     def close(self) -> None:
-        """Nothing more is written: the FIN goes with the last byte, or after it."""
+        """End the data. The FIN is sent with the last byte, or after it."""
 
     def poll(self, now: float) -> list[Segment]:
-        """The segments to send at `now`; an expired timer is served first."""
+        """Segments to send at `now`, after handling expired timers."""
 
     def timeout(self) -> float | None:
-        """When `poll` must be called again if nothing arrives."""
+        """Time of the next `poll` if nothing arrives."""
 
     def info(self) -> dict[str, int]:
-        """What Linux would tell of the socket under TCP_INFO: `tcpi_snd_cwnd`, `tcpi_ca_state`, ...
+        """TCP_INFO of the sender, as in Linux: `tcpi_snd_cwnd`, `tcpi_ca_state`, ...
 
-        Windows are in segments and times in microseconds, as there; `ackclock exchange --names` lists all names.
+        Windows are in segments and times in microseconds; `ackclock exchange --names` lists all names.
         """
 
     @property
@@ -288,7 +288,7 @@ class Sender:
 
     @property
     def ssthresh(self) -> float:
-        """Slow-start threshold, bytes; infinite where the congestion control has none."""
+        """Slow-start threshold, bytes; infinite if there is none."""
 
     @property
     def flight(self) -> int:
@@ -296,8 +296,8 @@ class Sender:
 
     @property
     def rto(self) -> float:
-        """Present time-out, seconds."""
+        """Current retransmission timeout, seconds."""
 
     @property
     def srtt(self) -> float | None:
-        """Smoothed round trip time, seconds; None before the first sample."""
+        """Smoothed round-trip time, seconds; None before the first sample."""

@@ -15,10 +15,10 @@ Values = Mapping[str, One | Sequence[One]]
 def keys(
     values: Values | None, *, seed: int | None = None, runs: int | None = None, duration: str | float | None = None
 ) -> dict[str, Any]:
-    """The keys to replace; a `duration` without a unit is in seconds.
+    """Keys to override; a `duration` without a unit is in seconds.
 
     Raises:
-        ValueError: if a key is an argument and stands in `values` too.
+        ValueError: if a key is both an argument and in `values`.
     """
     seconds = f"{duration}s" if isinstance(duration, int | float | np.number) else duration
     given = {"seed": seed, "runs": runs, "duration": seconds}
@@ -30,7 +30,7 @@ def keys(
 
 
 def one_value_each(values: Mapping[str, Any], function: str) -> dict[str, Any]:
-    """The keys as they are.
+    """The keys unchanged.
 
     Raises:
         ValueError: naming the key and the function, if it has a list of values.
@@ -42,7 +42,7 @@ def one_value_each(values: Mapping[str, Any], function: str) -> dict[str, Any]:
 
 
 def split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """The keys with one value, and the axes: those with a list of values.
+    """The keys with one value, and the axes: keys with a list of values.
 
     Raises:
         ValueError: naming the key, if a list is empty.
@@ -55,7 +55,7 @@ def split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any
 
 
 def is_axis(value: Any) -> bool:
-    """Whether a value is several: a list, tuple, range, array or column of a table.
+    """Whether a value is a list, tuple, range, array or table column.
 
     >>> is_axis(["4p", "8p"]), is_axis("4p"), is_axis({"kind": "wrd"})
     (True, False, False)
@@ -66,13 +66,13 @@ def is_axis(value: Any) -> bool:
 
 
 def swept(text: Source, axes: Mapping[str, Sequence[Any]]) -> Source:
-    """The scenario with these axes after those of its own `[sweep]`, whose axis of the same key they replace."""
+    """The scenario with these axes added to its `[sweep]`; they replace axes of the same key."""
     if not axes:
         return text
     found = tables(text.text, text.name)
     own = found.pop("sweep", None)
     if own is None:
-        # Written behind the text, so that messages about the rest keep their line numbers.
+        # Appended, so that line numbers in messages stay correct.
         return replace(text, text=text.text.rstrip("\n") + "\n\n" + toml({"sweep": axes}))
     kept = {key: value for key, value in _dotted("", own).items() if key not in axes}
     return replace(text, text=toml({**found, "sweep": {**kept, **axes}}))
@@ -86,7 +86,7 @@ def unswept(text: Source) -> tuple[Source, bool]:
 
 
 def _dotted(path: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested tables, as `edge.buffer = [...]` makes them, with one dotted key a list."""
+    """Nested tables as one dotted key per list, such as `edge.buffer`."""
     dotted: dict[str, Any] = {}
     for key, value in table.items():
         name = f"{path}.{key}" if path else key

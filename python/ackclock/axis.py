@@ -1,4 +1,4 @@
-"""What stands on and above the axes of a plot: places of values, scales, legends."""
+"""Axes of plots: positions of values, scales, legends."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-# How many of the first are in each unit of a quantity, as scenarios write them.
+# Units of each quantity as written in scenarios, as multiples of the first one.
 _UNITS = (
     {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
     {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9},
@@ -18,7 +18,7 @@ _UNITS = (
 
 
 def numbers(ticks: Sequence[str]) -> list[float] | None:
-    """The numbers of values of one quantity (`4p`, `10p`; `500kbit/s`, `1Mbit/s`) in the first's unit; else None.
+    """Numbers of values of one quantity (`4p`, `10p`; `500kbit/s`, `1Mbit/s`) in the first one's unit, or None.
 
     >>> numbers(["500kbit/s", "1Mbit/s"]), numbers(["none", "wrd"])
     ([500.0, 1000.0], None)
@@ -32,15 +32,15 @@ def numbers(ticks: Sequence[str]) -> list[float] | None:
 
 
 def positions(ticks: Sequence[str]) -> dict[str, float]:
-    """Where values stand on the axis: at their number, or in their order."""
+    """Positions of values on the axis: their numbers, or their order."""
     known = numbers(ticks)
     return dict(zip(ticks, known if known is not None else map(float, range(len(ticks))), strict=True))
 
 
 def legend_above(figure: Figure) -> None:
-    """A legend that cannot hide data."""
+    """A legend above the axes, where it hides no data."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    room = 18 * figure.get_figwidth() - 45  # characters; the marks beside them take the rest
+    room = 18 * figure.get_figwidth() - 45  # characters; the legend's marks need the rest
     most = next(n for n in (5, 4, 3, 2, 1) if n * max(map(len, labels)) < room or n == 1)
     rows = math.ceil(len(labels) / most)
     columns = math.ceil(len(labels) / rows)
@@ -48,7 +48,7 @@ def legend_above(figure: Figure) -> None:
 
 
 def not_below_zero(axes: Axes, which: Literal["x", "y", "xy"] = "y") -> None:
-    """Cuts off what intervals and margins would show below zero of rates and times, which have no such values."""
+    """Limits axes of rates and times to values from zero, despite intervals and margins."""
     if "x" in which and axes.get_xlim()[0] < 0:
         axes.set_xlim(left=0)
     if "y" in which and axes.get_ylim()[0] < 0:
@@ -56,7 +56,7 @@ def not_below_zero(axes: Axes, which: Literal["x", "y", "xy"] = "y") -> None:
 
 
 def log_if_wide(axes: Axes) -> None:
-    """A logarithmic x axis where linear marks would crowd at its left end."""
+    """A logarithmic x axis if values would crowd at the left end of a linear one."""
     low, high = axes.dataLim.intervalx
     if 0 < low < high / 8:
         axes.set_xscale("log")

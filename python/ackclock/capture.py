@@ -1,7 +1,7 @@
-"""Round trip times of a capture: pcapng as `ackclock run --pcap` writes it, or pcap of tcpdump.
+"""Round-trip times of a capture: pcapng of `ackclock run --pcap`, or pcap of tcpdump.
 
-A sample is the time from a data segment to the first acknowledgement of its last byte, seen at the first interface. A
-segment that was sent again gives none (Karn): nobody knows which sending was acknowledged.
+A sample is the time from a data segment to the first ACK of its last byte, at the capture's first interface. A
+retransmitted segment gives no sample (Karn), because its ACK is ambiguous.
 """
 
 import struct
@@ -12,7 +12,7 @@ from pathlib import Path
 from ackclock.files import naming
 
 PCAPNG = b"\x0a\x0d\x0d\x0a"
-# Magic numbers of pcap with the byte order and the seconds of a tick.
+# Magic numbers of pcap, with byte order and seconds per tick.
 PCAP = {
     b"\xd4\xc3\xb2\xa1": ("<", 1e-6),
     b"\xa1\xb2\xc3\xd4": (">", 1e-6),
@@ -32,11 +32,11 @@ def is_capture(head: bytes) -> bool:
 
 
 def round_trips(path: Path) -> list[float]:
-    """The samples of a capture, ms.
+    """Round-trip samples of a capture, ms.
 
     Raises:
         OSError: naming the file, if it cannot be read.
-        ValueError: if it is no whole capture of IP packets, or has no sample.
+        ValueError: if it is not a complete capture of IP packets, or has no sample.
     """
     with naming(path):
         data = path.read_bytes()
@@ -53,14 +53,14 @@ def round_trips(path: Path) -> list[float]:
 
 @dataclass
 class _Watched:
-    """Segments that wait for their acknowledgement, by the end of the network that is to send it."""
+    """Unacknowledged segments, by the endpoint that will acknowledge them."""
 
     waiting: dict[tuple[End, End], dict[int, float | None]] = field(default_factory=dict)
     highest: dict[tuple[End, End], int] = field(default_factory=dict)
     samples: list[float] = field(default_factory=list)
 
     def see(self, time: float, packet: bytes) -> None:
-        """Look at an IP packet."""
+        """Process an IP packet."""
         if not (parsed := _segment(packet)):
             return
         source, target, seq, ack, length = parsed
@@ -75,7 +75,7 @@ class _Watched:
             waiting = self.waiting.get((source, target), {})
             reached = [end for end in waiting if not _after(end, ack)]
             sent = [waiting.pop(end) for end in reached]
-            # Of several segments that one acknowledgement covers, the last one called it forth.
+            # If an ACK covers several segments, the last one triggered it.
             if sent and sent[-1] is not None and reached[-1] == ack:
                 self.samples.append(1e3 * (time - sent[-1]))
 
@@ -86,7 +86,7 @@ def _after(a: int, b: int) -> bool:
 
 
 def _segment(packet: bytes) -> tuple[End, End, int, int | None, int] | None:
-    """Source, target, sequence number, acknowledgement and length of data; nothing where it is not TCP."""
+    """Source, destination, sequence number, ACK number and payload length; None if it is not TCP."""
     if packet[0] >> 4 == 4:
         start, protocol = 4 * (packet[0] & 15), packet[9]
         total = int.from_bytes(packet[2:4], "big")
@@ -137,7 +137,7 @@ def _blocks(data: bytes) -> Iterator[Packet]:
 
 
 def _tick(options: bytes, order: str) -> float:
-    """Seconds of a tick, from the option if_tsresol."""
+    """Seconds per tick, from the option if_tsresol."""
     at = 0
     while at + 4 <= len(options):
         code, length = struct.unpack_from(order + "2H", options, at)
@@ -156,6 +156,6 @@ def _bare(link: int, frame: bytes) -> bytes:
     elif link not in RAW:
         raise ValueError(f"frames of link type {link}; it must be captured as IP packets or Ethernet")
     if not frame or frame[0] >> 4 not in (4, 6):
-        # ARP and the like
+        # for example ARP
         return bytes([0x60]) + bytes(59)
     return frame

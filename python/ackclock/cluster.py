@@ -1,6 +1,6 @@
-"""Sweeps on a cluster: Dask or Ray runs parts of about ten seconds, and their lines come back as they finish.
+"""Sweeps on a cluster: Dask or Ray runs parts of about ten seconds and returns each part's lines.
 
-The seed of a job follows from its place in the sweep, so that the lines are those of a local sweep whatever the
+A job's seed depends on its position in the sweep only, so the lines equal those of a local sweep, whatever the
 cluster's size.
 """
 
@@ -16,19 +16,19 @@ from ackclock.scenario import Source
 
 _NEEDS = {"dask": "'dask[distributed]'", "ray": "ray"}
 PART_SECONDS = 10.0
-PARTS_PER_WORKER = 2  # the next part is there before a worker has finished its own
+PARTS_PER_WORKER = 2  # so that a worker need not wait for its next part
 
-Part = tuple[list[str], float]  # lines of some jobs, and the seconds that they took
+Part = tuple[list[str], float]  # lines of some jobs, and their duration in seconds
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a sweep needs of Dask or Ray.
+    """Operations of Dask or Ray for a sweep.
 
     Attributes:
-        workers: Jobs that run at a time.
-        submit: Starts the call of a function on a worker and returns its future.
-        wait: Waits for at least one of the futures and returns those that are done, with their results.
+        workers: Jobs that run at the same time.
+        submit: Calls a function on a worker and returns a future.
+        wait: Waits for at least one future and returns the finished ones with their results.
     """
 
     workers: int
@@ -51,7 +51,7 @@ def fill(jobs: _core.Jobs, text: Source, keys: list[str], engine: Literal["dask"
 
 
 def spread(jobs: _core.Jobs, text: Source, keys: list[str], cluster: Cluster) -> None:
-    """Hand out the missing jobs in parts, and keep the lines of each part as soon as it is done."""
+    """Distribute the missing jobs in parts, and store each part's lines when it finishes."""
     missing = jobs.missing
     running: dict[Any, list[int]] = {}
     size = 1
@@ -64,13 +64,13 @@ def spread(jobs: _core.Jobs, text: Source, keys: list[str], cluster: Cluster) ->
             for job, line in zip(part, lines, strict=True):
                 jobs.put(job, line)
             size = max(1, int(PART_SECONDS * len(part) / max(seconds, 1e-3)))
-            size = min(size, 1 + len(missing) // (PARTS_PER_WORKER * cluster.workers))  # all work until the end
+            size = min(size, 1 + len(missing) // (PARTS_PER_WORKER * cluster.workers))  # keeps all workers busy
 
 
 def run_part(text: Source, keys: tuple[str, ...], part: list[int]) -> Part:
     """Run some jobs of a sweep, on a worker."""
     before = time.monotonic()
-    # One thread: the cluster's workers are the parallelism.
+    # One thread, because the cluster has many workers.
     lines = _jobs(text, keys).run(part, threads=1)
     return lines, time.monotonic() - before
 

@@ -1,4 +1,4 @@
-"""What was simulated, in words: heading, paragraph and provenance of a report."""
+"""Describes simulations in words: heading, paragraph and provenance of a report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ackclock.results import Results, label
 
-# More values than this are counted and not named.
+# Above this number, values are counted instead of listed.
 _MOST_NAMED = 4
 
 
@@ -20,13 +20,13 @@ def plain_key(key: str) -> str:
 
 @dataclass(frozen=True)
 class Described:
-    """Runs and the tables of their scenario; without the tables only the runs are described."""
+    """Runs with their scenario's tables; without tables, only the runs are described."""
 
     results: Results
     scenario: Mapping[str, Any]
 
     def title(self) -> str:
-        """Senders, link, and what was varied."""
+        """Senders, link, and varied keys."""
         over = self._link() or Path(str(self.results.objects[0].get("scenario", "a scenario"))).name
         varied = [key for key in self.results.swept if len(self._values(key)) > 1 and key != "flow.sender"]
         heading = f"{_listed(self._senders())} over {over}"
@@ -74,7 +74,7 @@ class Described:
         return self._values("flow.sender") or rows
 
     def _values(self, key: str) -> list[str]:
-        """The values of a key: those that were varied, or the scenario's."""
+        """Values of a key: varied ones, or the scenario's."""
         points = [run.get("point") or {} for run in self.results.objects]
         varied = list(dict.fromkeys(str(label(point[key])) for point in points if key in point))
         table, _, name = key.partition(".")
@@ -106,7 +106,7 @@ def _counted(noun: str, count: int) -> str:
 
 
 def provenance(results: Results) -> list[tuple[str, str]]:
-    """Scenario and build of all runs: each field once, with every value that it has."""
+    """Scenario and build of all runs: each field once, with all its values."""
     fields: dict[str, dict[str, None]] = {}
     for run in results.objects:
         for key, value in {"scenario": run.get("scenario"), **(run.get("provenance") or {})}.items():

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and errors that name them."""
+"""Files that are written completely or not at all, and errors that name them."""
 
 import os
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from ackclock import _core
 
 @contextmanager
 def naming(name: str | os.PathLike[str]) -> Iterator[None]:
-    """Give errors of the system a name where they have none.
+    """Add a file name to operating system errors without one.
 
     Args:
-        name: A file or what stands for one, such as `standard output`.
+        name: A file, or a name such as `standard output`.
 
     Raises:
         OSError: of the same kind, with the name as its `filename`.
@@ -43,7 +43,7 @@ def read_text(path: Path) -> str:
 
 
 def in_unicode(path: Path) -> str:
-    """The path as the engine takes it.
+    """The path as text for the engine.
 
     Raises:
         ValueError: if its bytes are not UTF-8.
@@ -57,7 +57,7 @@ def in_unicode(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole, with the folders that are missing.
+    """Write a complete text file, and create missing folders.
 
     Raises:
         OSError: naming the file, if it cannot be written.
@@ -66,5 +66,5 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole, with the folders that are missing; errors as of `write_text`."""
+    """Write a complete file, and create missing folders; errors as for `write_text`."""
     _core.write_whole(path, content)

@@ -16,12 +16,12 @@ from ackclock.models.registry import Argument, Model
 from ackclock.text import printable
 
 Print = Callable[[str], None]
-_JSON = Annotated[bool, typer.Option("--json", help="Print one object instead of text.")]
-_PLOT = Annotated[Path | None, typer.Option(metavar="FILE", help="Picture to write; its ending chooses the format.")]
+_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+_PLOT = Annotated[Path | None, typer.Option(metavar="FILE", help="Image to write; its extension selects the format.")]
 
 
 def group(show: Print) -> type[TyperGroup]:
-    """The group of commands; a model is imported when it is asked for, since SciPy takes a while."""
+    """The group of commands; models are imported when used, because SciPy is slow to import."""
 
     class Models(TyperGroup):
         def list_commands(self, ctx: Any) -> list[str]:
@@ -34,7 +34,7 @@ def group(show: Print) -> type[TyperGroup]:
 
 
 def listing(show: Print, name: str | None, as_json: bool) -> None:
-    """Print the models there are, or what is to be known of one."""
+    """Print all models, or describe one."""
     if name is not None:
         model = registry.load(name)
         show(json.dumps(model.as_json()) if as_json else _described(model))

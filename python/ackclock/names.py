@@ -1,11 +1,11 @@
-"""Names that a caller misspelt: the nearest of those there are."""
+"""Suggestions for misspelt names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 def near(name: object, known: Iterable[object]) -> str:
-    """`; did you mean X?` for the name most like this one; empty where none is like it.
+    """`; did you mean X?` for the most similar name; empty if none is similar.
 
     >>> near("godput_bps", ["goodput_bps", "timeouts"])
     '; did you mean goodput_bps?'

@@ -1,4 +1,4 @@
-"""Points compared run by run: runs of equal seed and number meet the same chance."""
+"""Points compared run by run: runs of equal seed and number draw the same random numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ackclock.results import Results
 
-# Fewer differences give no interval.
+# Minimum number of differences for an interval.
 LEAST_RUNS = 3
 
 
@@ -48,7 +48,7 @@ def paired(results: Results, column: str, by: str, baseline: str) -> pd.DataFram
 def _row(differences: pd.Series[float], base: pd.Series[float], confidence: float) -> dict[str, float]:
     known = differences.dropna()
     mean = float(known.mean())
-    # Of runs that are all equal one number is known, however often.
+    # Equal runs are effectively one run.
     shown = len(known) >= LEAST_RUNS and np.ptp(known) > 0
     half = half_interval(known, confidence) if shown else np.nan
     of_base = float(base[differences.notna()].mean())

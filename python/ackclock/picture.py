@@ -16,11 +16,11 @@ from ackclock import _core
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure whole; the ending (`.svg`, `.png`, `.pdf`) chooses the format.
+    """Write a complete figure; the extension (`.svg`, `.png`, `.pdf`) selects the format.
 
     Raises:
         OSError: naming the file, if it cannot be written.
-        ValueError: if the path has no ending of a picture; nothing is written then.
+        ValueError: if the extension is not that of an image format; nothing is written then.
     """
     target = Path(path)
     check_ending(target)
@@ -32,19 +32,19 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def check_ending(path: Path) -> None:
-    """Let a path pass whose ending is that of a picture.
+    """Check that a path has the extension of an image format.
 
     Raises:
-        ValueError: naming the endings, if it is not.
+        ValueError: naming the known extensions, if it has not.
     """
-    # matplotlib would write `path.png` where there is no ending.
+    # Without an extension, matplotlib would write `path.png`.
     endings = [f".{name}" for name in FigureCanvasBase.get_supported_filetypes()]
     if path.suffix.lower() not in endings:
         raise ValueError(f"{path}: is no picture; its name must end in one of {', '.join(sorted(endings))}")
 
 
 def svg(figure: Figure, name: str) -> str:
-    """A figure as an `<svg>` element; `name` keeps its ids apart from those of other figures on a page."""
+    """A figure as an `<svg>` element; `name` makes its ids unique on a page with several figures."""
     text = io.StringIO()
     with _reproducible(name):
         figure.savefig(text, format="svg", metadata={"Date": None})
@@ -53,6 +53,6 @@ def svg(figure: Figure, name: str) -> str:
 
 @contextmanager
 def _reproducible(name: str) -> Iterator[None]:
-    """Equal figures give equal bytes."""
+    """Settings that make equal figures give equal bytes."""
     with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.family": ["DejaVu Sans", "sans-serif"]}):
         yield

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from ackclock.results import Results
 
-# Columns that are shown where there are any: its name, its heading with the unit, and the factor to that unit.
+# Columns, shown if present: name, heading with unit, and factor to that unit.
 _OF_FLOWS = (
     ("goodput_bps", "goodput kbit/s", 1e-3),
     ("rtt_ms.mean", "RTT mean ms", 1.0),
@@ -23,12 +23,12 @@ _OF_RUNS = (
     ("bottleneck.utilisation", "used %", 100.0),
 )
 
-# Rows of the HTML table.
+# Maximum rows of the HTML table.
 MOST_ROWS = 30
 
 
 def points(results: Results) -> pd.DataFrame:
-    """One row per point: its number of runs, and the means over them of what the flows of a run have together."""
+    """One row per point: its number of runs, and means of each run's combined flows."""
     import pandas as pd
 
     if not results.objects:
@@ -44,7 +44,7 @@ def points(results: Results) -> pd.DataFrame:
 
 
 def as_text(value: Any) -> str:
-    """A cell: four significant digits, `-` where there is no number."""
+    """A cell: four significant digits, `-` without a number."""
     if not isinstance(value, float):
         return str(value)
     if value != value:
@@ -53,7 +53,7 @@ def as_text(value: Any) -> str:
 
 
 def html(results: Results) -> str:
-    """The table for a notebook: at most `MOST_ROWS` rows, then how many more there are."""
+    """The table for a notebook: at most `MOST_ROWS` rows, then the number of omitted ones."""
     table = points(results)
     head = "".join(f"<th>{escape(str(name))}</th>" for name in table)
     rows = "".join(
@@ -66,7 +66,7 @@ def html(results: Results) -> str:
 
 
 def markdown(results: Results) -> str:
-    """The table in Markdown; numbers stand at the right."""
+    """The table in Markdown, with numbers aligned right."""
     table = points(results)
     marks = ["---:" if table[name].dtype.kind in "if" else "---" for name in table]
     cells = [list(map(str, table)), marks, *([as_text(cell) for cell in row] for row in table.itertuples(index=False))]
@@ -74,6 +74,6 @@ def markdown(results: Results) -> str:
 
 
 def latex(results: Results, **options: Any) -> str:
-    """The table in LaTeX, whose packages `booktabs` it needs; options are those of `DataFrame.to_latex`."""
+    """The table in LaTeX (package `booktabs`); options are those of `DataFrame.to_latex`."""
     table = points(results)
     return str(table.map(as_text).to_latex(**{"index": False, "escape": True, **options}))

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal and silence in a pipe."""
+"""A progress bar on a terminal, nothing in a pipe."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def bar(title: str) -> Iterator[Progress | None]:
-    """Give a function of (jobs done, jobs in all), or None where standard error is no terminal."""
+    """Yield a function of (jobs done, total jobs), or None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Reports: one HTML file that carries its pictures and style with it."""
+"""Reports: self-contained HTML files."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ TRANSFER_COLUMNS = (
     ("goodput_bps", "goodput (kbit/s)", 1e-3),
     ("link.utilisation", "link used (%)", 100.0),
 )
-# Users are listed one by one up to this many.
+# Maximum number of users listed one by one.
 MOST_USERS = 50
 
 
 def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
-    """The report of a source document: verdicts, misses, figures and every row."""
+    """Report of a reproduced document: verdicts, deviations, figures and every row."""
     rows = [_claim(row) for row in outcome.rows]
     return _TEMPLATES.get_template("paper.html.j2").render(
         title=outcome.paper.title,
@@ -80,12 +80,12 @@ def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
 
 
 def of_runs(results: Results, title: str | None = None, scenario: Mapping[str, Any] | None = None) -> str:
-    """The report of runs, a sweep or a comparison: what was simulated, figures and tables.
+    """Report of runs, a sweep or a comparison: description, figures and tables.
 
     Args:
-        results: The runs; each of their `series` is drawn over time.
-        title: Heading; otherwise made from the senders and the link.
-        scenario: Tables of the scenario, for the paragraph about link, path, senders and buffer.
+        results: The runs; each of their `series` is plotted over time.
+        title: Heading; default: senders and link.
+        scenario: Tables of the scenario, to describe link, path, senders and buffer.
     """
     described = description.Described(results, scenario or {})
     return _TEMPLATES.get_template("runs.html.j2").render(
@@ -102,18 +102,18 @@ def of_runs(results: Results, title: str | None = None, scenario: Mapping[str, A
 
 
 def page(title: str, words: Sequence[str], figures: Iterable[Figure], tables: Sequence[Table]) -> str:
-    """A page of words, figures one below the other, and tables."""
+    """A page of text, figures one below the other, and tables."""
     return _TEMPLATES.get_template("page.html.j2").render(
         title=title, version=__version__, words=words, figures=_inline(figures), tables=tables
     )
 
 
-# A smaller difference is called none, however certain it is.
+# Smaller differences count as none, even if significant.
 _MATTERS = 0.01
 
 
 def findings(results: Results) -> list[str]:
-    """What a comparison shows beyond chance: the most goodput, and what the regulators give and cost.
+    """Significant results of a comparison: the largest goodput, and gains and costs of regulators.
 
     Combinations are compared run by run, under equal seeds.
     """
@@ -147,7 +147,7 @@ _MOST_NAMED = 3
 
 
 def _of_points(runs: pd.DataFrame, column: str, swept: Sequence[str]) -> pd.DataFrame:
-    """A number of each run, in a column for each point and a row for each seed and run."""
+    """A number of each run, with a column per point and a row per seed and run."""
     import pandas as pd
 
     values = runs.assign(**{key: runs[key].astype(str) for key in swept})
@@ -163,13 +163,13 @@ def _named(point: Any) -> str:
 
 
 def _beyond_chance(differences: pd.Series[float], of: float, confidence: float) -> bool:
-    """Whether differences exceed a percent of `of`, and their interval does not hold zero."""
+    """Whether differences exceed a percent of `of` and their interval excludes zero."""
     mean, half = mean_and_interval(differences, confidence)
     return abs(mean) > max(half, _MATTERS * abs(of))
 
 
 def _against_none(table: pd.DataFrame, confidence: float) -> dict[str, str]:
-    """By how many percent each regulator changes a number, beside the same point without one, run by run."""
+    """Paired change of a number by each regulator in percent, relative to the same point without one."""
     if "edge.regulator" not in table.columns.names:
         return {}
     place = list(table.columns.names).index("edge.regulator")
@@ -190,7 +190,7 @@ def _without(point: tuple[str, ...], place: int) -> tuple[str, ...]:
 
 
 def _range(changes: Sequence[tuple[float, float]]) -> str:
-    """Means of changes in percent; one alone with its interval."""
+    """Range of mean changes in percent; a single one with its interval."""
     means = [mean for mean, _ in changes]
     low, high = f"{min(means):+.0f} %", f"{max(means):+.0f} %"
     certain = sum(abs(mean) > half for mean, half in changes)
@@ -211,7 +211,7 @@ def _claim(judged: JudgedRow) -> dict[str, str]:
         "ours": ours(judged),
         "tolerance": row.tolerance.replace("+-", "±"),
         "verdict": judged.verdict.value,
-        # What was tried stands above the table.
+        # The attempts are described above the table.
         "note": judged.claim.note if judged.verdict is Verdict.NOT_REPRODUCED else judged.note,
     }
 
@@ -223,7 +223,7 @@ def _inline(figures: Iterable[Figure]) -> list[dict[str, str]]:
     ]
 
 
-# Widths of a figure on a wide page and on a telephone, inches; a page shows one of them.
+# Widths of a figure on a wide page and on a phone, inches; a page shows one of them.
 WIDE, NARROW, WHOLE = 6.4, 3.5, 11.0
 
 
@@ -255,7 +255,7 @@ def _tables(results: Results) -> Iterator[Table]:
 
 
 def _transfers(results: Results, users: int) -> Table:
-    """Transfers by size: of all users, and of each where they are few."""
+    """Transfers by size: of all users, and of each user if there are few."""
     transfers = results.transfers
     if users > MOST_USERS:
         transfers = transfers[transfers["user"].isna()]
@@ -285,7 +285,7 @@ def _figures(results: Results, width: float) -> Iterator[Figure]:
     if not results.transfers.empty:
         latency = plot.latency_by_size(results)
         yield _at(width, "latency-by-size", f"From the request to the last byte: {_spread(results)}.", latency)
-    # The figure above shows values without an order better.
+    # The figure above suits unordered values better.
     flows = results.flows
     ordered = [] if flows.empty else [key for key in results.varied if numbers([*flows[key].astype(str).unique()])]
     if ordered:
@@ -298,7 +298,7 @@ def _over_time(results: Results, width: float) -> Figure:
     uploads = "towards" in results.flows and bool((results.flows["towards"] == "server").any())
     names = results.series_of or [f"run {number}" for number in range(len(results.series))]
     series = dict(zip(names, results.series, strict=True))
-    # Marks of the other figures have a colour for each value of the first key.
+    # As in the other figures, each value of the first key has a colour.
     first = results.varied[:1]
     order = list(dict.fromkeys(str(label(run["point"][key])) for key in first for run in results.objects))
     which = (
@@ -324,7 +324,7 @@ def _at(width: float, name: str, caption: str, drawing: Drawing) -> Figure:
 
 
 def _spread(results: Results) -> str:
-    """What a point of a figure is: one run, or the mean of several."""
+    """What a point of a figure shows: one run, or the mean of several."""
     points = results.runs.groupby(results.varied).ngroups if results.varied else 1
     several = len(results) > points
     return (
@@ -333,7 +333,7 @@ def _spread(results: Results) -> str:
 
 
 def percent(results: Results) -> str:
-    """The confidence of intervals, in percent."""
+    """Confidence level of intervals, in percent."""
     return f"{100 * results.confidence:.4g}"
 
 
@@ -354,6 +354,6 @@ def _table(
 
 
 def _cell(values: pd.Series[Any], confidence: float) -> str:
-    """Mean and interval; `-` where no run of the point has the number."""
+    """Mean and interval; `-` if no run of the point has the number."""
     known = values.dropna().astype(float)
     return "-" if known.empty else with_spread(*mean_and_interval(known, confidence))

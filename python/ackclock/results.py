@@ -28,13 +28,13 @@ Series = Mapping[str, NDArray[np.float64]]
 
 
 class Results:
-    """The runs of one call: JSON objects, with the time series where they were asked for.
+    """The runs of one call: JSON objects, with time series if requested.
 
     Attributes:
-        objects: One JSON object a run, as `ackclock run --json` prints it.
-        series: One mapping a run from `time`, `queue`, `cwnd/0`, ... to the engine's own arrays, not copies.
-        series_of: Names of the runs of `series`, where they have some.
-        confidence: Probability with which the confidence intervals of tables and plots hold the mean; set it at will.
+        objects: One JSON object per run, as printed by `ackclock run --json`.
+        series: One mapping per run from `time`, `queue`, `cwnd/0`, ... to the engine's arrays, not copies.
+        series_of: Names of the runs of `series`, if any.
+        confidence: Confidence level of the intervals in tables and plots; may be changed.
 
     Example:
         >>> run = {"flows": [{"id": 0, "goodput_bps": 1000.0}], "run": 0}
@@ -53,18 +53,18 @@ class Results:
 
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> Results:
-        """Results of JSON lines; empty lines are passed over."""
+        """Results from JSON lines; empty lines are ignored."""
         return cls(json.loads(line) for line in lines if line.strip())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Results:
-        """Results of a file of JSON lines, as `--json` writes it.
+        """Results from a file of JSON lines, as written by `--json`.
 
         Raises:
             ValueError: naming file and line, if a line is not the object of a run.
         """
         objects = []
-        # Strings of JSON may hold what `splitlines` takes for further ends of lines.
+        # JSON strings may contain characters that `splitlines` takes for line ends.
         for number, line in enumerate(read_text(Path(path)).split("\n"), start=1):
             if not line.strip():
                 continue
@@ -92,11 +92,11 @@ class Results:
         return (self[number] for number in range(len(self)))
 
     def __getitem__(self, which: int | slice | Mapping[str, Any]) -> Results:
-        """Some of the runs: one by number, a slice, or those of a point such as `{"edge.buffer": "4p"}`.
+        """Some of the runs: one by number, a slice, or the runs of a point such as `{"edge.buffer": "4p"}`.
 
         Raises:
             IndexError: if there is no run of this number.
-            ValueError: naming those there are, if a key was not varied or never has the value.
+            ValueError: naming existing ones, if a key was not varied or never has the value.
         """
         numbers = range(len(self))
         match which:
@@ -176,7 +176,7 @@ class Results:
         write_bytes(Path(path), content.getvalue())
 
     def to_markdown(self) -> str:
-        """One row per point as a table of Markdown: means of goodput, RTT, retransmits, timeouts and queueing delay."""
+        """One row per point as a Markdown table: means of goodput, RTT, retransmits, timeouts and queueing delay."""
         return points.markdown(self)
 
     def to_latex(self, **options: Any) -> str:
@@ -185,7 +185,7 @@ class Results:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a run: its point of a sweep, seed, what was measured at both links, and how fair shares were."""
+        """One row per run: its point of a sweep, seed, results of both links, and fairness."""
         return _table(
             [
                 {**_identity(run), **{k: v for part in _OF_RUN for k, v in _flat(part, run.get(part) or {}).items()}}
@@ -195,28 +195,28 @@ class Results:
 
     @cached_property
     def flows(self) -> pd.DataFrame:
-        """One row a flow and run; nested fields get dotted names such as `rtt_ms.p95`."""
+        """One row per flow and run; nested fields have dotted names such as `rtt_ms.p95`."""
         return self._rows("flows")
 
     @cached_property
     def users(self) -> pd.DataFrame:
-        """One row a user and run: what all flows of the user got together."""
+        """One row per user and run: the user's flows combined."""
         return self._rows("users")
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
-        """One row a class of size and run, of workloads whose flows come and go.
+        """One row per size class and run, for workloads whose flows come and go.
 
-        The column `user` is missing (NaN) in the rows of all users together; those of single users stand beside them
+        Rows of all users together have no `user` (NaN). Rows of single users are added if there are several.
         where there are several.
         """
         return self._rows("transfers")
 
     def flows_with(self, *columns: str) -> pd.DataFrame:
-        """The table `flows`, which has these columns.
+        """The table `flows`, after checking that it has these columns.
 
         Raises:
-            ValueError: naming what is missing, if there are no rows or a column is none of the table's.
+            ValueError: if there are no rows, or naming a missing column.
         """
         if self.flows.empty:
             raise ValueError("these runs have no rows of flows; flows that come and go are in `users` and `transfers`")
@@ -229,7 +229,7 @@ class Results:
         return self.flows
 
     def _rows(self, name: str) -> pd.DataFrame:
-        """The objects of a list as rows; nested fields get dotted names."""
+        """The objects of a list as rows; nested fields have dotted names."""
         return _table(
             [
                 {**_identity(run), **{k: v for field in one for k, v in _flat(field, one[field]).items()}}
@@ -240,27 +240,27 @@ class Results:
 
     @property
     def swept(self) -> list[str]:
-        """The keys that a sweep varied, in its order."""
+        """Keys varied by a sweep, in order."""
         return list(dict.fromkeys(key for run in self.objects for key in run.get("point") or {}))
 
     @property
     def varied(self) -> list[str]:
-        """The swept keys with more than one value; all swept keys where none has."""
+        """Swept keys with more than one value; all swept keys if none has."""
         values = {key: {str((run.get("point") or {}).get(key)) for run in self.objects} for key in self.swept}
         return [key for key in self.swept if len(values[key]) > 1] or self.swept
 
     def per_run(self, columns: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
-        """One row a run and combination of `by`: what its flows have together.
+        """One row per run and combination of `by`: its flows combined.
 
-        Rates, bytes and counts are summed over the flows, all else is their mean, as in the tables of the command; a
-        missing value is left out.
+        Rates, bytes and counts are summed over the flows, other columns averaged, as in the command's tables;
+        missing values are ignored.
 
         Args:
             columns: Columns of `flows` with numbers.
-            by: Columns of `flows` that tell apart what is not put together; with `id` among them that is every flow.
+            by: Columns of `flows` by which flows are grouped; with `id` among them, every flow is separate.
 
         Raises:
-            ValueError: if there are no rows of flows, or a column is none of theirs.
+            ValueError: if there are no rows of flows, or a column does not exist.
         """
         import pandas as pd
 
@@ -271,10 +271,10 @@ class Results:
         return pd.DataFrame(reduced).reset_index(list(range(1, 1 + len(by)))) if by else pd.DataFrame(reduced)
 
     def measured(self, column: str, by: Sequence[str]) -> pd.DataFrame:
-        """The columns `by` and one with a number: a column of `runs`, or of `flows` as `per_run` puts it together.
+        """The columns `by` and one number: a column of `runs`, or of `flows` combined as in `per_run`.
 
         Raises:
-            ValueError: as `per_run`; a misspelt column of `runs` too is told with the nearest name.
+            ValueError: as for `per_run`, also for columns of `runs`.
         """
         if column in self.runs and column not in self.flows and set(by) <= set(self.runs):
             return self.runs[[*by, column]].astype({column: float})
@@ -286,14 +286,14 @@ class Results:
     def quantiles(
         self, column: str = "rtt_ms.mean", q: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)
     ) -> pd.DataFrame:
-        """Quantiles, over the runs of each point, of what a run's flows have together.
+        """Quantiles over the runs of each point, with each run's flows combined.
 
         Args:
             column: A column of `flows` or `runs`.
-            q: Probabilities from 0 to 1; each is a column of the answer.
+            q: Probabilities from 0 to 1; each is a column of the result.
 
         Raises:
-            ValueError: as `measured`, or if a probability is out of range.
+            ValueError: as for `measured`, or if a probability is out of range.
         """
         if not all(0 <= one <= 1 for one in q):
             raise ValueError(f"q: {list(q)} are not all from 0 to 1")
@@ -301,19 +301,19 @@ class Results:
         return self.measured(column, keys).groupby(keys, sort=False)[column].quantile(np.asarray(q)).unstack()
 
     def paired(self, column: str = "goodput_bps", *, by: str, baseline: Any) -> pd.DataFrame:
-        """By how much each value of a key differs from a baseline, run by run.
+        """Differences of each value of a key from a baseline, run by run.
 
-        Runs of the same seed and number meet the same random events. Their differences are therefore known more
-        precisely than those of two means. All other swept keys are equal in a pair.
+        Runs of the same seed and number draw the same random numbers. Their differences are therefore known more
+        precisely than differences of means. All other swept keys are equal in a pair.
 
         Args:
-            column: A column of `flows` (put together as in `per_run`) or of `runs`.
+            column: A column of `flows` (combined as in `per_run`) or of `runs`.
             by: The key whose values are compared, such as `"edge.regulator"`.
             baseline: The value that the others are compared with, such as `"none"`.
 
         Returns:
             One row per value and combination of the other swept keys: `mean_difference`, `low` and `high` (the ends of
-            Student's interval over the differences; NaN for fewer than three runs and for equal differences), `n`
+            Student's interval of the differences; NaN for fewer than three runs and for equal differences), `n`
             (pairs), `baseline` (its mean), `relative` (the mean difference as a share of that mean).
 
         Raises:
@@ -332,18 +332,18 @@ class Results:
         return pairs.paired(self, column, by, str(label(baseline)))
 
     def summary(self, column: str = "goodput_bps", by: Sequence[str] | None = None) -> pd.DataFrame:
-        """Mean, standard deviation and confidence interval, over runs, of what a run's flows have together.
+        """Mean, standard deviation and confidence interval over runs, with each run's flows combined.
 
         Args:
             column: A column of `flows`.
-            by: The columns that name a point; the swept keys unless given, or the senders where nothing was swept.
-                With `id` among them each flow is for itself.
+            by: Columns that identify a point; default: the swept keys, or the senders if nothing was swept.
+                With `id` among them every flow is separate.
 
         Returns:
-            One row a point: `mean`, `sd`, `low` and `high` (the interval's ends), `n` (runs that have the number).
+            One row per point: `mean`, `sd`, `low` and `high` (the interval's ends), `n` (runs that have the number).
 
         Raises:
-            ValueError: if there are no rows of flows, or a column is none of theirs.
+            ValueError: if there are no rows of flows, or a column does not exist.
         """
         import pandas as pd
 
@@ -354,7 +354,7 @@ class Results:
         return pd.DataFrame(columns)
 
 
-# A column of the command's series, its name here and the factor to the unit of this one.
+# Columns of the command's series: name here, and factor to the unit here.
 _COLUMNS = {
     "cwnd_bytes": ("cwnd", 1.0),
     "ssthresh_bytes": ("ssthresh", 1.0),
@@ -373,7 +373,7 @@ _COLUMNS = {
 
 
 def read_series(path: str | os.PathLike[str]) -> Series:
-    """The time series of a run as `ackclock run --series` writes it, with the names and units of `Results.series`.
+    """The time series of a run from `ackclock run --series`, with names and units of `Results.series`.
 
     Raises:
         OSError: naming the file, if it cannot be read.
@@ -387,7 +387,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
         series = {"time": table.pop("t_s").to_numpy(dtype=float)}
         for name in table:
             place, column = str(name).split(".", 1)
-            # Of a link layer, or of the link from the mobiles: which direction, and what.
+            # Of a link layer, or of the uplink: direction and quantity.
             stem, factor = _COLUMNS.get(column, (column if "." in column else "", 1.0))
             number = place.lstrip("abcdefghijklmnopqrstuvwxyz")
             values = factor * table[name].to_numpy(dtype=float)
@@ -402,7 +402,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     return series
 
 
-# What the flows of a run have together is the sum of theirs.
+# Columns that are summed over the flows of a run.
 _SUMMED = {
     "goodput_bps", "wire_goodput_bps", "delivered_bytes", "segments_sent", "retransmits", "fast_retransmits",
     "timeouts", "spurious_timeouts", "loss_cycles.cycles",
@@ -411,7 +411,7 @@ _SUMMED = {
 # The tables of results.
 _TABLES = ("flows", "runs", "users", "transfers")
 
-# What the object of a run says of the run as a whole.
+# Fields of a run's object that concern the complete run.
 _OF_RUN = ("bottleneck", "uplink", "fairness")
 
 
@@ -421,7 +421,7 @@ def _identity(run: Run) -> dict[str, Any]:
 
 
 def label(value: Any) -> Any:
-    """A swept value as a cell: a table such as `{ kind = "ack-regulator", alpha = 3 }` becomes text."""
+    """A swept value as a cell: tables such as `{ kind = "ack-regulator", alpha = 3 }` become text."""
     if not isinstance(value, Mapping):
         return value
     others = [f"{key} {label(inner)}" for key, inner in value.items() if key != "kind"]
@@ -435,7 +435,7 @@ def _flat(name: str, value: Any) -> dict[str, Any]:
 
 
 def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as a table; what is missing is NaN."""
+    """Rows as a table; missing values are NaN."""
     import pandas as pd
 
     table = pd.DataFrame(rows)

@@ -1,6 +1,6 @@
-"""Scenarios as Python sees them: a path, TOML text or a mapping becomes TOML text for the engine.
+"""Scenarios in Python: converts a path, TOML text or a mapping to TOML text for the engine.
 
-The engine alone knows keys, units and defaults; nothing is checked here but that a file can be read.
+Only the engine knows keys, units and defaults; this module only checks that files are readable.
 """
 
 import copy
@@ -24,7 +24,7 @@ Scenario = str | os.PathLike[str] | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """A scenario text with the name that error messages give it and the folder of its files."""
+    """A scenario text with its name in error messages and the folder of its files."""
 
     text: str
     name: str
@@ -36,7 +36,7 @@ def source(scenario: Scenario) -> Source:
 
     Raises:
         OSError: if the file cannot be read.
-        TypeError: naming the key, if a value of the mapping is of no kind that a scenario has.
+        TypeError: naming the key, if a value of the mapping cannot be used in a scenario.
         ValueError: if it is neither of these, or its name or text is not UTF-8.
     """
     if not isinstance(scenario, str | os.PathLike | Mapping) or scenario == "":
@@ -63,13 +63,13 @@ def tables(text: str, name: str) -> dict[str, Any]:
 
 
 def toml(scenario: Mapping[str, Any]) -> str:
-    """The text of a scenario; its values may be NumPy's, and paths; errors as of `source`."""
+    """Scenario text of a mapping, which may contain NumPy values and paths; errors as for `source`."""
     return tomli_w.dumps(_plain_table("", scenario))
 
 
 def overrides(values: Mapping[str, Any]) -> list[str]:
-    """`{"edge.buffer": "4p"}` as the strings that `--set` takes; errors as of `source`."""
-    # A text alone needs no quotes, and a number in quotes would be none.
+    """`{"edge.buffer": "4p"}` as strings for `--set`; errors as for `source`."""
+    # Plain text needs no quotes, and a quoted number would become text.
     return [
         f"{key}={value if isinstance(value, str) else _inline(value)}"
         for key, value in ((key, _plain(key, value)) for key, value in values.items())
@@ -77,7 +77,7 @@ def overrides(values: Mapping[str, Any]) -> list[str]:
 
 
 def _inline(value: Any) -> str:
-    """A plain value on one line of TOML."""
+    """A plain value as one line of TOML."""
     match value:
         case Mapping():
             return "{ " + ", ".join(f"{json.dumps(str(key))} = {_inline(inner)}" for key, inner in value.items()) + " }"
@@ -90,7 +90,7 @@ def _inline(value: Any) -> str:
 
 
 def with_keys(scenario: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a scenario with dotted keys replaced; a flow key without index (`flow.0.sender`) means every flow."""
+    """A copy of a scenario with dotted keys replaced; a flow key without index means every flow."""
     changed = copy.deepcopy(dict(scenario))
     for key, value in values.items():
         *tables, last = key.split(".")
@@ -100,7 +100,7 @@ def with_keys(scenario: Mapping[str, Any], values: Mapping[str, Any]) -> dict[st
 
 
 def _tables(scenario: dict[str, Any], path: list[str]) -> list[dict[str, Any]]:
-    """The tables that a dotted path leads to: one, or each of an array of tables; a number names one of an array."""
+    """Tables at a dotted path: one table, or all of an array of tables; a number selects one of an array."""
     found: list[Any] = [scenario]
     for name in path:
         if name.isdecimal() and all(isinstance(entry, list) for entry in found):
@@ -111,7 +111,7 @@ def _tables(scenario: dict[str, Any], path: list[str]) -> list[dict[str, Any]]:
 
 
 def _each(entries: list[Any]) -> list[dict[str, Any]]:
-    """The tables of arrays instead of the arrays."""
+    """Replaces arrays by their tables."""
     return [table for entry in entries for table in (entry if isinstance(entry, list) else [entry])]
 
 
@@ -120,7 +120,7 @@ def _plain_table(path: str, table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(key: str, value: Any) -> Any:
-    """A value as TOML has it; `key` names it in messages."""
+    """A value as a TOML type; `key` names it in messages."""
     match value:
         case np.bool_() | np.integer():
             return value.item()

@@ -1,4 +1,4 @@
-"""Run scenarios: once, over a sweep, or under several senders and regulators."""
+"""Runs scenarios: once, as a sweep, or with several senders and regulators."""
 
 import json
 import os
@@ -31,12 +31,12 @@ def run(
 
     Args:
         scenario: A path, TOML text, or a mapping with the keys of a scenario file.
-        set: Keys to replace, such as `{"edge.buffer": "4p"}`; a flow key means every flow. Here and in a mapping,
-            numbers of NumPy and paths are taken as those of Python and as text.
-        seed: Seed instead of the scenario's.
-        runs: Number of runs instead of the scenario's.
-        duration: Simulated time instead of the scenario's: seconds, or a time such as `"10min"`.
-        series_interval: Seconds between two samples of the time series; none are kept unless given.
+        set: Keys to override, such as `{"edge.buffer": "4p"}`; a flow key means every flow. Here and in a mapping,
+            NumPy numbers and paths are accepted.
+        seed: Seed, overriding the scenario's.
+        runs: Number of runs, overriding the scenario's.
+        duration: Simulated time, overriding the scenario's: seconds, or a time such as `"10min"`.
+        series_interval: Seconds between two samples of the time series; default: no series.
 
     Raises:
         ValueError: if the scenario is wrong; the message names file, line, key and what is allowed.
@@ -75,7 +75,7 @@ def sweep(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Results:
-    """Run every combination of the scenario's `[sweep]`, and of the lists in `set`, x its `runs`.
+    """Run every combination of the scenario's `[sweep]` and of the lists in `set`, `runs` times each.
 
     Args:
         scenario: As for `run`.
@@ -85,14 +85,14 @@ def sweep(
         runs: As for `run`, for every combination.
         duration: As for `run`.
         engine: `local` uses all cores of this machine, `dask` and `ray` those of a cluster (a client or session
-            that exists already is used).
-        out: File for the JSON lines. `OUT.partial` has each line as soon as it is there: an interrupted sweep goes on
-            where it stood when it is called again.
+            that already exists is used).
+        out: File for the JSON lines. `OUT.partial` receives each line at once: to continue an interrupted sweep,
+            repeat the call.
         overwrite: Whether lines of other runs, another build or changed inputs in `out` are replaced.
-        progress: Called with (runs done, runs in all) instead of a bar on the terminal; of the engine `local`.
+        progress: Called with (runs done, total runs) instead of showing a bar; only for the engine `local`.
 
     Raises:
-        ValueError: if the scenario is wrong, as for `run`, the engine is none of these, or `out` has lines of other
+        ValueError: if the scenario is wrong, as for `run`, the engine is unknown, or `out` has lines of other
             runs.
         OSError: if `out` cannot be written.
         RuntimeError: if a run failed.
@@ -119,14 +119,14 @@ def compare(
     duration: str | float | None = None,
     engine: Engine = "local",
 ) -> Results:
-    """Run one scenario under all senders, regulators, buffers and queues asked for; under every regulator if none are.
+    """Compare senders, regulators, buffers and queues in one scenario; by default all regulators.
 
-    One alone need not stand in a list. A `[sweep]` in the scenario is not looked at. `Results.runs` and `.flows` then
-    carry the columns `flow.sender`, `edge.regulator`, `edge.buffer`, `edge.queue`, `plot.goodput_against_delay`
+    A single value needs no list. A `[sweep]` in the scenario is ignored. `Results.runs` and `.flows`
+    have the columns `flow.sender`, `edge.regulator`, `edge.buffer`, `edge.queue`, `plot.goodput_against_delay`
     draws them, and `Results.paired` compares them run by run. Other arguments are those of `run`.
 
     Raises:
-        ValueError: if the scenario is wrong, as for `run`, or the engine is none of those of `sweep`.
+        ValueError: if the scenario is wrong, as for `run`, or the engine is unknown.
         RuntimeError: if a run failed.
 
     Example:
@@ -154,9 +154,9 @@ def sweep_lines(
     found: Callable[[int, int], None] = lambda found, runs: None,
     progress: Progress | None = None,
 ) -> list[str]:
-    """The JSON lines of a sweep; `keys` are strings as `--set` takes them, arguments and errors as of `sweep`.
+    """The JSON lines of a sweep; `keys` are strings for `--set`, arguments and errors as for `sweep`.
 
-    `found` hears how many of the runs are in `out` already.
+    `found` is called with the number of runs that `out` already contains.
     """
     if engine not in get_args(Engine):
         raise ValueError(f"engine: {engine} is none of {listed(get_args(Engine))}{near(engine, get_args(Engine))}")
