@@ -26,31 +26,32 @@ pub struct SenderConfig {
     pub stack: Stack,
     /// Retransmission timeout.
     pub rto: RtoConfig,
-    /// reno, eifel, westwood, sack1: no fast retransmit until everything in flight at the last loss is acknowledged.
+    /// Recovery that may begin again within one window (Reno, Sack1): no fast retransmit until everything in flight at
+    /// the last loss is acknowledged.
     pub recover_guard: Switch,
-    /// newreno: which partial acknowledgements restart the retransmission timer.
+    /// NewReno recovery: which partial acknowledgements restart the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
     /// Send new data on each duplicate acknowledgement before the `dup_thresh`-th: on the first two by default (limited
     /// transmit, RFC 3042). Always on in the Linux stack.
     pub limited_transmit: Switch,
     /// Duplicate acknowledgements, or segments received beyond a gap, that indicate a loss: DupThresh of RFC 5681 and
-    /// RFC 6675, 1 to 1000. `careful` and `aggressive` (sack, westwood-plus, cubic, bbr) adapt it to the bytes in
+    /// RFC 6675, 1 to 1000. `careful` and `aggressive`, with SACK by RFC 6675, adapt it to the bytes in
     /// flight and so tolerate reordering within a round trip (RFC 4653). Not in the Linux stack, which adapts its own
     /// threshold.
     pub dup_thresh: DupThresh,
-    /// sack, westwood-plus, cubic, bbr: whether SACK marks are kept after a timeout.
+    /// With SACK by RFC 6675: whether SACK marks are kept after a timeout.
     pub sack_memory: SackMemory,
-    /// sack, westwood-plus, cubic, and newreno in the Linux stack: spread a window reduction over the recovery (PRR,
-    /// RFC 6937).
+    /// With SACK by RFC 6675, and without it in the Linux stack: spread a window reduction over the recovery (PRR,
+    /// RFC 6937). A control that paces by a model has no reduction to spread.
     pub prr: Switch,
-    /// All but bbr: whether slow start and congestion avoidance count acknowledgements or bytes.
+    /// Control by a window: whether slow start and congestion avoidance count acknowledgements or bytes.
     pub growth: Growth,
-    /// Quantity reduced at a loss: the window or the bytes in flight. westwood, westwood-plus: only before there is a
-    /// bandwidth estimate. Not bbr. The default depends on the kind of sender.
+    /// Control by a window: quantity reduced at a loss, the window or the bytes in flight. With a bandwidth estimate:
+    /// only before there is one. The default depends on the kind of sender.
     pub halves: Option<Halves>,
     /// Initial slow-start threshold; by default the largest window.
     pub initial_ssthresh: Option<Size>,
-    /// All but bbr: the window after a timeout, at least one packet (LW of RFC 5681, which allows at most one). Not in
+    /// Control by a window: the window after a timeout, at least one packet (LW of RFC 5681, which allows at most one). Not in
     /// the Linux stack, which sends one packet in addition to those still in flight.
     pub loss_window: Size,
     /// Timestamps (RFC 7323). The default depends on the kind of sender.
@@ -66,7 +67,7 @@ pub struct SenderConfig {
     pub handshake: Switch,
     /// Response to a window reduction that proves spurious. The default depends on the kind of sender.
     pub undo: Option<UndoKind>,
-    /// eifel: how the window is set after a spurious reduction.
+    /// With `undo = "eifel"`: how the window is set after a spurious reduction.
     pub response: Response,
     /// Options of cubic.
     pub cubic: CubicConfig,

@@ -59,6 +59,16 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
 
     /// Whether the receiver should send SACK blocks.
     fn uses_sack(&self) -> bool;
+
+    /// Whether its recovery can adapt `dup_thresh` to the bytes in flight.
+    fn adapts_dup_thresh(&self) -> bool;
+}
+
+/// Names of the senders that can do something, for a message.
+fn names(can: impl Fn(&dyn SenderRow) -> bool) -> String {
+    let row = |name: &&str| SENDERS.resolve(&(*name).into()).is_ok_and(|row| can(&*row));
+    let names: Vec<_> = SENDERS.entries.iter().map(|entry| entry.name).filter(row).collect();
+    names.join(", ")
 }
 
 /// Recovery used in the Linux stack in place of `R`.
@@ -178,6 +188,10 @@ impl<P: SenderParts> SenderRow for Row<P> {
     fn uses_sack(&self) -> bool {
         P::Recovery::USES_SACK
     }
+
+    fn adapts_dup_thresh(&self) -> bool {
+        P::Recovery::ADAPTS_DUP_THRESH
+    }
 }
 
 impl<P: SenderParts> Row<P> {
@@ -204,12 +218,13 @@ impl<P: SenderParts> Config for Row<P> {
     fn check(&self) -> Result<(), ConfigError> {
         self.config.check()?;
         if matches!(self.config.dup_thresh, DupThresh::Adaptive(_)) && !P::Recovery::ADAPTS_DUP_THRESH {
-            let message = "adaptive thresholds need SACK: use sack, westwood-plus, cubic or bbr";
-            return Err(ConfigError::new("dup_thresh", message));
+            let able = names(|row| row.adapts_dup_thresh());
+            return Err(ConfigError::new("dup_thresh", format!("adaptive thresholds need SACK: use {able}")));
         }
         let by_time = self.config.stack == Stack::Linux && P::Recovery::USES_SACK;
         if self.config.nacks == Switch::On && !by_time {
-            let message = "needs stack = \"linux\" and a sender with SACK: sack, westwood-plus, cubic or bbr";
+            let able = names(|row| row.uses_sack());
+            let message = format!("needs stack = \"linux\" and a sender with SACK: {able}");
             return Err(ConfigError::new("nacks", message));
         }
         Ok(())
@@ -334,5 +349,21 @@ mod tests {
         let row = SENDERS.resolve(&json!("reno")).unwrap();
         let error = row.build(FlowParams { packet: 40, ..FlowParams::new(FlowId(0)) }).err().unwrap();
         assert_eq!(error.to_string(), "packet: 40 B have no room for data after 40 B of headers");
+    }
+
+    #[test]
+    fn a_refused_option_names_every_sender_that_has_it() {
+        let options = [json!({"dup_thresh": "careful"}), json!({"nacks": "on", "stack": "linux"})];
+        for options in options {
+            let with = |kind: &str| {
+                let mut table = options.clone();
+                table["kind"] = kind.into();
+                SENDERS.resolve(&table).map(drop)
+            };
+            let able = SENDERS.entries.iter().map(|entry| entry.name).filter(|name| with(name).is_ok());
+            let able = able.collect::<Vec<_>>().join(", ");
+            let error = with("reno").unwrap_err();
+            assert!(!able.is_empty() && error.message.ends_with(&able), "{error}: {able}");
+        }
     }
 }
