@@ -20,7 +20,7 @@ use crate::{Edge, REGULATORS, RegulatorConfig, ReportTable, Step};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EdgeConfig {
-    /// Size of the downlink data queue, not counting the packet in transmission: "10p", "30kB", "500ms" or "2bdp".
+    /// Size of the downlink queue, by default without the packet in transmission: "10p", "30kB", "500ms" or "2bdp".
     pub buffer: Size,
     /// Which packets count against the buffer.
     pub buffer_counts: BufferCounts,
@@ -28,8 +28,8 @@ pub struct EdgeConfig {
     pub queue: Component<dyn QueueConfig>,
     /// Regulator: a name, or a table with `kind`.
     pub regulator: Component<dyn RegulatorConfig>,
-    /// How downlink and uplink are joined: a name, or a table with `kind`. "links" are two independent links, `down`
-    /// and `up`; any other bearer has its settings in its own table.
+    /// Radio channel: a name, or a table with `kind`. "links" are two independent links, `down` and `up`; any other
+    /// bearer has its settings in its own table.
     pub bearer: Component<dyn BearerConfig>,
     /// With a bearer that only observes: the radio it observes, with `buffer`, `queue`, `down`, `up` and the other
     /// keys of an edge without regulator. The observing box reads none of them.

@@ -107,9 +107,9 @@ fn a_shaper_that_steers_its_rate_finds_that_of_a_steady_link() {
     }
 }
 
-/// 20 packets of an upload wait for 240 ms in the uplink, and the ACKs behind them: 0.94 and 1.7 s, and 0.87, where
-/// that was taken for a queue before the radio. 0.31 s are left, of which the first gain of the forecast, 1.75, has its
-/// part: the limit was 0.30 s while it was 1.25.
+/// 20 packets of an upload are queued for 240 ms in the uplink, and the ACKs behind them. If that were mistaken for a
+/// queue before the radio, delays would be 0.94, 1.7 and 0.87 s. About 0.31 s remain, partly due to the initial gain
+/// of the forecast, 1.75.
 #[test]
 fn acks_that_wait_behind_an_upload_are_not_taken_for_a_queue_of_the_download() {
     let upload = format!(

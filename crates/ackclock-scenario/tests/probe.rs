@@ -168,8 +168,8 @@ fn over_a_relay_the_reductions_of_both_connections_count() {
     assert_eq!((all, all[0]), (spurious, 1), "nothing is lost");
 }
 
-/// A block of 960 bytes that fails once comes 80 ms late, at 384 kbit/s with at most 7 packets of 576 bytes in that
-/// time; one that fails twice, with 14. One in a thousand fails three times, and is taken for a loss even so.
+/// A block of 960 bytes that fails once is 80 ms late, at 384 kbit/s with at most 7 packets of 576 bytes in that time;
+/// a block that fails twice, with 14. One in a thousand fails three times, and even so counts as a loss.
 #[test]
 fn a_threshold_beyond_the_reordering_takes_none_for_a_loss() {
     let rlc =

@@ -122,7 +122,7 @@ fn a_regulator_sees_the_queue_as_it_is_at_its_own_deadline() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
 
-    /// A run in direct calls, sampled or not, is the run in an engine; each flow that lasts has a row, and a file is
+    /// Direct calls, sampled or not, give the same run as the engine; each long-lived flow has a row, and a file is
     /// never delivered twice.
     #[test]
     fn a_drawn_scenario_keeps_the_laws(text in scenario()) {

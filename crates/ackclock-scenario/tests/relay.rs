@@ -1,4 +1,4 @@
-//! A relay between the wired part and the edge.
+//! A relay between the wired path and the edge.
 
 use ackclock_core::results::RunResult;
 use ackclock_scenario::{DiskFiles, RunOptions, Scenario, run};

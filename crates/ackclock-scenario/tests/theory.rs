@@ -13,9 +13,8 @@ fn result(sets: &[&str]) -> RunResult {
     run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
 }
 
-/// CR02 Table 1 item 1: a constant link of 25 packets/s, T = 0.40 + 0.04 + 0.005 + 0.002 s and a bit, B = 10. The
-/// window of the saw-tooth falls from W = floor(mu T) + B + 1 = 22 to half, and a cycle takes so long that an hour has
-/// 401.
+/// CR02 Table 1 item 1: a constant link of 25 packets/s, T = 0.40 + 0.04 + 0.005 + 0.002 s plus a little, B = 10. The
+/// window of the saw-tooth falls from W = floor(mu T) + B + 1 = 22 to half, and an hour has 401 cycles.
 #[test]
 fn the_saw_tooth_of_a_constant_link_is_the_printed_one() {
     let result = result(&[]);
@@ -64,7 +63,7 @@ fn the_capacity_is_what_the_run_saw() {
     }
 }
 
-/// A saturated link carries its capacity: 1 / E[1/R] with a rate per packet, E[R] with a rate per time.
+/// A saturated link delivers its capacity: 1 / E[1/R] with a rate per packet, E[R] with a rate per time.
 #[test]
 fn a_saturated_link_carries_what_theory_says() {
     // sqrt 3 x 50 = 86.6: 173.2 / (ln 286.6 - ln 113.4) = 186.8 kbit/s.

@@ -9,7 +9,7 @@ fn result(text: &str) -> RunResult {
 }
 
 /// 40-byte headers on 1000-byte packets, an initial window of one packet, no loss: the edge serves 1 Mbit/s behind
-/// wires of 100 Mbit/s and 1 ms; the radio adds 20 ms a way.
+/// wired paths of 100 Mbit/s and 1 ms; the radio adds 20 ms each way.
 const CONSTANT: &str = r#"
 [path]
 rate = "100Mbit/s"

@@ -131,7 +131,7 @@ fn the_queue_of_the_mobile_holds_what_the_other_does_unless_it_is_said() {
     );
 }
 
-/// Drops of a series row are those since the last row. Their sum is the number in the results.
+/// Drops of a series row are those since the last row; their sum is the number in the results.
 #[test]
 fn the_series_has_the_queue_and_the_drops_of_both_directions() {
     let Outcome { result, series } = outcome(&format!("{ALONE}\n[[flow]]\n"), &["edge.buffer=10p"]);

@@ -50,8 +50,8 @@ fn used(result: &RunResult) -> f64 {
     result.bottleneck.utilisation.unwrap()
 }
 
-/// 200 + 200 ms of radio, 2 ms of wire, 40 ms for 1000 B at 200 kbit/s and 5 ms for 40 B at 64: 447 ms of round trip,
-/// in which the link could carry 11 packets.
+/// 200 + 200 ms of radio, 2 ms of wired path, 40 ms for 1000 B at 200 kbit/s and 5 ms for 40 B at 64: an RTT of 447
+/// ms, in which the link can deliver 11 packets.
 #[test]
 fn the_static_window_carries_one_buffer_a_round_trip() {
     for buffer in [2.0, 5.0, 10.0] {
@@ -62,9 +62,9 @@ fn the_static_window_carries_one_buffer_a_round_trip() {
     }
 }
 
-/// On a link whose rate does not change, packets leave as fast as ACKs come, and a few packets are buffer enough. The
-/// queue holds B packets at most: B times 40 ms. A drop-tail queue runs empty behind every loss of its saw-tooth, which
-/// falls from 11 + 5 + 1 packets to half.
+/// On a link of constant rate packets leave as fast as ACKs arrive, and a few packets of buffer are enough. The queue
+/// holds at most B packets: B times 40 ms. A drop-tail queue runs empty after every loss of its saw-tooth, which falls
+/// from 11 + 5 + 1 packets to half.
 #[test]
 fn the_dynamic_window_fills_a_steady_link_with_few_packets() {
     let none = with(STEADY, "none", "5p", &[]);
@@ -144,10 +144,9 @@ fn over_a_radio_link_control_packets_that_it_keeps_take_room() {
     }
 }
 
-/// Every packet lost on the air must leave the window what it was: where it leaked, the flow would carry less the
-/// longer it lasts, or overflow the queue. One run in five parts of 1000 losses each has the rate of its first part,
-/// within what chance does to the rate of a flow whose losses come by themselves (about 1 / sqrt(1000)); three times
-/// that.
+/// A packet lost in the air must not change the window: otherwise the flow would slow down over time, or overflow the
+/// queue. In a run of five parts of 1000 losses each, every part has the goodput of the first, within three times the
+/// random variation of a flow with independent losses (about 1 / sqrt(1000)).
 #[test]
 fn losses_leave_nothing_behind_in_the_window() {
     for regulator in ["wrs", "wrd", "wrb"] {
@@ -173,8 +172,8 @@ fn losses_leave_nothing_behind_in_the_window() {
     }
 }
 
-/// A recording with outages of up to 11 s, in which timers expire for nothing: what a count of the packets on the air
-/// does not survive.
+/// A recording with outages of up to 11 s and spurious timeouts, which a count of the packets in the air does not
+/// survive.
 #[test]
 fn outages_of_seconds_leave_nothing_behind_either() {
     let Some(shared) = std::env::var_os("ACKCLOCK_SHARED") else {
