@@ -1,21 +1,21 @@
-//! How far away the mobile is: from a departure to the ACK that tells the regulator of its arrival.
+//! RTT to the mobile: from a packet's departure from the queue to the ACK for it.
 
 use ackclock_core::{Seq, Span, Time};
 
 use crate::window_regulator::source::Least;
 
-/// Times one departure after the other, and keeps the least.
+/// Times one departure at a time and keeps the minimum.
 #[derive(Debug, Default)]
 pub(super) struct Air {
     least: Least,
-    /// The end of the data that is timed, and when it left the queue.
+    /// End of the timed data, and when it left the queue.
     timed: Option<(Seq, Time)>,
-    /// The end of all that left it.
+    /// End of all data that left the queue.
     left: Option<Seq>,
 }
 
 impl Air {
-    /// Data up to `end` has left the queue. What was sent again may be acknowledged for the first, and is not timed.
+    /// Data up to `end` left the queue. Retransmitted data is not timed: its ACK may be for the first transmission.
     pub(super) fn on_left(&mut self, now: Time, end: Seq) {
         if self.left.is_none_or(|left| end.after(left)) {
             self.left = Some(end);
@@ -23,14 +23,14 @@ impl Air {
         }
     }
 
-    /// The mobile acknowledges what is before `ack`.
+    /// The mobile acknowledges everything before `ack`.
     pub(super) fn on_ack(&mut self, now: Time, ack: Seq) {
         if let Some((_, left)) = self.timed.take_if(|(end, _)| end.at_or_before(ack)) {
             self.least.note(now, now.since(left));
         }
     }
 
-    /// The least time of late; nothing before it was measured.
+    /// Recent minimum; zero before the first measurement.
     pub(super) fn span(&self) -> Span {
         self.least.span().unwrap_or_default()
     }
@@ -52,10 +52,10 @@ mod tests {
         air.on_left(at(10), Seq(2000));
         air.on_ack(at(20), Seq(500));
         assert_eq!(air.span(), Span::ZERO);
-        // One ACK for both, as receivers delay them: the first is timed.
+        // One ACK for both, as with delayed ACKs: the first packet is timed.
         air.on_ack(at(50), Seq(2000));
         assert_eq!(air.span(), Span::from_millis(50));
-        // Sent again.
+        // Retransmitted.
         air.on_left(at(55), Seq(1000));
         air.on_ack(at(56), Seq(2000));
         air.on_left(at(60), Seq(3000));

@@ -1,45 +1,48 @@
-//! How many times what a link serves at its rate is expected of it.
+//! Ratio of the expected service to the service at the measured rate.
 //!
-//! `gain = learnt + roughness`. The roughness is the root of the mean square by which the link, within a horizon, served more
-//! than at the rate known when that began, as a share of it: a link that serves evenly needs no more in its queue than is
-//! expected of it, one whose rate jumps needs room for that. What is learnt, 1 at first, makes up for what that says too much or
-//! too little: time in which the link stood idle although a source had data raises it, and what it serves lowers it, by
-//! stochastic approximation, so that in the long run the link is idle for the chosen share of the time. The first steps are
-//! the largest, and those up are larger where the link is even: pauses are few there.
+//! `gain = learnt + roughness`. The roughness is the root mean square of the relative excess of the service within a
+//! horizon over the rate known at its start: an even link needs no extra queue, a link whose rate jumps does. The
+//! learnt part, 1 at first, corrects that by stochastic approximation. Idle time of the link while a sender had data
+//! raises it, and service lowers it, so that the link is idle for the configured share of time. Steps decrease over
+//! time; steps up are larger on an even link, where pauses are rare.
 
-/// What is learnt, before anything is, and how rough a link is thought to be then; with the weight of so many seconds.
+/// Initial learnt part of the gain.
 const FIRST: f64 = 1.0;
+/// Initial roughness of a link.
 const ROUGH: f64 = 0.75;
+/// Weight of the initial roughness, seconds.
 const GUESSED: f64 = 2.0;
-/// Seconds of service for which the roughness remembers.
+/// Averaging time of the roughness, seconds of service.
 const MEMORY: f64 = 20.0;
-/// A mean square that counts as none: what only ever falls by a share would become a subnormal number, slow to reckon with.
+/// A smaller mean square counts as zero: decay by a share would otherwise reach subnormal numbers, which are slow.
 const NOTHING: f64 = 1e-12;
-/// The gain before anything is learnt, and between what it stays.
+/// Initial gain.
 pub(super) const FIRST_GAIN: f64 = FIRST + ROUGH;
+/// Limits of the gain.
 const GAINS: [f64; 2] = [0.25, 4.0];
-/// The gain of a flow that yields to a young one is at most this: what waits for it the young one waits for too.
+/// Upper limit of the gain of a flow that yields to a young one, which would have to wait for its queue.
 const YIELDING: f64 = 1.25;
-/// Steps are `1 + HASTE / (SETTLING + t)` times as large after `t` of service, all in seconds: larger for a minute, but not so
-/// large that the first pauses decide.
+/// Steps are multiplied by `1 + HASTE / (SETTLING + t)` after `t` of service, all in seconds: larger for about a
+/// minute, but not so much that the first pauses decide.
 const HASTE: f64 = 30.0;
 const SETTLING: f64 = 6.0;
-/// Over a perfectly even link a step up is `1 + EVEN` times as large.
+/// On a perfectly even link a step up is multiplied by `1 + EVEN`.
 const EVEN: f64 = 3.0;
 
 /// The gain of one link.
 #[derive(Debug)]
 pub(super) struct Gain {
-    /// Share of the time for which the link may be idle.
+    /// Target share of idle time.
     idle_share: f64,
-    /// How fast the gain follows, per second; where it does not at all it stays what it was at first.
+    /// Learning rate, per second; 0 keeps the initial gain.
     learning: f64,
     learnt: f64,
     roughness: f64,
-    /// The mean square that it is the root of, and the seconds behind that.
+    /// Mean square of the roughness.
     square: f64,
+    /// Weight of `square`, seconds.
     weight: f64,
-    /// Seconds of service that it has learnt from.
+    /// Seconds of service learnt from.
     taught: f64,
 }
 
@@ -56,18 +59,18 @@ impl Gain {
         }
     }
 
-    /// Of a flow that `yields` to others or does not.
+    /// Gain for a flow that `yields` to young flows or not.
     pub(super) fn of(&self, yields: bool) -> f64 {
         let gain = (self.learnt + self.roughness).clamp(GAINS[0], GAINS[1]);
         if yields { gain.min(YIELDING) } else { gain }
     }
 
-    /// Seconds of service that it has learnt from.
+    /// Seconds of service learnt from.
     pub(super) const fn taught(&self) -> f64 {
         self.taught
     }
 
-    /// The link served for so many seconds.
+    /// The link served for this many seconds.
     pub(super) fn on_served(&mut self, seconds: f64, is_known: bool) {
         self.taught += seconds;
         if is_known {
@@ -75,13 +78,13 @@ impl Gain {
         }
     }
 
-    /// It was idle for so many seconds in which it need not have been; that was seen, or is guessed from acknowledgements.
+    /// The link was unnecessarily idle for this many seconds; `seen`, or inferred from ACKs.
     pub(super) fn on_missed(&mut self, seconds: f64, seen: bool) {
         let even = if seen { (1.0 - self.roughness / ROUGH).max(0.0) } else { 0.0 };
         self.learn((1.0 + EVEN * even) * (1.0 - self.idle_share) * seconds);
     }
 
-    /// Over a horizon that ended in the last so many seconds it served so many times what had been its rate.
+    /// The service over a horizon that ended in the last `seconds` was `times` the rate at its start.
     pub(super) fn on_horizon(&mut self, times: f64, seconds: f64) {
         if self.learning == 0.0 {
             return;
@@ -106,14 +109,14 @@ impl Gain {
 mod tests {
     use super::*;
 
-    /// A gain that has learnt from so many seconds of service.
+    /// A gain that has learnt from this many seconds of service.
     fn taught(seconds: f64) -> Gain {
         let mut gain = Gain::new(0.01, 0.5);
         gain.on_served(seconds, false);
         gain
     }
 
-    /// By how much it changes.
+    /// Change of the gain by a call.
     fn change(gain: &mut Gain, what: impl FnOnce(&mut Gain)) -> f64 {
         let before = gain.of(false);
         what(gain);
@@ -124,7 +127,7 @@ mod tests {
     fn idle_time_raises_the_gain_and_service_lowers_it() {
         let mut gain = taught(2.0);
         assert_eq!((gain.taught(), gain.of(false)), (2.0, FIRST_GAIN));
-        // Steps of 0.5 (1 + 30 / (6 + t)), of which 1 % of what is served counts, and 99 % of what is missed.
+        // Steps of 0.5 (1 + 30 / (6 + t)), weighted 1 % for service and 99 % for unnecessary idle time.
         let served = change(&mut gain, |gain| gain.on_served(0.01, true));
         assert!((served + 0.5 * (1.0 + 30.0 / 8.01) * 0.01 * 0.01).abs() < 1e-9, "{served}");
         let missed = change(&mut gain, |gain| gain.on_missed(0.02, true));
@@ -153,14 +156,15 @@ mod tests {
     #[test]
     fn the_roughness_is_the_root_of_the_mean_square_of_what_was_more() {
         let mut gain = taught(2.0);
-        // A guess of 0.75 for two seconds; twenty are remembered. Half as much again in one second of two, and less in the other.
+        // An initial value of 0.75 for two seconds; memory of twenty. Half as much again in one second of two, less in
+        // the other.
         for _ in 0..2000 {
             gain.on_horizon(1.5, 0.1);
             gain.on_horizon(0.2, 0.1);
         }
         let expected = 1.0 + (0.5_f64 * 0.5 * 0.5).sqrt();
         assert!((gain.of(false) - expected).abs() < 0.01, "{}", gain.of(false));
-        // Even.
+        // An even link.
         for _ in 0..2000 {
             gain.on_horizon(1.0, 0.1);
         }

@@ -1,34 +1,34 @@
-//! When a source is let go, as if there were no regulator, and how.
+//! Releasing a sender, as if there were no regulator: when, and how.
 //!
-//! Windows serve nothing where the buffer cannot delay much: it holds no more than two round trips of what the link usually
-//! serves and the packets that are told whatever the rate, or than as many packets for each flow. What is usual wanders, so
-//! that a source let go is ruled again only where it holds two and a half.
+//! Windows are useless if the buffer cannot cause much delay: it holds at most two round trips of the link's usual
+//! service plus the packets that are always allowed, or that many packets per flow. The usual rate varies, so a
+//! released sender is limited again only if the buffer holds two and a half round trips.
 //!
-//! A source that a window ruled has a congestion window that is larger, and would send all of it at once into what is left of
-//! the buffer. So its edge grows by half in a round trip, until it is what the receiver offers or the queue is empty.
+//! A sender that was window-limited has a larger congestion window, and would send all of it at once into the rest of
+//! the buffer. So its right edge grows by half per round trip, until it is the receiver's or the queue is empty.
 
 use ackclock_core::Seq;
 
 use super::Shared;
 use crate::window_regulator::dequeued::Dequeued;
 
-/// Round trips of what the link usually serves that a buffer holds at most, of a source that is ruled and of one let go.
+/// Largest buffer in round trips of the link's usual service: to release a limited sender, and to keep one released.
 const TRIPS: [f64; 2] = [2.0, 2.5];
-/// Bytes by which the edge moves for each byte that is acknowledged.
+/// Bytes by which the right edge advances per acknowledged byte.
 const GROWTH: f64 = 1.5;
 
-/// How far a source that is let go has got.
+/// State of releasing a sender.
 #[derive(Debug, Default)]
 pub(super) struct LettingGo {
-    /// No window rules it.
+    /// The sender is released.
     free: bool,
-    /// As far as it may be told to send; `None` where that is what the receiver offers.
+    /// Right edge of a released sender; `None` for the receiver's.
     edge: Option<Seq>,
 }
 
 impl LettingGo {
-    /// Whether the source is let go, which has these accounts and in whose round trip the link usually serves so many bytes.
-    /// What another's queue holds is not known.
+    /// Whether the sender should be released, given its accounts and the link's usual service per round trip, bytes.
+    /// Never at an observed queue, whose contents are unknown.
     pub(super) fn is_due(&self, accounts: &Dequeued, usual: f64, shared: &Shared) -> bool {
         let Some(buffer) = accounts.buffer().filter(|_| !shared.observed) else { return false };
         let packets = shared.config.packets;
@@ -37,18 +37,17 @@ impl LettingGo {
         buffer <= few || f64::from(buffer) <= spared
     }
 
-    /// Whether no window rules the source.
+    /// Whether the sender is released.
     pub(super) const fn is_free(&self) -> bool {
         self.free
     }
 
-    /// A window rules the source.
+    /// The sender is limited by windows.
     pub(super) const fn on_ruled(&mut self) {
         (self.free, self.edge) = (false, None);
     }
 
-    /// As far as the source may be told to send when it is let go, which was `told` an edge or none yet; `None` for what is
-    /// offered.
+    /// Right edge of a released sender, given the one advertised so far; `None` for the receiver's.
     pub(super) fn edge(&mut self, told: Option<Seq>, queue_is_empty: bool) -> Option<Seq> {
         if !std::mem::replace(&mut self.free, true) {
             self.edge = told;
@@ -57,7 +56,7 @@ impl LettingGo {
         self.edge
     }
 
-    /// An ACK goes that acknowledges so many bytes more, and whose receiver offers a window up to `offered`.
+    /// An ACK for `bytes` more bytes is sent; its receiver offers a window up to `offered`.
     pub(super) fn on_passed(&mut self, bytes: u32, offered: Seq) {
         let further = self.edge.map(|edge| edge + (GROWTH * f64::from(bytes)) as u32);
         self.edge = further.filter(|further| offered.after(*further));

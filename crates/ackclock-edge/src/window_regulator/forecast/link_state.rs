@@ -1,13 +1,13 @@
-//! The forecast: what a link is expected to serve while a window told now calls forth its data.
+//! The forecast: expected service of the link until data triggered by a window advertised now has arrived.
 //!
-//! The rate is measured over several windows of time, and the largest counts: a long window is right where the rate fades for a
-//! second at a time, a short one where it changes within 100 ms. Of time in which there was nothing to serve it is taken that the
-//! link would have gone on at its rate: a burst after a pause shows no other.
-//! What is expected is that rate times a gain (`gain.rs`), which learns from how much more than its rate the link serves within a
-//! horizon, and from time in which it stood idle although a source had data. Nothing is learnt before the rate is known.
+//! The rate is the largest of the rates over several windows: long windows suit a rate that fades for seconds, short
+//! ones a rate that changes within 100 ms. In time with nothing to serve, the link is assumed to have continued at its
+//! rate.
+//! The forecast is that rate times a gain (`gain.rs`), which is learnt from how much the service within a horizon
+//! exceeds the rate, and from unnecessary idle time. Nothing is learnt before the rate is known.
 //!
-//! It is told what was served and what was idle, and nothing else. Beside the queue that is read from departures; where the
-//! queue is somebody else's, from acknowledgements.
+//! The inputs are service and idle time only: from departures if the regulator is at the queue, from ACKs if the queue
+//! is observed.
 
 use ackclock_core::{Span, Time};
 
@@ -15,36 +15,38 @@ use super::gain::{FIRST_GAIN, Gain};
 use super::past::{Past, Reach, Row};
 use super::usual::Usual;
 
-/// Instants for which `served` and `idle` are remembered are so far apart.
+/// Interval of the stored history of service and idle time.
 pub(super) const GRAIN: Span = Span::from_millis(10);
-/// The windows over which the rate is measured.
+/// Windows over which the rate is measured.
 const WINDOWS: [Span; 3] = [Span::from_millis(100), Span::from_millis(500), Span::from_millis(1000)];
-/// The rate is known once it served for as long as the longest of them.
+/// The rate is known after service for as long as the longest window.
 const LONGEST: Span = WINDOWS[WINDOWS.len() - 1];
-/// Before the rate is known, so many times what it seems to serve is expected: a source in its slow start doubles what it has
-/// outstanding in a round trip.
+/// Multiple of the apparent service that is expected before the rate is known: a sender in slow start doubles its data
+/// in flight per round trip.
 const DOUBLED: f64 = 2.0;
-/// A horizon counts where the link was busy for more than this share of it.
+/// A horizon counts if the link was busy for more than this share of it.
 const HALF: f64 = 0.5;
-/// A horizon weighs as much as the time since the one before, but no more than this.
+/// A horizon is weighted by the time since the previous one, at most this.
 const LONG: Span = Span::from_millis(100);
-/// A pause that teaches is at most this much longer than a round trip: what lasts longer is the source's.
+/// A pause teaches only up to a round trip plus this: the rest is due to the sender.
 const SLACK: Span = Span::from_millis(40);
 
-/// What one link did lately, seen from all flows that share it.
+/// Recent service and idle time of one link, over all its flows.
 #[derive(Debug)]
 pub(super) struct LinkState {
     gain: Gain,
-    /// The windows over which the rate is measured, and as far back as the last forecast reached ahead.
+    /// Positions of the rate windows in the history.
     windows: [Reach; WINDOWS.len()],
+    /// Position of the last forecast's horizon in the history.
     horizon: Reach,
-    /// Bytes of payload served, and seconds idle, since the beginning.
+    /// Payload bytes served since the start.
     served: f64,
+    /// Seconds idle since the start.
     idle: f64,
     /// Since when there is nothing to serve.
     idle_since: Option<Time>,
     past: Past,
-    /// That of the newest row, bytes a second.
+    /// Rate at the newest row, bytes per second.
     rate: f64,
     usual: Usual,
 }
@@ -64,7 +66,7 @@ impl LinkState {
         }
     }
 
-    /// So much payload was served by `now`.
+    /// `bytes` of payload were served by `now`.
     pub(super) fn on_served(&mut self, now: Time, bytes: u32) {
         let bytes = f64::from(bytes);
         self.served += bytes;
@@ -74,7 +76,7 @@ impl LinkState {
         }
     }
 
-    /// Bytes of payload served since the beginning.
+    /// Payload bytes served since the start.
     pub(super) const fn served(&self) -> f64 {
         self.served
     }
@@ -84,31 +86,31 @@ impl LinkState {
         self.idle_since = Some(now);
     }
 
-    /// There is something to serve again. For how long there was nothing.
+    /// There is something to serve again. Returns the length of the pause.
     pub(super) fn on_filled(&mut self, now: Time) -> Option<Span> {
         let pause = now.since(self.idle_since.take()?);
         self.on_idle(now, pause);
         Some(pause)
     }
 
-    /// The link has had nothing to serve for `pause` until `now`.
+    /// The link had nothing to serve for `pause` until `now`.
     pub(super) fn on_idle(&mut self, now: Time, pause: Span) {
         self.idle += pause.as_secs_f64();
         self.measure(now);
     }
 
-    /// It need not have: the source would have sent more, where all that is sent takes `round_trip` to call forth more. The pause
-    /// was `seen`, or is guessed.
+    /// The pause was unnecessary: the sender would have sent more with a larger window. `round_trip` is the response
+    /// time to a window. The pause was `seen`, or is inferred.
     pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span, seen: bool) {
         if self.is_known() {
             self.gain.on_missed(pause.min(round_trip + SLACK).as_secs_f64(), seen);
         }
     }
 
-    /// Bytes of payload that it is expected to serve within `horizon`, from the telling of a window to its effect, for a flow that
-    /// `yields` to others or does not. Where that has left it idle, part of what an ACK takes over the `air` belongs to it: what
-    /// left the queue in a burst is told by ACKs that come in one. All of it does before the rate is known: a slow start is not to
-    /// be held back.
+    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes; for a flow that
+    /// `yields` to young flows or not. If the link was idle, a part of the ACK delay over the `air` is added to the
+    /// horizon, as a burst's ACKs arrive in a burst; all of it before the rate is known, so as not to slow down slow
+    /// start.
     pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span, yields: bool) -> f64 {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);
@@ -119,12 +121,12 @@ impl LinkState {
         gain * served + (gain - FIRST_GAIN).max(0.0) * over
     }
 
-    /// Bytes of payload that it usually serves within `span`.
+    /// Payload bytes that the link usually serves within `span`.
     pub(super) fn usually_in(&self, span: Span) -> f64 {
         self.usual.rate() * span.as_secs_f64()
     }
 
-    /// The same without the gain: at the rate of late.
+    /// Payload bytes served within `horizon` at the recent rate, without the gain.
     pub(super) fn served_in(&mut self, now: Time, horizon: Span) -> f64 {
         if self.past.newest().is_none_or(|newest| now.since(newest.at) > GRAIN) {
             self.measure(now);
@@ -132,12 +134,12 @@ impl LinkState {
         self.rate * horizon.as_secs_f64()
     }
 
-    /// Whether the rate is known: it served for as long as the longest window.
+    /// Whether the rate is known: the link has served for as long as the longest window.
     pub(super) fn is_known(&self) -> bool {
         self.gain.taught() >= LONGEST.as_secs_f64()
     }
 
-    /// Works out the rate, at most once in a grain.
+    /// Updates the rate, at most once per grain.
     fn measure(&mut self, now: Time) {
         let mut row = Row { at: now, served: self.served, idle: self.idle_at(now), rate: 0.0 };
         if let Some(newest) = self.past.newest() {
@@ -159,8 +161,8 @@ impl LinkState {
         self.past.push(row, LONGEST);
     }
 
-    /// Compares what it served in the horizon that ends with `row` with the rate when that began; so much time has passed since the
-    /// last such. If it was idle for half of the time that says nothing.
+    /// Compares the service in the horizon that ends with `row` with the rate at its start; `passed` is the time since
+    /// the last comparison. Ignores a horizon that was idle for half of its time.
     fn compare(&mut self, row: &Row, passed: Span) {
         let Some(first) = self.horizon.begin(&self.past, row.at) else { return };
         let length = row.at.since(first.at).as_secs_f64();
@@ -171,15 +173,15 @@ impl LinkState {
         }
     }
 
-    /// Seconds idle since the beginning. A pause that goes on is no time of the link either.
+    /// Seconds idle since the start, including a pause that is still going on.
     fn idle_at(&self, now: Time) -> f64 {
         self.idle + self.idle_since.map_or(0.0, |since| now.since(since).as_secs_f64())
     }
 }
 
 impl Row {
-    /// Bytes a second over the `window` that began with `before`, or since the beginning, where a pause counts as so much at `rate`,
-    /// that of before.
+    /// Bytes per second over the `window` that began with `before`, or since the start. Idle time counts as service at
+    /// the previous `rate`.
     fn rate_since(&self, before: &Self, window: Span, rate: f64) -> f64 {
         let elapsed = self.at.since(before.at).as_secs_f64();
         let length = elapsed.max((window / 2).as_secs_f64());
@@ -201,7 +203,7 @@ mod tests {
         (from + millis..=until).step_by(millis as usize).for_each(|now| link.on_served(at(now), 1000));
     }
 
-    /// What is expected of a second, without the first gain.
+    /// Expected service in a second, without the initial gain.
     fn rate(link: &mut LinkState, now: u64) -> f64 {
         link.forecast(at(now), Span::from_secs(1), Span::ZERO, false) / FIRST_GAIN
     }
@@ -211,7 +213,7 @@ mod tests {
         let mut link = LinkState::new(0.01, 0.0);
         serve(&mut link, 0, 2000, 10);
         assert_eq!(rate(&mut link, 2000), 100_000.0);
-        // It slows down to a fifth: over 100 ms that is seen at once, over a second by and by.
+        // It slows down to a fifth: visible at once over 100 ms, gradually over a second.
         serve(&mut link, 2000, 2500, 50);
         // 10 packets in 500 ms, and 50 in the 500 ms before.
         assert_eq!(rate(&mut link, 2500), 60_000.0);
@@ -253,7 +255,7 @@ mod tests {
         for now in (2020..2200).step_by(20) {
             assert_eq!(rate(&mut link, now).round(), 100_000.0, "{now}");
         }
-        // What was idle before a window counts for nothing in it.
+        // Idle time before a window does not count in it.
         assert_eq!(link.on_filled(at(2200)), Some(Span::from_millis(200)));
         assert_eq!(rate(&mut link, 2200).round(), 100_000.0);
         serve(&mut link, 2200, 2300, 10);
@@ -314,7 +316,7 @@ mod tests {
         let gain = |jumps: bool| {
             let mut link = LinkState::new(0.0001, 0.5);
             for tenth in 0..400 {
-                // Ten packets in each tenth of a second, or thirty in each fifth of them.
+                // Ten packets in each tenth of a second, or thirty in each third tenth.
                 let millis = if !jumps {
                     10
                 } else if tenth % 5 == 4 {

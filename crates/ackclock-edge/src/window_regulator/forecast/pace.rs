@@ -1,78 +1,81 @@
-//! Whether a source paces what it sends, as BBR does, and is to be left its pace.
+//! Whether a sender paces, like BBR, and is to be left its pacing.
 //!
-//! A source that paces sends no bursts, and leaves its window unused for much of the time: it keeps no more outstanding than
-//! it wants to. One that is clocked by ACKs sends what a jump of its window allows in a burst, and fills its window with
-//! nearly every packet; where its congestion window is smaller it fills that, and what is outstanding hardly varies. What a
-//! paced source measures is spoilt by a short window and by ACKs that are kept, so it gets a longer leash and none is
-//! kept. A source that fills the leash is told its share again.
+//! A sender that paces sends no bursts and often leaves its window unused: it limits its data in flight itself. An
+//! ACK-clocked sender sends an increase of its window as a burst and fills its window with nearly every packet; if its
+//! congestion window is smaller it fills that, and its data in flight hardly varies. A short window and held ACKs
+//! distort what a pacing sender measures, so it gets a larger budget and no ACKs are held. A sender that uses all of
+//! the larger budget loses it again.
 //!
-//! A wire that is hardly faster than the link spreads bursts, and what waits there leaves the window unused. How fast it is shows
-//! when a source sends its first window. Where it is too slow for a burst to show, fewer packets may fill the window.
+//! A wired path hardly faster than the link spreads bursts, and its queue leaves the window unused. Its speed shows
+//! when a sender sends its first window. If it is too slow for bursts to show, the window must be filled less often.
 
 use ackclock_core::{Span, Time};
 
 use crate::window_regulator::source::Filling;
 
-/// A verdict is made so often, of so many packets at least; what was counted before counts half.
+/// Interval between verdicts; earlier counts are then halved.
 const PERIOD: Span = Span::from_secs(5);
+/// Minimum number of packets for a verdict.
 const LEAST: f64 = 100.0;
-/// Packets that a source may have outstanding at least for what it sends to show anything, since with fewer nobody sends
-/// bursts: half a packet more than the five that `forecast` tells where the link serves nothing in a round trip.
+/// Minimum share, in packets, at which pacing can be detected: with fewer in flight no sender sends bursts. Half a
+/// packet more than the five that `forecast` allows if the link serves nothing in a round trip.
 const ROOM: f64 = 5.5;
-/// Packets that follow each other in less than this share of the link's time of a packet are a burst when they are so many. Where
-/// the link fades a source may go on at the pace of before, which is more than the link serves.
+/// Packets that follow each other within this share of the link's packet time form a burst. In a fade, a sender may
+/// continue at its previous pace, which is above the link's rate.
 const CLOSE: f64 = 0.25;
+/// Number of packets that make a burst.
 const BURST: usize = 4;
 const GAPS: usize = BURST - 1;
-/// A burst would have shown if the wire takes less than this share of the link's time for a packet.
+/// Bursts are visible if the wired path takes less than this share of the link's packet time.
 const FAST: f64 = 0.125;
-/// A source paces where fewer than the first share of its packets end a burst, and fewer than the second fill the window or a
-/// congestion window, or than the third where no burst would have shown.
+/// A sender paces if fewer than the first share of its packets end a burst, and fewer than the second fill the window
+/// or a congestion window; the third replaces the second if bursts are not visible.
 const BURSTS: f64 = 0.03;
 const FULL: f64 = 0.85;
 const FULL_UNSHOWN: f64 = 0.65;
-/// A packet fills a congestion window where it leaves less of it than an ACK calls forth, or than this share: a source that
-/// paces probes a quarter up and down. The window is what was outstanding at most in the last one or two spans of this length.
+/// A packet fills a congestion window if it leaves less of it than an ACK triggers, or than this share: a pacing
+/// sender probes a quarter up and down. The congestion window is the maximum in flight in the last one or two
+/// intervals of this length.
 const CALLED: f64 = 2.0;
 const SPARE: f64 = 0.1;
 const LATELY: Span = Span::from_millis(500);
-/// How many times its share a paced source may have outstanding.
+/// Budget of a pacing sender, as a multiple of its share.
 const LEASH: f64 = 6.0;
 
-/// What one source showed of its pace.
+/// Evidence about one sender's pacing.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     paced: bool,
-    /// Its share is so small that it shows no pace, and gets no leash.
+    /// Its share is too small to detect pacing, so the budget is not raised.
     cramped: bool,
-    /// When its last three packets came, and the least time in which a fourth followed.
+    /// Arrivals of its last three packets, and the least time for a fourth to follow.
     lately: [Option<Time>; GAPS],
     quickest: Option<Span>,
-    /// New packets of late, those with which a burst would have shown, those that were the fourth of one, and those that filled the
-    /// window or a congestion window.
+    /// Recent new packets: all, those when bursts were visible, those that were the fourth of a burst, and those that
+    /// filled the window or a congestion window.
     packets: f64,
     shown: f64,
     bursts: f64,
     full: f64,
     most: Most,
-    /// Packets in a row that came close, and when the last came.
+    /// Consecutive close packets, and the arrival of the last.
     run: usize,
     last: Option<Time>,
     judged: Time,
 }
 
 impl Pace {
-    /// Whether the source paces what it sends, and has room for that.
+    /// Whether the sender paces, with a share large enough for it.
     pub(super) const fn is_paced(&self) -> bool {
         self.paced && !self.cramped
     }
 
-    /// How many times its share the source may have outstanding.
+    /// The sender's budget as a multiple of its share.
     pub(super) fn leash(&self) -> f64 {
         if self.is_paced() { LEASH } else { 1.0 }
     }
 
-    /// A new packet comes, which may show how fast the wire is.
+    /// A new packet arrives, which may show the speed of the wired path.
     pub(super) fn on_new(&mut self, now: Time) {
         if let Some(first) = self.lately[0] {
             let took = now.since(first);
@@ -82,13 +85,13 @@ impl Pace {
         self.lately[GAPS - 1] = Some(now);
     }
 
-    /// Whether the wire is so fast that a burst shows over a link that takes so many seconds for a packet.
+    /// Whether bursts are visible over a link with this packet time, in seconds.
     fn shows_bursts(&self, time: f64) -> bool {
         self.quickest.is_some_and(|took| took.as_secs_f64() < FAST * time * GAPS as f64)
     }
 
-    /// The packet is one of a source whose share is so many packets, and fills what it may send or does not. The link takes `time`
-    /// for one.
+    /// A packet arrives of a sender with a share of `share` packets; `filling` tells how full its limits were. `time`
+    /// is the link's packet time.
     pub(super) fn on_packet(&mut self, now: Time, share: f64, time: f64, filling: Filling) {
         self.cramped = share < ROOM;
         if self.cramped {
@@ -116,16 +119,16 @@ impl Pace {
     }
 }
 
-/// The most packets that were outstanding in the last one or two of `LATELY`.
+/// Maximum packets in flight in the last one or two intervals of `LATELY`.
 #[derive(Debug, Default)]
 struct Most {
     began: Time,
-    /// Since then, and in the time before.
+    /// Maximum of the current interval, and of the one before.
     since: [f64; 2],
 }
 
 impl Most {
-    /// So many are outstanding: whether that is nearly the most.
+    /// Updates with `packets` in flight; returns whether that is near the maximum.
     fn is_near(&mut self, now: Time, packets: f64) -> bool {
         if now.since(self.began) >= LATELY {
             (self.began, self.since) = (now, [packets, self.since[0]]);
@@ -140,7 +143,7 @@ impl Most {
 mod tests {
     use super::*;
 
-    /// What a source showed whose first packets came some ms apart, and the next with more time between them.
+    /// Evidence from a source whose first packets were `gap` ms apart and later ones further apart.
     fn begun(gap: u64) -> Pace {
         let mut pace = Pace::default();
         let first = (0..10).map(|packet| packet * gap);
@@ -148,7 +151,7 @@ mod tests {
         pace
     }
 
-    /// Whether a source is taken for one that paces of whose packets such fill the window, in turn.
+    /// Whether a sender is classified as pacing if its packets fill the window in this pattern.
     fn paced_with(mut pace: Pace, window: [bool; 4]) -> bool {
         for packet in 0..2000 {
             let filling = Filling { window: window[packet % 4], outstanding: None };
@@ -157,13 +160,13 @@ mod tests {
         pace.is_paced()
     }
 
-    /// So many packets from `since` on, some ms apart in turn, of which every `filling`th fills the window. The link takes
-    /// 10 ms for a packet, and what is outstanding varies by a quarter.
+    /// Sends `packets` from `since` on, with these gaps in ms in turn; every `filling`th fills the window. The link
+    /// takes 10 ms per packet, and packets in flight vary by a quarter.
     fn sends(pace: &mut Pace, since: u64, packets: u64, gaps: &[u64], filling: u64) -> u64 {
         sends_out(pace, since, packets, gaps, filling, &[40.0, 40.0, 30.0, 30.0])
     }
 
-    /// So many are outstanding in turn.
+    /// Sends with these numbers of packets in flight, in turn.
     fn sends_out(
         pace: &mut Pace,
         since: u64,
@@ -199,7 +202,7 @@ mod tests {
         let mut pace = begun(0);
         sends(&mut pace, 0, 2000, &[37, 1, 1, 1], 2);
         assert!(!pace.is_paced());
-        // A wire spreads them, but nearly every packet fills the window.
+        // The wired path spreads them, but nearly every packet fills the window.
         let mut pace = begun(0);
         sends(&mut pace, 0, 2000, &[10], 1);
         assert!(!pace.is_paced());
@@ -214,7 +217,7 @@ mod tests {
 
     #[test]
     fn behind_a_wire_that_spreads_bursts_fewer_packets_of_a_paced_source_fill_the_window() {
-        // Four packets take 3 or 6 ms, and the link 10 for one. Three of four fill it, or half.
+        // Four packets take 3 or 6 ms, and the link 10 for one. Three of four fill the window, or half.
         for (gap, filling, paced) in
             [(1, [true, true, true, false], true), (2, [true, true, true, false], false)]
         {
@@ -225,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_source_that_fills_a_congestion_window_is_not_paced() {
-        // No bursts and room in the window, but nearly as many are outstanding with every packet.
+        // No bursts and room in the window, but packets in flight hardly vary.
         for outstanding in [[40.0, 40.0], [8.0, 6.1], [100.0, 91.0]] {
             let mut pace = begun(0);
             sends_out(&mut pace, 0, 2000, &[10], 1000, &outstanding);
@@ -236,7 +239,7 @@ mod tests {
             sends_out(&mut pace, 0, 2000, &[10], 1000, &outstanding);
             assert!(pace.is_paced(), "{outstanding:?}");
         }
-        // It grows: what was outstanding is the less the longer ago.
+        // It grows: data in flight is the smaller the longer ago.
         let mut pace = begun(0);
         let grows: Vec<f64> = (0..2000).map(|packet| 10.0 + f64::from(packet) / 20.0).collect();
         sends_out(&mut pace, 0, 2000, &[10], 1000, &grows);

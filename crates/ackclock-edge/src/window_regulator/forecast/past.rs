@@ -1,25 +1,26 @@
-//! What a link had done by instants of late.
+//! Recent history of a link.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Span, Time};
 
-/// What had been served, how long the link had been idle, and its rate, by an instant.
+/// Cumulative service and idle time, and the rate, at an instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) at: Time,
-    /// Bytes of payload, and seconds, since the beginning.
+    /// Payload bytes served since the start.
     pub(super) served: f64,
+    /// Seconds idle since the start.
     pub(super) idle: f64,
-    /// What the rate was, bytes a second.
+    /// Rate at that instant, bytes per second.
     pub(super) rate: f64,
 }
 
-/// The rows of late, in order.
+/// Recent rows, in order of time.
 #[derive(Debug)]
 pub(super) struct Past {
     rows: VecDeque<Row>,
-    /// How many were forgotten.
+    /// Number of rows dropped.
     forgotten: usize,
 }
 
@@ -32,7 +33,7 @@ impl Past {
         self.rows.back()
     }
 
-    /// Remembers a row, and back to the last that is as old as `longest`.
+    /// Adds a row, and drops rows older than `longest` except for the newest of them.
     pub(super) fn push(&mut self, row: Row, longest: Span) {
         while self.rows.get(1).is_some_and(|old| row.at.since(old.at) >= longest) {
             self.rows.pop_front();
@@ -42,7 +43,7 @@ impl Past {
     }
 }
 
-/// A span of time up to now. It begins near the row at which it began when that was last asked.
+/// A window of time up to now. It remembers its first row, from which the next search starts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     pub(super) span: Span,
@@ -54,7 +55,7 @@ impl Reach {
         Self { span, row: 0 }
     }
 
-    /// The last row that is as old at `now` as the span is long, or the oldest.
+    /// The last row at least as old at `now` as the window is long, or the oldest row.
     pub(super) fn begin<'a>(&mut self, past: &'a Past, now: Time) -> Option<&'a Row> {
         let is_old = |at: usize| past.rows.get(at).is_some_and(|row| now.since(row.at) >= self.span);
         let mut at = self.row.saturating_sub(past.forgotten);
@@ -77,7 +78,7 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    /// Where a span begins, in ms.
+    /// Start of a window, in ms.
     fn begins(reach: &mut Reach, past: &Past, now: u64) -> Option<u64> {
         reach.begin(past, at(now)).map(|row| row.at.as_nanos() / 1_000_000)
     }
@@ -95,7 +96,7 @@ mod tests {
             (1300, 100, 1200),
             (1300, 400, 900),
             (1300, 401, 160),
-            // What was older than a second at the last row is forgotten, but for one.
+            // Rows older than a second at the last one are dropped, except for one.
             (1300, 1150, 160),
             (1300, 2000, 160),
             (1300, 0, 1200),

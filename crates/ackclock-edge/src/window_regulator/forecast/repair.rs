@@ -1,23 +1,24 @@
-//! Whether a source repairs a loss, as its mobile's ACKs tell.
+//! Whether a sender is in loss recovery, inferred from the mobile's ACKs.
 
 use ackclock_core::{Segment, Seq};
 
 use crate::window_regulator::dequeued::AckKind;
 
-/// From the first sign of a loss until all is acknowledged that was outstanding then.
+/// Recovery lasts from the first sign of a loss until all data then in flight is acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Repair {
-    /// The end of what was outstanding.
+    /// End of the data in flight when the loss showed.
     until: Option<Seq>,
 }
 
 impl Repair {
-    /// Whether the source repairs a loss.
+    /// Whether the sender is in recovery.
     pub(super) const fn is_under_way(&self) -> bool {
         self.until.is_some()
     }
 
-    /// The mobile sends an ACK while the source has sent up to `highest`. A hole in what it has, or a duplicate, is a sign.
+    /// An ACK of the mobile arrives while the sender has sent up to `highest`. A SACK hole or a duplicate is a sign of
+    /// loss.
     pub(super) fn on_ack(&mut self, ack: &Segment, kind: AckKind, highest: Option<Seq>) {
         let hole = ack.sack().iter().any(|block| block.left.after(ack.ack));
         if self.until.is_none() && (hole || kind == AckKind::Duplicate) {
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
     use crate::window_regulator::bench::Bench;
 
-    /// Segments are of 1000 bytes.
+    /// Segments have 1000 bytes.
     fn ack(number: u32, sacked: &[SackBlock]) -> Segment {
         let mut ack = Bench::pure_ack(number / 1000);
         sacked.iter().for_each(|block| ack.push_sack(*block));
@@ -47,7 +48,7 @@ mod tests {
         let highest = Some(Seq(9000));
         repair.on_ack(&ack(1000, &[]), AckKind::Advance, highest);
         assert!(!repair.is_under_way());
-        // A block below the ACK tells of a duplicate segment, and is no hole (RFC 2883).
+        // A block below the ACK reports a duplicate segment, and is not a hole (RFC 2883).
         let twice = SackBlock { left: Seq(0), right: Seq(500) };
         repair.on_ack(&ack(1000, &[twice]), AckKind::Other, highest);
         assert!(!repair.is_under_way());

@@ -1,65 +1,66 @@
-//! How what a link is expected to serve is divided among the flows that share it.
+//! Divides the expected service of a link among the flows that share it.
 //!
-//! A flow that has sent little, a page or the beginning of something longer, is young. Young flows share the whole as if no
-//! others were there. What they are about to send is taken from what the others are told, who share the rest: from the answer
-//! to the mobile's SYN on a first window, then twice what was used in the last round trip, and after their last data nothing.
-//! Where most flows are young, as when many begin together, all share alike; a flow that is alone has all. A flow that has
-//! packets in the queue shares the link however long they wait.
+//! A flow that has sent little is young: a page, or the start of something longer. Young flows are allowed the whole
+//! as if no others existed. The data that they are about to send is subtracted from the others' budget, which those
+//! share: a first window from the SYN-ACK on, then twice the data of the last round trip, and nothing after their last
+//! data. If most flows are young, as when many start together, all share equally; a single flow has everything. A flow
+//! with packets in the queue shares the link, however long they have been queued.
 
 use ackclock_core::{Span, Time};
 
-/// Flows share the link that were heard of in the last `SLOTS` times `SLOT`, or have packets in the queue.
+/// Flows share the link if they were active in the last `SLOTS` times `SLOT`, or have packets in the queue.
 const SLOT: Span = Span::from_millis(250);
 const SLOTS: u64 = 8;
-/// What is kept for a flow is kept for so many slots after it was heard of.
+/// The reservation for a flow lasts this many slots after its last activity.
 const KEPT: u64 = 4;
-/// A flow is young until it has sent more, bytes: what comes in the first three round trips of a source that begins with ten
-/// packets. What a source sends for longer without a pause is no page any more: the link is slow, or many share it.
+/// A flow is young until it has sent more bytes than this: the first three round trips from an initial window of ten
+/// packets.
 const YOUNG: u64 = 100_000;
+/// A flow that has had data for longer than this is not young: the link is slow, or many share it.
 const YOUTH: Span = Span::from_secs(20);
-/// After so long without data and ACKs, and with nothing outstanding, a flow is young again.
+/// A flow is young again after this long without data and ACKs, and with nothing in flight.
 pub(super) const QUIET: Span = Span::from_secs(1);
-/// Packets of a first window (RFC 6928).
+/// Packets of an initial window (RFC 6928).
 pub(super) const FIRST_WINDOW: u32 = 10;
-/// A congestion window doubles in a round trip at most.
+/// Maximum growth of a congestion window per round trip.
 const GROWTH: f64 = 2.0;
 
-/// What was last noted of a flow.
+/// The latest activity of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     slot: u64,
     is_young: bool,
-    /// Bytes that are kept for it, if it is young.
+    /// Bytes reserved for it, if it is young.
     kept: u32,
 }
 
-/// The place of one flow among those that share the link.
+/// State of one flow that shares the link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Share {
-    /// Bytes sent since it began or was last quiet.
+    /// Bytes sent since it began or was last idle.
     sent: u64,
-    /// Since when it has always had something to send.
+    /// Since when it has always had data.
     began: Time,
-    /// When data last came or an ACK last went.
+    /// When data last arrived or an ACK was last sent.
     heard: Option<Time>,
     noted: Option<Note>,
-    /// Its last data has come.
+    /// Its last data has arrived.
     ended: bool,
 }
 
 impl Share {
-    /// Whether it has sent little yet.
+    /// Whether it has sent little so far.
     fn is_young(&self, now: Time) -> bool {
         self.sent <= YOUNG && now.since(self.began) <= YOUTH
     }
 
-    /// Whether that was so when it was last noted.
+    /// Whether it was young at its latest activity.
     pub(super) fn is_noted_young(&self) -> bool {
         self.noted.is_some_and(|noted| noted.is_young)
     }
 
-    /// So many bytes come of it. Where all before was acknowledged to the source, it would have sent them so soon if it had had
-    /// them.
+    /// `bytes` of data arrive. If everything before was acknowledged, a sender with more data would have sent it
+    /// within `at_once`.
     pub(super) fn on_data(&mut self, now: Time, bytes: u32, at_once: Option<Span>) {
         let paused = self.heard.map_or(Span::ZERO, |heard| now.since(heard));
         if at_once.is_some_and(|at_once| paused > at_once) {
@@ -72,41 +73,41 @@ impl Share {
         self.sent += u64::from(bytes);
     }
 
-    /// An ACK goes to its source.
+    /// An ACK is sent to its sender.
     pub(super) fn on_ack(&mut self, now: Time) {
         self.heard = Some(now);
     }
 }
 
-/// All flows that share a link, counted by the slot in which each was last heard of.
+/// All flows that share a link, counted by the slot of their latest activity.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     slot: u64,
     rows: [Row; SLOTS as usize],
-    /// Of the last `SLOTS`; what is kept of the last `KEPT`.
+    /// Sums over the last `SLOTS`; reservations over the last `KEPT`.
     all: Row,
-    /// Flows that have packets in the queue, or ACKs that are kept.
+    /// Flows that have packets in the queue, or held ACKs.
     waiting: u32,
-    /// A number of flows, and its third root.
+    /// A number of flows, and its cube root.
     rooted: (u32, f64),
 }
 
-/// The flows that were last heard of in a slot.
+/// Flows whose latest activity was in a slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     flows: u32,
     young: u32,
-    /// Bytes kept for young flows.
+    /// Bytes reserved for young flows.
     kept: u64,
 }
 
 impl Shares {
-    /// Flows that share the link: those that were heard of, or those that wait for it where they are more.
+    /// Flows that share the link: recently active ones, or waiting ones if they are more.
     pub(super) fn flows(&self) -> u32 {
         self.all.flows.max(self.waiting).max(1)
     }
 
-    /// The third root of their number, worked out where that has changed.
+    /// Cube root of the number of flows, recalculated when it changes.
     pub(super) fn root(&mut self) -> f64 {
         let flows = self.flows();
         if self.rooted.0 != flows {
@@ -115,19 +116,19 @@ impl Shares {
         self.rooted.1
     }
 
-    /// Whether a flow yields to young ones: it is not of them, they are not most, and they are about to send more than a packet
-    /// of so much payload.
+    /// Whether a flow yields to young ones: it is not young, most are not young, and young flows are about to send
+    /// more than a packet of this payload.
     pub(super) fn yields(&self, share: &Share, payload: u32) -> bool {
         let Row { young, kept, .. } = self.all;
         kept > payload.into() && 2 * young <= self.flows() && share.noted.is_some_and(|noted| !noted.is_young)
     }
 
-    /// A flow wanted the link `before`, or did not, and wants it `now`.
+    /// Whether a flow wanted the link `before`, and wants it `now`.
     pub(super) fn on_waiting(&mut self, before: bool, now: bool) {
         self.waiting = self.waiting + u32::from(now) - u32::from(before);
     }
 
-    /// Bytes that a flow may have of `total`.
+    /// Share of a flow in `total`, bytes.
     pub(super) fn of(&self, share: &Share, total: f64) -> f64 {
         let Row { young, kept, .. } = self.all;
         let flows = self.flows();
@@ -138,13 +139,13 @@ impl Shares {
         }
     }
 
-    /// The source of a flow is about to send, packets of so much payload.
+    /// The sender of a flow is about to start, with packets of this payload.
     pub(super) fn on_begun(&mut self, now: Time, share: &mut Share, payload: u32) {
         (share.sent, share.began, share.ended) = (0, now, false);
         self.note(now, share, FIRST_WINDOW.saturating_mul(payload));
     }
 
-    /// A flow is heard of that used so many bytes in its last round trip, where that is known.
+    /// A flow is active, and used this many bytes in its last round trip, if known.
     pub(super) fn on_heard(&mut self, now: Time, share: &mut Share, used: Option<f64>) {
         if !share.ended {
             let before = share.noted.map_or(0, |noted| noted.kept);
@@ -170,7 +171,7 @@ impl Shares {
         }
     }
 
-    /// Takes away what was noted of a flow, if it counts still.
+    /// Removes the contribution of a flow, if it still counts.
     fn forget(&mut self, now: Time, share: &mut Share) {
         self.advance(now.as_nanos() / SLOT.as_nanos());
         let Some(Note { slot, is_young, kept }) = share.noted.take().filter(|noted| self.counts(*noted))
@@ -185,7 +186,7 @@ impl Shares {
         }
     }
 
-    /// Whether what was noted is not too long ago.
+    /// Whether an activity is recent enough to count.
     const fn counts(&self, noted: Note) -> bool {
         noted.slot + SLOTS > self.slot
     }
@@ -250,15 +251,15 @@ mod tests {
         assert_eq!(shares.of(&long, 12_000.0), 7000.0, "ten packets are to come");
         hear(&mut shares, 110, &mut page, 10_000.0);
         assert_eq!(shares.of(&long, 12_000.0), 0.0);
-        // Between 0.75 and 1 s after it was heard of nothing is kept for it any more.
+        // Its reservation ends between 0.75 and 1 s after its latest activity.
         hear(&mut shares, 1100, &mut long, 0.0);
         assert_eq!(shares.of(&long, 12_000.0), 12_000.0);
-        // Where most are young, all share alike.
+        // If most are young, all share equally.
         let mut second = Share::default();
         shares.on_begun(at(1120), &mut second, 500);
         assert_eq!((shares.of(&second, 12_000.0), shares.of(&long, 12_000.0)), (4000.0, 4000.0));
         assert!(!shares.yields(&long, 500));
-        // With its last data a page has what it wanted.
+        // With its last data a page is complete.
         shares.on_ended(at(1130), &mut page);
         shares.on_ended(at(1130), &mut second);
         hear(&mut shares, 1140, &mut page, 10_000.0);
@@ -315,7 +316,7 @@ mod tests {
         share.on_data(at(24_150), 500, Some(AT_ONCE));
         assert!(share.is_young(at(25_000)));
         assert!(!share.is_young(at(25_001)));
-        // A small answer each quarter of a second is none that waits.
+        // A small answer every quarter of a second is not a flow that waits.
         share.on_ack(at(25_100));
         share.on_data(at(25_200), 500, Some(AT_ONCE));
         assert!(share.is_young(at(45_000)));

@@ -1,4 +1,4 @@
-//! Sequences of segments. Packets are of 1000 bytes; before a rate is known the budget is `packets`, six of them in most.
+//! Sequences of segments. Packets have 1000 bytes; before a rate is known the budget is `packets`, six in most tests.
 
 use ackclock_core::{Flags, Rate, SackBlock, Seq};
 
@@ -11,7 +11,7 @@ mod updates;
 
 const NOTHING: [(u32, u32); 0] = [];
 
-/// Without updates and reserve: an edge goes with an ACK or not at all.
+/// Without updates and reserve: a right edge is advertised by an ACK or not at all.
 fn quiet() -> Config {
     Config { packets: 6, updates: 0.0, reserve: 0, ..Config::default() }
 }
@@ -20,7 +20,7 @@ fn bench(config: Config) -> Bench {
     Bench::with_buffer(Box::new(Forecast::new(config)), Capacity::Packets(100))
 }
 
-/// Packet `number` of a flow comes after `millis`, and leaves at once.
+/// Packet `number` of a flow arrives after `millis`, and leaves at once.
 fn pass(bench: &mut Bench, number: u32, millis: u64) {
     bench.now += Span::from_millis(millis);
     assert!(bench.arrive(number));
@@ -64,7 +64,7 @@ fn the_first_packets_of_a_source_are_not_held_back() {
     bench.arrive(0);
     bench.depart();
     bench.ack(1);
-    // The edge stays where it is.
+    // The right edge does not move.
     assert_eq!(bench.sent(), [(1, 9)]);
 }
 
@@ -82,7 +82,7 @@ fn first_packets_of_many_are_no_more_than_a_slow_link_serves_in_a_second() {
         ack.flow = FlowId(flow);
         bench.handle(ack);
     }
-    // Forty in all.
+    // Forty in total.
     assert_eq!(bench.sent(), [(0, 5); 8]);
 }
 
@@ -109,8 +109,8 @@ fn the_first_ack_of_a_burst_tells_how_far_the_mobile_is() {
     }
     bench.now += Span::from_millis(200);
     bench.ack(1);
-    // Ten in 100 ms, and as much again, in the wire (100 ms unless known), the delay of 10 and the air of 290: all that the
-    // receiver offers. Without the air it would be 28.
+    // Ten in 100 ms, doubled, over the wired RTT (100 ms if unknown), the delay of 10 and the air of 290: the
+    // receiver's window. Without the air it would be 28.
     assert_eq!(bench.sent(), [(1, 60)]);
 }
 
@@ -120,8 +120,8 @@ fn a_source_that_is_let_go_says_nothing_of_the_wire() {
     bench.arrive_all(0..5);
     let view = bench.view();
     let mut regulator = Forecast::new(quiet());
-    // 40 packets are outstanding, ten of them in the queue, and the receiver has room for 60: an edge is reached 0.2 s after
-    // it is told.
+    // 40 packets in flight, ten of them queued, and the receiver has room for 60: a right edge is reached 0.2 s after
+    // it is advertised.
     for number in 0..4000 {
         let now = Time::ZERO + Span::from_millis(10) * u64::from(number);
         let data = Bench::data(number);
@@ -140,7 +140,7 @@ fn a_source_that_is_let_go_says_nothing_of_the_wire() {
 
 #[test]
 fn a_source_is_let_go_where_the_buffer_does_not_hold_two_round_trips() {
-    // Six packets are told whatever the rate.
+    // Six packets are allowed at any rate.
     let mut bench = Bench::new(Box::new(Forecast::new(quiet())), 5);
     bench.arrive_all(0..2);
     bench.ack(0);
@@ -150,7 +150,7 @@ fn a_source_is_let_go_where_the_buffer_does_not_hold_two_round_trips() {
 #[test]
 fn the_rate_and_the_wire_make_the_budget() {
     let mut bench = Bench::new(Box::new(Forecast::new(Config { learning: 0.0, ..quiet() })), 1000);
-    // A packet every 10 ms for 1.2 s, each of which is in the queue for those 10 ms: 100 000 bytes a second.
+    // A packet every 10 ms for 1.2 s, each of which is in the queue for those 10 ms: 100 000 bytes per second.
     bench.arrive(0);
     for number in 1..121 {
         bench.now += Span::from_millis(10);
@@ -158,7 +158,8 @@ fn the_rate_and_the_wire_make_the_budget() {
         bench.depart();
     }
     bench.ack(120);
-    // Nothing has shown the wire: 100 ms are taken for it. 1.75 * 100 000 * 110 ms = 19.2 packets and 6, beyond the 120 that left.
+    // The wired RTT is unknown: 100 ms is assumed. 1.75 * 100 000 * 110 ms = 19.2 packets plus 6, beyond the 120 that
+    // left.
     assert_eq!(bench.sent(), [(120, 25)]);
 }
 
@@ -194,7 +195,7 @@ fn where_few_packets_a_flow_have_room_all_are_let_go_by_and_by() {
     let mut other = Bench::data(0);
     other.flow = FlowId(1);
     bench.take(other);
-    // Six for each of two do not fit. From 7 on the edge grows by half as much again as is acknowledged.
+    // Six for each of two do not fit. From 7 on the right edge grows by 1.5 times what is acknowledged.
     bench.ack(2);
     assert_eq!(bench.sent(), [(2, 5)]);
     bench.ack(4);
@@ -204,7 +205,7 @@ fn where_few_packets_a_flow_have_room_all_are_let_go_by_and_by() {
     assert_eq!(bench.sent(), [(5, 60)], "an empty queue has room for what the receiver offers");
 }
 
-/// The gain, over what it was, after a pause of 100 ms that a source ends which is not ruled by its window; another was at `ruled`.
+/// Relative gain after a pause of 100 ms ended by a sender that is not window-limited; another one was at `ruled`.
 fn taught(ruled: Time) -> f64 {
     let mut forecast = Forecast::new(quiet());
     for millis in (0..5000).step_by(10) {

@@ -1,26 +1,26 @@
-//! Window updates: copies of the last ACK (RFC 9293 section 3.8.6) that tell an edge where no ACK does.
+//! Window updates: copies of the last ACK (RFC 9293 section 3.8.6) that advertise a right edge when no ACK does.
 
-/// The share of its budget of which a source is short when it is told at once, while ACKs are kept or many copies may be
-/// made; the fewer may, the nearer to all of it, so that some are left for when no ACK comes.
+/// Share of its budget that a sender must lack for an update, while ACKs are held or many copies are allowed. With
+/// fewer allowed it approaches the whole budget, which saves copies for times without ACKs.
 pub(super) const SHORT: f64 = 0.25;
-/// Most copies in a row.
+/// Maximum number of copies in a row.
 const MOST: f64 = 20.0;
 
-/// How many copies may be made: they are a share of the bytes of the ACKs.
+/// Limits copies to a share of the bytes of the ACKs.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
-    /// Bytes of copies that may be made.
+    /// Bytes of copies still allowed.
     credit: f64,
 }
 
 impl Updates {
-    /// An ACK of the mobile passes, of so many bytes, of which copies may have a `share`.
+    /// An ACK of the mobile with `bytes` passes; copies may add a `share` of them.
     pub(super) fn on_passed(&mut self, bytes: u32, share: f64) {
         let bytes = f64::from(bytes);
         self.credit = (self.credit + share * bytes).min(MOST * bytes);
     }
 
-    /// Whether a copy of so many bytes is to be made for a source that is short of so much of its budget.
+    /// Whether to send a copy of `bytes` to a sender that lacks `short` of its budget.
     pub(super) fn makes(&mut self, bytes: u32, short: u32, budget: f64) -> bool {
         let bytes = f64::from(bytes);
         let share = 1.0 - (1.0 - SHORT) * self.credit / (MOST * bytes);

@@ -1,15 +1,16 @@
-//! The usual rate of a link: what it serves in the mean of the last hundred seconds or so in which it had something to serve.
+//! The usual rate of a link: mean service over the last hundred seconds or so with something to serve.
 
 use super::link_state::GRAIN;
 
-/// The usual rate is that of so many seconds of service of late: of longer than a rate fades for.
+/// Averaging time of the usual rate, seconds of service: longer than a fade.
 const USUALLY: f64 = 100.0;
 
-/// What the link serves in the mean while there is something to serve.
+/// Mean rate of the link while there is something to serve.
 #[derive(Debug, Default)]
 pub(super) struct Usual {
-    /// Bytes, and the seconds that they took, each less the longer ago.
+    /// Bytes served, exponentially weighted.
     served: f64,
+    /// Seconds of service, exponentially weighted.
     busy: f64,
     rate: f64,
 }
@@ -24,7 +25,7 @@ impl Usual {
         self.rate = self.served / (self.busy + GRAIN.as_secs_f64());
     }
 
-    /// Bytes a second.
+    /// Bytes per second.
     pub(super) const fn rate(&self) -> f64 {
         self.rate
     }

@@ -1,13 +1,13 @@
-//! How flows take turns where two packets of each are more than the queue needs.
+//! Turns of flows, if two packets of each are more than the queue needs.
 //!
-//! A source is told two packets at least, since a receiver waits with the ACK for one. Of many flows over a slow link that is
-//! more than the link is expected to serve. There the ACKs of a flow are kept until it is its turn: until what is in the queue,
-//! and what was told and is still to come, is no more than one flow would be told. A turn is two packets, and the next is
-//! waited for when both have left. Those who wait go in order.
+//! A sender is allowed at least two packets, as a receiver delays the ACK of one. With many flows over a slow link
+//! that exceeds the expected service. Then the ACKs of a flow are held until its turn: until the queue plus the data
+//! triggered and still to come is at most the share of one flow. A turn is two packets; the flow queues for the next
+//! turn when both have left. Turns are first come, first served.
 //!
-//! What a turn waits for would else be waited for in the queue, and the source measures the same round trip. So its timer runs
-//! out only where the link fades, and what it sends then was acknowledged: it is discarded. Whatever others have in the queue, a
-//! flow goes when all could have gone four times while it waited.
+//! The time spent waiting for a turn would otherwise be queueing delay, so the sender measures the same RTT. It times
+//! out only if the link fades, and its retransmissions are of acknowledged data and discarded. A flow gets its turn in
+//! any case once all flows could have had four turns since it began to wait.
 
 use std::collections::VecDeque;
 
@@ -17,17 +17,18 @@ use super::super::Shared;
 use super::budget::Look;
 use super::{Flow, MOST_HELD};
 
-/// A flow goes, whether there is room or not, when since it began to wait the link has served two packets of each flow so many times
-/// over: those whose windows nothing rules may keep the queue full for as long as they like.
+/// A flow gets its turn, with room or not, when the link has served two packets of each flow this many times since it
+/// began to wait: flows that are not window-limited may keep the queue full indefinitely.
 const ROUNDS: f64 = 4.0;
 
-/// Who waits, and what is to come from those who did.
+/// Waiting flows, and data that turns have triggered.
 #[derive(Debug, Default)]
 pub(in super::super) struct Turns {
-    /// Places of the flows that wait, and what the link had served when each began to; the first in line first.
+    /// Indices of waiting flows, first in line first, with the cumulative service when each began to wait.
     line: VecDeque<(usize, f64)>,
-    /// When what was told comes to the queue, and bytes; their sum.
+    /// When triggered data reaches the queue, and its bytes.
     coming: VecDeque<(Time, u32)>,
+    /// Sum of the bytes in `coming`.
     sum: f64,
 }
 
@@ -37,13 +38,13 @@ impl Turns {
         self.line.front().map(|(place, _)| *place)
     }
 
-    /// When the first in line may go, though nothing left the queue: what was told has not come.
+    /// When the first in line may go although nothing left the queue: triggered data has not arrived.
     pub(in super::super) fn due(&self) -> Option<Time> {
         self.line.front()?;
         self.coming.front().map(|(comes, _)| *comes)
     }
 
-    /// Whether `enough` was served since the first in line began to wait, of `served` since the beginning.
+    /// Whether `enough` was served since the first in line began to wait; `served` is the total so far.
     fn is_overdue(&self, served: f64, enough: f64) -> bool {
         self.line.front().is_some_and(|(_, before)| served - before >= enough)
     }
@@ -57,7 +58,7 @@ impl Turns {
         self.sum += f64::from(bytes);
     }
 
-    /// Bytes that were told, and are still to come.
+    /// Bytes that were triggered and are still to come.
     pub(in super::super) fn coming(&mut self, now: Time) -> f64 {
         while let Some((_, bytes)) = self.coming.pop_front_if(|(comes, _)| *comes <= now) {
             self.sum -= f64::from(bytes);
@@ -67,7 +68,7 @@ impl Turns {
 }
 
 impl Flow {
-    /// Whether two packets are more than its share of what is told, so that it takes turns with others.
+    /// Whether two packets are more than the flow's share of the budget, so that it takes turns.
     pub(super) fn takes_turns(&self, look: &Look, shared: &Shared) -> bool {
         let least = f64::from(self.advertiser.least());
         self.may_keep(look, shared)
@@ -75,7 +76,7 @@ impl Flow {
             && shared.shares.of(&self.share, look.total) < least
     }
 
-    /// Tells two packets where it is its turn, and waits for it where it is not.
+    /// Allows two packets if it is the flow's turn, otherwise queues for it.
     pub(super) fn take_turn(&mut self, now: Time, look: &Look, shared: &mut Shared) {
         let is_over = self.inside() == 0;
         let is_first = shared.turns.first().is_none_or(|first| first == self.place);
@@ -97,7 +98,7 @@ impl Flow {
         }
     }
 
-    /// Waits for no turn any more.
+    /// Leaves the line.
     pub(super) fn leave_line(&mut self, shared: &mut Shared) {
         if std::mem::take(&mut self.in_line) {
             shared.turns.leave(self.place);
@@ -110,7 +111,7 @@ impl Flow {
         shared.turns.is_overdue(shared.link.served(), ROUNDS * all)
     }
 
-    /// Whether what is there and what is to come is no more than one flow would be told.
+    /// Whether the queue plus the data to come is at most the share of one flow.
     fn has_room(&self, now: Time, shared: &mut Shared) -> bool {
         let payload = f64::from(self.advertiser.accounts.payload());
         let there = shared.inside as f64 * payload + shared.turns.coming(now);
@@ -126,26 +127,26 @@ mod tests {
     use super::super::super::{Config, Forecast};
     use crate::window_regulator::bench::Bench;
 
-    /// A segment as one of a flow.
+    /// A segment with the given flow.
     fn of(flow: u32, mut segment: Segment) -> Segment {
         segment.flow = FlowId(flow);
         segment
     }
 
-    /// Eight flows with two packets each in the queue, whose first ACK has gone.
+    /// Eight flows with two packets each in the queue, whose first ACK was sent.
     fn eight() -> Bench {
         let config = Config { updates: 0.0, learning: 0.0, ..Config::default() };
         let mut bench = Bench::with_buffer(Box::new(Forecast::new(config)), Capacity::Packets(100));
         (0..8).for_each(|flow| assert!(bench.take(of(flow, Bench::data(0)))));
         (0..8).for_each(|flow| bench.handle(of(flow, Bench::pure_ack(0))));
         assert_eq!(bench.sent(), [(0, 2); 8]);
-        // A round trip later they send what they were told: a window rules them.
+        // A round trip later they send what they were allowed: they are window-limited.
         bench.now += Span::from_millis(120);
         (0..8).for_each(|flow| assert!(bench.take(of(flow, Bench::data(1)))));
         bench
     }
 
-    /// Flows whose ACKs are kept.
+    /// Flows whose ACKs are held.
     fn kept(bench: &Bench) -> Vec<u32> {
         (0..8).filter(|flow| bench.regulator.held(FlowId(*flow)) > 0).collect()
     }
@@ -153,17 +154,17 @@ mod tests {
     #[test]
     fn flows_go_in_order_when_no_more_waits_than_one_would_be_told() {
         let mut bench = eight();
-        // One packet of each leaves, then the second of flows 0 to 3, and all of them is acknowledged.
+        // One packet of each leaves, then the second of flows 0 to 3, and all of these are acknowledged.
         (0..12).for_each(|_| bench.depart());
         assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![]));
         for flow in [2, 0, 1] {
             bench.handle(of(flow, Bench::pure_ack(2)));
         }
-        // Four packets are in the queue, fewer than the five of one flow: two are told to flow 2, and still to come.
+        // Four packets are queued, fewer than the five of one flow: two are allowed to flow 2, and still to come.
         assert_eq!((bench.sent(), kept(&bench)), (vec![(2, 2)], vec![0, 1]));
         bench.depart();
         assert_eq!((bench.sent(), kept(&bench)), (vec![(2, 2)], vec![1]), "three, and two to come");
-        // Nothing leaves, but what flow 2 was told is overdue.
+        // Nothing leaves, but the data triggered for flow 2 is overdue.
         let due = bench.regulator.poll_timeout().unwrap();
         assert_eq!(due, bench.now + Span::from_millis(120), "the round trip of the wire");
         bench.now = due;
@@ -190,7 +191,7 @@ mod tests {
         (0..10).for_each(|_| bench.depart());
         bench.handle(of(0, Bench::pure_ack(2)));
         assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![0]), "six wait");
-        // Flow 7 keeps them there.
+        // Flow 7 keeps the queue full.
         for number in 2..65 {
             assert!(bench.take(of(7, Bench::data(number))));
             bench.depart();

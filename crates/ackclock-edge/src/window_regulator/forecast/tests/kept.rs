@@ -1,14 +1,14 @@
-//! ACKs that are kept: what carries an edge, what an outage spends, and where none is.
+//! Held ACKs: those that advertise a right edge, those released in an outage, and cases without any.
 
 use super::*;
 
-/// A source that the window rules: 3 ms after an edge all comes that it allows. Everything before the packet that is given
-/// has left the queue and is acknowledged, and what waits from there on ends at the other.
+/// A window-limited sender: 3 ms after a right edge everything it allows arrives. Everything before the first returned
+/// packet has left the queue and is acknowledged; the queue ends at the second.
 fn ruled() -> (Bench, u32, u32) {
     ruled_before(100)
 }
 
-/// The same before a buffer of so many packets.
+/// The same with a buffer of this many packets.
 fn ruled_before(buffer: u32) -> (Bench, u32, u32) {
     let config = Config { packets: 14, learning: 0.0, updates: 0.0, ..Config::default() };
     let mut bench = Bench::with_buffer(Box::new(Forecast::new(config)), Capacity::Packets(buffer));
@@ -34,7 +34,7 @@ fn acks_of_a_ruled_source_are_kept_and_carry_the_edge() {
     bench.depart();
     bench.ack(acked + 1);
     assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 1));
-    // When the source is short of a quarter of its budget, the ACK goes.
+    // When the sender lacks a quarter of its budget, the ACK is released.
     let mut left = acked + 1;
     while bench.regulator.held(FlowId(0)) > 0 && left + 1 < end {
         bench.depart();
@@ -62,7 +62,7 @@ fn the_oldest_ack_goes_when_the_newest_is_the_reserve_ahead() {
 
 #[test]
 fn no_more_is_kept_than_the_buffer_has_room_for_beside_the_budget() {
-    // 14 packets, 1.75 times what the link serves in 3 + 10 ms and what is untold in the mean leave room for three of these.
+    // 14 packets, 1.75 times the service in 3 + 10 ms and the mean lag leave room for three of these.
     let (mut bench, acked, _) = ruled_before(47);
     (0..4).for_each(|_| bench.depart());
     bench.ack(acked + 1);
@@ -96,7 +96,7 @@ fn while_a_loss_is_repaired_nothing_is_kept() {
     bench.handle(sack);
     bench.ack(acked + 5);
     assert_eq!(bench.regulator.held(FlowId(0)), 0);
-    // Until all is acknowledged that was outstanding then.
+    // Until all data then in flight is acknowledged.
     (acked..end).for_each(|_| bench.depart());
     bench.now += Span::from_millis(20);
     bench.ack(end - 1);
@@ -112,7 +112,7 @@ fn a_source_that_leaves_its_window_unused_has_nothing_kept() {
     bench.arrive(0);
     bench.ack(0);
     for number in 1..30 {
-        // Ten more might have come with each.
+        // Ten more might have arrived with each.
         pass(&mut bench, number, 300);
         bench.ack(number);
     }

@@ -1,10 +1,10 @@
-//! Copies of the last ACK that tell an edge where no ACK does.
+//! Copies of the last ACK that advertise a right edge when no ACK does.
 
 use super::*;
 
 #[test]
 fn a_copy_of_the_last_ack_tells_an_edge_that_no_ack_tells() {
-    // Copies of as many bytes as 20 ACKs may be made, the most.
+    // Copies of as many bytes as 20 ACKs are allowed, the maximum.
     let mut bench = bench(Config { updates: 20.0, ..quiet() });
     bench.arrive_all(0..5);
     bench.ack(0);
@@ -43,7 +43,7 @@ fn the_budget_makes_up_for_what_stays_untold() {
     bench.ack(0);
     assert_eq!(bench.sent(), [(0, 40)]);
     (0..15).for_each(|_| bench.depart());
-    // 1 to 15 packets and what was made up before were untold, of which a 64th counts: 120 / 64 = 1.9 packets.
+    // A lag of 1 to 15 packets plus the earlier one, of which a 64th counts: 120 / 64 = 1.9 packets.
     bench.ack(15);
     assert_eq!(bench.sent(), [(15, 41)]);
 }
