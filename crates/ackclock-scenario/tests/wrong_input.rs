@@ -293,7 +293,7 @@ fn what_does_not_go_with_a_cell_is_refused() {
     says("rates = []", &["case.toml:3: edge.down.rates: 0 rows"]);
     says(
         "rates = [{ rate = \"1Mbit/s\", snr = 3 }, { rate = \"2Mbit/s\", snr = 1 }]",
-        &["edge.down.rates", "rates and their SNRs rise from row to row"],
+        &["edge.down.rates", "rates and their SNRs must increase from row to row"],
     );
     says(
         "transport = \"packets\"\nrates = [{ rate = \"1Mbit/s\", snr = 3 }]",

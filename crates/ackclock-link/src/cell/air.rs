@@ -1,33 +1,33 @@
-//! What is being sent.
+//! The slots in transmission.
 
 use ackclock_core::{Segment, Time};
 
-/// The slots that are being sent.
+/// The slots in transmission.
 pub(super) struct Air {
-    /// Whose; of no meaning once they have ended.
+    /// User that is served; meaningless once they have ended.
     pub(super) user: u32,
     pub(super) carries: Carries,
     pub(super) begins: Time,
     pub(super) slots: u64,
-    /// What they count as to the scheduler, bit/s.
+    /// Rate that they count for the scheduler, bit/s.
     pub(super) served: f64,
-    /// When they end; [`Time::NEVER`] where nothing is being sent.
+    /// When they end; [`Time::NEVER`] if nothing is in transmission.
     pub(super) ends: Time,
-    /// Packets of which the last byte is among them.
+    /// Packets whose last byte is in them.
     pub(super) last: Vec<Segment>,
 }
 
-/// What slots carry.
+/// Content of slots.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carries {
-    /// What was not sent before.
+    /// New data.
     New,
-    /// What failed before.
+    /// A retransmission.
     Repetition,
 }
 
 impl Air {
-    /// Nothing is being sent.
+    /// Nothing in transmission.
     pub(super) const fn silent() -> Self {
         Self {
             user: 0,

@@ -1,7 +1,7 @@
-//! What waits in a cell: a queue for each flow, and for each user the order in which its flows are served.
+//! Queued packets of a cell: a queue per flow, and for each user the order in which its flows are served.
 //!
-//! Queues are those of any discipline. Every packet takes a ticket when it enters; the flow whose oldest packet has the
-//! lowest ticket is the one that came first.
+//! Queues may have any discipline. Every packet takes a ticket on entry; the flow whose oldest packet has the lowest
+//! ticket came first.
 
 use std::collections::VecDeque;
 
@@ -16,16 +16,16 @@ use crate::{Capacity, Cause, Load, QueuePlan};
 /// All queues of a cell.
 pub(super) struct Backlog {
     rules: Rules,
-    /// By number of the flow.
+    /// Queues by flow number.
     flows: Vec<Option<FlowQueue>>,
-    /// Whose flow it is; user 0 where nothing was said.
+    /// User of each flow; 0 by default.
     user_of: Vec<u32>,
     users: Vec<UserQueue>,
     next_ticket: u64,
     dropped: VecDeque<(Segment, Cause)>,
 }
 
-/// How packets are kept and served.
+/// How packets are stored and served.
 pub(super) struct Rules {
     pub(super) plan: QueuePlan,
     pub(super) order: IntraUser,
@@ -35,7 +35,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Those of a cell, with queues of this plan.
+    /// Rules of a cell, with queues of this plan.
     pub(super) fn new(config: &CellConfig, plan: QueuePlan) -> Self {
         Self {
             plan,
@@ -47,7 +47,7 @@ impl Rules {
     }
 }
 
-/// Where in the queue of its flow a packet is put.
+/// Where in the queue of its flow a packet is inserted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Back,
@@ -59,13 +59,13 @@ struct FlowQueue {
     queue: AnyQueue,
     tickets: VecDeque<u64>,
     account: Account,
-    /// The flow is over: this goes when it is drained.
+    /// The flow has ended: the queue is removed once it is empty.
     ended: bool,
 }
 
 #[derive(Clone, Default)]
 struct UserQueue {
-    /// Flows of which something waits; long ones are served from the front in turn.
+    /// Flows with queued packets; long flows are served from the front in turn.
     active: Vec<u32>,
     load: Load,
 }
@@ -86,7 +86,7 @@ impl FlowQueue {
             }
             Place::Front => {
                 self.queue.enqueue_front(now, segment, unqueued)?;
-                // The flow keeps the turn that it had.
+                // The flow keeps its turn.
                 self.tickets.push_front(self.tickets.front().copied().unwrap_or(ticket));
             }
         }
@@ -106,7 +106,7 @@ impl Backlog {
         }
     }
 
-    /// Takes a segment; `unqueued` is what counts against the capacity without waiting here.
+    /// Accepts a segment; `unqueued` counts against the capacity without being queued here.
     pub(super) fn enqueue(
         &mut self,
         now: Time,
@@ -142,7 +142,7 @@ impl Backlog {
         Ok(())
     }
 
-    /// Takes out the next packet of a user, with the instant of its arrival.
+    /// Removes the next packet of a user, with its arrival time.
     pub(super) fn take(&mut self, now: Time, user: u32) -> Option<(Time, Segment)> {
         loop {
             let id = self.head(now, user)?;
@@ -153,7 +153,7 @@ impl Backlog {
                 flow.account.count(CountsAt::Dequeued, segment.wire_bytes(), &self.rules.short);
                 let user = &mut self.users[user as usize];
                 user.load -= Load::of(segment);
-                // To the end of the turn.
+                // Moves to the end of the round.
                 user.active.retain(|&other| other != id);
                 user.active.push(id);
             }
@@ -164,13 +164,14 @@ impl Backlog {
         }
     }
 
-    /// Class of the packet that a user would send next; of `flow`, where it has begun to send one.
+    /// Class of the packet that a user would send next; the class of `begun` if the user has started a packet of that
+    /// flow.
     pub(super) fn class(&self, now: Time, user: u32, begun: Option<FlowId>) -> Class {
         let id = begun.map(|flow| flow.0).or_else(|| self.head(now, user));
         id.map_or(Class::Short, |id| self.class_of(now, id))
     }
 
-    /// Whether nothing of a user waits.
+    /// Whether a user has no queued packets.
     pub(super) fn is_empty(&self, user: u32) -> bool {
         self.users[user as usize].active.is_empty()
     }
@@ -180,7 +181,7 @@ impl Backlog {
         self.dropped.pop_front()
     }
 
-    /// What waits and counts against the capacity that `flow` has.
+    /// Queued load that counts against the capacity of `flow`.
     pub(super) fn waiting(&self, flow: FlowId) -> Load {
         match (self.rules.buffer, self.flows.get(flow.index()).and_then(Option::as_ref)) {
             (BufferPer::User, _) => self.users[self.user(flow) as usize].load,
@@ -189,12 +190,12 @@ impl Backlog {
         }
     }
 
-    /// What waits of a user.
+    /// Queued load of a user.
     pub(super) fn of_user(&self, user: u32) -> Load {
         self.users[user as usize].load
     }
 
-    /// What waits of all users.
+    /// Queued load of all users.
     pub(super) fn load(&self) -> Load {
         self.users.iter().fold(Load::NONE, |sum, user| sum + user.load)
     }
@@ -203,7 +204,7 @@ impl Backlog {
         self.rules.plan.capacity()
     }
 
-    /// Whether the packets of both flows count against one capacity.
+    /// Whether packets of both flows count against the same capacity.
     pub(super) fn together(&self, a: FlowId, b: FlowId) -> bool {
         match self.rules.buffer {
             BufferPer::Flow => a == b,
@@ -215,7 +216,7 @@ impl Backlog {
         self.user_of.get(flow.index()).copied().unwrap_or(0)
     }
 
-    /// Tells whose flow it is, before the first of its segments comes.
+    /// Sets the user of a flow, before its first segment.
     pub(super) fn assign(&mut self, flow: FlowId, user: u32) {
         if self.user_of.len() <= flow.index() {
             self.user_of.resize(flow.index() + 1, 0);
@@ -223,7 +224,7 @@ impl Backlog {
         self.user_of[flow.index()] = user.min(self.users.len() as u32 - 1);
     }
 
-    /// The flow has ended: what waits is still sent.
+    /// The flow has ended: its queued packets are still sent.
     pub(super) fn forget(&mut self, flow: FlowId) {
         if let Some(slot) = self.flows.get_mut(flow.index()) {
             match slot {
@@ -233,7 +234,7 @@ impl Backlog {
         }
     }
 
-    /// Makes the queue of a flow, where it has none.
+    /// Creates the queue of a flow, if it has none.
     fn open(&mut self, id: FlowId) {
         if self.flows.len() <= id.index() {
             self.flows.resize_with(id.index() + 1, || None);
@@ -275,7 +276,7 @@ impl Backlog {
         flow.map_or(Class::Short, |flow| flow.account.class(now, &self.rules.short))
     }
 
-    /// Takes note of what the queue of a flow has dropped, and of its end.
+    /// Processes drops by the queue of a flow, and the flow's end.
     fn collect_drops(&mut self, id: u32) {
         let Some(flow) = &mut self.flows[id as usize] else { return };
         let user = &mut self.users[flow.user as usize];
@@ -292,7 +293,7 @@ impl Backlog {
         }
     }
 
-    /// Drops from the head of the longest queue of a user until the rest fits; among equals from the lowest flow.
+    /// Drops from the head of a user's longest queue until the rest fits; ties go to the lowest flow number.
     fn drop_surplus(&mut self, now: Time, user: u32, unqueued: Load) {
         while !self.rules.plan.capacity().holds(self.users[user as usize].load + unqueued) {
             let active = &self.users[user as usize].active;

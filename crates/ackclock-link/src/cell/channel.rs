@@ -1,4 +1,4 @@
-//! The channel of one user: which row of the rate table it carries in a slot.
+//! Channel of one user: its state, a row of the rate table, in each slot.
 
 use ackclock_core::{Stream, Streams};
 
@@ -6,14 +6,14 @@ use super::config::{CellUser, FadingKind, shares, thresholds};
 use super::rates::RateRow;
 use crate::fading::Fading;
 
-/// Which rate a user has, slot by slot: 0 is none, n the row n - 1 of the table.
+/// Rate of a user, slot by slot: 0 is no rate, n the row n - 1 of the table.
 #[derive(Debug)]
 pub(super) enum Channel {
-    /// Its power crosses thresholds.
+    /// Fading: the power crosses thresholds.
     Faded { fading: Box<Fading>, thresholds: Box<[f64]> },
-    /// Each slot is drawn by itself, from the shares up to and including each state.
+    /// Each slot is drawn independently, from the cumulative shares of the states.
     Drawn { seed: u64, cumulated: Box<[f64]> },
-    /// It is always the same.
+    /// Constant.
     Still(usize),
 }
 
@@ -41,7 +41,7 @@ impl Channel {
         Self::Faded { fading: Box::new(fading), thresholds: thresholds(user, rows).collect() }
     }
 
-    /// The state in `slot`. It depends on nothing but the number of the slot.
+    /// State in `slot`. It depends only on the number of the slot.
     #[inline]
     pub(super) fn state(&mut self, slot: u64) -> usize {
         match self {
@@ -51,7 +51,7 @@ impl Channel {
         }
     }
 
-    /// The same for somebody who only looks.
+    /// State in `slot`, without changing the channel.
     pub(super) fn peek(&self, slot: u64) -> usize {
         match self {
             Self::Faded { fading, thresholds } => crossed(Fading::clone(fading).power(slot), thresholds),
@@ -61,13 +61,13 @@ impl Channel {
     }
 }
 
-/// How many thresholds a power has crossed.
+/// Number of thresholds below a power.
 #[inline]
 pub(super) fn crossed(power: f64, thresholds: &[f64]) -> usize {
     thresholds.iter().map(|&threshold| usize::from(power >= threshold)).sum()
 }
 
-/// The state of a slot, which has a stream of its own.
+/// State of a slot, drawn from a separate stream per slot.
 fn drawn(seed: u64, slot: u64, cumulated: &[f64]) -> usize {
     let draw = Streams::new(seed, slot).stream("").unit();
     cumulated.iter().take_while(|&&upto| upto <= draw).count().min(cumulated.len() - 1)

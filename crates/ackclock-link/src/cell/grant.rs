@@ -1,4 +1,4 @@
-//! What a slot carries.
+//! Content of a slot in each state of a channel.
 
 use ackclock_core::Rate;
 
@@ -6,17 +6,17 @@ use super::config::{CellConfig, Transport};
 use super::rates::RateRow;
 use super::slots::Slots;
 
-/// What a user gets who is served. Work is counted in bits by the slots of a second, so that it is whole.
+/// Service that a user gets. Work is counted in bits times slots per second, so that it is a whole number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant {
     pub(super) rate: Rate,
-    /// The same in bit/s, as schedulers weigh it.
+    /// Rate in bit/s, for schedulers.
     pub(super) bps: f64,
     pub(super) work: u64,
     pub(super) slots: u64,
 }
 
-/// What each state of a channel carries.
+/// The grant of each state of a channel.
 pub(super) fn grants(config: &CellConfig, slots: Slots) -> Vec<Grant> {
     let grant = |rate: Rate, work, slots| Grant { rate, bps: rate.as_bps() as f64, work, slots };
     let of_row = |row: &RateRow| match (config.transport, row.bits, row.slots) {

@@ -1,8 +1,8 @@
-//! HARQ: what failed in a slot is sent again in another.
+//! HARQ: retransmission of failed slots.
 //!
-//! A block is what one service carries to a user. Where it fails, the same block takes slots again, at least a delay after its
-//! transmission began, before the user sends anything new; the receiver hands packets on in order, or each as soon as it is whole. A packet
-//! is lost where a part of it was in a block that failed more often than the limit allows.
+//! A block is the content of one service of a user. A failed block is retransmitted before new data of the user, at
+//! least a delay after its transmission started. The receiver delivers packets in order, or each as soon as it is
+//! complete. A packet is lost if a block with a part of it fails more often than the limit allows.
 
 use std::collections::VecDeque;
 
@@ -14,39 +14,38 @@ use super::services::{Service, Services};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess};
 use crate::{DeliveryOrder, Errors, Fate, Files, Repetitions};
 
-/// How a cell sends again what failed.
+/// Retransmission of failed slots in a cell.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HarqConfig {
-    /// Transmissions that fail: a share, each by itself, or an error process, which each user has of its own.
+    /// Block errors: a probability, independent for each block, or an error process, independent for each user.
     pub error: Errors,
-    /// Repetitions that fail, where they are received with the transmissions before them; where it is left out, they fail as
-    /// first transmissions do.
+    /// Errors of retransmissions, which are combined with the transmissions before; default: like first transmissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repetition_error: Option<Errors>,
-    /// Least time from the beginning of a transmission that fails to that of its repetition.
+    /// Minimum time from the start of a failed transmission to the start of its retransmission.
     pub delay: Span,
-    /// Most repetitions of a block; one that fails then too is lost with its packets.
+    /// Maximum retransmissions of a block; if the last fails too, its packets are lost.
     pub limit: u32,
-    /// Whether packets are handed on in the order in which they were sent, or each as soon as it is whole.
+    /// Whether packets are delivered in the order sent, or each as soon as it is complete.
     pub order: DeliveryOrder,
-    /// Whether a repetition counts as service in the averages of the scheduler.
+    /// Whether a retransmission counts as service in the averages of the scheduler.
     pub repetitions: RepetitionsAs,
 }
 
-/// What a repetition is to a scheduler that keeps averages.
+/// How a scheduler with averages counts a retransmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepetitionsAs {
-    /// Service of as much as the block carried: the user had the slots.
+    /// As service of the block's size: the user had the slots.
     #[default]
     Served,
-    /// No service: the user got nothing new.
+    /// Not as service: the user got nothing new.
     Ignored,
 }
 
 impl Default for HarqConfig {
-    /// HSDPA as simulations take it: every tenth block fails, six slots of 2 ms pass, four transmissions at most.
+    /// HSDPA as usually simulated: every tenth block fails, six slots of 2 ms pass, at most four transmissions.
     fn default() -> Self {
         Self {
             error: crate::Loss(0.1).into(),
@@ -71,7 +70,7 @@ impl HarqConfig {
         Ok(Self { error, repetition_error: again.map_err(|error| error.under("repetition_error"))?, ..self })
     }
 
-    /// Mean transmissions of a block whose transmissions fail each by itself.
+    /// Mean transmissions of a block with independent errors.
     pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let first = self.error.share(files).map_err(|error| error.under("error"))?;
         let again = self.repetitions().share(files).map_err(|error| error.under("repetition_error"))?;
@@ -92,54 +91,54 @@ impl HarqConfig {
     }
 }
 
-/// The blocks of a user that were sent and of which somebody still waits for something.
+/// Blocks of a user that were sent and whose packets are not all finished.
 pub(super) struct Harq {
     errors: AnyErrorProcess,
-    /// Where repetitions fail otherwise.
+    /// Error process of retransmissions, if it differs.
     repetition_errors: Option<AnyErrorProcess>,
     delay: Span,
     limit: u32,
     order: DeliveryOrder,
     counts: RepetitionsAs,
     blocks: VecDeque<Block>,
-    /// The packets that end in them.
+    /// Packets that end in these blocks.
     packets: VecDeque<Segment>,
-    /// Place of the block that is being sent.
+    /// Index of the block in transmission.
     air: usize,
     services: Services,
-    /// The packet that goes on from a block before has lost a part.
+    /// A part of the packet that continues from an earlier block is lost.
     broken: bool,
-    /// The blocks before the first one with parts of a packet that goes on in it.
+    /// Earlier blocks with parts of the packet that continues into the first block.
     before: Option<Parts>,
-    /// The last packet that was sent goes on in the next block.
+    /// The last packet sent continues in the next block.
     goes_on: bool,
 }
 
-/// What one service carried.
+/// Content of one service.
 struct Block {
     state: BlockState,
-    /// Slots that it takes.
+    /// Slots per transmission.
     slots: u64,
-    /// In which it was first sent.
+    /// Service of the first transmission.
     service: Service,
     repetitions: u32,
-    /// When its last transmission was over.
+    /// End of the last transmission.
     landed: Time,
-    /// How many bits it carries in a second of such slots, as schedulers weigh it.
+    /// Bits per second of such slots, for schedulers.
     served: f64,
-    /// How many packets end in it and were not handed on.
+    /// Number of packets that end in it and are not delivered yet.
     ends: u32,
-    /// Whether the first of them began in a block before.
+    /// Whether the first of them started in an earlier block.
     continues: bool,
-    /// Whether all of it is the middle of one packet.
+    /// Whether it lies entirely within one packet.
     is_middle: bool,
     rest: Rest,
 }
 
-/// The blocks with parts of a packet, from its first one on.
+/// The blocks with parts of a packet.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// In which the first and the last of them were first sent.
+    /// First transmissions of the first and the last of them.
     services: [Service; 2],
     repetitions: u32,
     landed: Time,
@@ -147,25 +146,25 @@ struct Parts {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockState {
-    /// It is being sent.
+    /// In transmission.
     Sent,
-    /// It failed, and may be sent again from this instant on.
+    /// Failed; may be retransmitted from this instant.
     Failed(Time),
     Received,
     Lost,
 }
 
-/// What follows the last packet that ends in a block.
+/// Content of a block after the last packet that ends in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     /// The rest of the block is empty.
     Empty,
-    /// The first part of a packet that goes on in the next block.
+    /// The first part of a packet that continues in the next block.
     Begun,
 }
 
 impl Harq {
-    /// The HARQ of a user, with the contexts of the errors of first transmissions and of repetitions.
+    /// The HARQ of a user, with the contexts of the errors of first transmissions and of retransmissions.
     pub(super) fn new(
         config: &HarqConfig,
         [first, again]: [ErrorContext<'_>; 2],
@@ -189,7 +188,8 @@ impl Harq {
         })
     }
 
-    /// A new block of so many slots was sent until `now`, in which these packets end; it counts as `served` to the scheduler.
+    /// A new block of `slots` slots in which these packets end was sent until `now`; it counts as `served` for the
+    /// scheduler.
     pub(super) fn sent(&mut self, now: Time, packets: &[Segment], rest: Rest, slots: u64, served: f64) {
         self.air = self.blocks.len();
         let ends = packets.len() as u32;
@@ -211,7 +211,8 @@ impl Harq {
         self.packets.extend(packets);
     }
 
-    /// Sends the first block again that waits for it at `now`, and gives the slots that it takes and what it counts as to the scheduler.
+    /// Retransmits the first block that is ready at `now`; returns its slots and the rate that counts for the
+    /// scheduler.
     pub(super) fn repeat(&mut self, now: Time) -> Option<(u64, f64)> {
         self.air = self.blocks.iter().position(|block| block.waits(now))?;
         let block = &mut self.blocks[self.air];
@@ -221,12 +222,12 @@ impl Harq {
         Some((block.slots, served))
     }
 
-    /// Whether a block waits at `now` to be sent again.
+    /// Whether a block is ready at `now` for retransmission.
     pub(super) fn waits(&self, now: Time) -> bool {
         self.blocks.iter().any(|block| block.waits(now))
     }
 
-    /// The transmission from `began` to `now` is over. Where it failed, tells from when on it may be repeated.
+    /// The transmission from `began` to `now` ends. If it failed, returns when it may be retransmitted.
     pub(super) fn land(&mut self, began: Time, now: Time) -> Option<Time> {
         let block = self.blocks.get_mut(self.air)?;
         if block.repetitions > 0 {
@@ -248,7 +249,7 @@ impl Harq {
         }
     }
 
-    /// The next packet that is handed on or given up, and what was repeated of one that arrives.
+    /// The next packet that is delivered or given up, and the retransmissions of a delivered one.
     pub(super) fn release(&mut self) -> Option<(Segment, Fate, Repetitions)> {
         let next = match self.order {
             DeliveryOrder::InSequence => self.release_first(),
@@ -263,7 +264,7 @@ impl Harq {
         Some((segment, fate, Repetitions { times: parts.repetitions, delay }))
     }
 
-    /// The first packet of which all is known, wherever it is.
+    /// The first packet with a known fate, in any position.
     fn release_whole(&mut self) -> Option<(Segment, Fate, Parts)> {
         while self.blocks.front().is_some_and(|block| block.is_over() && block.ends == 0) {
             self.forget_first();
@@ -291,7 +292,7 @@ impl Harq {
         None
     }
 
-    /// Whether the packet that goes on into a block lacks a part from those before; `None` where that is not known yet.
+    /// Whether a part of the packet that continues into a block was lost before; `None` if not known yet.
     fn lacks_part(&mut self, index: usize) -> Option<bool> {
         let mut lost = false;
         for block in self.blocks.range(..index).rev() {
@@ -306,7 +307,7 @@ impl Harq {
         Some(std::mem::take(&mut self.broken) || lost)
     }
 
-    /// The blocks with parts of the packet that goes on into this one.
+    /// The blocks with parts of the packet that continues into this one.
     fn parts_up_to(&self, index: usize) -> Parts {
         let begins = self.blocks.range(..index).rposition(|block| !block.is_middle);
         let (first, from) = begins.map_or((self.before, 0), |at| (Some(Parts::of(&self.blocks[at])), at + 1));
@@ -314,7 +315,7 @@ impl Harq {
         first.into_iter().chain(further).reduce(Parts::and).expect("its last block is one")
     }
 
-    /// Takes a packet out that ends in a block; `place` is its place among all.
+    /// Removes a packet that ends in a block; `place` is its index among all.
     fn take(
         &mut self,
         block: usize,
@@ -347,7 +348,7 @@ impl Harq {
         }
     }
 
-    /// The first block is done with, but for the packet that goes on from it.
+    /// Removes the first block, remembering the packet that continues from it.
     fn forget_first(&mut self) {
         let Some(block) = self.blocks.pop_front() else { return };
         let (goes_on, here) = (block.rest == Rest::Begun, Parts::of(&block));
@@ -356,7 +357,7 @@ impl Harq {
         self.before = goes_on.then(|| before.map_or(here, |before| before.and(here)));
     }
 
-    /// The packets that were sent and neither handed on nor given up.
+    /// Packets that were sent and are neither delivered nor given up.
     pub(super) fn unacknowledged(&self) -> impl Iterator<Item = &Segment> {
         self.packets.iter()
     }
@@ -368,7 +369,7 @@ impl Parts {
         Self { services: [service; 2], repetitions, landed }
     }
 
-    /// These and those behind them.
+    /// These blocks and later ones.
     fn and(self, behind: Self) -> Self {
         Self {
             services: [self.services[0], behind.services[1]],
@@ -405,12 +406,12 @@ mod tests {
         Harq::new(&config, [context, context]).unwrap()
     }
 
-    /// Packets of these numbers.
+    /// Packets with these numbers.
     fn packets(numbers: &[u32]) -> Vec<Segment> {
         numbers.iter().map(|&number| Segment::data(FlowId(0), Seq(number), 100, 40)).collect()
     }
 
-    /// Four blocks: 0, 1 and the head of 2; the tail of 2, 3 and the head of 4; a middle of 4; its tail and 5.
+    /// Four blocks: 0, 1 and the start of 2; the end of 2, 3 and the start of 4; a middle of 4; its end and 5.
     fn four_blocks(order: DeliveryOrder) -> Harq {
         let mut harq = harq(|config| config.order = order);
         for (numbers, rest) in
@@ -421,7 +422,7 @@ mod tests {
         harq
     }
 
-    /// What is released, and whether it arrives.
+    /// Released packets, and whether each arrives.
     fn released(harq: &mut Harq) -> Vec<(u32, bool)> {
         std::iter::from_fn(|| harq.release())
             .map(|(segment, fate, _)| (segment.seq.0, fate == Fate::Arrives))
@@ -436,7 +437,7 @@ mod tests {
     fn packets_are_handed_on_in_order_or_as_soon_as_they_are_whole() {
         for (order, first, second) in [
             (DeliveryOrder::InSequence, &[][..], &[0, 1, 2, 3, 4, 5][..]),
-            // 2 waits for its head.
+            // 2 waits for its start.
             (DeliveryOrder::OutOfSequence, &[3, 4, 5], &[0, 1, 2]),
         ] {
             let mut harq = four_blocks(order);
@@ -488,7 +489,8 @@ mod tests {
         }
     }
 
-    /// Service after service of a tenth of a second: what each carries, whether it arrives, and the packets that it hands on by tenths.
+    /// Services of a tenth of a second each: packets, rest and outcome. Returns the released packets with their delay
+    /// in tenths.
     fn served(order: DeliveryOrder, services: &[(&[u32], Rest, bool)]) -> Vec<(u32, u32, u64)> {
         let mut harq = harq(|config| {
             (config.order, config.limit, config.delay) = (order, 9, Span::ZERO);
@@ -514,13 +516,13 @@ mod tests {
     fn what_was_repeated_of_a_packet_is_told_and_how_much_later_it_was_whole() {
         let again = (&[][..], Rest::Empty);
         let again = |arrives| (again.0, again.1, arrives);
-        // 0 fails twice. 1 goes in the fourth service instead of the second.
+        // 0 fails twice. 1 is sent in the fourth service instead of the second.
         let alone = [(&[0][..], Rest::Empty, false), again(false), again(true), (&[1], Rest::Empty, true)];
         for order in [DeliveryOrder::InSequence, DeliveryOrder::OutOfSequence] {
             assert_eq!(served(order, &alone), [(0, 2, 2), (1, 0, 0)], "{order:?}");
         }
-        // 0 has three blocks: the first is sent twice, the second once, the third, in the fourth service instead of the third, three
-        // times. 1 shares the third.
+        // 0 has three blocks: the first is sent twice, the second once, the third, in the fourth service instead of
+        // the third, three times. 1 shares the third.
         let long = [
             (&[][..], Rest::Begun, false),
             again(true),

@@ -1,4 +1,4 @@
-//! The cell as a link.
+//! The cell as a [`Link`].
 
 use std::borrow::Cow;
 
@@ -78,8 +78,9 @@ impl Link for Cell {
         Cow::Borrowed(&self.waits)
     }
 
-    /// What the scheduler would have given the users to whom flows came, had all of them always had packets to send of the
-    /// mean size of this run, and as many repetitions to a slot as there were; or what it did carry, where that is more because only users with good channels asked.
+    /// Mean rate that the scheduler would have served if all users with flows always had packets of this run's mean
+    /// size, with as many retransmissions per slot as there were; or the delivered rate if that is higher, because
+    /// only users with good channels had data.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
         let packet_bytes = self.bytes.checked_div(self.waits.count()).unwrap_or(FULL_PACKET);
@@ -90,7 +91,7 @@ impl Link for Cell {
         (slots > 0.0).then(|| (all / transmissions).max(self.sent as f64 / slots))
     }
 
-    // It has no medium of its own, and no table asks for another.
+    // No effect: the cell is not a queue followed by a medium.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
@@ -102,7 +103,7 @@ impl Link for Cell {
         self.backlog.forget(flow);
     }
 
-    // What waits for slots to come is still to be counted.
+    // The queueing delay of queued packets is still to be counted.
     fn let_go(&mut self) {
         self.outcomes.let_go();
     }

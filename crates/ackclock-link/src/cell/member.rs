@@ -1,4 +1,4 @@
-//! A user of a cell: its channel, its random streams, and the packet that is being sent to it.
+//! A user of a cell: its channel, its random streams, and the packet in transmission.
 
 use ackclock_core::{ConfigError, Segment, Time};
 
@@ -10,26 +10,26 @@ use crate::LinkContext;
 use crate::delay::Delays;
 use crate::errors::{AnyErrorProcess, ErrorContext};
 
-/// One user.
+/// A user of a cell.
 pub(super) struct Member {
     pub(super) channel: Channel,
     pub(super) delays: Delays,
     pub(super) errors: AnyErrorProcess,
     pub(super) harq: Option<Box<Harq>>,
-    /// The packet that has begun to be sent and has not ended.
+    /// The packet that was partly sent.
     pub(super) begun: Option<Fragment>,
     pub(super) last_arrival: Time,
     /// Mean rate of the channel, bit/s.
     pub(super) mean_bps: f64,
-    /// State of the channel in the slot decided last, and that slot.
+    /// State of the channel in the slot decided last, with that slot.
     pub(super) state: (u64, usize),
 }
 
 impl Member {
-    /// The user of this number.
+    /// The user with this number.
     ///
     /// # Errors
-    /// Where a file that its errors name is unreadable or malformed.
+    /// A file that its errors name is unreadable or malformed.
     pub(super) fn new(
         config: &CellConfig,
         number: u32,
@@ -59,6 +59,6 @@ impl Member {
 #[derive(Clone, Copy)]
 pub(super) struct Fragment {
     pub(super) segment: Segment,
-    /// Work that is left.
+    /// Remaining work.
     pub(super) left: u64,
 }

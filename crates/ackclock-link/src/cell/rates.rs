@@ -1,18 +1,19 @@
-//! Which rate which channel carries: the rows of a table, each with the SNR that it needs.
+//! The rate table: rates, each with the SNR that it needs.
 
 use ackclock_core::{ConfigError, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A rate and what it takes to be received.
+/// A rate and the SNR that it needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateRow {
-    /// The rate.
+    /// Rate of a user at this SNR.
     pub rate: Rate,
-    /// SNR that it needs, dB.
+    /// Minimum SNR for this rate, dB.
     pub snr: f64,
-    /// Share of the slots in which a user with `fading = "table"` has this rate. What all rows leave of 1 is no rate.
+    /// Share of the slots in which a user with `fading = "table"` has this rate. If all rows sum to less than 1, the
+    /// rest has no rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
     /// Bits of a physical packet, for `transport = "packets"`.
@@ -56,7 +57,7 @@ pub(super) fn linear(decibels: f64) -> f64 {
     libm::pow(10.0, decibels / 10.0)
 }
 
-/// Checks a table: at least one row, rates and SNRs rising.
+/// Checks a table: at least one row, increasing rates and SNRs.
 pub(super) fn check(rows: &[RateRow]) -> Result<(), ConfigError> {
     let error = |row: usize, key: &str, message: String| {
         Err(ConfigError::new(format!("rates[{row}].{key}"), message))
@@ -69,20 +70,24 @@ pub(super) fn check(rows: &[RateRow]) -> Result<(), ConfigError> {
             return error(number, "snr", format!("{} is not between -100 and 100 dB", row.snr));
         }
         if row.rate == Rate::ZERO {
-            return error(number, "rate", "a rate is above 0; below the first SNR there is none".into());
+            return error(number, "rate", "must be above 0; below the first SNR there is no rate".into());
         }
         if row.probability.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-            return error(number, "probability", "is a number from 0 to 1".into());
+            return error(number, "probability", "must be a number from 0 to 1".into());
         }
         if row.slots.is_some_and(|slots| !(1..=1000).contains(&slots)) {
-            return error(number, "slots", "a physical packet takes 1 to 1000 slots".into());
+            return error(number, "slots", "must be from 1 to 1000".into());
         }
         if row.bits == Some(0) {
-            return error(number, "bits", "a physical packet has bits".into());
+            return error(number, "bits", "must be above 0".into());
         }
         let above = number.checked_sub(1).map(|above| &rows[above]);
         if above.is_some_and(|above| above.rate >= row.rate || above.snr >= row.snr) {
-            return error(number, "rate", format!("{}: rates and their SNRs rise from row to row", row.rate));
+            return error(
+                number,
+                "rate",
+                format!("{}: rates and their SNRs must increase from row to row", row.rate),
+            );
         }
     }
     if rows.iter().filter_map(|row| row.probability).sum::<f64>() > 1.0 + 1e-9 {

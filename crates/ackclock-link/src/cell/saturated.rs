@@ -1,9 +1,9 @@
-//! A cell whose users always have something to send: what its scheduler then gives them.
+//! The service of a cell whose users always have data.
 //!
-//! The channels are looked at every few slots, so that it costs a small part of what the cell itself does. The power of a
-//! fading channel holds no frequency above twice the Doppler frequency, so its mean shows in samples that come more often
-//! than that; [`OFTEN`] of them to a turn of the Doppler frequency leave some room for the steps of the rate table. In a
-//! long run there are enough looks when they come less often.
+//! The channels are sampled every few slots, so that this costs a small part of simulating the cell. The power of a
+//! fading channel has no frequency above twice the Doppler frequency, so samples above that rate show its mean;
+//! [`OFTEN`] samples per Doppler period leave room for the steps of the rate table. In a long run fewer samples are
+//! enough.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +15,16 @@ use super::grant::{Grant, grants};
 use super::slots::Slots;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
 
-/// Looks at a channel in a turn of its Doppler frequency.
+/// Samples of a channel per Doppler period.
 const OFTEN: f64 = 2.5;
-/// Looks that show a mean within half a percent, however far they are apart.
+/// Samples that determine a mean to half a percent, at any spacing.
 const ENOUGH: u64 = 1 << 14;
-/// Most slots between two looks: a small part of those over which proportional fair takes its averages.
+/// Maximum slots between two samples: a small part of the averaging time of proportional fair.
 const MOST_SLOTS: f64 = 25.0;
 
-/// The channel of a user.
+/// A sampled channel of a user.
 pub(super) trait Look {
-    /// Its state at the next look, which has this number.
+    /// State at sample number `look`; numbers increase.
     fn state(&mut self, look: u64) -> usize;
 }
 
@@ -34,30 +34,33 @@ impl Look for Channel {
     }
 }
 
-/// Users who always have something to send, all of it of long flows.
+/// Users who always have data, all of long flows.
 pub(super) struct Saturated<C> {
     channels: Vec<C>,
-    /// What each state of a channel carries.
+    /// The grant of each state of a channel.
     grants: Vec<Grant>,
     scheduler: Box<dyn Scheduler>,
-    /// Scratch space of a decision: who may be served, and in which state each one's channel is.
+    /// Candidates of a decision; kept to reuse the memory.
     candidates: Vec<Candidate>,
+    /// State of each user's channel; kept to reuse the memory.
     states: Vec<usize>,
-    /// Slots from one look to the next.
+    /// Slots between samples.
     slots: u64,
-    /// Looks from the measurement of a channel until it can be served at the rate found.
+    /// Samples from the measurement of a channel until it can be served at that rate.
     delay: u64,
-    /// What becomes of the rest of a slot in which a packet ends; the work of a packet, and what is left of each user's.
+    /// How the rest of a slot is used after a packet.
     remainder: Remainder,
+    /// Work of a packet.
     packet: u64,
+    /// Remaining work of each user's packet.
     left: Vec<u64>,
-    /// The next look.
+    /// Number of the next sample.
     next: u64,
-    /// Work done so far, as grants count it.
+    /// Work done so far, in units of grants.
     done: u128,
 }
 
-/// The users of a cell to whom a flow has come, had they always something to send. They are built when they are first asked for.
+/// The users of a cell with flows, as if they always had data. Built on first use.
 pub(super) struct Reference {
     config: CellConfig,
     streams: Streams,
@@ -67,21 +70,21 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// Of the cell of this name.
+    /// The reference of the cell with this name.
     pub(super) fn new(config: &CellConfig, streams: &Streams, name: &str) -> Self {
         let (config, streams, name) = (config.clone(), streams.clone(), name.to_owned());
         Self { config, streams, name, users: BTreeSet::new(), saturated: None }
     }
 
-    /// A flow comes to a user.
+    /// A user gets a flow.
     pub(super) fn join(&mut self, user: u32) {
         if self.users.insert(user) {
             self.saturated = None;
         }
     }
 
-    /// Mean rate that they would have got in the slots before this one with packets of so many bytes, bit/s; `None` where no
-    /// cell can be built.
+    /// Mean rate that they would have got before `slot` with packets of `packet_bytes`, bit/s; `None` if the cell
+    /// cannot be built.
     pub(super) fn mean_bps_before(&mut self, slot: u64, packet_bytes: u64) -> Option<f64> {
         if self.saturated.is_none() {
             let here = |user| self.users.is_empty() || self.users.contains(&user);
@@ -94,8 +97,7 @@ impl Reference {
 }
 
 impl Saturated<Channel> {
-    /// Those users of the cell of this name who are `here`, whose channels draw the same numbers, to be looked at for so many
-    /// slots.
+    /// The users `here` of the cell with this name, with the same channel draws, for a run of `slots` slots.
     pub(super) fn of_cell(
         config: &CellConfig,
         streams: &Streams,
@@ -116,7 +118,7 @@ impl Saturated<Channel> {
 }
 
 impl<C: Look> Saturated<C> {
-    /// The users of a cell over these channels, looked at in every slot.
+    /// The users of a cell over these channels, sampled in every slot.
     pub(super) fn new(config: &CellConfig, channels: Vec<C>) -> Result<Self, ConfigError> {
         Ok(Self {
             grants: grants(config, Slots::new(config.slots)),
@@ -134,7 +136,7 @@ impl<C: Look> Saturated<C> {
         })
     }
 
-    /// Mean rate that they got in the slots before this one, bit/s.
+    /// Mean rate that they got before `slot`, bit/s.
     pub(super) fn mean_bps_before(&mut self, slot: u64) -> f64 {
         while self.next == 0 || self.next * self.slots < slot {
             self.serve();
@@ -142,7 +144,7 @@ impl<C: Look> Saturated<C> {
         self.done as f64 / (self.next * self.slots) as f64
     }
 
-    /// Who is served until the next look, and at which rate; `None` where nobody has one.
+    /// The user served until the next sample, with its rate; `None` if all rates are zero.
     pub(super) fn serve(&mut self) -> Option<(u32, Rate)> {
         let (measured, slot) = (self.next.saturating_sub(self.delay), self.next * self.slots);
         self.candidates.clear();
@@ -167,7 +169,7 @@ impl<C: Look> Saturated<C> {
         Some((user, grant.rate))
     }
 
-    /// Work that a user does with so many of these grants.
+    /// Work of a user in this many equal grants.
     fn send(&mut self, user: u32, grant: Grant, grants: u64) -> u64 {
         if self.remainder == Remainder::Next {
             return grant.work * grants;
@@ -183,7 +185,7 @@ impl<C: Look> Saturated<C> {
     }
 }
 
-/// Slots from one look to the next, so that the fastest channel is looked at often enough in a run of so many.
+/// Slots between samples, so that the fastest channel is sampled often enough in a run of `run` slots.
 fn slots_between_looks(config: &CellConfig, run: u64) -> u64 {
     let drawn = config.each_user().any(|user| user.fading == FadingKind::Table);
     if drawn || config.transport == Transport::Packets {
@@ -229,8 +231,8 @@ mod tests {
             let [few, all] =
                 [seldom.mean_bps_before(slots), always.mean_bps_before(slots)].map(|bps| bps / 1e3);
             assert!(seldom.slots >= 4, "{}", seldom.slots);
-            // A minute has some 1800 fades at 30 Hz and 180 at 3 Hz; the looks see all of them. In 1000 s they are 24 000,
-            // and the deviation of a rate is about 0.7 of its mean: 0.7 / sqrt(24 000) = 0.5 %.
+            // A minute has about 1800 fades at 30 Hz and 180 at 3 Hz, all of which are sampled. In 1000 s there are 24
+            // 000, and the deviation of a rate is about 0.7 of its mean: 0.7 / sqrt(24 000) = 0.5 %.
             assert!((few / all - 1.0).abs() < 0.01, "{scheduler} {dopplers:?}: {few} and {all} kbit/s");
         }
     }
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_cell_could_carry_what_its_scheduler_gives_and_not_what_the_best_of_all_users_would_get() {
-        // Two users who do not fade at 9.6 dB and -3 dB, 2457.6 and 307.2 kbit/s: in turn they get the mean of both.
+        // Two users without fading at 9.6 dB and -3 dB, 2457.6 and 307.2 kbit/s: in turn they get the mean of both.
         let user = |mean_snr| CellUser { mean_snr, fading: FadingKind::None, ..CellUser::default() };
         for (scheduler, kbps) in [("round-robin", 1382.4), ("max-rate", 2457.6)] {
             let mut cell = CellConfig::default();

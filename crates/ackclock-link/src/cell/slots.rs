@@ -1,8 +1,8 @@
-//! The slots of a cell: so many to the second, anchored at the start of the run so that they do not drift.
+//! Slots of a cell: a fixed number per second, anchored at the start of the run so that they do not drift.
 
 use ackclock_core::{Span, Time};
 
-/// How time is cut into slots.
+/// Divides time into slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     per_second: u64,
@@ -15,32 +15,32 @@ impl Slots {
         Self { per_second: per_second as u64 }
     }
 
-    /// Slots of a second.
+    /// Slots per second.
     pub(super) const fn per_second(self) -> u64 {
         self.per_second
     }
 
-    /// How long a slot lasts, rounded down to the nanosecond.
+    /// Length of a slot, rounded down to the nanosecond.
     pub(super) const fn length(self) -> Span {
         Span::from_nanos(SECOND / self.per_second)
     }
 
-    /// When a slot begins: its number by the length of a slot, rounded down to the nanosecond.
+    /// Start of a slot: its number times the length of a slot, rounded down to the nanosecond.
     #[inline]
     pub(super) const fn start(self, slot: u64) -> Time {
         let (seconds, slots) = (slot / self.per_second, slot % self.per_second);
         Time::from_nanos(seconds.saturating_mul(SECOND).saturating_add(slots * SECOND / self.per_second))
     }
 
-    /// The slot in which an instant lies.
+    /// The slot that contains an instant.
     pub(super) fn at(self, now: Time) -> u64 {
         let (seconds, nanos) = (now.as_nanos() / SECOND, now.as_nanos() % SECOND);
         let slot = seconds * self.per_second + nanos * self.per_second / SECOND;
-        // The next slot may begin within the nanosecond of `now`, which is rounded down to it.
+        // The next slot may start within the nanosecond of `now`, as its start is rounded down.
         if self.start(slot + 1) <= now { slot + 1 } else { slot }
     }
 
-    /// The first slot that begins after `now`.
+    /// The first slot that starts after `now`.
     pub(super) fn after(self, now: Time) -> u64 {
         self.at(now) + 1
     }
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn slots_do_not_drift_and_every_instant_lies_in_one() {
         let slots = Slots::new(600);
-        // 600 000 slots are 1000 s; a third of a slot is lost in none.
+        // 600 000 slots are exactly 1000 s; no fraction of a slot is lost.
         assert_eq!(slots.start(600_000), Time::from_nanos(1000 * SECOND));
         assert_eq!(slots.start(1), Time::from_nanos(1_666_666));
         assert_eq!(slots.start(2), Time::from_nanos(3_333_333));

@@ -1,19 +1,20 @@
 //! # Synthetic recordings
 //!
 //! ## Source
-//! The cell of this folder with the fading of `fading.rs` and the shadowing of `shadowing.rs`. The preset is fitted to the
-//! statistics of the recording of 1xEV-DO while driving that Winstein, Sivaraman and Balakrishnan made ("Stochastic
-//! Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013); no line of it is here.
+//! The cell of this folder with the fading of `fading.rs` and the shadowing of `shadowing.rs`. The preset is fitted to
+//! statistics of the 1xEV-DO driving recording of Winstein, Sivaraman and Balakrishnan ("Stochastic Forecasts Achieve
+//! High Throughput and Low Delay over Cellular Networks", NSDI 2013); it contains none of its data.
 //!
 //! ## What it does
-//! All users always have something to send. In every slot each channel has the power of its fading times the gain of its
-//! shadowing, the scheduler chooses, and what the first user gets is the recording.
+//! All users always have data. In every slot each channel has the power of its fading times the gain of its shadowing,
+//! and the scheduler chooses a user. The recording is the rate of the first user.
 //!
 //! ## Differences from the source
-//! Users are alike. The recording has hand-overs and a transmitter that sends in every fourth slot; neither is modelled.
+//! All users are alike. The real link has handovers and a transmitter that sends in every fourth slot; neither is
+//! modelled.
 //!
 //! ## Validation
-//! Without shadowing the mean is that of the cell (unit tests); the preset beside the recording: mean rate, rates in a
+//! Without shadowing the mean is that of the cell (unit tests); the preset against the recording: mean rate, rates per
 //! second, outages (`docs/how-to/recordings.md`).
 
 use ackclock_core::{ConfigError, Rate, Span, Streams};
@@ -29,25 +30,25 @@ use crate::fading::Fading;
 use crate::shadowing::Shadowing;
 use crate::trace::{Sample, Samples};
 
-/// What a recording is made of.
+/// Parameters of a synthetic recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synthetic {
-    /// Users of the cell, who all have something to send.
+    /// Number of users of the cell, all with unlimited data.
     pub users: u32,
-    /// Mean SNR of each one's channel where shadowing is at its median, dB.
+    /// Mean SNR of each user's channel at the median of the shadowing, dB.
     pub mean_snr: f64,
-    /// Largest Doppler frequency, Hz.
+    /// Maximum Doppler frequency, Hz.
     pub doppler: f64,
     /// Standard deviation of the shadowing, dB.
     pub shadowing: f64,
-    /// Time in which the correlation of the shadowing falls to 1/e.
+    /// Time in which the correlation of the shadowing decays to 1/e.
     pub correlation: Span,
     /// Scheduler, by name.
     pub scheduler: String,
 }
 
 impl Default for Synthetic {
-    /// One user of the cell as it usually is, who stands still behind nothing.
+    /// One user of the default cell, without shadowing.
     fn default() -> Self {
         let user = CellUser::default();
         Self {
@@ -62,7 +63,7 @@ impl Default for Synthetic {
 }
 
 impl Synthetic {
-    /// 1xEV-DO while driving: fitted to the recording in mean, rates in a second and outages.
+    /// 1xEV-DO while driving: fitted to the recording in mean, rates per second and outages.
     pub fn evdo_driving() -> Self {
         Self {
             mean_snr: -2.7,
@@ -73,10 +74,10 @@ impl Synthetic {
         }
     }
 
-    /// The recording: a row for each `row` of time, rounded to whole slots, with the mean rate in it.
+    /// Generates a recording: one row per `row` of time, rounded to whole slots, with its mean rate.
     ///
     /// # Errors
-    /// Names what cannot be: a user who never has a rate, a scheduler that is none, a length without a row.
+    /// A user who never has a rate, an unknown scheduler, or a length without a row.
     pub fn record(&self, length: Span, row: Span, seed: u64) -> Result<Samples, ConfigError> {
         let (cell, user) = self.cell()?;
         let slots = Slots::new(cell.slots);
@@ -86,7 +87,7 @@ impl Synthetic {
         let streams = Streams::new(seed, 0);
         let mobile = |number| Mobile::new(self, &user, number, &cell, &streams);
         let mut saturated = Saturated::new(&cell, (0..self.users).map(mobile).collect())?;
-        // What the first user gets in the next slot.
+        // Work of the first user in the next slot.
         let mut first = || match saturated.serve() {
             Some((0, rate)) => rate.as_bps(),
             _ => 0,
@@ -120,7 +121,7 @@ impl Synthetic {
     }
 }
 
-/// A user's channel.
+/// Channel of a user.
 struct Mobile {
     fading: Fading,
     shadowing: Shadowing,
@@ -159,8 +160,8 @@ mod tests {
 
     #[test]
     fn without_shadowing_the_mean_is_that_of_the_cell() {
-        // schedulers.md section 11: 721 kbit/s for one user at 2.3 dB, and about 1239 for four under proportional fair, of
-        // which each has a quarter. 400 s at 120 Hz are 48 000 fades: below 1 %.
+        // schedulers.md section 11: 721 kbit/s for one user at 2.3 dB, and about 1239 for four under proportional
+        // fair, a quarter each. 400 s at 120 Hz are 48 000 fades: below 1 %.
         let fast = Synthetic { doppler: 120.0, ..Synthetic::default() };
         assert!((mean_kbps(&fast) / 721.0 - 1.0).abs() < 0.02, "{}", mean_kbps(&fast));
         let four = mean_kbps(&Synthetic { users: 4, ..fast });
