@@ -1,28 +1,30 @@
-//! The way of a loop on which the queue does not stand: how much longer than the least it took.
+//! Measures the part of a loop without the queue: how much longer than its minimum it took.
 //!
-//! A loop leads over two ways, and the queue stands on one of them. What waits on the other, as ACKs do in an uplink that varies, must not be taken to wait
-//! in the queue; nor must the time in which a source has nothing to send. Between the two ways stands an end that stamps what it sends with its
-//! clock (TSval, RFC 7323 section 3): the mobile where the box is before the queue, the server where it is behind it. The stamp says how long each way took,
-//! but for a constant that belongs to the clock; so only differences to the least are read.
+//! A loop, the round trip that the box measures, has two parts, and the queue is in one of them. Delay in the other
+//! part, as of ACKs in a varying uplink, must not be mistaken for queueing delay; nor must time in which the sender
+//! has no data. Between the two parts is an end that timestamps its segments (TSval, RFC 7323 section 3): the mobile
+//! if the box is before the queue, the server if it is behind. The timestamp divides the loop into its parts, up to a
+//! constant offset of the clock; so only differences to the minimum are used.
 
 use ackclock_core::{Span, Time};
 
 use super::Side;
 
-/// The way of a loop on which the queue does not stand.
+/// State of the part of a loop without the queue.
 #[derive(Debug, Default)]
 pub(super) struct Detour {
     clock: Clock,
-    /// The least of it so far, on a scale of the clock's own, and when that was.
+    /// Minimum so far, on the clock's own scale, and when it was measured.
     least: Option<(Time, i64)>,
 }
 
-/// Two clocks differ by so much at most; the least rises by it, so that one that is slow is not taken for a way that grows.
+/// Maximum relative drift of two clocks: the minimum increases at this rate, so that a slow clock is not mistaken for
+/// a longer path.
 const DRIFT: f64 = 1e-4;
 
 impl Detour {
-    /// A segment with the stamp `value` passes and closes a loop of the length `all`, if it closes one: how much longer than the least the way
-    /// took, a tick of the clock left out. Nothing is known before the pace of the clock is.
+    /// A segment with TSval `value` passes, and closes a loop of length `all` if given. Returns how much longer than
+    /// its minimum the part took, less one clock tick; zero until the clock's rate is known.
     pub(super) fn beyond(&mut self, now: Time, value: u32, side: Side, all: Option<Span>) -> Span {
         let pace = self.clock.tick;
         let sent = self.clock.on_stamp(now, value);
@@ -50,28 +52,29 @@ impl Detour {
     }
 }
 
-/// The clock that one end stamps with.
+/// The timestamp clock of one end.
 #[derive(Debug, Default)]
 struct Clock {
-    /// The first stamp, and when it passed.
+    /// The first TSval, and when it passed.
     first: Option<(Time, u32)>,
-    /// The latest, as ticks since the first.
+    /// The latest TSval, in ticks since the first.
     ticks: i64,
-    /// What a tick is, once that is known, and for how long the clock had been watched when it was last measured.
+    /// Length of a tick; `None` until it is known.
     tick: Option<Span>,
+    /// How long the clock had been observed when its tick was last measured.
     watched: Span,
 }
 
-/// The ticks of clocks in use: a millisecond, that of Linux, and others down to which a way can be told from another.
+/// Common tick lengths: a millisecond (Linux), and others that are fine enough to measure a path.
 const TICKS: [Span; 4] =
     [Span::from_millis(1), Span::from_millis(4), Span::from_millis(10), Span::from_micros(1)];
-/// A tick is measured as well as that before it is known.
+/// Relative tolerance of a measured tick.
 const TOLERANCE: f64 = 0.25;
-/// It is measured after so long, and each time that twice as long has passed.
+/// Time until the first measurement; repeated each time twice as long has passed.
 const FIRST_MEASURED: Span = Span::from_secs(1);
 
 impl Clock {
-    /// When a segment was sent with the stamp `value`: nanoseconds that are wrong by the same for all.
+    /// Sending time of a segment with TSval `value`, in nanoseconds with a constant offset.
     fn on_stamp(&mut self, now: Time, value: u32) -> Option<i64> {
         let Some((begun, first)) = self.first else {
             self.first = Some((now, value));
@@ -89,7 +92,7 @@ impl Clock {
     }
 }
 
-/// The tick of a clock that made so many in a time.
+/// Length of a tick, from the number of ticks in an observed time.
 fn measured(watched: Span, ticks: i64) -> Option<Span> {
     let is_near = |tick: &Span| {
         let ratio = ticks as f64 * tick.as_secs_f64() / watched.as_secs_f64();
@@ -114,7 +117,8 @@ mod tests {
         Span::from_millis(millis)
     }
 
-    /// A detour whose clock has been watched for two seconds: it shows 7000 at the beginning, and what is stamped passes 30 ms later.
+    /// A detour whose clock has been observed for two seconds: it shows 7000 at the start, and segments pass 30 ms
+    /// after they are stamped.
     fn known(per_second: u64) -> Detour {
         let mut detour = Detour::default();
         for sent in (0..=2000).step_by(100) {
@@ -136,7 +140,7 @@ mod tests {
             };
             assert_eq!(beyond(2500, 2530), 0.0, "{per_second}: sent late");
             let (waits, tick) = (beyond(2600, 2930), 1000.0 / per_second as f64);
-            // The drift of two seconds and the tick are left out.
+            // The drift of two seconds and one tick are subtracted.
             assert!((300.0 - tick - 0.3..300.0).contains(&waits), "{per_second}: {waits}");
             assert_eq!(beyond(2940, 2960), 0.0, "{per_second}: less than ever");
             assert!(beyond(3000, 3030) <= 10.0, "{per_second}: which is the least now");
@@ -181,7 +185,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_slow_by_little_is_no_way_that_grows() {
         let mut detour = Detour::default();
-        // 50 of a million behind: 180 ms in an hour.
+        // 50 ppm slow: 180 ms in an hour.
         for second in 0..=3600u64 {
             let value = (second * 1000) as u32 - (second / 20) as u32;
             let beyond = detour.beyond(at(second * 1000), value, Side::Network, None);
@@ -192,7 +196,7 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_is_begun_with_anew() {
         let mut detour = known(1000);
-        // Set back by a second: no ACK takes as long within a round trip of 80 ms.
+        // Set back by a second: no ACK takes that long within a round trip of 80 ms.
         assert_eq!(detour.beyond(at(3030), stamp(1000, 2000), Side::Network, Some(ms(80))), Span::ZERO);
         assert!(detour.least.is_none() && detour.clock.first.is_none());
     }

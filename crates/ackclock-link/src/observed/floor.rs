@@ -1,24 +1,25 @@
-//! The least loop: how long what is told takes to come to effect where nothing waits.
+//! The minimum loop: delay from an advertised window to its effect with an empty queue.
 //!
-//! It is the least sample ever, never the least of a window: that would learn the box's own queue. It rises only where a
-//! [probe](super::shared) has emptied the queue and the samples are larger still, as over a longer route.
+//! It is the minimum of all samples, not of a window of time, which would include the box's own standing queue. It
+//! rises only if a [probe](super::probe) has emptied the queue and samples are still larger, as over a longer route.
 
 use ackclock_core::{Span, Time};
 
-/// The least loop of a flow or of what shares a queue, and what a probe has learnt of it.
+/// Minimum loop of a flow or of all flows that share a queue, and the samples of a probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floor {
     least: Option<Span>,
-    /// When a sample was last about the least; later by the time in which nothing passed.
+    /// When a sample was last near the minimum; advanced by times without traffic.
     low: Time,
-    /// The least of the samples of a probe, and how many there were.
+    /// Minimum of the samples of a probe.
     fresh: Option<Span>,
+    /// Number of the samples of a probe.
     count: u32,
 }
 
-/// What a loop is taken for before the first sample.
+/// Assumed loop before the first sample.
 const UNKNOWN: Span = Span::from_millis(100);
-/// Within this part of the least loop, or this many packets, nothing is taken to wait.
+/// A sample within this fraction of the minimum loop, or within this many packets, counts as an empty queue.
 const MARGIN: u64 = 8;
 const MARGIN_PACKETS: f64 = 2.0;
 
@@ -27,7 +28,7 @@ impl Floor {
         Self { least: None, low: now, fresh: None, count: 0 }
     }
 
-    /// The least loop.
+    /// The minimum loop.
     pub(super) fn get(&self) -> Span {
         self.least.unwrap_or(UNKNOWN)
     }
@@ -36,7 +37,7 @@ impl Floor {
         self.least.is_some()
     }
 
-    /// Takes a sample; `counts` where it began in the emptied queue of a probe.
+    /// Takes a sample; `counts` if it began in a queue emptied by a probe.
     pub(super) fn on_sample(&mut self, sample: Span, counts: bool) {
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         if counts {
@@ -45,7 +46,7 @@ impl Floor {
         }
     }
 
-    /// Whether a sample is about the least where a packet takes `packet` of the rate.
+    /// Whether a sample is near the minimum; `packet` is the transmission time of a packet.
     pub(super) fn is_low(&self, sample: Span, packet: Option<Span>) -> bool {
         let least = self.get();
         let some = packet.map_or(Span::ZERO, |packet| {
@@ -54,32 +55,32 @@ impl Floor {
         sample <= least + (least / MARGIN).max(some)
     }
 
-    /// A sample was low at `now`.
+    /// A sample was near the minimum at `now`.
     pub(super) const fn note_low(&mut self, now: Time) {
         self.low = now;
     }
 
-    /// Nothing passed for `gap`.
+    /// There was no traffic for `gap`.
     pub(super) fn skip(&mut self, gap: Span) {
         self.low += gap;
     }
 
-    /// For how long no sample was low.
+    /// Time since a sample was near the minimum.
     pub(super) const fn high_for(&self, now: Time) -> Span {
         now.since(self.low)
     }
 
-    /// A probe begins.
+    /// A probe starts.
     pub(super) const fn begin_probe(&mut self) {
         (self.fresh, self.count) = (None, 0);
     }
 
-    /// Samples of the probe.
+    /// Number of samples of the probe.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }
 
-    /// Rises to the least of the probe, if that is more.
+    /// Raises the minimum to that of the probe, if larger.
     pub(super) fn rise(&mut self) {
         if let (Some(fresh), Some(least)) = (self.fresh, self.least) {
             self.least = Some(least.max(fresh));
@@ -117,7 +118,7 @@ mod tests {
         assert!(floor.is_low(ms(90), None) && !floor.is_low(ms(91), None));
         // Two packets of 30 ms are 60 ms.
         assert!(floor.is_low(ms(140), Some(ms(30))) && !floor.is_low(ms(141), Some(ms(30))));
-        // Two of 100 ms are more than the loop itself, which is the most.
+        // Two of 100 ms are more than the loop itself, which is the limit.
         assert!(floor.is_low(ms(160), Some(ms(100))) && !floor.is_low(ms(161), Some(ms(100))));
     }
 

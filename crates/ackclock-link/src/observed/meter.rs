@@ -1,10 +1,10 @@
-//! What leaves a queue that stands elsewhere: how fast, and for how long nothing was in it.
+//! Measures the rate at which data leaves an observed queue, and the time the queue was empty.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Span, Time};
 
-/// Bytes that left the queue and time in which it was empty, over the last second.
+/// Bytes that left the queue and its idle time, over the last second.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     served: u64,
@@ -20,25 +20,26 @@ struct Mark {
     idle: Span,
 }
 
-/// Marks are so far apart, and reach so far back.
+/// Interval between marks.
 const STEP: Span = Span::from_millis(10);
+/// How far back marks reach.
 const REACH: Span = Span::from_secs(1);
-/// The windows of which the largest rate counts: fades last from a tenth of a second to a second.
+/// Windows for the largest rate: fades last from 0.1 s to 1 s.
 const WINDOWS: [Span; 3] = [Span::from_millis(100), Span::from_millis(500), REACH];
-/// Of a window at least this share counts as busy.
+/// Minimum share of a window that counts as busy.
 const LEAST_BUSY: f64 = 0.2;
 
-/// Which time a rate is a mean over.
+/// Which time a rate is averaged over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Over {
-    /// All of it.
+    /// All time.
     All,
-    /// That in which the queue was not empty.
+    /// Time in which the queue was not empty.
     Busy,
 }
 
 impl Meter {
-    /// `bytes` have left the queue, which had been empty for `idle` since the last ones.
+    /// `bytes` have left the queue, which was empty for `idle` since the last ones.
     pub(super) fn on_left(&mut self, now: Time, bytes: u64, idle: Span) {
         self.served += bytes;
         self.idle += idle;
@@ -50,12 +51,12 @@ impl Meter {
         }
     }
 
-    /// Largest of the rates over the windows while the queue was busy, bytes per second.
+    /// Largest busy-time rate over the windows, bytes per second.
     pub(super) fn largest_rate(&self, now: Time) -> f64 {
         WINDOWS.into_iter().map(|window| self.rate(now, window, Over::Busy)).fold(0.0, f64::max)
     }
 
-    /// Mean rate over `window`, kept within a tenth of a second and a second, bytes per second.
+    /// Mean rate over `window`, limited to 0.1 s to 1 s, bytes per second.
     pub(super) fn mean_rate(&self, now: Time, window: Span) -> f64 {
         self.rate(now, window.clamp(WINDOWS[0], REACH), Over::All)
     }
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn time_in_which_nothing_waited_says_nothing_of_the_rate_of_a_busy_queue() {
         let mut meter = Meter::default();
-        // Half of the time nothing was there: 50 kB/s in the mean, 100 kB/s while there was.
+        // Empty half of the time: 50 kB/s on average, 100 kB/s while busy.
         (0..=100).for_each(|step| meter.on_left(at(step * 20), 1000, Span::from_millis(10)));
         assert_eq!(meter.mean_rate(at(2000), Span::from_secs(1)), 50_000.0);
         assert_eq!(meter.largest_rate(at(2000)), 100_000.0);

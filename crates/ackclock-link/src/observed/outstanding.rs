@@ -1,28 +1,28 @@
-//! Data segments that passed and are not acknowledged, found by number and by place without allocating.
+//! Unacknowledged data segments that passed, found by number and by position without allocation.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::vocabulary::Passed;
 
-/// Segments by their number in the order of passing, and by the place of their first byte.
+/// Segments by number in order of passing, and by the position of their first byte.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     /// Number of the first slot; a slot is empty once its segment is acknowledged.
     first: u64,
     slots: VecDeque<Option<Passed>>,
-    /// Places and numbers, sorted. New data goes to the end; only repetitions go elsewhere.
+    /// Positions and numbers, sorted. New data is appended; only retransmissions are inserted elsewhere.
     by_place: VecDeque<(i64, u64)>,
 }
 
 impl Outstanding {
-    /// Segments that are not acknowledged.
+    /// Number of unacknowledged segments.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_place.len()
     }
 
-    /// Numbers between the first segment and the last, both included.
+    /// Numbers from the first segment to the last, inclusive.
     pub(super) fn span(&self) -> usize {
         self.slots.len()
     }
@@ -54,7 +54,7 @@ impl Outstanding {
         self.slots.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)?.as_mut()
     }
 
-    /// A segment is acknowledged or forgotten.
+    /// Removes a segment that is acknowledged or forgotten.
     pub(super) fn remove(&mut self, number: u64) -> Option<Passed> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let passed = self.slots.get_mut(at)?.take()?;
@@ -67,7 +67,7 @@ impl Outstanding {
         Some(passed)
     }
 
-    /// The segment that begins at `place` is sent again. Those before an earlier repetition are marked already.
+    /// Marks the segment at `place` as retransmitted. Copies before an earlier retransmission are already marked.
     pub(super) fn mark_repeated(&mut self, place: i64) {
         for at in self.range(place, place + 1).rev() {
             let (_, number) = self.by_place[at];
@@ -85,7 +85,7 @@ impl Outstanding {
         (number.max(self.first)..last).find(|number| self.get(*number).is_some())
     }
 
-    /// Places and numbers of the segments that begin within `left..right`, in order.
+    /// Positions and numbers of the segments that begin within `left..right`, in order.
     pub(super) fn within(&self, left: i64, right: i64) -> impl Iterator<Item = (i64, u64)> {
         self.by_place.range(self.range(left, right)).copied()
     }

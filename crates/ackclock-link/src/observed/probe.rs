@@ -1,5 +1,5 @@
-//! A probe: where no loop was about the least for long, the windows are closed to two packets until the queue has run empty, so
-//! that a loop that has grown, over a new route, is told from a queue that stands.
+//! A probe: after a long time without a loop near the minimum, windows are closed to two packets until the queue is
+//! empty. This distinguishes a longer loop over a new route from a standing queue.
 
 use ackclock_core::{FlowId, Span, Time};
 
@@ -8,16 +8,16 @@ use super::flow::Flow;
 use super::user::User;
 use super::vocabulary::{Probe, Run};
 
-/// It is given up after so long.
+/// A probe ends after at most this long.
 const LONGEST: Span = Span::from_secs(5);
-/// With so many packets a flow under way the queue is empty.
+/// A flow with at most this many packets in flight has an empty queue.
 const FEW_PACKETS: u64 = 4;
-/// So many samples are enough, over so long.
+/// Number of samples that end a probe.
 const SAMPLES: u32 = 10;
 const SAMPLED_FOR: Span = Span::from_millis(200);
 
 impl User {
-    /// Begins a probe, carries one on or ends it, where a sample of `flow` was `low` or not.
+    /// Starts, continues or ends a probe after a sample of `flow`; `low` if the sample was near the minimum.
     pub(super) fn run_probe(&mut self, now: Time, flow: FlowId, low: bool) {
         let Some(after) = self.probe.after else { return };
         let Some(mut run) = self.probe.runs else {
@@ -48,7 +48,7 @@ impl User {
         self.probe.runs = Some(run).filter(|_| !over);
     }
 
-    /// Whether no sample was low for so long: of the flow, or of any.
+    /// Whether no sample was low for longer than `after`: of the flow, or of any.
     fn is_high(&self, now: Time, flow: FlowId, after: Span) -> bool {
         match self.side {
             Side::Network => self.floor.high_for(now) > after,
@@ -56,7 +56,7 @@ impl User {
         }
     }
 
-    /// Whether each flow that lacked one has had a low sample.
+    /// Whether each flow that lacked a low sample has had one.
     fn is_cleared(&self, now: Time, after: Span) -> bool {
         let has_low = |flow: &Flow| !flow.is_active(now) || flow.floor.high_for(now) < after;
         self.side == Side::Network || self.flows.values().all(has_low)
@@ -78,7 +78,7 @@ impl User {
         high.for_each(|flow| flow.floor.rise());
     }
 
-    /// Bytes under way: passed and not acknowledged, or called for and not come.
+    /// Bytes in flight: passed and not acknowledged, or triggered and not arrived.
     fn under_way(&self) -> u64 {
         let of_flow = |flow: &Flow| match self.side {
             Side::Network => flow.unacknowledged(),

@@ -7,49 +7,49 @@ use ackclock_core::{Segment, Span, Time};
 pub(super) struct Passed {
     pub(super) segment: Segment,
     pub(super) at: Time,
-    /// Place of its first byte.
+    /// Position of its first byte.
     pub(super) place: i64,
-    /// The window had called for it: it came as soon as it could.
+    /// The window triggered it: it arrived as soon as it could.
     pub(super) called: bool,
-    /// It is a repetition, and its ACK has no round trip where it or its like was sent more than once.
+    /// A retransmission, or retransmitted: its ACK gives no sample.
     pub(super) is_repetition: bool,
     pub(super) repeated: bool,
     pub(super) has_left: bool,
 }
 
-/// What came of a data segment.
+/// Properties of a data segment that passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// It is new.
+    /// Whether it is new data.
     pub(super) is_new: bool,
-    /// From the telling of the edge that it needed until now.
+    /// Time since the right edge that it needed was advertised.
     pub(super) since_told: Option<Span>,
-    /// The source sent it as soon as it was told that edge, as far as its echo of the mobile's clock tells.
+    /// Whether the sender sent it as soon as that right edge arrived, as far as its timestamp echo shows.
     pub(super) prompt: bool,
 }
 
-/// What an ACK acknowledged.
+/// Data acknowledged by an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Acknowledged {
     pub(super) bytes: u64,
-    /// The newest of it that was sent once: from its passing until now, and whether it was called for.
+    /// The newest segment of it that was sent once: time since it passed, and whether it was triggered.
     pub(super) newest: Option<(Span, bool)>,
 }
 
-/// When probes begin, and the one that runs.
+/// When probes start, and the state of the running one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    /// After so long without a low sample; never, where nobody acts on what is estimated.
+    /// Probe after this long without a low sample; `None`: never, as nothing uses the estimates.
     pub(super) after: Option<Span>,
     pub(super) runs: Option<Run>,
-    /// Probes so far.
+    /// Number of probes so far.
     pub(super) begun: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) since: Time,
-    /// From here on the queue is taken to be empty.
+    /// From this instant on the queue counts as empty.
     pub(super) empty: Option<Time>,
 }
 
@@ -58,12 +58,12 @@ impl Probe {
         Self { after, runs: None, begun: 0 }
     }
 
-    /// Whether one runs.
+    /// Whether a probe is running.
     pub(super) const fn runs(&self) -> bool {
         self.runs.is_some()
     }
 
-    /// Probes so far.
+    /// Number of probes so far.
     pub(super) const fn begun(&self) -> u32 {
         self.begun
     }

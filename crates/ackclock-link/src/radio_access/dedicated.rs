@@ -21,13 +21,13 @@ use crate::{Fate, Files};
 pub struct DedicatedConfig {
     /// Rate of the PDUs' payload.
     pub rate: Rate,
-    /// Transmission time interval: all PDUs of one are sent together.
+    /// Transmission time interval: all PDUs of a TTI are sent together.
     pub tti: Span,
-    /// From the end of a TTI until its PDUs are dealt with at the far end, one way.
+    /// One-way delay from the end of a TTI until its PDUs are processed at the far end.
     pub delay: Span,
     /// What the radio loses: a share, or an error process, asked for each TTI or PDU.
     pub errors: Errors,
-    /// What is lost together: all PDUs of a "tti", or each "pdu" by itself.
+    /// What is lost together: all PDUs of a "tti", or each "pdu" separately.
     pub errors_by: ErrorsBy,
 }
 
@@ -38,11 +38,11 @@ pub enum ErrorsBy {
     /// All PDUs of a TTI.
     #[default]
     Tti,
-    /// Each PDU by itself.
+    /// Each PDU separately.
     Pdu,
 }
 
-/// PDUs of a TTI.
+/// Maximum PDUs per TTI.
 const MOST_PDUS: u64 = 1000;
 const TTIS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
 
@@ -126,20 +126,20 @@ pub(super) struct Dedicated {
     errors: AnyErrorProcess,
     by: ErrorsBy,
     tti: Span,
-    /// PDUs of a TTI.
+    /// PDUs per TTI.
     room: u32,
-    /// From the end of a TTI until its PDUs have arrived.
+    /// Delay from the end of a TTI until its PDUs have arrived.
     delay: Span,
     /// Expected share of PDUs that arrive.
     good: f64,
-    /// When the next TTI begins in which there is something to send.
+    /// When the next TTI with data starts.
     next: Time,
-    /// No TTI before was not dealt with.
+    /// All TTIs before this were handled.
     not_before: Time,
-    /// When the PDUs of each TTI arrive, and how many they are.
+    /// Arrival of each TTI in flight, and its number of PDUs.
     ttis: VecDeque<(Time, usize)>,
     pdus: VecDeque<Pdu>,
-    /// PDUs that were sent, and those of them that were not lost.
+    /// PDUs that were sent.
     sent: u64,
     arrived: u64,
 }
@@ -222,18 +222,18 @@ impl Dedicated {
         self.not_before
     }
 
-    /// When PDUs arrive next; [`Time::NEVER`] where none are on their way.
+    /// When PDUs arrive next; [`Time::NEVER`] if none are in flight.
     pub(super) fn due(&self) -> Time {
         self.ttis.front().map_or(Time::NEVER, |&(at, _)| at)
     }
 
-    /// Takes the PDUs that arrive next, which are `due`.
+    /// Removes the PDUs that arrive next.
     pub(super) fn receive(&mut self) -> impl Iterator<Item = Pdu> + '_ {
         let count = self.ttis.pop_front().map_or(0, |(_, count)| count);
         self.pdus.drain(..count)
     }
 
-    /// Loses what is on its way.
+    /// Loses all PDUs in flight.
     pub(super) fn clear(&mut self) {
         self.ttis.clear();
         self.pdus.clear();

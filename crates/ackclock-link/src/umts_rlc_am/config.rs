@@ -1,4 +1,4 @@
-//! The table of the bearer.
+//! Configuration of the UMTS bearer.
 
 use ackclock_core::{Config, ConfigError, Rate, Size, Span};
 use schemars::JsonSchema;
@@ -12,54 +12,55 @@ use crate::errors::Errors;
 use crate::radio_access::{DedicatedConfig, ErrorsBy, RadioAccess};
 use crate::{DeliveryOrder, Files, Nominal};
 
-/// A UMTS bearer with the whole radio link control of 3GPP TS 25.322, acknowledged or not: packets are cut into PDUs, and in
-/// acknowledged mode those that the radio loses are sent again until the peer has them. A packet stays in the buffer until then.
+/// A UMTS bearer with the complete radio link control of 3GPP TS 25.322, acknowledged or unacknowledged. Packets are
+/// cut into PDUs; in acknowledged mode lost PDUs are retransmitted, and a packet stays in the buffer until the peer
+/// has all of it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UmtsRlcAmConfig {
-    /// Whether PDUs that were lost are sent again: "acknowledged" or "unacknowledged".
+    /// Whether lost PDUs are retransmitted: "acknowledged" or "unacknowledged".
     pub mode: RlcMode,
-    /// Rate of the PDUs' payload towards the mobiles.
+    /// Downlink rate of the PDUs' payload.
     pub rate: Rate,
-    /// Rate of the PDUs' payload from the mobiles.
+    /// Uplink rate of the PDUs' payload.
     pub up_rate: Rate,
-    /// Transmission time interval: all PDUs of one are sent together.
+    /// Transmission time interval: all PDUs of a TTI are sent together.
     pub tti: Span,
     /// Room in a PDU for packets and their length indicators.
     pub pdu: Size,
-    /// From the end of a TTI until its PDUs are dealt with at the far end, one way.
+    /// One-way delay from the end of a TTI until its PDUs are processed at the far end.
     pub delay: Span,
-    /// What the radio loses in each direction: a share, or an error process, asked for each TTI or PDU.
+    /// Errors of each direction: a probability, or an error process, evaluated per TTI or PDU.
     pub errors: Errors,
-    /// What it loses from the mobiles, where that is something else.
+    /// Errors of the uplink, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_errors: Option<Errors>,
-    /// What is lost together: all PDUs of a "tti", or each "pdu" by itself.
+    /// What is lost together: all PDUs of a "tti", or each "pdu" separately.
     pub errors_by: ErrorsBy,
-    /// Whether packets are handed on in the order in which they came, or each as soon as it is whole.
+    /// Whether packets are delivered in order, or each as soon as it is complete.
     pub order: DeliveryOrder,
-    /// PDUs that may be unacknowledged, of the transmitter and of the receiver.
+    /// Maximum unacknowledged PDUs, of the transmitter and the receiver.
     pub window: u32,
-    /// MaxDAT: a PDU is sent one time less at most; where it would be sent once more it is given up.
+    /// MaxDAT: a PDU is sent at most one time less than this, and then given up.
     pub max_dat: u32,
-    /// What then happens: its packets are discarded ("discard"), or both ends are reset ("reset").
+    /// What happens when a PDU is given up: its packets are discarded ("discard"), or both ends are reset ("reset").
     pub on_max_dat: OnMaxDat,
-    /// A PDU that a STATUS reports as missing is sent again unless it was last sent so shortly before; where it is left out, the
-    /// round trip of the radio, in which no STATUS can know of it.
+    /// A PDU that a STATUS reports as missing is retransmitted only if its last transmission is at least this old;
+    /// default: the round trip of the radio, within which no STATUS can cover it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Span>,
-    /// When the transmitter asks for a STATUS.
+    /// When the transmitter requests a STATUS.
     pub poll: PollConfig,
     /// When the receiver sends a STATUS.
     pub status: StatusConfig,
-    /// How a receiver is told what was discarded, by MRW.
+    /// Retries of MRW, which tells a receiver what was discarded.
     pub mrw: Tries,
-    /// How a reset is asked for, by RESET.
+    /// Retries of RESET, which requests a reset.
     pub reset: Tries,
 }
 
 impl Default for UmtsRlcAmConfig {
-    /// A bearer of 384 kbit/s down and 64 kbit/s up as networks set it up: a tenth of the blocks is lost.
+    /// A bearer of 384 kbit/s down and 64 kbit/s up with typical settings: a tenth of the blocks is lost.
     fn default() -> Self {
         Self {
             mode: RlcMode::Acknowledged,

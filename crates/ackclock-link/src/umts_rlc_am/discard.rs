@@ -1,4 +1,4 @@
-//! Discarding SDUs with explicit signalling: MRW and its acknowledgement (TS 25.322 section 11.6).
+//! SDU discard with explicit signalling: MRW and its acknowledgement (TS 25.322 section 11.6).
 
 use ackclock_core::{Span, Time};
 
@@ -7,7 +7,7 @@ use super::sn::SduNumber;
 use super::sn::Sn;
 use super::status::{Mrw, MrwAck};
 
-/// How long a peer is told to move its window.
+/// MRW signalling of a transmitter.
 #[derive(Debug)]
 pub(super) struct Discard {
     /// Timer_MRW.
@@ -15,13 +15,13 @@ pub(super) struct Discard {
     /// MaxMRW.
     most: u32,
     mode: OnMaxDat,
-    /// What the peer is told until it acknowledges.
+    /// The MRW to send until the peer acknowledges it.
     telling: Option<Mrw>,
-    /// When it is told again.
+    /// When the MRW is sent again.
     next: Time,
-    /// VT(MRW): how often it was told.
+    /// VT(MRW): how often the MRW was sent.
     told: u32,
-    /// Nothing but a reset helps.
+    /// The retries are used up: only a reset helps.
     failed: bool,
 }
 
@@ -30,8 +30,8 @@ impl Discard {
         Self { timer, most, mode, telling: None, next: Time::NEVER, told: 0, failed: false }
     }
 
-    /// Everything before the SDU `keep` is given up: the peer keeps what arrives from `sn` on, but for the SDUs that are the first
-    /// `ends` to end there. One that is told already is told the later window.
+    /// Gives up everything before SDU `keep`: the peer keeps data from `sn` on, except for the first `ends` SDUs that
+    /// end there. A pending MRW is replaced by this later one.
     pub(super) fn begin(&mut self, now: Time, sn: Sn, ends: u16, keep: SduNumber) {
         match self.mode {
             OnMaxDat::Reset => self.failed = true,
@@ -42,7 +42,7 @@ impl Discard {
         }
     }
 
-    /// What is sent at `now`.
+    /// The MRW to send at `now`, if any.
     pub(super) fn poll(&mut self, now: Time) -> Option<Mrw> {
         let mrw = self.telling.filter(|_| self.next <= now)?;
         if self.told >= self.most {
@@ -54,7 +54,8 @@ impl Discard {
         Some(mrw)
     }
 
-    /// The peer has moved its window. Whether that ends it: the window begins where it was told, or beyond. VT(A) is `vt_a`.
+    /// The peer acknowledged an MRW. Returns whether this completes it: the peer's window begins at or beyond SN_MRW.
+    /// VT(A) is `vt_a`.
     pub(super) fn on_ack(&mut self, ack: MrwAck, vt_a: Sn) -> bool {
         let Some(mrw) = self.telling else { return false };
         let (told, moved) = (mrw.sn.above(vt_a), ack.sn.above(vt_a));
@@ -65,7 +66,7 @@ impl Discard {
         done
     }
 
-    /// VT(A) goes from `old` to `new`. Beyond what the peer was told it has everything, and need not be told.
+    /// VT(A) advances from `old` to `new`. Beyond SN_MRW the peer has everything, and the MRW is obsolete.
     pub(super) fn on_window(&mut self, old: Sn, new: Sn) {
         if self.telling.is_some_and(|mrw| new.above(old) > mrw.sn.above(old)) {
             self.telling = None;
@@ -77,7 +78,7 @@ impl Discard {
         self.failed
     }
 
-    /// When the peer is told next, or a reset is needed.
+    /// When the MRW is sent next, or a reset is needed.
     pub(super) fn due(&self) -> Time {
         if self.failed {
             return Time::ZERO;

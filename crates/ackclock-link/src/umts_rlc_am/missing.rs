@@ -1,29 +1,29 @@
-//! What a STATUS lists as missing: LIST or BITMAP super-fields (TS 25.322 sections 9.2.2.11.3 and 9.2.2.11.5).
+//! Missing PDUs in a STATUS: LIST or BITMAP super-fields (TS 25.322 sections 9.2.2.11.3 and 9.2.2.11.5).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sn::{Sn, SnSet};
 
-/// How a STATUS lists what is missing.
+/// How a STATUS lists missing PDUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFormat {
     /// LIST: runs of up to 16 missing PDUs, 16 bits each.
     #[default]
     List,
-    /// BITMAP: a bit for each PDU from the first that is missing on.
+    /// BITMAP: one bit for each PDU from the first missing one on.
     Bitmap,
-    /// The one of both that takes less room, or that tells more where neither tells all.
+    /// The shorter of both, or the one that covers more if neither covers all.
     Shorter,
 }
 
-/// The missing PDUs that one STATUS PDU tells of.
+/// Missing PDUs reported by one STATUS PDU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Missing {
-    /// In LIST super-fields.
+    /// As LIST super-fields.
     List(List),
-    /// In BITMAP super-fields.
+    /// As BITMAP super-fields.
     Bitmap(Bitmap),
 }
 
@@ -34,25 +34,25 @@ pub(crate) struct List {
     count: u8,
 }
 
-/// Missing PDUs with successive numbers: a pair of a LIST.
+/// Consecutive missing PDUs: a pair of a LIST.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Run {
     first: Sn,
-    /// How many are missing behind the first, in 4 bits.
+    /// Number of missing PDUs after the first, 4 bits.
     more: u8,
 }
 
-/// Whole octets of bits, in successive super-fields.
+/// Whole octets of bits, in consecutive super-fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bitmap {
     /// FSN: the PDU of the first bit.
     first: Sn,
     octets: u8,
-    /// A bit that is not set is of a PDU that is missing.
+    /// A cleared bit is a missing PDU.
     received: [u64; BITMAP_WORDS],
 }
 
-/// How much of each form a STATUS PDU has room for.
+/// Room for each form in a STATUS PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) runs: u8,
@@ -77,7 +77,7 @@ pub(crate) const NUMBER: u32 = 12;
 pub(crate) const LENGTH: u32 = 4;
 
 impl Room {
-    /// Of so many bits.
+    /// Room in this many bits.
     pub(crate) fn of(bits: u32) -> Self {
         let most =
             |fits: &dyn Fn(&u32) -> bool, most: u32| (1..=most).take_while(fits).last().unwrap_or(0) as u8;
@@ -97,11 +97,11 @@ const fn bitmap_bits(octets: u32) -> u32 {
 }
 
 impl Missing {
-    /// Nothing is missing.
+    /// No missing PDUs.
     pub(crate) const NONE: Self = Self::List(List::NONE);
 
-    /// Tells of what is missing from `from`, which is, up to `to`, as far as it has room; and the first PDU that is missing and not told,
-    /// or `to`. The receiver has everything before `base`.
+    /// Describes the missing PDUs from `from`, which is missing, up to `to`, as far as there is room. Also returns the
+    /// first missing PDU not covered, or `to`. The receiver has everything before `base`.
     pub(crate) fn describe(
         received: &SnSet,
         base: Sn,
@@ -122,7 +122,7 @@ impl Missing {
         }
     }
 
-    /// Bits that its super-fields take.
+    /// Bits of its super-fields.
     pub(crate) fn bits(&self) -> u32 {
         match self {
             Self::List(list) => list_bits(list.count.into()),
@@ -130,7 +130,7 @@ impl Missing {
         }
     }
 
-    /// Every PDU that it tells of, going up.
+    /// The missing PDUs that it reports, in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Sn> {
         let (list, bitmap) = match self {
             Self::List(list) => (Some(list), None),
@@ -150,7 +150,7 @@ impl List {
         (Missing::List(list), end)
     }
 
-    /// Lists one more, the next in order; false where it has no room.
+    /// Adds a missing PDU, the next in order; false if there is no room.
     fn push(&mut self, sn: Sn, most_runs: u8) -> bool {
         let last = self.runs[..usize::from(self.count)].last_mut();
         if let Some(run) = last
@@ -175,7 +175,7 @@ impl List {
 }
 
 impl Bitmap {
-    /// The last bit is of the PDU before `to`, or of the last that there is room for; bits that are left over stand before `from`.
+    /// The last bit is the PDU before `to`, or the last with room; spare bits lie before `from`.
     fn describe(received: &SnSet, base: Sn, [from, to]: [Sn; 2], most_octets: u8) -> (Missing, Sn) {
         let told = to.above(from).min(u16::from(most_octets) * 8);
         let octets = told.div_ceil(8);
@@ -183,7 +183,7 @@ impl Bitmap {
         let mut bitmap = Self { first, octets: octets as u8, received: [0; BITMAP_WORDS] };
         for step in 0..octets * 8 {
             let sn = first.plus(step);
-            // What lies before `base`, above all numbers in use, has arrived.
+            // PDUs before `base`, which compare above all numbers in use, have arrived.
             let arrived = received.contains(sn) || sn.above(base) >= to.above(base);
             bitmap.received[usize::from(step / 64)] |= u64::from(arrived) << (step % 64);
         }
@@ -215,7 +215,7 @@ mod tests {
         set
     }
 
-    /// What is told of PDUs from 0 on, which is missing: the PDUs, where it ends, and the bits that it takes.
+    /// Report of PDUs from 0 on: the missing PDUs, its end, and its size in bits.
     fn told(received: &SnSet, to: u16, room: Room, format: MissingFormat) -> (Vec<u16>, u16, u32) {
         let (missing, end) = Missing::describe(received, Sn::ZERO, [Sn::ZERO, sn(to)], room, format);
         let number = |sn: Sn| sn.above(Sn::ZERO);
@@ -248,7 +248,7 @@ mod tests {
         // 0 to 11 are missing, a TTI: a pair is 24 bits, three octets are 20 + 24.
         let run = set(12..24);
         assert_eq!(told(&run, 24, WIDE, MissingFormat::Shorter), ((0..12).collect(), 24, 24));
-        // Every third is: eight pairs are 8 + 128 bits.
+        // Every third is missing: eight pairs are 8 + 128 bits.
         let third = set((0..24).filter(|n| n % 3 != 0));
         let missing: Vec<u16> = (0..24).step_by(3).collect();
         assert_eq!(told(&third, 24, WIDE, MissingFormat::List), (missing.clone(), 24, 136));
@@ -262,7 +262,7 @@ mod tests {
             Missing::describe(&set([1, 8]), Sn::ZERO, [Sn::ZERO, sn(9)], WIDE, MissingFormat::Bitmap);
         assert!(missing.iter().eq([0, 2, 3, 4, 5, 6, 7].map(sn)));
         assert_eq!((end, missing.bits()), (sn(9), 20 + 16));
-        // Of a further report they are told again as they are: 3 is missing below 4.
+        // A further report repeats them as they are: 3 is missing below 4.
         let (missing, _) = Missing::describe(&set([]), Sn::ZERO, [sn(4), sn(9)], WIDE, MissingFormat::Bitmap);
         assert!(missing.iter().eq((1..9).map(sn)));
     }

@@ -1,15 +1,15 @@
-//! Where PDUs stand in the TTIs of a direction: when a packet would have arrived, had nothing been sent again.
+//! Positions of PDUs in the TTIs of a direction, to calculate arrival times without retransmissions.
 
 use ackclock_core::{Span, Time};
 
-/// The places of PDUs in the TTIs of a direction.
+/// Positions of PDUs in the TTIs of a direction.
 pub(crate) struct Places {
     tti: Span,
-    /// Places of a TTI.
+    /// Places per TTI.
     room: u64,
-    /// From the end of a TTI until its PDUs have arrived.
+    /// Delay from the end of a TTI until its PDUs have arrived.
     delay: Span,
-    /// The first place of the TTI that is being filled.
+    /// First place of the TTI being filled.
     first: u64,
     next: Place,
 }
@@ -17,41 +17,41 @@ pub(crate) struct Places {
 /// A place in a TTI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Its number among all since time zero, used or not.
+    /// Number of the place since time zero, counting unused ones.
     number: u64,
-    /// How many PDUs had been sent again before.
+    /// Number of retransmitted PDUs so far.
     repeated: u64,
 }
 
 impl Places {
-    /// TTIs of `room` places, whose PDUs arrive so long after their end.
+    /// TTIs of `room` places, whose PDUs arrive `delay` after their end.
     pub(crate) fn new(tti: Span, room: u32, delay: Span) -> Self {
         Self { tti, room: room.into(), delay, first: 0, next: Place::default() }
     }
 
-    /// The TTI that begins at `now` is filled.
+    /// Starts filling the TTI that starts at `now`.
     pub(crate) const fn begin_tti(&mut self, now: Time) {
         self.first = now.as_nanos() / self.tti.as_nanos() * self.room;
         self.go_to(0);
     }
 
-    /// A PDU is now put into this place of the TTI.
+    /// Continues at this place of the TTI.
     pub(crate) const fn go_to(&mut self, place: usize) {
         self.next.number = self.first + place as u64;
     }
 
-    /// The place of the PDU that is put in now.
+    /// Place of the next PDU.
     pub(crate) const fn next(&self) -> Place {
         self.next
     }
 
-    /// The PDU that is put in now was sent before.
+    /// The next PDU is a retransmission.
     pub(crate) const fn on_repeat(&mut self) {
         self.next.repeated += 1;
     }
 
-    /// When a packet would have arrived whose first and last PDU have these places, had each PDU behind the first one been sent so
-    /// many places earlier as were taken by others that were sent again.
+    /// When a packet with its first and last PDU at these places would have arrived if later PDUs had moved up by the
+    /// places of retransmissions in between.
     pub(crate) fn arrival(&self, [first, last]: [Place; 2]) -> Time {
         let number = last.number - (last.repeated - first.repeated);
         let ends = self.tti.as_nanos().saturating_mul(number / self.room + 1);

@@ -1,4 +1,4 @@
-//! Polls: when the transmitter asks its peer for a STATUS (TS 25.322 sections 9.7.1 and 11.3.2).
+//! Polls: when the transmitter requests a STATUS (TS 25.322 sections 9.7.1 and 11.3.2).
 
 use ackclock_core::{ConfigError, Span, Time};
 use schemars::JsonSchema;
@@ -7,38 +7,39 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{TIMERS, in_bounds};
 use super::sn::Sn;
 
-/// When the transmitter asks for a STATUS.
+/// When the transmitter requests a STATUS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PollConfig {
-    /// Timer_Poll: a poll that is not answered by then is repeated.
+    /// Timer_Poll: a poll without answer is repeated after this time.
     pub timer: Span,
-    /// Timer_Poll_Prohibit: least time between two polls; 0s: none.
+    /// Timer_Poll_Prohibit: minimum time between two polls; 0s: none.
     pub prohibit: Span,
-    /// Timer_Poll_Periodic: a poll each time; 0s: none.
+    /// Timer_Poll_Periodic: period of polls; 0s: none.
     pub period: Span,
-    /// Whether the last PDU of the buffer polls, and the last that the window allows.
+    /// Whether the last PDU in the buffer polls, and the last that the window allows.
     pub last_pdu: bool,
-    /// Whether the last PDU that waits to be sent again polls.
+    /// Whether the last pending retransmission polls.
     pub last_retransmission: bool,
-    /// Poll_Window: share of the window, in percent, at which PDUs poll; 0: none.
+    /// Poll_Window: share of the window, in percent, from which on PDUs poll; 0: none.
     pub window_percent: u32,
-    /// Which PDUs then poll: every one from there on ("every-pdu"), or the first each time that it is reached ("first").
+    /// Which PDUs above `window_percent` poll: all ("every-pdu"), or the first each time the share is reached
+    /// ("first").
     pub window_polls: WindowPolls,
-    /// Poll_PDU: a poll after this many PDUs; 0: none.
+    /// Poll_PDU: poll after this many PDUs; 0: none.
     pub every_pdus: u32,
-    /// Poll_SDU: a poll after this many packets; 0: none.
+    /// Poll_SDU: poll after this many packets; 0: none.
     pub every_sdus: u32,
 }
 
-/// Which PDUs poll where a share of the window is used.
+/// Which PDUs poll above a share of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowPolls {
-    /// Every one from there on, as TS 25.322 section 9.6 has it.
+    /// Every one, as in TS 25.322 section 9.6.
     #[default]
     EveryPdu,
-    /// The first each time that it is reached.
+    /// The first each time the share is reached.
     First,
 }
 
@@ -71,7 +72,7 @@ impl PollConfig {
             ));
         }
         if !(self.last_pdu && self.last_retransmission) && self.period == Span::ZERO {
-            let message = "false: without a `period` nobody would ask for the end of what was sent";
+            let message = "false: without a `period` the last PDUs would never be polled";
             let key = if self.last_pdu { "last_retransmission" } else { "last_pdu" };
             return Err(ConfigError::new(key, message));
         }
@@ -89,9 +90,9 @@ impl PollConfig {
 #[derive(Debug)]
 pub(super) struct Polling {
     config: PollConfig,
-    /// A poll was triggered and goes out with the next PDU.
+    /// A poll was triggered and is sent with the next PDU.
     wanted: bool,
-    /// Timer_Poll: nobody has answered by then.
+    /// Timer_Poll: when an unanswered poll is repeated.
     unanswered: Option<Time>,
     /// VT(S) when the last poll was sent.
     asked_before: Sn,
@@ -99,26 +100,28 @@ pub(super) struct Polling {
     prohibited: Time,
     /// Timer_Poll_Periodic.
     next_periodic: Option<Time>,
-    /// VT(PDU) and VT(SDU): sent since the last poll that they made.
+    /// VT(PDU): PDUs sent since the last poll that they triggered.
     pdus: u32,
+    /// VT(SDU): SDUs sent since the last poll that they triggered.
     sdus: u32,
     /// The window is used beyond the threshold.
     beyond: bool,
 }
 
-/// What is known of a PDU that is sent.
+/// Properties of a PDU to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// It is the last one that can be sent: of new ones, or of those sent again.
+    /// It is the last that can be sent: of new PDUs, or of retransmissions.
     pub(super) last: bool,
-    /// Whether it was sent before.
+    /// Whether it is a retransmission.
     pub(super) is_repeated: bool,
     /// SDUs that end in it.
     pub(super) ends: u16,
-    /// Numbers from VT(A) to VT(S) before it is sent, both included, and the size of the window.
+    /// Numbers from VT(A) to VT(S) before it is sent, inclusive.
     pub(super) used: u16,
+    /// Size of the window, PDUs.
     pub(super) window: u16,
-    /// VT(S) once it is sent.
+    /// VT(S) after it is sent.
     pub(super) vt_s: Sn,
 }
 
@@ -137,7 +140,7 @@ impl Polling {
         }
     }
 
-    /// Whether a PDU that is sent at `now` carries a poll. If so its timers start.
+    /// Whether a PDU sent at `now` polls; if so, starts the timers.
     pub(super) fn polls(&mut self, now: Time, sent: Sent) -> bool {
         self.wanted |= self.triggers(sent);
         let polls = self.wanted && now >= self.prohibited;
@@ -165,14 +168,14 @@ impl Polling {
         (sent.last && last) || by_pdus || by_sdus || by_window
     }
 
-    /// Starts Timer_Poll, where the next number to be sent is `vt_s`.
+    /// Starts Timer_Poll; `vt_s` is the next number to be sent.
     pub(super) fn await_answer(&mut self, now: Time, vt_s: Sn) {
         self.unanswered = Some(now + self.config.timer);
         self.asked_before = vt_s;
     }
 
-    /// A STATUS came, after which VT(A) is `vt_a`: stops Timer_Poll where all that was sent before the poll has arrived, or
-    /// where it `lists` the last of it as missing.
+    /// Processes a STATUS after which VT(A) is `vt_a`. Stops Timer_Poll if everything sent before the poll has
+    /// arrived, or the STATUS `lists` the last of it as missing.
     pub(super) fn on_status(&mut self, vt_a: Sn, vt_s: Sn, lists: impl Fn(Sn) -> bool) {
         let open = vt_s.above(vt_a);
         let all_arrived = vt_s.above(self.asked_before) >= open;
@@ -182,7 +185,7 @@ impl Polling {
         }
     }
 
-    /// Takes in the timers that have ended by `now`.
+    /// Processes timers that have expired by `now`.
     pub(super) fn expire(&mut self, now: Time) {
         if self.unanswered.is_some_and(|deadline| deadline <= now) {
             self.unanswered = None;
@@ -195,28 +198,28 @@ impl Polling {
         }
     }
 
-    /// Forgets what was sent; the periodic timer goes on.
+    /// Forgets what was sent; the periodic timer continues.
     pub(super) fn reset(&mut self) {
         *self = Self { next_periodic: self.next_periodic, ..Self::new(self.config.clone()) };
     }
 
-    /// Nothing is left to ask about.
+    /// Cancels a triggered poll: everything is acknowledged.
     pub(super) const fn drop_wish(&mut self) {
         self.wanted = false;
         self.unanswered = None;
     }
 
-    /// Whether a poll waits for a PDU that carries it, and may go out at `now`.
+    /// Whether a triggered poll may be sent at `now`.
     pub(super) fn is_wanted(&self, now: Time) -> bool {
         self.wanted && now >= self.prohibited
     }
 
-    /// Whether a poll will go out sooner or later, or an answer is awaited.
+    /// Whether a poll is triggered or an answer is awaited.
     pub(super) const fn is_active(&self) -> bool {
         self.wanted || self.unanswered.is_some() || self.next_periodic.is_some()
     }
 
-    /// When a poll is to be sent next, where something is unacknowledged.
+    /// When the next poll is due while something is unacknowledged.
     pub(super) fn due(&self) -> Time {
         let wanted = if self.wanted { self.prohibited } else { Time::NEVER };
         let timers = [self.unanswered, self.next_periodic].into_iter().flatten();

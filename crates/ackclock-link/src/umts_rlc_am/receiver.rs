@@ -1,4 +1,4 @@
-//! The receiving side of an entity: window, reassembly, and when it reports (TS 25.322 sections 9.7.2 and 11.3.3).
+//! Receiving side of an entity: window, reassembly, and STATUS triggers (TS 25.322 sections 9.7.2 and 11.3.3).
 
 use ackclock_core::{ConfigError, Span, Time};
 use schemars::JsonSchema;
@@ -16,17 +16,18 @@ use crate::DeliveryOrder;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StatusConfig {
-    /// Timer_Status_Prohibit: least time between two STATUS; what triggers one meanwhile is answered at its end.
+    /// Timer_Status_Prohibit: minimum time between two STATUS; triggers in between are answered at its end.
     pub prohibit: Span,
-    /// Timer_Status_Periodic: a STATUS each time, as long as PDUs come or are missing; 0s: none.
+    /// Timer_Status_Periodic: period of STATUS while PDUs arrive or are missing; 0s: none.
     pub period: Span,
-    /// Whether a gap in the numbers of PDUs triggers a STATUS, not a poll alone.
+    /// Whether a gap in the PDU numbers triggers a STATUS, in addition to polls.
     pub missing_pdu: bool,
-    /// Whether a STATUS may take the place of padding.
+    /// Whether a STATUS may replace padding.
     pub piggyback: bool,
-    /// How it lists what is missing: in LIST super-fields, in BITMAP ones, or in those of both that take less room.
+    /// How missing PDUs are listed: as LIST super-fields, as BITMAP, or by the shorter of both.
     pub missing: MissingFormat,
-    /// WINDOW: windows that the receiver allows its peer, each from an instant on; they are told in the STATUS that it triggers and in each after it.
+    /// WINDOW: windows that the receiver allows its peer, each from an instant on. A change triggers a STATUS, and
+    /// each later STATUS contains it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowChange>,
 }
@@ -35,9 +36,9 @@ pub struct StatusConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowChange {
-    /// From when on.
+    /// When the window takes effect.
     pub at: Span,
-    /// PDUs that may be unacknowledged, no more than `window`.
+    /// Maximum unacknowledged PDUs, at most `window`.
     pub pdus: u32,
 }
 
@@ -55,7 +56,7 @@ impl Default for StatusConfig {
 }
 
 impl StatusConfig {
-    /// Checks it beside the window of the bearer.
+    /// Checks the table against the window of the bearer.
     pub(super) fn check(&self, window: u32) -> Result<(), ConfigError> {
         if self.period != Span::ZERO {
             in_bounds("period", self.period, TIMERS)?;
@@ -70,36 +71,36 @@ impl StatusConfig {
                 return refuse("pdus", format!("{} is not 1 to {window}, the `window`", change.pdus));
             }
             if self.windows[..place].last().is_some_and(|before| before.at >= change.at) {
-                return refuse("at", format!("{} does not come after the one before", change.at));
+                return refuse("at", format!("{} must be later than the one before", change.at));
             }
         }
         Ok(())
     }
 }
 
-/// What has arrived, and what the peer is told of it.
+/// What has arrived, and what to report to the peer.
 pub(super) struct Receiver {
     config: StatusConfig,
     order: DeliveryOrder,
     window: u16,
     /// VR(R): the next PDU in sequence.
     vr_r: Sn,
-    /// VR(H): the one behind the highest that has arrived.
+    /// VR(H): one beyond the highest that has arrived.
     vr_h: Sn,
-    /// PDUs beyond VR(R) that have arrived.
+    /// PDUs that have arrived beyond VR(R).
     received: SnSet,
     contents: Vec<Payload>,
     /// A STATUS was triggered and not sent yet.
     wanted: bool,
-    /// PDUs have come, or are missing, since the last STATUS.
+    /// PDUs have arrived or are missing since the last STATUS.
     unreported: bool,
     /// Timer_Status_Prohibit: no further STATUS before.
     prohibited: Time,
     /// Timer_Status_Periodic.
     next_periodic: Option<Time>,
-    /// Windows of the peer that were in force by now.
+    /// Number of peer windows in effect by now.
     windows: usize,
-    /// The acknowledgement of an MRW that is to be sent.
+    /// A pending acknowledgement of an MRW.
     pub(super) mrw_ack: Option<MrwAck>,
 }
 
@@ -122,9 +123,9 @@ impl Receiver {
         }
     }
 
-    /// An AMD PDU arrives, of the direction of `sdus`. What it completes is handed on.
+    /// An AMD PDU of the direction of `sdus` arrives. Delivers the SDUs that it completes.
     pub(super) fn on_data(&mut self, now: Time, data: &Data, sdus: &mut Sdus) {
-        // A poll is answered even where the PDU itself is of no use: the peer may not know that it arrived.
+        // A poll is answered even if the PDU is useless: the peer may not know that it had arrived.
         self.wanted |= data.poll;
         self.unreported = true;
         let ahead = data.sn.above(self.vr_r);
@@ -139,7 +140,7 @@ impl Receiver {
         self.received.insert(data.sn);
         let place = data.sn.place(self.contents.len());
         self.contents[place] = data.payload;
-        // Where nothing is missing before or has come behind it, an SDU that ends here has just become whole, and one that goes on is not.
+        // If nothing before it is missing or arrived out of order, an SDU that ends here is complete now.
         let whole = (ahead == 0 && expected == 0).then_some(now);
         if whole.is_none() || self.order == DeliveryOrder::OutOfSequence {
             sdus.arrive(now, data.payload, self.order);
@@ -147,7 +148,8 @@ impl Receiver {
         self.go_on(now, whole, sdus);
     }
 
-    /// Moves over what is in sequence; SDUs that end there are complete, since `whole` or the last arrival that was noted.
+    /// Advances over PDUs in sequence; SDUs that end there have been complete since `whole` or their last noted
+    /// arrival.
     fn go_on(&mut self, now: Time, whole: Option<Time>, sdus: &mut Sdus) {
         while self.received.contains(self.vr_r) {
             self.received.remove(self.vr_r);
@@ -159,10 +161,10 @@ impl Receiver {
         }
     }
 
-    /// The peer has given up what comes before: the window moves, and what was not complete is lost.
+    /// The peer has given up earlier PDUs: moves the window; incomplete SDUs are lost.
     pub(super) fn on_mrw(&mut self, now: Time, mrw: Mrw, sdus: &mut Sdus) {
         let ahead = mrw.sn.above(self.vr_r);
-        // Beyond the window it can only be below: one that was told again, and is done with.
+        // A number outside the window is below it: a repeated MRW that was already handled.
         if ahead <= self.window {
             sdus.lose_before(now, mrw.keep);
             let expected = self.vr_h.above(self.vr_r);
@@ -179,7 +181,7 @@ impl Receiver {
         self.mrw_ack = Some(MrwAck { sn: self.vr_r, ends });
     }
 
-    /// Takes in the timers that have ended by `now`.
+    /// Processes timers that have expired by `now`.
     pub(super) fn expire(&mut self, now: Time) {
         let period = self.config.period;
         if let Some(next) = self.next_periodic.filter(|&next| next <= now) {
@@ -192,10 +194,10 @@ impl Receiver {
         }
     }
 
-    /// The window that the peer is told (WINDOW), once it has changed.
+    /// The window to report to the peer (WINDOW), once it has changed.
     pub(super) fn peer_window(&self) -> Option<u16> {
         let last = self.config.windows[..self.windows].last()?;
-        // `check` lets only windows of 11 bits pass.
+        // `check` accepts only windows of 11 bits.
         Some(last.pdus as u16)
     }
 
@@ -204,12 +206,12 @@ impl Receiver {
         self.config.windows.get(self.windows).map_or(Time::NEVER, |change| Time::ZERO + change.at)
     }
 
-    /// Whether a STATUS is to be sent at `now`.
+    /// Whether a STATUS is due at `now`.
     pub(super) fn reports_at(&self, now: Time) -> bool {
         self.wanted && now >= self.prohibited
     }
 
-    /// Sends what is to be reported at `now`, in at most `most` STATUS PDUs with this room for what is missing.
+    /// Emits the reports due at `now`, in at most `most` STATUS PDUs with this room for missing PDUs.
     pub(super) fn report(&mut self, now: Time, room: Room, most: u32, emit: impl FnMut(Report)) {
         self.wanted = false;
         self.unreported = self.vr_h != self.vr_r;
@@ -217,7 +219,7 @@ impl Receiver {
         reports(&self.received, [self.vr_r, self.vr_h], room, self.config.missing, most, emit);
     }
 
-    /// When something is to be sent, at the earliest.
+    /// Earliest time at which there is something to send.
     pub(super) fn due(&self) -> Time {
         if self.mrw_ack.is_some() {
             return Time::ZERO;
@@ -228,7 +230,7 @@ impl Receiver {
             .min(self.next_periodic.filter(|_| self.unreported).unwrap_or(Time::NEVER))
     }
 
-    /// Forgets all PDUs (TS 25.322 section 11.4); SDUs of which a part had come are lost with the reset of the peer.
+    /// Forgets all PDUs (TS 25.322 section 11.4); partly received SDUs are lost by the reset of the peer.
     pub(super) fn reset(&mut self) {
         (self.vr_r, self.vr_h) = (Sn::ZERO, Sn::ZERO);
         self.received = SnSet::default();

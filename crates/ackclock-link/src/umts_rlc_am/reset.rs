@@ -1,10 +1,10 @@
-//! The reset of both entities (TS 25.322 section 11.4).
+//! Reset of both entities (TS 25.322 section 11.4).
 
 use ackclock_core::{Span, Time};
 
 use super::pdu::ResetNumber;
 
-/// Resets that this entity asks for, and answers to those of its peer.
+/// Resets requested by this entity, and answers to its peer's.
 #[derive(Debug)]
 pub(super) struct Resets {
     /// Timer_RST.
@@ -16,11 +16,11 @@ pub(super) struct Resets {
     pending: Option<Pending>,
     /// RSN of the last reset of the peer.
     of_peer: Option<ResetNumber>,
-    /// What is to be acknowledged.
+    /// A pending RESET ACK.
     answer: Option<ResetNumber>,
 }
 
-/// A RESET that was not answered.
+/// A RESET without answer.
 #[derive(Debug)]
 struct Pending {
     /// When it is sent again.
@@ -34,17 +34,17 @@ impl Resets {
         Self { timer, most, number: false, pending: None, of_peer: None, answer: None }
     }
 
-    /// A reset is needed; one that is under way serves.
+    /// Requests a reset, unless one is pending.
     pub(super) fn begin(&mut self, now: Time) {
         self.pending.get_or_insert(Pending { next: now, sent: 0 });
     }
 
-    /// Whether nothing counts but the answer to a RESET.
+    /// Whether only the answer to a RESET counts.
     pub(super) const fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// The RESET that is sent at `now`.
+    /// The RESET to send at `now`.
     pub(super) fn poll(&mut self, now: Time) -> Option<ResetNumber> {
         let (timer, most, number) = (self.timer, self.most, self.number);
         let pending = self.pending.as_mut().filter(|pending| pending.next <= now && pending.sent < most)?;
@@ -53,30 +53,30 @@ impl Resets {
         Some(number)
     }
 
-    /// Whether the peer has not answered however often it was asked: only a new bearer helps.
+    /// Whether all retries are unanswered: only a new bearer helps.
     pub(super) fn has_failed(&self, now: Time) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.sent >= self.most && pending.next <= now)
     }
 
-    /// The RESET ACK that is to be sent.
+    /// The RESET ACK to send.
     pub(super) const fn answer(&mut self) -> Option<ResetNumber> {
         self.answer.take()
     }
 
-    /// The peer asks for a reset; whether it was not done already.
+    /// The peer requests a reset. Returns false for a repeated request.
     pub(super) fn on_reset(&mut self, number: ResetNumber) -> bool {
         self.answer = Some(number);
         self.of_peer.replace(number) != Some(number)
     }
 
-    /// The peer has reset itself; whether that was awaited.
+    /// The peer has reset itself. Returns whether that was awaited.
     pub(super) fn on_ack(&mut self, number: ResetNumber) -> bool {
         let awaited = number == self.number && self.pending.take().is_some();
         self.number ^= awaited;
         awaited
     }
 
-    /// When something is to be sent, at the earliest.
+    /// Earliest time at which there is something to send.
     pub(super) fn due(&self) -> Time {
         if self.answer.is_some() {
             return Time::ZERO;
@@ -84,7 +84,7 @@ impl Resets {
         self.pending.as_ref().map_or(Time::NEVER, |pending| pending.next)
     }
 
-    /// Both entities are set up anew.
+    /// Both entities are set up again.
     pub(super) const fn renew(&mut self) {
         *self = Self::new(self.timer, self.most);
     }

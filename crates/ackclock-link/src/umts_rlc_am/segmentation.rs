@@ -1,15 +1,15 @@
 //! Segmentation and concatenation (TS 25.322 sections 9.2.2.8 and 11.3.2.1).
 //!
-//! A PDU has room for a fixed number of octets. The end of an SDU is told by a length indicator, which takes octets of that room;
-//! the next SDU follows in the same PDU. Where an SDU leaves no room for its indicator, the next PDU tells its end. A PDU with room
-//! left over has one more indicator for its padding, or for a STATUS in place of padding.
+//! A PDU has room for a fixed number of octets. A length indicator, which takes part of that room, marks the end of an
+//! SDU; the next SDU follows in the same PDU. If an SDU leaves no room for its indicator, the next PDU marks its end.
+//! A PDU with spare room has another indicator for its padding, or for a STATUS in place of padding.
 
 use ackclock_core::Time;
 
 use super::pdu::Payload;
 use super::sdus::Sdus;
 
-/// How PDUs are filled.
+/// Layout of PDUs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// Room for SDUs and length indicators, octets.
@@ -18,26 +18,26 @@ pub(super) struct Shape {
     pub(super) indicator: u32,
 }
 
-/// Largest PDU whose length indicators have 7 bits, octets with its header; those of larger ones have 15.
+/// Largest PDU with length indicators of 7 bits, octets including its header; larger ones have 15 bits.
 const MOST_OF_SHORT: u32 = 126;
 
 impl Shape {
-    /// PDUs with so many octets of room behind a header.
+    /// PDUs with this many octets of room after a header.
     pub(super) const fn new(octets: u32, header: u32) -> Self {
         Self { octets, indicator: if octets + header <= MOST_OF_SHORT { 1 } else { 2 } }
     }
 }
 
-/// A PDU that was filled.
+/// A filled PDU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Filled {
     pub(super) payload: Payload,
-    /// Octets of padding behind its last indicator, which a STATUS may take.
+    /// Octets of padding after its last indicator, available for a STATUS.
     pub(super) padding: u32,
 }
 
 impl Sdus {
-    /// Fills a PDU that is sent at `now`; `None` where there is nothing to fill it with.
+    /// Fills a PDU sent at `now`; `None` if there is nothing to send.
     pub(super) fn fill(&mut self, now: Time, shape: Shape) -> Option<Filled> {
         let Shape { octets: mut room, indicator } = shape;
         let mut payload = Payload { first: self.next(), ends: 0, goes_on: false };

@@ -1,34 +1,34 @@
 //! Sequence numbers of 12 bits, sets of them, and the numbers of SDUs.
 
-/// How many sequence numbers there are.
+/// Number of sequence numbers.
 const MODULUS: u16 = 4096;
 
-/// A sequence number; behind the highest comes the lowest.
+/// A sequence number, modulo 4096.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sn(u16);
 
 impl Sn {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// Largest window: in a full one each number means one PDU alone.
+    /// Largest window in which each number identifies one PDU.
     pub(crate) const MOST: u16 = MODULUS - 1;
 
-    /// The number that comes this many behind it.
+    /// The number this many steps ahead.
     pub(crate) const fn plus(self, steps: u16) -> Self {
         Self((self.0 + steps) % MODULUS)
     }
 
-    /// The number that comes this many before it.
+    /// The number this many steps back.
     pub(crate) const fn minus(self, steps: u16) -> Self {
         Self((self.0 + MODULUS - steps % MODULUS) % MODULUS)
     }
 
-    /// How many steps lead up from `base` to it: all comparisons are relative to the lowest number in use.
+    /// Steps up from `base`: all comparisons are relative to the lowest number in use.
     pub(crate) const fn above(self, base: Self) -> u16 {
         (self.0 + MODULUS - base.0) % MODULUS
     }
 
-    /// The place in a ring of `length` places, a power of two.
+    /// Index in a ring of `length` slots, a power of two.
     pub(crate) const fn place(self, length: usize) -> usize {
         self.0 as usize & (length - 1)
     }
@@ -42,8 +42,8 @@ impl Sn {
     }
 }
 
-/// Number of an SDU of a direction, counted from 0. A PDU has no such field: it stands for the octets, which identify what they
-/// are part of.
+/// Number of an SDU of a direction, counted from 0. Real PDUs have no such field; it replaces the octets, which
+/// identify their SDU.
 pub(crate) type SduNumber = u64;
 
 /// A set of sequence numbers.
@@ -80,13 +80,13 @@ impl SnSet {
         self.words[sn.word()] &= !sn.bit();
     }
 
-    /// The first member from `base` upwards.
+    /// The first member at or above `base`.
     pub(crate) fn first_from(&self, base: Sn) -> Option<Sn> {
         if self.is_empty() {
             return None;
         }
         let below = base.bit() - 1;
-        // The word of `base` comes twice: its upper part first, its lower part last.
+        // The word of `base` is visited twice: its upper part first, its lower part last.
         (0..=WORDS).find_map(|step| {
             let word = (base.word() + step) % WORDS;
             let bits = match step {

@@ -1,4 +1,4 @@
-//! STATUS PDUs: super-fields (TS 25.322 section 9.2.2.11) and what room they take.
+//! STATUS PDUs: super-fields (TS 25.322 section 9.2.2.11) and their sizes.
 
 use super::missing::{LENGTH, Missing, MissingFormat, NUMBER, Room, TYPE};
 use super::sn::{SduNumber, Sn, SnSet};
@@ -8,39 +8,39 @@ use super::sn::{SduNumber, Sn, SnSet};
 pub(crate) struct Status {
     /// LIST or BITMAP, and ACK.
     pub(crate) report: Option<Report>,
-    /// WINDOW: how many PDUs may be unacknowledged.
+    /// WINDOW: maximum unacknowledged PDUs.
     pub(crate) window: Option<u16>,
-    /// MRW: the receiver moves its window.
+    /// MRW: moves the receiver's window.
     pub(crate) mrw: Option<Mrw>,
-    /// MRW_ACK: it has.
+    /// MRW_ACK: acknowledges an MRW.
     pub(crate) mrw_ack: Option<MrwAck>,
 }
 
-/// What has arrived and what has not.
+/// Arrived and missing PDUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Report {
-    /// LSN: every PDU before it has arrived but those that are told as missing.
+    /// LSN: every PDU before it has arrived, except those listed as missing.
     pub(crate) lsn: Sn,
     pub(crate) missing: Missing,
 }
 
-/// From which PDU on the receiver keeps what arrives.
+/// A window move: from which PDU on the receiver keeps data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mrw {
-    /// SN_MRW: the first PDU that is still wanted.
+    /// SN_MRW: the first PDU to keep.
     pub(crate) sn: Sn,
-    /// N_LENGTH: how many SDUs that end in it are not.
+    /// N_LENGTH: number of SDUs ending in it that are discarded.
     pub(crate) ends: u16,
-    /// The first SDU that is.
+    /// The first SDU to keep.
     pub(crate) keep: SduNumber,
 }
 
-/// How far the window of the receiver has moved.
+/// Acknowledgement of a window move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MrwAck {
-    /// SN_ACK: its lower edge.
+    /// SN_ACK: lower edge of the receiver's window.
     pub(crate) sn: Sn,
-    /// N: as N_LENGTH, where the window ends at the PDU of the MRW.
+    /// N: equal to N_LENGTH if the window begins at the PDU of the MRW.
     pub(crate) ends: u16,
 }
 
@@ -54,7 +54,7 @@ const MRW_ACK: u32 = TYPE + LENGTH + NUMBER;
 impl Status {
     /// Octets that it takes, as a PDU or in place of padding.
     pub(crate) fn octets(&self) -> u32 {
-        // Without an ACK, which is always the last, NO_MORE ends it.
+        // Without an ACK, which is always last, NO_MORE ends it.
         let report = self.report.map_or(TYPE, |report| report.missing.bits() + ACK);
         let window = self.window.map_or(0, |_| WINDOW);
         let mrw = self.mrw.map_or(0, |_| MRW);
@@ -67,22 +67,22 @@ impl Status {
     }
 }
 
-/// Whether a receiver tells its peer how large a window it allows.
+/// Whether a receiver reports a window to its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TellsWindow {
     Never,
     Sometimes,
 }
 
-/// Room for what is missing, in a STATUS PDU of this size beside an ACK, an MRW_ACK and the window where that is told.
+/// Room for missing PDUs in a STATUS PDU of this size with an ACK, an MRW_ACK and, if reported, the window.
 pub(crate) fn room(pdu_octets: u32, window: TellsWindow) -> Room {
     let window = if window == TellsWindow::Sometimes { WINDOW } else { 0 };
     Room::of((pdu_octets * 8).saturating_sub(HEADER + ACK + MRW_ACK + window))
 }
 
-/// Gives the reports of a receiver whose next PDU in sequence is `from` and whose highest expected one is `to`: as many as it
-/// takes, at most `most`. An ACK beyond `from` must stand in one PDU with all that is missing below it, so the first report acknowledges as
-/// far as it tells, and further ones only tell what is missing.
+/// Emits the reports of a receiver whose next PDU in sequence is `from` and whose highest expected one is `to`, in at
+/// most `most` PDUs. An ACK beyond `from` must be in one PDU with all missing PDUs below it. So the first report
+/// acknowledges as far as it covers, and further ones only list missing PDUs.
 pub(crate) fn reports(
     received: &SnSet,
     [from, to]: [Sn; 2],
@@ -135,7 +135,7 @@ mod tests {
         for room in [LISTS, BITMAPS] {
             assert_eq!(told(&set(&[]), 7, 7, room, 9), [(7, vec![])]);
             assert_eq!(told(&set(&[5, 8, 9]), 4, 10, room, 9), [(10, vec![4, 6, 7])]);
-            // Around the end of the numbers: 4094 and 1 have arrived, 4093, 4095 and 0 have not.
+            // Around the wrap of the numbers: 4094 and 1 have arrived, 4093, 4095 and 0 have not.
             assert_eq!(told(&set(&[4094, 1]), 4093, 2, room, 9), [(2, vec![4093, 4095, 0])]);
         }
     }
@@ -148,7 +148,7 @@ mod tests {
             assert_eq!(told(&set(&arrived), 0, 20, room, 2), expected[..2]);
         }
         assert_eq!(told(&set(&arrived), 0, 20, Room { runs: 4, octets: 0 }, 9), expected);
-        // The last octet has four bits to spare, for 12 to 15 once more.
+        // The last octet has four spare bits, for 12 to 15 again.
         let last = (0, vec![12, 14, 16, 18]);
         assert_eq!(told(&set(&arrived), 0, 20, Room { runs: 0, octets: 1 }, 9)[2], last);
     }

@@ -1,4 +1,4 @@
-//! The receiving side: triggers and timers of STATUS, reassembly, STATUS in place of padding.
+//! Receiving side: triggers and timers of STATUS, reassembly, STATUS in place of padding.
 
 use super::*;
 use crate::Repetitions;
@@ -40,7 +40,7 @@ fn timer_status_periodic_reports_as_long_as_something_comes_or_is_missing() {
         config.poll.last_retransmission = false;
         config.poll.period = ms(1000);
     };
-    // D1 is missing at 100; it is sent again at 140 and there at 175, which 200 reports. Then all is quiet.
+    // D1 is missing at 100; it is retransmitted at 140 and arrives at 175, as 200 reports. Then everything is quiet.
     let pair = Pair::new(3, config).down(&[3]).lose(0, [1]).until(900);
     let expected = ["0 > D0", "0 > D1 lost", "0 > D2", "100 < ACK3-1", "140 > D1", "200 < ACK3"];
     assert_eq!(pair.sent(), expected);
@@ -66,7 +66,7 @@ fn packets_are_handed_on_in_sequence_or_as_soon_as_they_are_whole() {
         let pair = Pair::new(4, |config| config.order = order).down(&[1, 1, 1, 1]).lose(0, [1]).until(5000);
         pair.delivered()
     };
-    // D1 is asked for at 40, sent again at 80, there at 115.
+    // D1 is requested at 40, retransmitted at 80, and arrives at 115.
     assert_eq!(delivered(DeliveryOrder::InSequence), [(35, 0), (115, 1), (115, 2), (115, 3)]);
     assert_eq!(delivered(DeliveryOrder::OutOfSequence), [(35, 0), (35, 2), (35, 3), (115, 1)]);
 }
@@ -97,7 +97,7 @@ fn a_status_does_not_take_the_place_of_padding_that_is_too_small() {
     assert_eq!(pair.until(50).sent()[1..], ["40 < ACK1", "40 < D0p"]);
 }
 
-/// PDUs of 12 octets, a packet of 12 of them, of which every second is lost.
+/// PDUs of 12 octets; a packet of 12 of them, every second of which is lost.
 fn every_second_lost(missing: MissingFormat) -> Pair {
     let mut pair = Pair::new(12, |config| {
         (config.pdu, config.rate) = (ackclock_core::Size::Bytes(12), ackclock_core::Rate::from_bps(96_000));
@@ -151,7 +151,7 @@ fn the_shorter_form_fits_padding_that_a_list_does_not() {
 #[test]
 fn a_pdu_outside_the_window_is_discarded() {
     let mut pair = Pair::new(2, |_| {}).down(&[1]).until(20);
-    // VR(R) is 1 when it comes, and the window is 8: 1 to 8. Taken for one of the window it would be a gap.
+    // VR(R) is 1 when it arrives, and the window is 8: 1 to 8. Inside the window it would be a gap.
     let data =
         pdu::Data { sn: sn::Sn::ZERO.plus(9), poll: false, payload: Default::default(), piggyback: None };
     pair.air.push_back((36, 0, Pdu::Data(data)));
@@ -190,7 +190,7 @@ fn a_window_smaller_than_what_is_outstanding_lets_nothing_new_out() {
     let mut pair = pair.until(140);
     // The WINDOW came at 135.
     pair.put(0, 2);
-    // Timer_Status_Prohibit ends at 160; the answer comes at 195.
+    // Timer_Status_Prohibit expires at 160; the answer arrives at 195.
     let expected =
         ["110 > D0", "110 > D1", "110 > D2", "110 > D3p", "160 < ACK4 WINDOW2", "200 > D4", "200 > D5p"];
     assert_eq!(pair.until(210).sent()[2..], expected);
@@ -198,12 +198,12 @@ fn a_window_smaller_than_what_is_outstanding_lets_nothing_new_out() {
 
 #[test]
 fn a_delivery_tells_what_was_sent_again_of_the_packet_and_how_much_later_it_was_whole() {
-    // A PDU a TTI. The first of packet 0 is lost and sent again in the TTI at 90 ms, before the last of packet 2, which would have gone
-    // then.
+    // One PDU per TTI. The first of packet 0 is lost and retransmitted in the TTI at 90 ms, before the last of packet
+    // 2, which would have been sent then.
     let pair = Pair::new(1, |config| config.window = 16).down(&[2, 1, 7]).lose(0, [0]).until(300);
     assert_eq!(pair.sent()[10], "90 > D0p");
     let delivered = |times, delay| LinkEvent::Delivered(Repetitions { times, delay: ms(delay) });
-    // 0 would have come at 45 ms. 1 was whole at 55 and waited for it; 2 is whole a TTI later than without.
+    // 0 would have arrived at 45 ms. 1 was complete at 55 and waited for it; 2 is complete a TTI later.
     assert_eq!(
         pair.ended,
         [(125, 0, delivered(1, 80)), (125, 1, LinkEvent::DELIVERED), (135, 2, delivered(0, 10))],

@@ -1,22 +1,22 @@
-//! What is given up: discard with MRW, and the reset of both ends.
+//! Giving up: discard with MRW, and the reset of both ends.
 
 use super::*;
 
-/// MaxDAT 3: a PDU is sent twice, and given up where it would be sent a third time.
+/// MaxDAT 3: a PDU is sent twice, and given up instead of a third time.
 fn short(config: &mut UmtsRlcAmConfig) {
     config.max_dat = 3;
     config.mrw = Tries { timer: ms(150), most: 2 };
     config.reset = Tries { timer: ms(150), most: 2 };
 }
 
-/// The first PDU of the first of two packets is lost twice; a third packet comes at 90.
+/// The first PDU of the first of two packets is lost twice; a third packet arrives at 90.
 fn given_up(change: impl FnOnce(&mut UmtsRlcAmConfig)) -> Pair {
     let mut pair = Pair::new(3, change).down(&[2, 1]).lose(0, [0]).lose(80, [0]).until(90);
     pair.put(0, 1);
     pair
 }
 
-/// What both ends send until D0 is to be sent a third time, at 170: the STATUS that arrives at 165 lists it.
+/// PDUs of both ends until D0 is due for a third time, at 170: the STATUS that arrives at 165 lists it.
 const BEFORE: [&str; 7] =
     ["0 > D0 lost", "0 > D1", "0 > D2p", "40 < ACK3-0", "80 > D0p lost", "90 > D3p", "130 < ACK4-0"];
 
@@ -24,7 +24,7 @@ const BEFORE: [&str; 7] =
 fn a_packet_whose_pdu_was_sent_often_enough_is_discarded_and_the_window_moved() {
     let pair = given_up(short).until(5000);
     assert_eq!(pair.sent()[..7], BEFORE);
-    // The receiver keeps what comes from D2 on, and has it all: its window begins at 4.
+    // The receiver keeps data from D2 on, and has all of it: its window begins at 4.
     assert_eq!(pair.sent()[7..], ["170 > MRW2", "210 < MRW_ACK4"]);
     assert_eq!((pair.discarded(), pair.delivered()), (vec![(205, 0)], vec![(205, 1), (205, 2)]));
     assert_eq!(pair.ends[0].transmitter.outstanding(), 0);
@@ -32,7 +32,7 @@ fn a_packet_whose_pdu_was_sent_often_enough_is_discarded_and_the_window_moved() 
 
 #[test]
 fn a_packet_that_is_still_being_cut_is_given_up_whole() {
-    // Of six PDUs two a TTI are sent; D0 is lost three times, with a window of four so that the others wait.
+    // Of six PDUs two per TTI are sent; D0 is lost three times, with a window of four so that the others wait.
     let config = |config: &mut UmtsRlcAmConfig| {
         short(config);
         config.window = 4;
@@ -40,17 +40,17 @@ fn a_packet_that_is_still_being_cut_is_given_up_whole() {
     let pair = Pair::new(2, config).down(&[6, 1]).lose(0, [0]).lose(80, [0]).until(5000);
     assert_eq!(pair.discarded().iter().map(|&(_, number)| number).collect::<Vec<_>>(), [0]);
     assert_eq!(pair.delivered().iter().map(|&(_, number)| number).collect::<Vec<_>>(), [1]);
-    // D4 and D5 of it are never sent: D4 carries the second packet.
+    // Its D4 and D5 are never sent: D4 carries the second packet.
     let numbers: Vec<_> = pair.sent().into_iter().filter(|line| line.contains("D4")).collect();
     assert_eq!(numbers.len(), 1, "{:?}", pair.sent());
 }
 
 #[test]
 fn an_mrw_that_nobody_answers_is_repeated_and_then_both_ends_are_reset() {
-    // MaxMRW 2: at 170 and 320; at 470 nothing but a reset helps.
+    // MaxMRW 2: at 170 and 320; at 470 only a reset helps.
     let mut pair = given_up(short).lose(170, [0]).lose(320, [0]).until(600);
     assert_eq!(pair.sent()[7..], ["170 > MRW2 lost", "320 > MRW2 lost", "470 > RESET0", "510 < RESET_ACK0"]);
-    // What had not been handed on is lost, when the answer comes; both ends begin at 0 again.
+    // Undelivered data is lost when the answer arrives; both ends restart at 0.
     assert_eq!((pair.discarded(), pair.delivered()), (vec![(545, 0), (545, 1), (545, 2)], vec![]));
     pair.put(0, 1);
     let pair = pair.until(2000);
@@ -73,7 +73,7 @@ fn a_reset_that_nobody_answers_is_given_up_after_max_rst() {
     };
     let pair = given_up(config).lose(170, [0]).lose(320, [0]).until(1000);
     assert_eq!(pair.sent()[7..], ["170 > RESET0 lost", "320 > RESET0 lost"]);
-    // Timer_RST of the second ends at 470; then the bearer is set up anew.
+    // Timer_RST of the second expires at 470; then the bearer is set up again.
     let failed = |ms| pair.ends[0].resets.has_failed(at(ms));
     assert!(!failed(469) && failed(470));
 }
@@ -91,13 +91,13 @@ fn where_reset_is_chosen_both_ends_are_reset_at_once() {
 
 #[test]
 fn a_reset_is_asked_for_again_and_done_once() {
-    // The first RESET_ACK is lost: Timer_RST asks again at 320, and the peer, which knows the number, answers and does no more.
+    // The first RESET_ACK is lost: the RESET is repeated at 320, and the peer, which knows the number, only answers.
     let config = |config: &mut UmtsRlcAmConfig| {
         short(config);
         (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, UmtsRlcAmConfig::default().mrw);
     };
     let mut pair = given_up(config).lose_up(210).until(300);
-    // Between the two the peer may send: its numbers begin at 0, and nobody takes them until the reset is over here too.
+    // In between the peer may send: its numbers restart at 0, and are ignored until the reset is complete here too.
     pair.put(1, 1);
     let pair = pair.until(5000);
     let expected = [

@@ -1,4 +1,4 @@
-//! The transmitting side: triggers and timers of polls, the window, what is sent again.
+//! Transmitting side: triggers and timers of polls, the window, retransmissions.
 
 use super::*;
 
@@ -25,14 +25,15 @@ fn the_end_of_a_packet_without_room_for_its_indicator_is_told_in_the_next_pdu() 
     let mut pair = Pair::new(4, |_| {});
     pair.sdus[0].enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 60, 20)).unwrap();
     let pair = pair.lose(0, [2]).until(5000);
-    // 80 octets fill two PDUs; the third has the indicator alone, and without it the packet has no end.
+    // 80 octets fill two PDUs; the third has only the indicator, without which the packet has no end.
     assert_eq!(pair.sent()[..3], ["0 > D0", "0 > D1", "0 > D2p lost"]);
     assert_eq!(pair.delivered(), [(235, 0)], "once Timer_Poll has ended, at 200");
 }
 
 #[test]
 fn timer_poll_repeats_a_poll_that_nobody_answers() {
-    // Both polls are lost: nothing else would tell of the PDU. At 200 and 400 the newest PDU is sent again with a poll.
+    // Both polls are lost: nothing else would report the PDU. At 200 and 400 the newest PDU is retransmitted with a
+    // poll.
     let pair = Pair::new(2, |_| {}).down(&[2]).lose(0, [1]).lose(200, [0]).until(5000);
     let expected = ["0 > D0", "0 > D1p lost", "200 > D1p lost", "400 > D1p", "440 < ACK2"];
     assert_eq!(pair.sent(), expected);
@@ -50,13 +51,13 @@ fn timer_poll_repeats_it_too_where_the_answer_is_lost() {
 fn where_there_is_something_to_send_timer_poll_lets_that_poll() {
     let mut pair = Pair::new(1, |_| {}).down(&[1]).lose(0, [0]).until(190);
     pair.put(0, 4);
-    // The timer of 0 ends at 200.
+    // The timer of 0 expires at 200.
     assert_eq!(pair.until(220).sent(), ["0 > D0p lost", "190 > D1", "200 > D2p", "210 > D3"]);
 }
 
 #[test]
 fn an_answer_that_lists_the_last_pdu_as_missing_stops_timer_poll() {
-    // D1p is lost at 10, and D2 shows it, to which no poll belongs. Running on, the timer would end at 210 and make D20 poll.
+    // D1p is lost at 10, and D2, which needs no poll, shows it. A running timer would expire at 210 and make D20 poll.
     let mut pair = Pair::new(1, |config| {
         config.window = 64;
         (config.poll.last_retransmission, config.poll.period) = (false, ms(10_000));
@@ -137,12 +138,12 @@ fn every_pdu_polls_from_a_share_of_the_window_on() {
     let config = |config: &mut UmtsRlcAmConfig| {
         (config.window, config.poll.window_percent) = (24, 50);
     };
-    // D11 is the twelfth of 24. The answer to it comes at 185 and moves VT(A) to 12, so that D23 is the twelfth again.
+    // D11 is the twelfth of 24. The answer to it arrives at 185 and moves VT(A) to 12, so D23 is the twelfth again.
     let pair = Pair::new(1, config).down(&[40]).until(250);
     let polls: Vec<_> = pair.sent().into_iter().filter(|line| line.contains('p')).collect();
     let expected: Vec<_> = (11..19).chain([23, 24]).map(|n| format!("{} > D{n}p", 10 * n)).collect();
     assert_eq!(polls, expected);
-    // The second is of D16 and those before, for which the first had no place: 150 + 60.
+    // The second covers D16 and those before, which had no room in the first: 150 + 60.
     let reports: Vec<_> = pair.sent().into_iter().filter(|line| line.contains("ACK")).collect();
     assert_eq!(reports, ["150 < ACK12", "210 < ACK18"]);
 }
@@ -176,7 +177,7 @@ fn timer_poll_prohibit_keeps_polls_apart_and_forgets_none() {
     };
     let pair = Pair::new(1, config).down(&[6]).until(70);
     let downwards: Vec<_> = pair.sent().into_iter().filter(|line| line.contains('>')).collect();
-    // The poll that D5 triggers at 50 may go at 60, and nothing new is left to carry it: the newest PDU does.
+    // The poll triggered by D5 at 50 may be sent at 60, and there is no new PDU to carry it: the newest PDU does.
     let expected = ["0 > D0p", "10 > D1", "20 > D2", "30 > D3p", "40 > D4", "50 > D5", "60 > D5p"];
     assert_eq!(downwards, expected);
 }
@@ -194,7 +195,7 @@ fn timer_poll_periodic_polls_as_long_as_something_is_unacknowledged() {
 
 #[test]
 fn a_pdu_that_is_on_its_way_again_is_not_sent_a_third_time() {
-    // The STATUS of 100 still lists D0, which is on its way since 80. Without the guard it would be sent again at 140.
+    // The STATUS of 100 still lists D0, in flight since 80. Without the guard it would be retransmitted at 140.
     let pair = |guard| Pair::new(2, |config| config.guard = guard).down(&[2]).lose(0, [0]).until(10);
     let sent = |guard| {
         let mut pair = pair(guard).until(50);
