@@ -1,4 +1,4 @@
-//! The bearer of several users: each has the luck and the events that it would have alone.
+//! The bearer of several users: each user has the events that it would have alone.
 
 use ackclock_core::{FlowId, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::common::{MadeUp, segment};
 
-/// The bearer of a table with so many users, each with one flow.
+/// The bearer of a table with `users` users, each with one flow.
 fn bearer(table: &Value, users: u32) -> AnyBearer {
     let mut table = table.clone();
     table["kind"] = "radio-access".into();
@@ -28,7 +28,7 @@ fn bearer(table: &Value, users: u32) -> AnyBearer {
     bearer
 }
 
-/// What happens to packets of each user, both ways, every 20 ms for two seconds.
+/// Sends packets of each user in both directions every 20 ms for two seconds; returns the events.
 fn events(bearer: &mut AnyBearer, users: u32) -> Vec<(u32, Time, LinkEvent, u32)> {
     bearer.want_departures(Departures::Watched);
     let mut seen = Vec::new();

@@ -1,8 +1,8 @@
 //! A dedicated channel: TTIs of one direction of one user, lost as a whole or PDU by PDU.
 //!
-//! TTIs begin at multiples of their length; one that nobody has anything to send in costs nothing. A TTI that begins at t arrives as a
-//! whole at t + TTI + delay. What arrives, or has been put into the buffer, before a TTI begins can be in it. A timer that ends between
-//! two TTIs acts in the next.
+//! TTIs start at multiples of their length; a TTI without data costs nothing. A TTI that starts at t arrives entirely
+//! at t + TTI + delay. It can contain everything that arrived, or entered the buffer, before it starts. A timer that
+//! expires between two TTIs acts in the next.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::umts_rlc_am::{Data, Pdu, Places, RlcConfig, in_bounds};
 use crate::{Fate, Files};
 
-/// A channel that one user has alone, of one rate.
+/// A channel of constant rate for a single user.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DedicatedConfig {
@@ -25,7 +25,7 @@ pub struct DedicatedConfig {
     pub tti: Span,
     /// One-way delay from the end of a TTI until its PDUs are processed at the far end.
     pub delay: Span,
-    /// What the radio loses: a share, or an error process, asked for each TTI or PDU.
+    /// Errors: a probability, or an error process, evaluated per TTI or PDU.
     pub errors: Errors,
     /// What is lost together: all PDUs of a "tti", or each "pdu" separately.
     pub errors_by: ErrorsBy,
@@ -47,7 +47,7 @@ const MOST_PDUS: u64 = 1000;
 const TTIS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
 
 impl Default for DedicatedConfig {
-    /// A channel of 384 kbit/s as networks set it up: a tenth of the blocks is lost.
+    /// A channel of 384 kbit/s with typical settings: a tenth of the blocks is lost.
     fn default() -> Self {
         Self {
             rate: Rate::from_bps(384_000),
@@ -81,12 +81,12 @@ impl AirConfig for DedicatedConfig {
 }
 
 impl DedicatedConfig {
-    /// PDUs of a TTI.
+    /// PDUs per TTI.
     fn pdus(&self, rlc: &RlcConfig) -> u64 {
         self.rate.bytes_in(self.tti) / u64::from(rlc.pdu_octets().max(1))
     }
 
-    /// Checks that a TTI holds whole PDUs.
+    /// Checks that a TTI holds a whole number of PDUs.
     pub(crate) fn check_rate(&self, rlc: &RlcConfig) -> Result<(), ConfigError> {
         let (rate, pdus) = (self.rate, self.pdus(rlc));
         let one = u64::from(rlc.pdu_octets()) * 8_000_000_000 / self.tti.as_nanos();
@@ -99,11 +99,11 @@ impl DedicatedConfig {
         Err(ConfigError::new("rate", message))
     }
 
-    /// The share that arrives.
+    /// Share of PDUs that arrive.
     fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let bad = self.errors.share(files).map_err(|error| error.under("errors"))?;
         if bad >= 1.0 {
-            return Err(ConfigError::new("errors", "everything is lost: nothing would ever pass"));
+            return Err(ConfigError::new("errors", "everything is lost: nothing would ever be delivered"));
         }
         Ok(1.0 - bad)
     }
@@ -114,13 +114,13 @@ impl DedicatedConfig {
         Ok(Rate::from_bps_f64(octets as f64 * 8.0 / self.tti.as_secs_f64() * self.good(files)?))
     }
 
-    /// Where PDUs stand in its TTIs.
+    /// Positions of PDUs in the channel's TTIs.
     pub(super) fn places(&self, rlc: &RlcConfig) -> Places {
         Places::new(self.tti, self.pdus(rlc) as u32, self.delay)
     }
 }
 
-/// A direction of a user's channel.
+/// One direction of a user's channel.
 pub(super) struct Dedicated {
     pub(super) rate: Rate,
     errors: AnyErrorProcess,
@@ -145,7 +145,7 @@ pub(super) struct Dedicated {
 }
 
 impl Dedicated {
-    /// A channel that draws its errors as this context says; `context.block` is set here.
+    /// A channel that draws its errors from this context; sets `context.block`.
     pub(super) fn new(
         config: &DedicatedConfig,
         rlc: &RlcConfig,
@@ -174,17 +174,17 @@ impl Dedicated {
         })
     }
 
-    /// PDUs of a TTI.
+    /// PDUs per TTI.
     pub(super) const fn room(&self) -> usize {
         self.room as usize
     }
 
-    /// When the next TTI begins in which there is something to send; [`Time::NEVER`] where there is nothing.
+    /// When the next TTI with data starts; [`Time::NEVER`] if there is no data.
     pub(super) const fn next(&self) -> Time {
         self.next
     }
 
-    /// Something is to be sent at `wanted` or later, and not before `from`.
+    /// Schedules the next TTI with data: at or after `wanted`, and not before `from`.
     pub(super) fn plan(&mut self, wanted: Time, from: Time) {
         let tti = self.tti.as_nanos();
         self.next = match wanted {
@@ -196,7 +196,7 @@ impl Dedicated {
         };
     }
 
-    /// Sends the PDUs of the TTI that begins at `now`, and gives the instant of its end; no PDUs are left.
+    /// Sends all PDUs of the TTI that starts at `now`. Returns the instant of its end.
     pub(super) fn send(&mut self, now: Time, pdus: &mut Vec<Pdu>) -> Time {
         self.not_before = now + self.tti;
         self.sent += pdus.len() as u64;
@@ -239,7 +239,7 @@ impl Dedicated {
         self.pdus.clear();
     }
 
-    /// PDUs that arrived in the time until now, and those that would have in the mean of TTIs that were not used.
+    /// PDUs that arrived until now, plus the expected number in unused TTIs.
     pub(super) fn carried(&self, time: Span) -> f64 {
         let all = time.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room);
         self.arrived as f64 + (all - self.sent as f64).max(0.0) * self.good
