@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ackclock._core import Segment, Sender, __version__
+from ackclock.recordings import Recording, recording
 from ackclock.results import Results
 from ackclock.simulate import compare, run, sweep
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ackclock import plot as plot
 
 __all__ = [
+    "Recording",
     "Results",
     "Segment",
     "Sender",
@@ -25,6 +27,7 @@ __all__ = [
     "models",
     "paper",
     "plot",
+    "recording",
     "run",
     "sweep",
 ]

@@ -18,6 +18,7 @@ __all__ = [
     "Sender",
     "__version__",
     "list_components",
+    "read_recording",
     "run",
     "run_many",
     "sweep",
@@ -131,6 +132,14 @@ class Jobs:
 
 def trace(path: str, *, interval: float = 1.0) -> dict[str, NDArray[np.float64]]:
     """A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s)."""
+
+def read_recording(
+    path: str | PathLike[str], options: Mapping[str, str], *, interval: float = 1.0
+) -> tuple[dict[str, NDArray[np.float64]], str, str]:
+    """A recording of any form: arrays as of `trace`; form, certainty and notes as JSON; the text of it as ours.
+
+    `options` are those of `ackclock.recording`, as text.
+    """
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:
     """Write a file that is complete or absent; missing folders are created.

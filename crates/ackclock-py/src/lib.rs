@@ -25,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use crate::sender::{HandDrivenSender, SentSegment};
     #[pymodule_export]
-    use crate::trace::trace;
+    use crate::trace::{read_recording, trace};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,14 +1,18 @@
 //! A recording as arrays over time.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ackclock_core::Span;
 use ackclock_core::text::printable;
-use ackclock_link::trace::{Opportunities, Recording, Samples};
+use ackclock_core::units::time_unit;
+use ackclock_link::trace::import::{self, Form, Missing, Options, TimeUnit, Towards, Unit, separator_named};
+use ackclock_link::trace::{Opportunities, Recording, Samples, TraceError};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::json;
 
 use crate::arguments::number;
 use crate::files::os_error;
@@ -26,7 +30,12 @@ pub(crate) fn trace<'py>(
     let recording = Recording::parse(&bytes)
         .map_err(|error| format!("{}: {error}", path.display()))
         .map_err(|message| PyValueError::new_err(printable(&message).into_owned()))?;
-    let (length, bits) = match &recording {
+    means(py, &recording, interval)
+}
+
+/// `time` and `rate` of a recording by intervals.
+fn means<'py>(py: Python<'py>, recording: &Recording, interval: Span) -> PyResult<Bound<'py, PyDict>> {
+    let (length, bits) = match recording {
         Recording::Opportunities(opportunities) => {
             (opportunities.length(), opportunity_bits(opportunities, interval))
         }
@@ -40,6 +49,73 @@ pub(crate) fn trace<'py>(
     columns.set_item("time", time.into_pyarray(py))?;
     columns.set_item("rate", rate.into_pyarray(py))?;
     Ok(columns)
+}
+
+/// A recording of any form, as the command `import` reads it: arrays as of `trace`, what was made of it as JSON, and its text.
+#[pyfunction]
+#[pyo3(signature = (path, options, *, interval=Span::from_secs(1)))]
+#[pyo3(text_signature = "(path, options, *, interval=1.0)")]
+pub(crate) fn read_recording<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    options: BTreeMap<String, String>,
+    #[pyo3(from_py_with = bin)] interval: Span,
+) -> PyResult<(Bound<'py, PyDict>, String, String)> {
+    let wrong = |message: String| PyValueError::new_err(printable(&message).into_owned());
+    let mut asked = Options::default();
+    for (name, value) in &options {
+        set(&mut asked, name, value).map_err(|why| wrong(format!("{name}: `{value}`: {why}")))?;
+    }
+    let bytes = std::fs::read(&path).map_err(|error| os_error(py, &path, &error))?;
+    let bad = |error: TraceError| wrong(format!("{}: {error}", path.display()));
+    let imported = import::read(&bytes, &asked).map_err(bad)?;
+    let text = imported.text().map_err(bad)?;
+    let about =
+        json!({"form": imported.form.name(), "certainty": imported.certainty, "notes": imported.notes});
+    Ok((means(py, &imported.recording, interval)?, about.to_string(), text))
+}
+
+/// Sets an option by its name.
+fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
+    let columns = &mut options.columns;
+    let text = || Some(value.to_owned());
+    let whole = || value.parse::<u64>().map_err(|_| "it is a whole number".to_owned());
+    match name {
+        "form" => options.form = Some(Form::named(value)?),
+        "direction" => {
+            options.towards = Some(match value {
+                "down" => Towards::Mobile,
+                "up" => Towards::Server,
+                _ => return Err("it is one of down, up".to_owned()),
+            });
+        }
+        "missing" => {
+            options.missing = match value {
+                "refuse" => Missing::Refuse,
+                "hold" => Missing::Hold,
+                "zero" => Missing::Zero,
+                _ => return Err("it is one of refuse, hold, zero".to_owned()),
+            };
+        }
+        "probe_rate" => options.rate = Some(value.parse().map_err(|error| format!("{error}"))?),
+        "run" => options.run = Some(whole()?),
+        "sort" => options.sort = value == "true",
+        "time" => columns.time = text(),
+        "time_unit" => columns.time_unit = TimeUnit::named(value)?,
+        "rate" => columns.rate = text(),
+        "unit" => columns.unit = Some(Unit::named(value)?),
+        "delay" => columns.delay = text(),
+        "delay_unit" => {
+            columns.delay_unit = Some(time_unit(value).ok_or("it is one of s, ms, us, ns")?);
+        }
+        "loss" => columns.loss = text(),
+        "percent" => columns.percent = value == "true",
+        "separator" => columns.separator = Some(separator_named(value)?),
+        "decimal" => columns.decimal_comma = value == ",",
+        "skip" => columns.skip = whole()? as usize,
+        _ => return Err("there is no such option".to_owned()),
+    }
+    Ok(())
 }
 
 fn bin(any: &Bound<'_, PyAny>) -> PyResult<Span> {

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use ackclock_core::Rate;
 use ackclock_core::units::time_unit;
-use ackclock_core::{Rate, Span};
-use ackclock_link::trace::Recording;
-use ackclock_link::trace::import::{Columns, Form, Imported, Missing, Options, TimeUnit, Towards, Unit};
+use ackclock_link::trace::import::{
+    Columns, Form, Imported, Missing, Options, TimeUnit, Towards, Unit, separator_named,
+};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::trace::{certainty, described, read, say, write};
+use super::trace::{described, read, say, write};
 use crate::failure::Failure;
 use crate::output;
 use crate::table::terminal_width;
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
     /// Read the file as this form: mahimahi, rates, json-list, iperf3, ucc, lumos5g, norway, ghent, irtt, lens, ping, saturatr,
     /// autorate, columns.
-    #[arg(long = "as", value_name = "FORM", value_parser = form)]
+    #[arg(long = "as", value_name = "FORM", value_parser = Form::named)]
     form: Option<Form>,
     /// Direction to read, seen from the mobile; both are written to OUT.down.csv and OUT.up.csv.
     #[arg(long, value_enum)]
@@ -63,13 +64,13 @@ struct TableArgs {
     #[arg(long, value_name = "COLUMN")]
     time_column: Option<String>,
     /// Unit of the times: s, ms, us, ns, iso (a date and time), auto.
-    #[arg(long, value_name = "UNIT", default_value = "auto", value_parser = unit_of_time)]
+    #[arg(long, value_name = "UNIT", default_value = "auto", value_parser = TimeUnit::named)]
     time_unit: TimeUnit,
     /// Column of rates.
     #[arg(long, value_name = "COLUMN")]
     rate_column: Option<String>,
     /// Unit of the rates: bit/s, kbit/s, Mbit/s, B/s, kB/s, MB/s, or B (bytes since the row before).
-    #[arg(long, value_name = "UNIT", value_parser = unit_of_rate)]
+    #[arg(long, value_name = "UNIT", value_parser = Unit::named)]
     unit: Option<Unit>,
     /// Column of delays of one direction.
     #[arg(long, value_name = "COLUMN")]
@@ -84,7 +85,7 @@ struct TableArgs {
     #[arg(long)]
     percent: bool,
     /// What stands between fields: `,`, `;`, tab, space.
-    #[arg(long, value_name = "CHARACTER", value_parser = separator)]
+    #[arg(long, value_name = "CHARACTER", value_parser = separator_named)]
     separator: Option<char>,
     /// Sign before the decimals of a number: `.` or `,`.
     #[arg(long, value_name = "SIGN", default_value = ".", value_parser = [".", ","])]
@@ -184,16 +185,8 @@ fn named(path: &Path, towards: Option<Towards>, directions: usize) -> PathBuf {
     }
 }
 
-/// What is written: comments that say what it was, and the rows.
 fn text(name: &str, imported: &Imported) -> Result<String, Failure> {
-    let text = match &imported.recording {
-        Recording::Opportunities(_) => imported.recording.to_mahimahi(),
-        Recording::Samples(_) => {
-            let head = format!("# form: {}\n{}", imported.form.name(), certainty(imported));
-            imported.recording.to_csv(Span::from_secs(1)).map(|rows| head + &rows)
-        }
-    };
-    text.map_err(|error| Failure::Input(format!("{name}: {error}")))
+    imported.text().map_err(|error| Failure::Input(format!("{name}: {error}")))
 }
 
 fn as_json(name: &str, imported: &Imported, missing: Treatment) -> Value {
@@ -217,35 +210,6 @@ fn as_json(name: &str, imported: &Imported, missing: Treatment) -> Value {
     })
 }
 
-fn form(text: &str) -> Result<Form, String> {
-    let names = || Form::ALL.map(Form::name).join(", ");
-    let found = Form::ALL.into_iter().find(|form| form.name() == text);
-    found.ok_or_else(|| format!("it is one of {}", names()))
-}
-
-fn unit_of_time(text: &str) -> Result<TimeUnit, String> {
-    match text {
-        "auto" => Ok(TimeUnit::Auto),
-        "iso" => Ok(TimeUnit::Stamp),
-        unit => time_unit(unit)
-            .map(TimeUnit::Seconds)
-            .ok_or_else(|| "it is one of s, ms, us, ns, iso, auto".to_owned()),
-    }
-}
-
 fn unit_of_delay(text: &str) -> Result<f64, String> {
     time_unit(text).ok_or_else(|| "it is one of s, ms, us, ns".to_owned())
-}
-
-fn unit_of_rate(text: &str) -> Result<Unit, String> {
-    Unit::named(text).ok_or_else(|| "it is one of bit/s, kbit/s, Mbit/s, B/s, kB/s, MB/s, B".to_owned())
-}
-
-fn separator(text: &str) -> Result<char, String> {
-    match text {
-        "tab" => Ok('\t'),
-        "space" => Ok(' '),
-        "," | ";" => Ok(if text == "," { ',' } else { ';' }),
-        _ => Err("it is one of `,`, `;`, tab, space".to_owned()),
-    }
 }

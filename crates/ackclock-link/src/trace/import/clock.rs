@@ -1,5 +1,7 @@
 //! Times as recordings write them: numbers of some unit, and stamps of a calendar.
 
+use ackclock_core::units::time_unit;
+
 /// Unit of a column of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TimeUnit {
@@ -13,6 +15,20 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
+    /// The unit of a name: `s`, `ms`, `us`, `ns`, `iso` (a stamp), `auto`.
+    ///
+    /// # Errors
+    /// Lists the names.
+    pub fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "iso" => Ok(Self::Stamp),
+            unit => time_unit(unit)
+                .map(Self::Seconds)
+                .ok_or_else(|| "it is one of s, ms, us, ns, iso, auto".to_owned()),
+        }
+    }
+
     /// The time in seconds; `None` where the text is no time of this unit.
     pub(super) fn seconds(self, text: &str) -> Option<f64> {
         match self {

@@ -13,7 +13,7 @@
 //! A round trip that was measured on an idle link counts half for each direction. Round trips of a loaded link are left out: they include the queue.
 //!
 //! ## Validation
-//! A sample of each form with its rates by hand (unit tests); published recordings beside their own conversions (`tests/import.rs`).
+//! A sample of each form with its rates by hand (unit tests).
 
 mod certainty;
 mod clock;
@@ -30,7 +30,7 @@ use super::{Recording, TraceError, csv, json, plain_text};
 
 pub use certainty::{Certainty, Grade};
 pub use clock::TimeUnit;
-pub use table::{Columns, Unit};
+pub use table::{Columns, Unit, separator_named};
 
 use rows::{Row, finish};
 
@@ -106,6 +106,15 @@ impl Form {
         }
     }
 
+    /// The form of a name.
+    ///
+    /// # Errors
+    /// Lists the names.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|form| form.name() == name);
+        found.ok_or_else(|| format!("it is one of {}", Self::ALL.map(Self::name).join(", ")))
+    }
+
     /// Whether it is a form of the project, or of mahimahi, and needs no import.
     pub const fn is_own(self) -> bool {
         matches!(self, Self::Mahimahi | Self::Rates | Self::JsonList)
@@ -177,6 +186,21 @@ impl Imported {
             Recording::Opportunities(opportunities) => opportunities.millis().len(),
             Recording::Samples(samples) => samples.rows().len(),
         }
+    }
+}
+
+impl Imported {
+    /// The text to write: CSV with the form and the grade as comments, or mahimahi's form where there are opportunities.
+    ///
+    /// # Errors
+    /// The text would be too long to be read again.
+    pub fn text(&self) -> Result<String, TraceError> {
+        if let Recording::Opportunities(_) = self.recording {
+            return self.recording.to_mahimahi();
+        }
+        let grade = self.certainty.as_ref().map(Certainty::comment).unwrap_or_default();
+        let rows = self.recording.to_csv(ackclock_core::Span::from_secs(1))?;
+        Ok(format!("# form: {}\n{grade}{rows}", self.form.name()))
     }
 }
 

@@ -44,19 +44,37 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// By its name: `kbit/s`, `MB/s`, `B`.
-    pub fn named(name: &str) -> Option<Self> {
+    /// The unit of a name: `kbit/s`, `MB/s`, `B`.
+    ///
+    /// # Errors
+    /// Lists the names.
+    pub fn named(name: &str) -> Result<Self, String> {
         let bytes = |unit: &str| match unit {
             "B" => Some(8.0),
             "kB" | "KB" => Some(8e3),
             "MB" => Some(8e6),
             _ => None,
         };
-        match name.strip_suffix("/s").and_then(bytes) {
+        let unit = match name.strip_suffix("/s").and_then(bytes) {
             Some(bps) => Some(Self::Bps(bps)),
             None if name == "B" => Some(Self::Bytes),
             None => rate_unit(name).map(Self::Bps),
-        }
+        };
+        unit.ok_or_else(|| "it is one of bit/s, kbit/s, Mbit/s, B/s, kB/s, MB/s, B".to_owned())
+    }
+}
+
+/// The sign between two fields, by name: `,`, `;`, `tab`, `space`.
+///
+/// # Errors
+/// Lists the names.
+pub fn separator_named(name: &str) -> Result<char, String> {
+    match name {
+        "tab" => Ok('\t'),
+        "space" => Ok(' '),
+        "," => Ok(','),
+        ";" => Ok(';'),
+        _ => Err("it is one of `,`, `;`, tab, space".to_owned()),
     }
 }
 
@@ -304,7 +322,7 @@ mod tests {
             time: Some("When".to_owned()),
             time_unit: TimeUnit::Seconds(1e-3),
             rate: Some(rate.to_owned()),
-            unit: Unit::named(unit),
+            unit: Unit::named(unit).ok(),
             delay: Some("wait".to_owned()),
             loss: Some("4".to_owned()),
             percent: true,
@@ -344,7 +362,7 @@ mod tests {
         let columns = Columns {
             time: numbered("1"),
             rate: numbered("3"),
-            unit: Unit::named("kbit/s"),
+            unit: Unit::named("kbit/s").ok(),
             ..Columns::default()
         };
         assert_eq!(mean_kbps(&text, columns), Ok(300));
