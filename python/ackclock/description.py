@@ -59,10 +59,18 @@ class Described:
         queues, regulators = self._values("edge.queue"), self._values("edge.regulator")
         return [
             f"Downlink: {_link_in_words(edge.get('down', {}))}{mean}." + (f" Uplink: {up}." if up else ""),
+            *self._certainties(),
             f"Wired path to the edge: {path.get('rate', '')}, {path.get('delay', '')} one way." if path else "",
             f"{flows} {kind}{'s' if flows != 1 else ''}, sender {_listed(self._senders())}.",
             f"Buffer {_listed(self._values('edge.buffer'))}, queue {_listed(queues)}, regulator {_listed(regulators)}.",
         ]
+
+    def _certainties(self) -> list[str]:
+        """What the rates of each recording are to the capacity of its link."""
+        said: dict[str, str] = {}
+        for run in self.results.objects:
+            said |= (run.get("provenance") or {}).get("recordings") or {}
+        return [f"The rates of {Path(path).name} are {certainty}." for path, certainty in said.items()]
 
     def _link(self) -> str:
         down = self.scenario.get("edge", {}).get("down", {})

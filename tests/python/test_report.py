@@ -2,7 +2,7 @@
 
 import re
 
-from ackclock import plot, report
+from ackclock import description, plot, report
 from ackclock.paper import Outcome, Runs, load
 from ackclock.papers.cr02 import grid
 from ackclock.results import Results
@@ -126,6 +126,15 @@ def test_regulators_alone_are_compared_too():
     alpha_3 = {"kind": "ack-regulator", "alpha": 3}
     runs = [run_object(g, point={"edge.regulator": r}) for r, g in (("none", 100e3), (alpha_3, 110e3))]
     assert "ack-regulator alpha 3 changes goodput by +10 %" in report.findings(Results(runs))[1]
+
+
+def test_a_report_repeats_how_sure_a_recording_is():
+    recordings = {"logs/phone.csv": "lower-bound: a bulk transfer to a phone"}
+    run = run_object()
+    results = Results([{**run, "provenance": {**run["provenance"], "recordings": recordings}}])
+    scenario = {"edge": {"down": {"kind": "trace", "file": "logs/phone.csv"}}}
+    text = description.Described(results, scenario).paragraph()
+    assert "The rates of phone.csv are lower-bound: a bulk transfer to a phone." in text
 
 
 def test_series_are_drawn(series):
