@@ -388,7 +388,7 @@ def test_the_spread_decides_the_digits():
         ("id,source,config,metric,value,unit,tolerance,kind,note\na,b\n", "expected.csv:2: 9 fields"),
         (
             "id,source,config,metric,value,unit,tolerance,kind,note\n" + "a,,,,,,,,\n" * 2,
-            "expected.csv:3: id a stands twice",
+            "expected.csv:3: id a is repeated",
         ),
     ],
 )

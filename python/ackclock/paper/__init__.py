@@ -1,7 +1,7 @@
-"""Rerun a source document: its simulations and formulas, judged against what it prints.
+"""Reproduces a source document: repeats its simulations and formulas and compares them with the printed results.
 
-A document is a folder `papers/<key>/` with `expected.csv` (what is printed, and the tolerance), `scenarios/`, the
-code that computes each row and draws each figure, and a claim table, `claims.md`, that this package writes.
+A document is a folder `papers/<key>/` with `expected.csv` (printed values and tolerances), `scenarios/`, the
+code that computes each row and plots each figure, and a claim table, `claims.md`, written by this package.
 """
 
 from ackclock.paper.document import (

@@ -1,4 +1,4 @@
-"""The claim table of a document: `claims.md` beside its README."""
+"""The claim table of a document: `claims.md` next to its README."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ def page(outcome: Outcome) -> str:
 
 
 def claim_table(outcome: Outcome) -> str:
-    """Summary, what was tried for each miss, what else must be known of rows that hold, and the tables, in Markdown."""
+    """Summary, attempts for each deviation, remarks on rows that hold, and the tables, in Markdown."""
     said = f"\n\n{outcome.paper.conditions}" if outcome.paper.conditions else ""
     misses = "".join(_remark(row, row.note) for row in outcome.misses)
     caveats = "".join(_remark(row, caveat) for row, caveat in outcome.caveats)
@@ -45,7 +45,7 @@ def claim_table(outcome: Outcome) -> str:
 
 
 def summary(outcome: Outcome) -> str:
-    """How many rows have which verdict, by kind."""
+    """Number of rows by kind and verdict."""
     simulated, formulas = _counted(outcome.simulated), _counted(outcome.formulas)
     restated = outcome.restated
     count = restated.reproduced + restated.ordering + restated.missed
@@ -69,7 +69,7 @@ def _counted(counts: Counts) -> str:
 
 
 def ours(judged: JudgedRow) -> str:
-    """Our value with its spread over seeds, to the digits that matter."""
+    """Our value with its spread over seeds, rounded to significant digits."""
     if not judged.claim.values:
         return {True: "holds", False: "does not hold", None: ""}[judged.claim.ordering]
     pairs = zip(judged.claim.means, judged.claim.spreads, strict=True)
@@ -77,7 +77,7 @@ def ours(judged: JudgedRow) -> str:
 
 
 def held(row: Row, claim: Claim) -> str:
-    """What a table says of a row under other settings: yes, no, or `order` of a number that holds by order only."""
+    """Result of a row under other settings: yes, no, or `order` for a number of which only the order holds."""
     judged = judge_row(row, claim)
     shown = ours(judged) if claim.values else ""
     by_order = "order" if claim.values else "yes"
@@ -87,15 +87,15 @@ def held(row: Row, claim: Claim) -> str:
 
 
 def printed(row: Row) -> str:
-    """What the document prints, with its unit."""
+    """The printed value with its unit."""
     return f"{row.value} {row.unit}".strip()
 
 
 def with_spread(mean: float, spread: float) -> str:
-    """A mean to the digit that its spread leaves certain; four digits where there is no spread."""
+    """A mean rounded according to its spread; four digits without a spread."""
     if math.isnan(mean):
         return "none"
-    # Equal numbers differ by what their mean was rounded.
+    # The spread of equal numbers is only rounding error.
     if not spread > abs(mean) * 1e-12:
         return f"{mean:.0f}" if abs(mean) >= 10_000 else f"{mean:.4g}"
     decimals = max(0, 1 - math.floor(math.log10(spread)))

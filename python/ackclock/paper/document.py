@@ -1,4 +1,4 @@
-"""A document as the package sees it, and the verdict on each of its rows."""
+"""Documents, and the verdicts on their rows."""
 
 import importlib
 import math
@@ -32,8 +32,8 @@ class Verdict(Enum):
     NOT_CHECKED = "not-checked"
 
 
-COMPUTED = "computed"  # the kind of a row whose value a formula gives
-RESTATED = "restated"  # the kind of a row whose printed value is the input or the definition of the formula
+COMPUTED = "computed"  # kind of a row whose value comes from a formula
+RESTATED = "restated"  # kind of a row whose printed value is the formula's input or definition
 
 HOLDS = (Verdict.REPRODUCED, Verdict.ORDERING_HOLDS)
 VERDICT_OF = {
@@ -46,14 +46,14 @@ VERDICT_OF = {
 
 @dataclass(frozen=True)
 class Claim:
-    """Our side of a row.
+    """Our result for a row.
 
     Attributes:
-        values: One entry for each number that the row states; an entry is a number or one number a seed.
-        ordering: Whether the direction or ranking that the row states holds; None where it states none.
-        note: What the reader must know of how it was computed.
-        reference: What is compared instead of the printed value, where the tolerance says so.
-        kind: How our value came about, as `Row.kind` says it; None where it is as the row says.
+        values: One entry per number of the row; an entry is a number, or one number per seed.
+        ordering: Whether the row's direction or ranking holds; None if it has none.
+        note: Remark on how it was computed.
+        reference: Value to compare instead of the printed one, if the tolerance says so.
+        kind: Origin of our value, like `Row.kind`; None if it equals the row's.
     """
 
     values: Sequence[ArrayLike] = ()
@@ -69,7 +69,7 @@ class Claim:
 
     @cached_property
     def spreads(self) -> list[float]:
-        """Standard deviation over the seeds of each value; NaN where there is one number only."""
+        """Standard deviation over the seeds of each value; NaN for a single number."""
         return [float(np.std(array, ddof=1)) if array.size > 1 else math.nan for array in self._arrays]
 
     @cached_property
@@ -83,7 +83,7 @@ def number(value: ArrayLike, note: str = "") -> Claim:
 
 
 def formula(value: ArrayLike, note: str = "") -> Claim:
-    """A claim of one number that a formula gives, whatever the source did for it."""
+    """A claim of one number computed by a formula, whatever the source used."""
     return Claim((value,), note=note, kind=COMPUTED)
 
 
@@ -92,11 +92,11 @@ class JudgedRow:
     """A row with our value and the verdict.
 
     Attributes:
-        row: What is printed.
-        claim: Our side.
+        row: The printed row.
+        claim: Our result.
         verdict: The verdict.
-        note: What the reader must know.
-        unreactive: The verdict with a sender that does not react to loss; None where there is no such run.
+        note: Remark for the reader.
+        unreactive: The verdict with a sender that does not react to loss; None without such a run.
     """
 
     row: Row
@@ -107,15 +107,15 @@ class JudgedRow:
 
     @property
     def kind(self) -> str:
-        """How our value came about: `sim` by simulation, `computed` by a formula, `restated` by the input of a formula.
+        """Origin of our value: `sim` (simulation), `computed` (formula), or `restated` (input of a formula).
 
-        A row without a claim has its own kind.
+        A row without a claim keeps its own kind.
         """
         return self.claim.kind or self.row.kind
 
     @property
     def value(self) -> Any:
-        """Our value as JSON has it: a number, a list of numbers, true or false, or null."""
+        """Our value for JSON: a number, a list of numbers, true or false, or null."""
         numbers = [mean if math.isfinite(mean) else None for mean in self.claim.means]
         if not numbers:
             return self.claim.ordering
@@ -123,7 +123,7 @@ class JudgedRow:
 
     @property
     def holds(self) -> bool:
-        """Whether it was judged and holds, in number or in order."""
+        """Whether it was judged and holds, by number or by order."""
         return self.verdict in HOLDS
 
     def as_json(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class JudgedRow:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn figure: file name without ending, caption, and the drawing."""
+    """A figure: file name without extension, caption, and plot."""
 
     name: str
     caption: str
@@ -151,7 +151,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """A table beside the figures; its first `keys` columns name the row."""
+    """A table; its first `keys` columns identify the row."""
 
     title: str
     columns: Sequence[str]
@@ -164,17 +164,17 @@ class Paper:
     """A source document.
 
     Attributes:
-        key: Name of its folder.
+        key: Name of the folder.
         title: Authors, title, year.
         points: The scenario texts to run.
         claims: Our values by row id.
-        figures: Draws the figures.
-        elsewhere: Start of an id -> why such rows are not checked.
-        tried: Row id -> what was tried for a row that is not reproduced.
-        caveats: Row id -> what the verdict of a row that holds does not show, such as a size that is far off.
-        conditions: Settings of ours that no source states, told wherever the numbers are.
-        tables: Tables of what no row asks for, such as the same claims under other settings.
-        restated: Ids of rows whose printed value is the input or the definition of the formula that gives ours.
+        figures: Plots the figures.
+        elsewhere: Prefix of row ids -> why such rows are not checked.
+        tried: Row id -> attempts for a row that is not reproduced.
+        caveats: Row id -> deviations that the verdict of a row that holds does not show.
+        conditions: Our settings that no source states, printed with all results.
+        tables: Additional tables, such as the same claims under other settings.
+        restated: Ids of rows whose printed value is the input or the definition of our formula.
         unreactive: Our values by row id with a sender that does not react to loss: a row that holds with it shows the
             radio and not TCP.
     """
@@ -194,7 +194,7 @@ class Paper:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie."""
+        """Folder of its files."""
         return folder(self.key)
 
     @cached_property
@@ -206,8 +206,8 @@ class Paper:
         """Run and judge everything.
 
         Args:
-            seeds: Runs a point instead of the scenarios' own number.
-            out: File for the JSON lines of the runs; an interrupted rerun goes on from it.
+            seeds: Runs per point, overriding the scenarios'.
+            out: File for the JSON lines of the runs, from which an interrupted call continues.
         """
         runs = simulate(self.points(), seeds=seeds, title=self.key, out=out)
         claims, unreactive = self.claims(runs, self.expected), self.unreactive(runs, self.expected)
@@ -262,7 +262,7 @@ def judge_row(row: Row, claim: Claim | None) -> JudgedRow:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many judged rows of one kind have which verdict."""
+    """Number of judged rows of one kind by verdict."""
 
     reproduced: int
     ordering: int
@@ -281,14 +281,14 @@ class Counts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A document rerun."""
+    """Results of reproducing a document."""
 
     paper: Paper
     runs: Runs
     rows: list[JudgedRow]
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `ackclock paper KEY --json` prints."""
+        """The object printed by `ackclock paper KEY --json`."""
         kinds = {"simulated": self.simulated, "formulas": self.formulas, "restated": self.restated}
         counts = {name: of_kind.as_json() for name, of_kind in kinds.items()}
         return {"paper": self.paper.key, "counts": counts, "rows": [row.as_json() for row in self.rows]}
@@ -300,28 +300,28 @@ class Outcome:
 
     @property
     def simulated(self) -> Counts:
-        """Verdicts of the rows whose value comes out of simulations."""
+        """Verdicts of rows whose value is simulated."""
         return Counts.of(row for row in self.rows if row.kind not in (COMPUTED, RESTATED))
 
     @property
     def formulas(self) -> Counts:
-        """Verdicts of the rows that are formulas computed again."""
+        """Verdicts of rows whose value is computed from formulas."""
         return Counts.of(row for row in self.rows if row.kind == COMPUTED)
 
     @property
     def restated(self) -> Counts:
-        """Verdicts of the rows that repeat the input or the definition of a formula."""
+        """Verdicts of rows that repeat the input or the definition of a formula."""
         return Counts.of(row for row in self.rows if row.kind == RESTATED)
 
     @property
     def unreactive(self) -> tuple[int, int] | None:
-        """How many rows hold that are also simulated with a sender that does not react to loss, and with it too."""
+        """Of the rows also simulated with a sender that ignores loss: how many hold, and how many hold with it too."""
         held = [row for row in self.rows if row.unreactive is not None and row.holds]
         return (len(held), sum(row.unreactive in HOLDS for row in held)) if held else None
 
     @property
     def not_checked(self) -> int:
-        """How many rows are shown and not judged."""
+        """Number of rows that are shown but not judged."""
         return sum(row.verdict is Verdict.NOT_CHECKED for row in self.rows)
 
     @property
@@ -331,7 +331,7 @@ class Outcome:
 
     @property
     def caveats(self) -> list[tuple[JudgedRow, str]]:
-        """The rows that hold, each with what its verdict does not show."""
+        """Rows that hold, with the deviations that their verdicts do not show."""
         caveats = self.paper.caveats
         return [(row, caveats[row.row.id]) for row in self.rows if row.row.id in caveats and row.holds]
 
@@ -342,7 +342,7 @@ def folder(key: str) -> Path:
 
 
 def keys() -> list[str]:
-    """The documents there are."""
+    """Keys of all documents."""
     return sorted(path.parent.name for path in folder("").glob("*/expected.csv"))
 
 
@@ -350,7 +350,7 @@ def load(key: str) -> Paper:
     """A document by its key.
 
     Raises:
-        ValueError: naming the documents there are.
+        ValueError: naming the known documents.
     """
     if key not in keys():
         raise ValueError(f"no paper {key!r}; there are: {', '.join(keys())}")

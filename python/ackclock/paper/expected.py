@@ -1,4 +1,4 @@
-"""The rows of an expected.csv: what a document prints, and how near is near enough."""
+"""The rows of an expected.csv: printed values of a document, with tolerances."""
 
 import csv
 import io
@@ -15,9 +15,9 @@ class Row:
     Attributes:
         id: Name of the statement, unique over all documents.
         source: Label of the document.
-        config: Setting under which it was made.
-        metric: What was measured or computed.
-        value: What is printed (see `tolerance`).
+        config: Its setting.
+        metric: Measured or computed quantity.
+        value: Printed value (see `tolerance`).
         unit: Unit of `value`.
         tolerance: See `tolerance`.
         kind: `computed`, `sim`, `computed/sim`, `measured` (in the field) or `stated`.
@@ -48,8 +48,8 @@ def read(path: Path) -> Expected:
 
     Raises:
         OSError: naming the file, if it cannot be read.
-        ValueError: naming the file, if it is not UTF-8; naming file and line, if a column is missing or an id stands
-            twice.
+        ValueError: naming the file, if it is not UTF-8; naming file and line, if a column is missing or an id is
+            repeated.
     """
     rows = Expected()
     reader = csv.DictReader(io.StringIO(read_text(path)))
@@ -61,6 +61,6 @@ def read(path: Path) -> Expected:
             raise ValueError(f"{path}:{reader.line_num}: {len(columns)} fields are needed")
         row = Row(**record)
         if row.id in rows:
-            raise ValueError(f"{path}:{reader.line_num}: id {row.id} stands twice")
+            raise ValueError(f"{path}:{reader.line_num}: id {row.id} is repeated")
         rows[row.id] = row
     return rows

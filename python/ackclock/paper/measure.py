@@ -1,6 +1,6 @@
-"""What a document reads of a run: functions of the object of `ackclock run --json`.
+"""Metrics of documents: functions of the object of `ackclock run --json`.
 
-What is a flow's is read of the first, unless the name says otherwise.
+Metrics of a flow are those of the first one, unless the name says otherwise.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,16 +11,16 @@ from typing import Any
 Run = Mapping[str, Any]
 Measure = Callable[[Run], float | None]
 
-BITS_PER_PACKET = 8000  # the sources' packet of 1000 bytes on the wire
+BITS_PER_PACKET = 8000  # packets of 1000 bytes with headers, as in the sources
 
 
 def goodput(run: Run) -> float | None:
-    """In-order packets with their headers, kbit/s: the sources' goodput."""
+    """Goodput as in the sources: in-order packets with headers, kbit/s."""
     return _scaled(_flow(run)["wire_goodput_bps"], 1e-3)
 
 
 def aggregate(run: Run) -> float | None:
-    """The same of all flows together, kbit/s."""
+    """Goodput of all flows together, with headers, kbit/s."""
     known = [flow["wire_goodput_bps"] for flow in run["flows"] if flow["wire_goodput_bps"] is not None]
     return _scaled(sum(known), 1e-3) if known else None
 
@@ -42,7 +42,7 @@ def mean_rtt(run: Run) -> float | None:
 
 
 def latency(first: int, last: int) -> Measure:
-    """Mean latency of the transfers of `first` to `last` bytes, all users together, ms; bounds of classes of size."""
+    """Mean latency of transfers of `first` to `last` bytes (bounds of size classes), all users together, ms."""
 
     def of(run: Run) -> float | None:
         rows = [row for row in run["transfers"] if row["user"] is None]
@@ -80,17 +80,17 @@ def timeouts(run: Run) -> float | None:
 
 
 def all_timeouts(run: Run) -> float | None:
-    """The same of all flows together."""
+    """Loss events of all flows found by the timer."""
     return _number(sum(flow["timeouts"] for flow in run["flows"]))
 
 
 def timed_rtt(run: Run) -> float | None:
-    """Mean round trip time of one timed segment at a time, ms."""
+    """Mean round-trip time, with one timed segment at a time, ms."""
     return _number(_flow(run)["timed_rtt_ms"])
 
 
 def mean_rto(run: Run) -> float | None:
-    """Mean retransmission time-out at the ends of the timed segments, seconds."""
+    """Mean retransmission timeout when timed segments are acknowledged, seconds."""
     return _scaled(_flow(run).get("rto_ms_mean"), 1e-3)
 
 
@@ -105,12 +105,12 @@ def p2(run: Run) -> float | None:
 
 
 def p3(run: Run) -> float | None:
-    """Share of loss cycles with three losses and a time-out."""
+    """Share of loss cycles with three losses and a timeout."""
     return _number(_cycles(run).get("p3"))
 
 
 def loss_window(run: Run) -> float | None:
-    """Root mean square of the windows at which cycles ended, packets."""
+    """Root mean square of the windows at the ends of loss cycles, packets."""
     return _number(_cycles(run).get("wf"))
 
 

@@ -1,7 +1,7 @@
-"""Whether one thing is more than another, tested over the seeds.
+"""Tests over the seeds whether one quantity exceeds another.
 
-Runs of one number share their chance whatever regulator or scheduler they have: the same fades, the same pages. What is
-tested is therefore the mean of the differences, run by run (Student's paired test).
+Runs of equal number draw the same fades and pages, whatever their regulator or scheduler. So the test uses
+the mean of the paired differences (Student's paired t-test).
 """
 
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ LEVEL = 0.05  # of a one-sided test
 
 
 def gain(ours: PerSeed, base: PerSeed) -> PerSeed:
-    """How much `ours` exceeds `base`, percent, seed by seed."""
+    """Excess of `ours` over `base` in percent, seed by seed."""
     return 100 * (ours / base - 1)
 
 
 def above(ours: PerSeed, base: PerSeed) -> bool:
-    """Whether `ours` is more than `base`; of a single run the sign alone says so."""
+    """Whether `ours` is significantly more than `base`; for a single run, by the sign alone."""
     from scipy.stats import t
 
     differences = np.asarray(ours - base, dtype=float)
@@ -33,15 +33,15 @@ def above(ours: PerSeed, base: PerSeed) -> bool:
 
 
 def below(ours: PerSeed, base: PerSeed) -> bool:
-    """Whether `ours` is less than `base`."""
+    """Whether `ours` is significantly less than `base`."""
     return above(base, ours)
 
 
 def alike(ours: PerSeed, base: PerSeed, percent: float) -> bool:
-    """Whether the means differ by so many percent at most."""
+    """Whether the means differ by at most this many percent."""
     return bool(abs(np.mean(ours) / np.mean(base) - 1) <= percent / 100)
 
 
 def leads(ours: PerSeed, others: Iterable[PerSeed], percent: float = 1.0) -> bool:
-    """Whether `ours` is more than each of the others, or as much within `percent`, as where both reach the capacity."""
+    """Whether `ours` exceeds each of the others or equals it within `percent` (both may reach the capacity)."""
     return all(above(ours, other) or alike(ours, other, percent) for other in others)

@@ -1,4 +1,4 @@
-"""What a rerun leaves behind: rows, figures and report in a folder, a summary on the terminal."""
+"""Output of reproducing a document: rows, figures and report in a folder, and a summary on the terminal."""
 
 import json
 import sys
@@ -44,7 +44,7 @@ def show(outcome: Outcome) -> None:
         table.add_row(
             row.id, judged.kind, row.metric, claims_page.printed(row), claims_page.ours(judged), row.tolerance, verdict
         )
-    # A pipe has no width of its own: rows must not be broken or cut in it.
+    # A pipe has no width: rows must not be wrapped or cut.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(table)
     console.print(claims_page.summary(outcome))

@@ -1,4 +1,4 @@
-"""What no source states of its cell, told from the scenario that is run: captions and tables take it from here."""
+"""Cell parameters that no source states, from the scenario, for captions and tables."""
 
 from ackclock.scenario import tables
 
@@ -13,7 +13,7 @@ def channel(at: str) -> str:
 
 
 def places(at: str, ahead: int) -> str:
-    """What a slot carries in a point, and how many places of its buffers are beyond those that a figure names."""
+    """Payload of a slot at a point, and buffer slots beyond the number that a figure names."""
     beyond = {0: "no place", 1: "one place"}.get(ahead, f"{ahead} places")
     return f"{_SLOTS[tables(at, 'point')['edge']['down']['remainder']]}, {beyond} beyond each buffer"
 

@@ -1,4 +1,4 @@
-"""The radio link control over which documents that have none of their own are judged: that of the preset `ac06`."""
+"""The radio link control of the preset `ac06`, for documents that specify none."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ sender = "reno"
 
 
 def by_buffer(*regulators: str) -> Mapping[int, list[str]]:
-    """A download by the buffer of the link layer, packets: the point of each regulator."""
+    """Points of a download for each regulator, by buffer of the link layer in packets."""
     return {
         buffer: [SCENARIO.format(buffer=buffer, regulator=regulator) for regulator in regulators] for buffer in BUFFERS
     }

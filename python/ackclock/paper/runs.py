@@ -21,7 +21,7 @@ PerSeed = NDArray[np.float64]
 def point(scenario: Path, keys: Mapping[str, Any]) -> str:
     """The text of one point: a scenario file without its `[sweep]` and with some keys replaced.
 
-    The text itself names the point. Keys are sorted, so that two files which say the same are one simulation.
+    The text identifies the point. Keys are sorted, so that equivalent files are one simulation.
 
     Raises:
         OSError: naming the file, if it cannot be read.
@@ -46,20 +46,20 @@ def _sorted(value: Any) -> Any:
 
 
 class Runs:
-    """The finished runs of every point: `runs(point, measure)` gives one number a seed."""
+    """The finished runs of every point: `runs(point, measure)` returns one number per seed."""
 
     def __init__(self, objects: Mapping[str, list[Mapping[str, Any]]]) -> None:
         self.objects = objects
 
     @property
     def seeds(self) -> str:
-        """How many seeds each point was run with: `5 seeds a point`, or `3 to 20 seeds a point`."""
+        """Number of seeds per point: `5 seeds a point`, or `3 to 20 seeds a point`."""
         counts = [len(runs) for runs in self.objects.values()] or [0]
         least, most = min(counts), max(counts)
         return f"{least if least == most else f'{least} to {most}'} {'seed' if most == 1 else 'seeds'} a point"
 
     def __call__(self, at: str, measure: Measure) -> PerSeed:
-        """What `measure` reads of each run of a point; NaN where a run has no such number."""
+        """`measure` of each run of a point; NaN if a run has no such number."""
         numbers = [measure(run) for run in self.objects[at]]
         return np.array([np.nan if number is None else number for number in numbers], dtype=float)
 
@@ -71,9 +71,9 @@ def simulate(
 
     Args:
         points: Scenario texts of `point`; equal ones are run once.
-        seeds: Runs a point instead of the scenario's own `runs`.
-        title: Stands before the progress bar.
-        out: File for the JSON lines of the runs. Lines of the same runs that it has already are not run again, lines of
+        seeds: Runs per point, overriding the scenario's `runs`.
+        title: Title of the progress bar.
+        out: File for the JSON lines of the runs. Runs that it already contains are not repeated; lines of
             other runs are replaced.
     """
     once = list(dict.fromkeys(points))

@@ -8,9 +8,9 @@ A tolerance is one of
 * `ordering`: a direction or ranking, which the claim decides (or the expected value, where it is a bound);
 * `qualitative`, `info`, `ignore`: shown, not judged.
 
-`A or B` and `A / ordering` hold where one side does, `A; B` where both do, `+-0.5 / +-0.01` has one
+`A or B` and `A / ordering` hold if one side does, `A; B` if both do, `+-0.5 / +-0.01` has one
 tolerance for each of several values. Words around a bound (`>= 0.95 of best`, `+-30 ms on crossover`,
-`ratio to nominal +-0.1`) tell what the claim compares.
+`ratio to nominal +-0.1`) describe what the claim compares.
 
 An expected value is a number, a bound (`>160`), a range (`0.70-0.80`, `4..25`), several of these
 (`22 / 10`) or a word (`true`).
@@ -34,7 +34,7 @@ _EXACT = re.compile(rf"exact(?:\s*\((?P<number>{_NUMBER})\))?|half a unit of the
 
 
 class Held(Enum):
-    """How a tolerance took a value."""
+    """How a value meets a tolerance."""
 
     NUMBER = "number"
     ORDERING = "ordering"
@@ -44,7 +44,7 @@ class Held(Enum):
 
 @dataclass(frozen=True)
 class Span:
-    """A closed or open interval of values that are taken as right."""
+    """A closed or open interval of accepted values."""
 
     low: float = -inf
     high: float = inf
@@ -58,7 +58,7 @@ class Span:
     def widened(self, by: float, percent: bool) -> "Span":
         """The span with `by` (or that many percent of each end) added on both sides."""
         low_slack, high_slack = (abs(end) * by / 100 if percent else by for end in (self.low, self.high))
-        # A printed 3 % includes its own edge; floating point must not decide that.
+        # A tolerance of 3 % includes its bounds, despite rounding errors.
         return Span(self.low - low_slack * (1 + 1e-9), self.high + high_slack * (1 + 1e-9))
 
 
@@ -68,17 +68,17 @@ def judge(tolerance: str, expected: str, values: Sequence[float], ordering: bool
     Args:
         tolerance: The tolerance column.
         expected: The value column.
-        values: Our value, or one for each that is expected; several values for one expectation must all hold.
-        ordering: Whether the direction or ranking holds, where the row states one.
+        values: Our value, or one per expected value; several values for one expectation must all hold.
+        ordering: Whether the direction or ranking holds, if the row states one.
 
     Raises:
-        ValueError: if a text is not of the language, or a number is needed and there is none.
+        ValueError: if a text is invalid, or a needed number is missing.
     """
     text = tolerance.strip()
     if text in ("qualitative", "info", "ignore"):
         return Held.UNJUDGED
     if ";" in text:
-        # A part without a number (`sign at all B`) tells in words what the ordering is.
+        # A part without a number (`sign at all B`) describes the ordering in words.
         parts = [part if re.search(r"\d", part) else "ordering" for part in text.split(";")]
         return _all([judge(part, expected, values, ordering) for part in parts])
     alternatives = re.split(r"\s+or\s+|\s*/\s*(?=ordering)", text)
@@ -104,7 +104,7 @@ def _any(verdicts: list[Held]) -> Held:
 
 def _ordering(expected: str, values: Sequence[float], ordering: bool | None) -> Held:
     if ordering is None:
-        # `>0.90` states its own direction: the numbers decide.
+        # `>0.90` states a direction: the numbers decide.
         if not _BOUND.search(expected):
             raise ValueError(f"an ordering on {expected!r} must be decided by the claim")
         ordering = _number(expected, expected, values) is Held.NUMBER
@@ -123,14 +123,14 @@ def _number(tolerance: str, expected: str, values: Sequence[float]) -> Held:
 
 
 def _spread(items: list[T], n: int) -> list[T]:
-    """One item stands for all `n`."""
+    """A single item applies to all `n`."""
     if len(items) not in (1, n):
         raise ValueError(f"{len(items)} entries where {n} are compared: {items}")
     return items * n if len(items) == 1 else items
 
 
 def _span(tolerance: str, expected: str) -> Span:
-    """The values that one tolerance takes as right for one expected value."""
+    """The values that a tolerance accepts for an expected value."""
     if match := _EXACT.fullmatch(tolerance):
         printed = match["number"] or expected
         exponent = Decimal(printed).as_tuple().exponent

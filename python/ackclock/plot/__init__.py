@@ -1,7 +1,7 @@
 """Plots of runs, sweeps, traces and windows.
 
-Every function returns a `matplotlib.figure.Figure` that belongs to nobody: no window, no global state. `save` writes
-it to a file, `svg` gives it as text for a report.
+Every function returns a `matplotlib.figure.Figure` without a window or global state. `save` writes
+it to a file, `svg` returns it as text for a report.
 """
 
 from ackclock.picture import save, svg

@@ -1,4 +1,4 @@
-"""How runs differ by chance: distributions over runs, and differences run by run."""
+"""Random variation between runs: distributions, and paired differences."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ackclock.results import Results
 def cdf(
     results: Results, column: str = "rtt_ms.mean", *, by: str | Sequence[str] | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Share of runs below each value; a step is one run.
+    """Cumulative distribution over runs: share of runs below each value.
 
     Args:
         results: Runs of a sweep or comparison.
-        column: A column of `Results.flows` (what the flows of a run have together) or of `Results.runs`.
-        by: The keys that tell curves apart; the varied keys unless given.
-        ax: Axes to draw in, of a figure of the caller.
+        column: A column of `Results.flows` (combined per run) or of `Results.runs`.
+        by: Keys with a curve per value; default: the varied keys.
+        ax: Axes of the caller's figure to draw in.
 
     Raises:
         ValueError: if the column or a key does not exist.
@@ -52,7 +52,7 @@ def cdf(
 
 
 def paired(results: Results, column: str = "goodput_bps", *, by: str, baseline: Any) -> Figure:
-    """Differences to a baseline run by run (`Results.paired`), in percent of the baseline's mean, with their intervals.
+    """Paired differences from a baseline (`Results.paired`), in percent of the baseline's mean, with their intervals.
 
     Args:
         results: Runs of a sweep or comparison.
@@ -61,7 +61,7 @@ def paired(results: Results, column: str = "goodput_bps", *, by: str, baseline: 
         baseline: The value that the others are compared with, such as `"none"`.
 
     Raises:
-        ValueError: as `Results.paired`.
+        ValueError: as for `Results.paired`.
     """
     table = results.paired(column, by=by, baseline=baseline)
     percent = 100 / table["baseline"]

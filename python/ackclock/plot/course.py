@@ -1,4 +1,4 @@
-"""The course of one flow, or of the rate of a recording."""
+"""One flow, or the rate of a recording, over time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ackclock.results import Series
 def time_series(
     series: Series, flow: int = 0, span: tuple[float, float] | None = None, *, uplink: bool = False
 ) -> Figure:
-    """Window and threshold, queue, rate and round trip time of a flow over time.
+    """Window and threshold, queue, rate and round-trip time of a flow over time.
 
     Args:
         series: One entry of `Results.series`.
-        flow: The flow's id; of a flow that has none of these only the queue is drawn.
-        span: First and last second to show.
-        uplink: Whether to draw the queue of the mobiles too, which uploads fill.
+        flow: The flow's id; for a flow without these values, only the queue is plotted.
+        span: First and last second to plot.
+        uplink: Whether to plot the uplink queue as well.
 
     Raises:
-        ValueError: if no sample lies in the span, or there is nothing to draw.
+        ValueError: if the span has no samples, or there is nothing to plot.
     """
     rows = _rows(series, flow, uplink=uplink)
     kept = _within(series["time"], span)
@@ -39,26 +39,26 @@ def time_series(
                 values = series[name][kept] * unit
                 if name.startswith("rate/"):
                     values = _over_a_second(time, values)
-                there = np.isfinite(values)  # an instant without a sample does not break the line
+                there = np.isfinite(values)  # missing samples do not break the line
                 axes.plot(time[there], values[there], linewidth=1.1, label=name.split("/")[0])
             axes.set_ylabel(ylabel)
             axes.set_ylim(bottom=0)
             axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
             if len(names) > 1:
-                axes.set_ylim(top=1.1 * np.nanmax(series[names[0]][kept]))  # the first threshold is the largest window
+                axes.set_ylim(top=1.1 * np.nanmax(series[names[0]][kept]))  # the first threshold is far higher
                 axes.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.98))
         panels[-1].set_xlabel("time (s)")
-        if time[0] < time[-1]:  # a single sample keeps the room that matplotlib gives it
+        if time[0] < time[-1]:  # a single sample keeps matplotlib's margins
             panels[-1].set_xlim(time[0], time[-1])
         figure.align_ylabels(list(panels))
     return figure
 
 
 def window(series: Series, flow: int = 0, span: tuple[float, float] | None = None, title: str = "") -> Figure:
-    """Course of a flow's congestion window; arguments as in `time_series`.
+    """A flow's congestion window over time; arguments as in `time_series`.
 
     Raises:
-        ValueError: if no sample lies in the span, or the flow has no window in the series.
+        ValueError: if the span has no samples, or the series has no window of the flow.
     """
     name = f"cwnd/{flow}"
     if name not in series:
@@ -78,7 +78,7 @@ def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "")
     Args:
         time: Start of each interval, seconds.
         rate: Mean rate in it, bit/s.
-        title: Stands above the panels.
+        title: Title above the panels.
     """
     mbps = rate / 1e6
     with mpl.rc_context(STYLE):
@@ -87,7 +87,7 @@ def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "")
         over_time.plot(time, mbps, linewidth=0.9)
         over_time.set(xlabel="time (s)", ylabel="rate (Mbit/s)")
         over_time.axhline(mbps.mean(), color=COLOURS[1], linewidth=1.2, label=f"mean {mbps.mean():.3g} Mbit/s")
-        over_time.set_ylim(0, 1.18 * max(float(mbps.max()), 1e-9))  # room for the legend
+        over_time.set_ylim(0, 1.18 * max(float(mbps.max()), 1e-9))  # space for the legend
         over_time.legend(loc="upper right")
         share.plot(np.sort(mbps), np.arange(1, mbps.size + 1) / mbps.size)
         share.set(xlabel="rate (Mbit/s)", ylabel="share of time below", ylim=(0, 1.02))
@@ -96,7 +96,7 @@ def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "")
 
 
 def _rows(series: Series, flow: int, *, uplink: bool) -> Sequence[tuple[str, tuple[str, ...], float]]:
-    """The panels of a flow's series that can be drawn: label, names in the series, factor to the label's unit."""
+    """Panels available for a flow's series: label, names in the series, factor to the label's unit."""
     every = (
         ("window\n(packets)", (f"cwnd/{flow}", f"ssthresh/{flow}"), 1.0),
         ("queue\n(packets)", ("queue",), 1.0),
@@ -111,7 +111,7 @@ def _rows(series: Series, flow: int, *, uplink: bool) -> Sequence[tuple[str, tup
 
 
 def _over_a_second(time: NDArray[np.float64], rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Running mean: the end of a recovery delivers a whole window in order at one instant."""
+    """Running mean, because the end of a recovery delivers a complete window at one instant."""
     if time.size < 2:
         return rate
     samples = min(time.size, max(1, round(1 / float(time[1] - time[0]))))
@@ -121,7 +121,7 @@ def _over_a_second(time: NDArray[np.float64], rate: NDArray[np.float64]) -> NDAr
 
 
 def _within(time: NDArray[np.float64], span: tuple[float, float] | None) -> slice:
-    """The samples of a span; a slice, so that the arrays are viewed and not copied."""
+    """The samples of a span as a slice, which copies no arrays."""
     low, high = span if span is not None else (-np.inf, np.inf)
     kept = slice(int(np.searchsorted(time, low)), int(np.searchsorted(time, high, side="right")))
     if time[kept].size == 0:

@@ -1,4 +1,4 @@
-"""Curves over a parameter: those of a sweep, and of transfers by their size."""
+"""Curves over a parameter: of a sweep, and of transfers by size."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# More labels of values would overlap, and each costs milliseconds.
+# More labels would overlap, and each takes milliseconds.
 MOST_TICKS = 24
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line over a parameter: `values[i]` holds one number a run at `x[i]`."""
+    """A curve over a parameter: `values[i]` has one number per run at `x[i]`."""
 
     x: Sequence[float]
     values: Sequence[ArrayLike]
@@ -45,9 +45,9 @@ def curves(
         lines: Curves by label.
         xlabel: Name and unit of the parameter.
         ylabel: Name and unit of the values.
-        title: Stands above the panel.
-        limit: What theory allows, drawn as a broken line.
-        confidence: Probability with which an interval holds the mean.
+        title: Title above the panel.
+        limit: Theoretical limit, plotted as a dashed line.
+        confidence: Confidence level of the intervals.
     """
     with panel(xlabel, ylabel, title) as (figure, axes):
         if limit is not None:
@@ -69,10 +69,10 @@ def curves(
 
 
 def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit: float = 1.0) -> Figure:
-    """What the flows of a run have together (`Results.per_run`) over one swept key; the others make the curves.
+    """A column, combined per run (`Results.per_run`), over one swept key, with a curve per value of the other keys.
 
-    The key of the axis is one whose values are numbers, such as a buffer, or else the one with the most values; the
-    marks of values without an order are not joined.
+    The axis is a key with numeric values, such as a buffer, or else the key with the most values; the
+    marks of unordered values are not connected.
 
     Args:
         results: Runs of a sweep.
@@ -105,9 +105,9 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
 
 
 def latency_by_size(results: Results) -> Figure:
-    """Latency of transfers by their size: mean over the runs with its confidence interval.
+    """Latency of transfers by size: mean over the runs with its confidence interval.
 
-    The swept keys, or else the users, make the curves; each class of size stands at its largest size.
+    There is a curve per combination of swept keys, or else per user; each size class is plotted at its largest size.
 
     Args:
         results: Runs of workloads whose flows come and go.
@@ -119,7 +119,7 @@ def latency_by_size(results: Results) -> Figure:
     if transfers.empty:
         raise ValueError("these runs have no transfers by size")
     together = transfers[transfers["user"].isna()]
-    # Users are told apart where nothing else is.
+    # Without swept keys, there is a curve per user.
     single = transfers[transfers["user"].notna()].copy()
     single["user"] = ["user " + str(int(user)) for user in single["user"]]
     by_user = not results.swept and 0 < single["user"].nunique() <= len(COLOURS)
@@ -141,13 +141,13 @@ def latency_by_size(results: Results) -> Figure:
 
 
 def _class_name(transfers: pd.DataFrame, first: int) -> str:
-    """A class of size in KB, by its largest size."""
+    """Name of a size class: its largest size in KB."""
     largest = transfers.loc[transfers["from_bytes"] == first, "to_bytes"].iloc[0]
     return f"> {(first - 1) / 1e3:g}" if np.isnan(float(largest)) else f"≤ {float(largest) / 1e3:g}"
 
 
 def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str, *, confidence: float) -> Figure:
-    """Means with their intervals beside each other, where neighbours on the axis have nothing between them."""
+    """Means with intervals side by side, for axes of unordered values."""
     with panel(xlabel, ylabel) as (figure, axes):
         for i, (label, curve) in enumerate(lines.items()):
             colour, marker = look(i)
@@ -169,7 +169,7 @@ def _means_and_intervals(curve: Curve, confidence: float) -> tuple[NDArray[np.fl
 
 
 def grouped(flows: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
-    """The flows of each combination of the keys' values, in the order of the runs."""
+    """The flows of each combination of the keys' values, in run order."""
     if not keys:
         yield (), flows
         return

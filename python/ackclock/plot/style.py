@@ -1,4 +1,4 @@
-"""House style of the plots: colours, marks, text and the panel."""
+"""Style of the plots: colours, marks, text and panels."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from matplotlib.typing import RcKeyType
 
 from ackclock.picture import svg
 
-# Colours that stay apart for colour-blind eyes (Okabe and Ito), and markers that stay apart in print.
+# Colours distinguishable for colour-blind readers (Okabe and Ito), and markers distinguishable in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-# Smallest text, points; width below which a figure is for a telephone, inches.
+# Smallest text size, points; figures below this width, inches, are for phones.
 SMALL, NARROW = 9, 5.0
 
 STYLE: dict[RcKeyType, Any] = {
@@ -37,7 +37,7 @@ STYLE: dict[RcKeyType, Any] = {
 
 
 class Picture(Figure):
-    """A figure that a notebook shows without pyplot."""
+    """A figure that notebooks display without pyplot."""
 
     def _repr_svg_(self) -> str:
         return svg(self, "picture")
@@ -47,7 +47,7 @@ class Picture(Figure):
 def panel(
     xlabel: str, ylabel: str, title: str = "", size: tuple[float, float] = (6.4, 4.2)
 ) -> Iterator[tuple[Figure, Axes]]:
-    """A figure of one panel in the house style."""
+    """A figure of one panel in this style."""
     with mpl.rc_context(STYLE):
         figure = Picture(figsize=size, layout="constrained")
         axes = figure.subplots()
@@ -58,7 +58,7 @@ def panel(
 
 
 def plain(text: str) -> str:
-    """Text whose dollar signs are no mathematics to matplotlib."""
+    """Text with dollar signs escaped for matplotlib."""
     return text.replace("$", r"\$")
 
 

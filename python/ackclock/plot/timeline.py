@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ackclock.plot.style import COLOURS, NARROW, SMALL, STYLE, Picture, plain
 from ackclock.results import Results, Series
 
-# Points of a curve over time.
+# Maximum points of a curve over time.
 MOST_BINS = 300
 
 
@@ -26,14 +26,14 @@ def over_time(
     uplink: bool = False,
     order: Sequence[str] = (),
 ) -> Figure:
-    """Runs over the same link: capacity, goodput, the queue of each with its drops, windows and held ACKs of the last.
+    """Runs over the same link: capacity, goodput, queues with drops, and windows and held ACKs of the last run.
 
     Args:
         runs: Results of a run with time series, or series by the name of their run.
-        run: Which run of `Results` to draw.
+        run: Number of the run of `Results` to plot.
         width: Width of the figure, inches.
-        uplink: Whether to draw the queue of the link from the mobiles, which uploads fill.
-        order: Names in the order of their colours, where another figure shows them too.
+        uplink: Whether to plot the uplink queue.
+        order: Names in the order of their colours, to match another figure.
 
     Raises:
         ValueError: if there are no series, or none of this run.
@@ -92,7 +92,7 @@ def _draw_rates(
 
 
 def _draw_drops(axes: Axes, series: Series, name: str) -> None:
-    """Ticks at the upper edge where packets were dropped."""
+    """Ticks at the upper edge when packets were dropped."""
     at = series["time"][_summed(series, name) > 0]
     axes.plot(at, np.full(at.size, 0.96), "|", color="#a33c00", markersize=7, transform=axes.get_xaxis_transform())
 
@@ -111,13 +111,13 @@ def _draw_windows(axes: Axes, series: Series, run: str, width: float) -> None:
     for name in advertised:
         _, told = _binned(series, series[name])
         used = min(used, float(np.nanmax(np.minimum(told, window))))
-        if np.nanmin(told) < 1.5 * used:  # otherwise it never limits
+        if np.nanmin(told) < 1.5 * used:  # otherwise it never limits the sender
             axes.plot(time, told, color=COLOURS[1], linewidth=1.1, label="advertised window")
     held = _summed(series, "held_acks")
     if np.nanmax(held) > 0:
         _, acks = _binned(series, held)
         axes.plot(time, acks, color=COLOURS[2], linewidth=1.1, label="held ACKs")
-    # A congestion window that the advertised one keeps unused would flatten the others.
+    # An unused congestion window, far above the advertised window, would flatten the others.
     axes.set(
         ylabel=f"{plain(run)}\nwindow (pkt)" if run else "window\n(packets)",
         ylim=(0, min(1.15 * float(np.nanmax(window)), 3 * used)),
@@ -130,11 +130,11 @@ def _legend_on_top(axes: Axes, width: float) -> None:
     columns = len(labels) if width > NARROW else 2
     legend = axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize=SMALL, borderpad=0)
     legend.set_in_layout(False)
-    axes.set_title("\n".join([" "] * math.ceil(len(labels) / columns)), fontsize=SMALL)  # room above the panel
+    axes.set_title("\n".join([" "] * math.ceil(len(labels) / columns)), fontsize=SMALL)  # space above the panel
 
 
 def _summed(series: Series, name: str) -> NDArray[np.float64]:
-    """A column of the run, or the sum of its flows' or edges' columns; zeros where there is none."""
+    """A column of the run, or the sum of its flows' or edges' columns; zeros if there is none."""
     columns = [values for key, values in series.items() if key == name or key.startswith(f"{name}/")]
     return np.sum([np.nan_to_num(values) for values in columns], axis=0) if columns else np.zeros_like(series["time"])
 

@@ -1,4 +1,4 @@
-"""Goodput against delay of the variants that `compare` ran."""
+"""Goodput against delay of the variants in a comparison."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ackclock.plot.lines import grouped
 from ackclock.plot.style import COLOURS, MARKERS, SMALL, panel
 from ackclock.results import Results, mean_and_interval
 
-# More variants are named in a legend than at their marks.
+# Above this number, variants are named in a legend instead of at their marks.
 MOST_DIRECT = 8
 
 
 def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean", width: float = 6.4) -> Figure:
-    """What `compare` ran: further up and to the left is better.
+    """Goodput against delay of a comparison: further up and to the left is better.
 
-    A colour for each value of the first key (the sender), a marker for each of the others (the regulator); a line joins
-    the buffers of a variant, which are written at its first and last mark. Up to eight variants are named at their
-    marks, more of them in a legend. The broken line is the mean capacity of the link.
+    Colours are values of the first key (the sender), markers those of the others (the regulator). A line connects
+    the buffers of a variant, which are labelled at its first and last mark. Up to eight variants are named at their
+    marks, more of them in a legend. The dashed line is the mean capacity of the link.
 
     Args:
         results: Runs of `compare`, or of any sweep.
-        delay: The column of `Results.flows` that stands on the x axis, in ms.
+        delay: The column of `Results.flows` on the x axis, in ms.
         width: Width of the figure, inches.
 
     Raises:
@@ -75,7 +75,7 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean", width: f
 
 
 def _label_marks(figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
-    """Writes names beside marks, each at the first of some places where it overlaps no other name."""
+    """Writes names next to marks, each at the first position without overlap."""
     figure.draw_without_rendering()
     frame = axes.get_window_extent()
     marks = [axes.transData.transform(label[:2]) for label in labels]
