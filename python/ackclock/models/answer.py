@@ -1,4 +1,4 @@
-"""What a model answers: numbers by name, as the terminal and as JSON show them, and a picture."""
+"""Results of models: named numbers for terminal and JSON, and a plot."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = Mapping[str, Any]
-FEWEST_PLAIN, MOST_PLAIN = 1e-4, 1e7  # numbers between are written without an exponent
+FEWEST_PLAIN, MOST_PLAIN = 1e-4, 1e7  # numbers in between are printed without exponent
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answers.
+    """Result of a model.
 
     Attributes:
-        values: What `--json` prints: numbers, words and lists of rows by name; the end of a name is its unit.
-        said: The answer in words; without it the terminal shows the values one below the other.
-        draw: The picture of it.
+        values: Numbers, words and lists of rows by name, as printed by `--json`; a name ends with its unit.
+        said: The result in words; without it the terminal shows the values one below the other.
+        draw: Plots it.
     """
 
     values: Values
@@ -27,21 +27,21 @@ class Answer:
     draw: "Callable[[], Figure] | None" = None
 
     def text(self) -> str:
-        """The answer as a terminal shows it: words or values, then each list of rows as a table."""
+        """Text for the terminal: words or values, then each list of rows as a table."""
         single = {name: value for name, value in self.values.items() if not _is_table(value)}
         parts = [self.said or _beside(single)]
         parts += [f"{_worded(name)}\n{_table(rows)}" for name, rows in self.values.items() if _is_table(rows)]
         return "\n\n".join(filter(None, parts))
 
     def as_json(self) -> Values:
-        """The values with numbers that do not exist as null."""
+        """The values, with undefined numbers as null."""
         known = known_numbers(dict(self.values))
         assert isinstance(known, dict)
         return known
 
 
 def throughput(packets_per_second: float, draw: "Callable[[], Figure] | None" = None) -> Answer:
-    """The answer of a model of throughput."""
+    """Result of a throughput model."""
     kbps = 8 * packets_per_second
     return Answer(
         {"packets_per_s": packets_per_second, "kbps_at_1000_bytes": kbps},
@@ -53,7 +53,7 @@ def throughput(packets_per_second: float, draw: "Callable[[], Figure] | None" = 
 def curve(
     x: Sequence[float], y: Callable[[float], float], at: float, xlabel: str, ylabel: str, log: bool = False
 ) -> "Figure":
-    """A function over its argument, with the point that was asked for."""
+    """Plot of a function over its argument, with the requested point."""
     from ackclock import plot
 
     with plot.panel(xlabel, ylabel) as (figure, axes):
@@ -72,7 +72,7 @@ def around(value: float, factor: float, points: int = 120) -> list[float]:
 
 
 def known_numbers(value: Any) -> Any:
-    """A value as JSON can say it: what is no finite number is null."""
+    """A value for JSON: numbers that are not finite become null."""
     if isinstance(value, Mapping):
         return {key: known_numbers(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

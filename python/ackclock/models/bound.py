@@ -1,41 +1,41 @@
-"""The least delay at a utilisation, for who knows the law of a link but not its future.
+"""The least delay at a utilisation for a controller that knows a link's statistics but not its future.
 
 ## Source
-Our own. The rule is the critical ratio of the newsvendor (Arrow, Harris and Marschak, Econometrica 1951), taken in
-each state of a demand that has states; what an order is worth is counted in packets and lateness.
+Our own. The rule is the critical ratio of the newsvendor problem (Arrow, Harris and Marschak, Econometrica 1951) in
+each state of a demand process with states; the value of an order is counted in packets and lateness.
 
 ## What it does
-A controller orders packets for a link (`order_up_to`), and its orders come R = 2 x wire later. Let N(t, t+x) be the
-packets that the link can send in the x after t. The k-th packet ordered at t is useful if N(t, t+R) >= k, because
-without it the link would idle, and late if N(t, t+R+d) < k, because it waits longer than d. So the controller orders
-up to the largest k with
+A controller orders packets for a link (`order_up_to`), which arrive R = 2 x wire later. Let N(t, t+x) be the packets
+that the link can send in the x after t. The k-th packet ordered at t is useful if N(t, t+R) >= k, because without it
+the link would idle, and late if N(t, t+R+d) < k, because it is queued longer than d. So the controller orders up to the
+largest k with
 
     P(N(t, t+R) >= k | state) >= price x P(N(t, t+R+d) < k | state)
 
 where the state is what could be sent in one, two or three windows of the last 20 ms to 2 s, in bins. Sweeping states,
-d and the price gives points (utilisation, 95th percentile of the wait in the queue). A curve has, for each utilisation,
-the least percentile of the points that reach it. There are three curves:
+d and the price gives points (utilisation, p95 queueing delay). A curve shows, for each utilisation,
+the least p95 of the points that reach it. There are three curves:
 
-- `known`, the limit: the laws of the recording itself, and the best controller in hindsight of all that are tried,
-  those of the other curves included. So no other curve lies below it.
-- `crossed`: laws and controller learnt on one half of the recording and played over the other, both ways. Its distance
-  from `known` is the spread: what knowing the law beforehand is worth. It is no limit: a regulator learns while it
-  runs, and may have less delay.
-- `constant`: one number for all states, the best in hindsight, which is the most that a fixed buffer can do.
+- `known`, the limit: probabilities of the recording itself, and the best controller in hindsight of all that are tried,
+  those of the other curves included. So no other curve is below it.
+- `crossed`: probabilities and controller learnt on one half of the recording and applied to the other, both ways. Its
+  distance from `known` is the value of knowing the probabilities in advance. It is not a limit: a regulator learns
+  while it runs, and may have less delay.
+- `constant`: one number for all states, the best in hindsight: the best that a fixed buffer can achieve.
 
-For downloads (`of_downloads`) each curve is a mean over runs from several places of a recording, each with a source
-that begins with ten packets and sends two for each that has left. `known` takes the best controller of each run
-separately; `crossed` learns laws and controller from the rest of the recording.
+For downloads (`of_downloads`) each curve is a mean over runs from several start offsets of a recording, each with a
+source that starts with ten packets and sends two for each that has left. `known` uses the best controller of each run
+separately; `crossed` learns probabilities and controller from the rest of the recording.
 
 ## Differences from the source
-Nothing is lost, and but for downloads nothing starts: there is no TCP, all packets are equal, and the wire does not
-queue. `known` knows the law of this very recording, so it is optimistic; it is no theorem, because another view of the
+No packet is lost, and there is no start except for downloads: no TCP, equal packets, and a wired path without a
+queue. `known` knows the recording's own probabilities, so it is optimistic. It is not a theorem: another view of the
 past may predict better than the windows that are tried. `tests/python/test_scoreboard.py` and the scoreboard itself
 check that no regulator has less delay.
 
 ## Validation
 Links of constant rate and of independent slots against closed forms (tests/python/test_bound.py). For EV-DO and LTE of
-mahimahi beside numbers of another program: docs/discussion/bound.md.
+mahimahi compared with another program: docs/discussion/bound.md.
 """
 
 from __future__ import annotations
@@ -70,16 +70,16 @@ PACKET_BITS, SLOT_S = 12_000, 0.001
 # Utilisations for which a controller is chosen on the half that it has learnt from.
 CHOSEN_FOR = (*(half / 200 for half in range(80, 200)), 0.999, 1.0)
 WIRES_S = (0.001, 1.0)
-# Places at which downloads begin where nothing else is said.
+# Default number of start offsets of downloads.
 PLACES = 3
-# The least half that can be learnt from, in slots and in packets.
+# Minimum size of a half to learn from, in slots and in packets.
 SHORTEST, FEWEST = 10_000, 1000
-# The least run whose percentiles are asked for.
+# Minimum size of a run for percentiles.
 FEWEST_IN_RUN = 100
 
 
 class Point(NamedTuple):
-    """What a controller reaches: share of the link that it uses, and the 95th percentile of the wait, s."""
+    """Performance of a controller: utilisation of the link, and p95 queueing delay, s."""
 
     utilisation: float
     p95_s: float
@@ -87,11 +87,11 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Bound:
-    """The three curves of a recording, each as its best points in the order of their utilisation.
+    """The three curves of a recording, each as its best points by utilisation.
 
     Attributes:
-        known: The limit: the law is known, and every controller that was tried may be chosen.
-        crossed: Cross-validated: law and controller come from another part of the recording.
+        known: The limit: probabilities known, and the best of all controllers in hindsight.
+        crossed: Cross-validated: probabilities and controller come from another part of the recording.
         constant: One number for all states, the best in hindsight.
     """
 
@@ -102,17 +102,17 @@ class Bound:
 
 @dataclass(frozen=True)
 class Downloads:
-    """Runs over a recording: how long each lasts, s, and from how many places, evenly apart, they begin."""
+    """Runs over a recording: the duration of each, s, and the number of equally spaced start offsets."""
 
     lasts_s: float
     places: int
 
 
 def of(file: Path, wire_s: float, progress: Progress | None = None, downloads: Downloads | None = None) -> Bound:
-    """The bound of a recording behind a wire of `wire_s` seconds each way, or that of downloads over it.
+    """The bound of a recording behind a wired path of `wire_s` seconds each way, or of downloads over it.
 
     Raises:
-        ValueError: if `file` is no recording or too short, or `wire_s` is not in `WIRES_S`.
+        ValueError: if `file` is not a recording or too short, or `wire_s` is not in `WIRES_S`.
         OSError: if it cannot be read.
     """
     try:
@@ -127,13 +127,13 @@ def of(file: Path, wire_s: float, progress: Progress | None = None, downloads: D
 def opportunities(file: Path) -> Ints:
     """Packets of 1500 bytes that a recording could send in each slot."""
     recorded = _core.trace(in_unicode(file), interval=SLOT_S)
-    # A sum of millions of floats is off by less than a millionth of a packet.
+    # The rounding error of millions of floats is below a millionth of a packet.
     packets = np.floor(np.cumsum(recorded["rate"]) * SLOT_S / PACKET_BITS + 1e-6)
     return np.diff(packets, prepend=0).astype(np.int32)
 
 
 def of_link(slots: Ints, wire_s: float, progress: Progress | None = None) -> Bound:
-    """The bound of a link that could send `slots[i]` packets in millisecond i; errors as of `of`."""
+    """The bound of a link that could send `slots[i]` packets in millisecond i; errors as for `of`."""
     lead = _lead(wire_s)
     whole, first, second = (Link(part) for part in (slots, *np.array_split(slots, 2)))
     if not all(_is_enough(half, lead) for half in (first, second)):
@@ -151,7 +151,7 @@ def of_link(slots: Ints, wire_s: float, progress: Progress | None = None) -> Bou
 
 
 def chosen(own: Sequence[Played], judged: Sequence[Played]) -> list[Played]:
-    """For each of `CHOSEN_FOR` what the controller gets elsewhere that has it with the least p95 on its own half."""
+    """For each of `CHOSEN_FOR`: performance elsewhere of the controller with the least p95 on its own half."""
     points = [point_of(one) for one in own]
 
     def best(utilisation: float) -> int:
@@ -163,11 +163,11 @@ def chosen(own: Sequence[Played], judged: Sequence[Played]) -> list[Played]:
 
 
 class TooShortError(ValueError):
-    """A recording that has not enough to learn from."""
+    """A recording is too short to learn from."""
 
 
 def _is_enough(part: Link, lead: int, fewest: int = FEWEST) -> bool:
-    # What can be sent before the first order comes does not count.
+    # Packets sent before the first order arrives do not count.
     counted = part.slots[part.times[0] + lead :] if len(part.times) else part.times
     return len(part.slots) >= SHORTEST and int(counted.sum()) >= fewest
 
@@ -185,7 +185,7 @@ def _watched(games: Sequence[Iterator[Played]], progress: Progress | None) -> li
 
 
 def of_downloads(slots: Ints, wire_s: float, runs: Downloads, progress: Progress | None = None) -> Bound:
-    """The bound of downloads over a link: means over the runs; errors as of `of`.
+    """The bound of downloads over a link: means over the runs; errors as for `of`.
 
     Raises:
         ValueError: if the runs leave too little of the recording to learn from.
@@ -211,7 +211,7 @@ def of_downloads(slots: Ints, wire_s: float, runs: Downloads, progress: Progress
 
 
 def means(runs: Sequence[Sequence[Point]]) -> list[Point]:
-    """The best means of one point of each run, where each run may have its own."""
+    """The best means of one point per run, chosen separately for each run."""
     sums = [Point(0.0, 0.0)]
     for points in runs:
         sums = frontier(
@@ -235,19 +235,19 @@ def _of_run(run: Link, rest: Ints, lead: int, fixed: Sequence[ByState]) -> tuple
 
 
 def _mean(points: Sequence[Point]) -> Point:
-    """The mean of both."""
+    """Mean of utilisation and of delay."""
     return Point(fmean(one.utilisation for one in points), fmean(one.p95_s for one in points))
 
 
 def _lead(wire_s: float) -> int:
-    """From an order to its packets, slots."""
+    """Slots from an order to the arrival of its packets."""
     if not WIRES_S[0] <= wire_s <= WIRES_S[1]:
         raise ValueError(f"wire: {wire_s:g} s is not from {WIRES_S[0]:g} to {WIRES_S[1]:g} s")
     return round(2 * wire_s / SLOT_S)
 
 
 def frontier(points: Iterable[Point]) -> list[Point]:
-    """The points that no other beats in both, in the order of their utilisation."""
+    """The points that no other beats in both values, by utilisation."""
     best: list[Point] = []
     for point in sorted(points, key=lambda one: (-one.utilisation, one.p95_s)):
         if not best or point.p95_s < best[-1].p95_s:
@@ -256,17 +256,17 @@ def frontier(points: Iterable[Point]) -> list[Point]:
 
 
 def point_of(played: Played) -> Point:
-    """The utilisation of a controller and the 95th percentile of its waits."""
+    """Utilisation and p95 queueing delay of a controller."""
     p95 = float(np.percentile(played.waits, 95)) if len(played.waits) else 0.0
     return Point(played.sent / played.possible, p95 * SLOT_S)
 
 
 def at(curve: Sequence[Point], utilisation: float) -> float | None:
-    """The least 95th percentile at a utilisation or above, s; None where no point has it."""
+    """The least p95 at a utilisation or above, s; None if no point reaches it."""
     return min((point.p95_s for point in curve if point.utilisation >= utilisation), default=None)
 
 
-# Utilisations of the table in per cent, and the least that the picture shows.
+# Utilisations of the table in percent, and the smallest one in the plot.
 ASKED, LEAST_SHOWN = (80, 90, 95, 97, 98, 99), 0.5
 
 
@@ -307,10 +307,10 @@ def _milliseconds(curve: Sequence[Point], percent: int) -> float | None:
 
 
 def runs(file: Path) -> dict[str, list[Point]]:
-    """What runs reached, by regulator and queue.
+    """Performance of runs, by regulator and queue.
 
     Raises:
-        ValueError: if a line of `file` is no object of a run.
+        ValueError: if a line of `file` is not the object of a run.
     """
     points: dict[str, list[Point]] = {}
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
@@ -327,7 +327,7 @@ def runs(file: Path) -> dict[str, list[Point]]:
 
 
 def picture(found: Bound, points: Mapping[str, Sequence[Point]], title: str = "") -> Figure:
-    """The 95th percentile of the wait over the utilisation: the curves as lines, what runs reached as marks."""
+    """Plot of p95 queueing delay over utilisation: curves as lines, runs as marks."""
     from ackclock import plot
     from ackclock.axis import legend_above
 
@@ -349,5 +349,5 @@ def picture(found: Bound, points: Mapping[str, Sequence[Point]], title: str = ""
 
 
 def _axes(points: Sequence[Point]) -> tuple[list[float], list[float]]:
-    # A wait of nothing has no place on a logarithmic axis; a slot is the least that is told apart.
+    # Zero cannot be shown on a logarithmic axis; a slot is the resolution.
     return [100 * one.utilisation for one in points], [max(one.p95_s, SLOT_S) for one in points]

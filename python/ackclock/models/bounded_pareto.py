@@ -1,11 +1,11 @@
-"""A bounded Pareto law by its mean.
+"""A bounded Pareto distribution with a given mean.
 
 ## Source
 CR04 table I: sizes of web objects by mean, shape and largest size.
 
 ## What it does
 The law has density proportional to x^(-a-1) on [k, H] and mean a k^a (k^(1-a) - H^(1-a)) / ((a - 1) (1 - (k/H)^a)), at
-a = 1 its limit. The minimum k is what gives the mean that is stated.
+a = 1 its limit. The minimum k is chosen to give the stated mean.
 
 ## Differences from the source
 The source states no minimum.
@@ -29,7 +29,7 @@ EXAMPLES = ("10000 1.1 2000000",)
 
 
 def mean(minimum: float, shape: float, largest: float) -> float:
-    """Mean of the law, in the unit of `minimum` and `largest`.
+    """Mean of the distribution, in the unit of `minimum` and `largest`.
 
     Raises:
         ValueError: if an argument is not above 0, or `minimum` not below `largest`.
@@ -40,7 +40,7 @@ def mean(minimum: float, shape: float, largest: float) -> float:
 
 
 def minimum(wanted: float, shape: float, largest: float) -> float:
-    """The least value of the law whose mean is `wanted`, in the unit of the arguments.
+    """The minimum value for which the mean is `wanted`, in the unit of the arguments.
 
     Raises:
         ValueError: if an argument is not above 0, `wanted` not below `largest`, or so small that the
@@ -50,7 +50,7 @@ def minimum(wanted: float, shape: float, largest: float) -> float:
     _below({"wanted": wanted}, largest)
     # The mean rises with the minimum, and lies between it and the largest value.
     if _mean(wanted, shape, largest) <= wanted:
-        return wanted  # no number lies between them
+        return wanted  # there is no number in between
     floor = _mean(allowed.LEAST, shape, largest)
     if wanted < floor:
         raise ValueError(f"wanted: {wanted} is not above {floor:g}, the mean with a minimum of {allowed.LEAST:g}")
@@ -75,7 +75,7 @@ def model(
 def _mean(minimum: float, shape: float, largest: float) -> float:
     a, k = shape, minimum
     reach = log(k / largest)
-    # k^(a-1) and the like are taken as ratios to the largest value, so that nothing overflows or cancels.
+    # Powers such as k^(a-1) use ratios to the largest value, to avoid overflow and cancellation.
     rest = expm1((a - 1) * reach) / (a - 1) if a != 1 else reach
     return a * k * rest / expm1(a * reach)
 

@@ -1,11 +1,11 @@
-"""The most that a link with a changing rate can carry.
+"""Capacity of a link with a varying rate.
 
 ## Source
 CR02 section 6.2.
 
 ## What it does
-Where every packet draws its own rate R, the mean time of a packet is E[size/R], so that a saturated link
-carries 1/E[1/R]: the harmonic mean. Where the rate is redrawn in time, it carries the arithmetic mean E[R].
+If every packet draws its own rate R, the mean time of a packet is E[size/R], so a saturated link
+delivers 1/E[1/R]: the harmonic mean. If the rate is redrawn in time, it delivers the arithmetic mean E[R].
 
 ## Differences from the source
 CR02 prints 1/(ln b - ln a) for the uniform law on [a, b]; the factor (b - a) is missing there.
@@ -30,7 +30,7 @@ EXAMPLES = ("200 50",)
 
 
 class RateLaw(Protocol):
-    """A law of a positive rate, such as a frozen distribution of `scipy.stats`."""
+    """A distribution of a positive rate, such as a frozen one of `scipy.stats`."""
 
     def pdf(self, x: float) -> float:
         """Density at `x`."""
@@ -43,10 +43,10 @@ Redraw = Literal["packet", "time"]
 
 
 def uniform_bounds(mean: float, sd: float) -> tuple[float, float]:
-    """Ends of the uniform law u(mean, sd); `sd` is the standard deviation.
+    """Ends of the uniform distribution u(mean, sd); `sd` is the standard deviation.
 
     Raises:
-        ValueError: if `mean` is not above 0, `sd` is below 0, or the law reaches down to a rate of zero.
+        ValueError: if `mean` is not above 0, `sd` is below 0, or the distribution includes a rate of zero.
     """
     allowed.above_zero({"mean": mean})
     allowed.zero_or_more({"sd": sd})
@@ -57,24 +57,24 @@ def uniform_bounds(mean: float, sd: float) -> tuple[float, float]:
 
 
 def uniform(mean: float, sd: float) -> float:
-    """Harmonic mean of u(mean, sd), in the unit of the arguments; errors as of `uniform_bounds`."""
+    """Harmonic mean of u(mean, sd), in the unit of the arguments; errors as for `uniform_bounds`."""
     uniform_bounds(mean, sd)
-    # (high - low) / log(high / low), written so that nothing cancels where the ends are close together.
+    # (high - low) / log(high / low), without cancellation if the ends are close together.
     reach = sd * sqrt(3) / mean
     return mean * reach / atanh(reach) if reach > 0 else mean
 
 
 def harmonic(law: RateLaw) -> float:
-    """Harmonic mean 1/E[1/R] of any law: the capacity where every packet draws its rate.
+    """Harmonic mean 1/E[1/R] of any distribution: the capacity if every packet draws its rate.
 
     Raises:
-        ValueError: if the law reaches below a rate of 0, or has no such mean.
+        ValueError: if the distribution includes rates below 0, or has no such mean.
     """
     return 1 / _mean(law, lambda r: 1 / r, "1/R")
 
 
 def arithmetic(law: RateLaw) -> float:
-    """Mean E[R] of any law: the capacity where the rate is redrawn in time; errors as of `harmonic`."""
+    """Mean E[R] of any distribution: the capacity if the rate is redrawn in time; errors as for `harmonic`."""
     return _mean(law, lambda r: r, "R")
 
 
@@ -82,7 +82,7 @@ def of(law: RateLaw, redraw: Redraw) -> float:
     """Capacity of a link whose rate follows `law`, redrawn for every packet or in time.
 
     Raises:
-        ValueError: if `redraw` is neither, or the law is not one of `harmonic`.
+        ValueError: if `redraw` is unknown, or as for `harmonic`.
     """
     if redraw not in get_args(Redraw):
         raise ValueError(f"redraw: {redraw} is none of {', '.join(get_args(Redraw))}")
@@ -108,7 +108,7 @@ def _mean(law: RateLaw, f: Callable[[float], float], what: str) -> float:
     low, high = law.support()
     if not 0 <= low < high:
         raise ValueError(f"law: its rates are from {low:g} to {high:g}; a rate must be above 0")
-    # Where the integral is not found, a message stands behind what is known of it.
+    # If the integral is not found, the result contains a message.
     value, _error, _known, *trouble = quad(lambda r: f(r) * law.pdf(r), low, high, limit=200, full_output=True)
     if trouble:
         raise ValueError(f"law: the mean of {what} is not finite or cannot be computed")

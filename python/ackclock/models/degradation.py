@@ -1,13 +1,13 @@
-"""What spurious time-outs and fast retransmits cost a TCP whose window is the limit.
+"""Throughput lost by spurious timeouts and fast retransmits, for a TCP limited by its window.
 
 ## Source
 M05 section 4.5, table 4.3; table 5.2.
 
 ## What it does
-The window is w packets, the round trip T; without disturbance TCP carries w/T. After a spurious fast retransmit the
-window grows by one packet a round trip from floor(w/2), after a time-out it doubles from one packet to floor(w/2) and
-then grows by one. In these j round trips l packets are sent, d = j w - l fewer than in full windows. Where an event
-comes with probability P a packet, throughput is lower by the share d P / (1 + d P).
+The window is w packets, the round trip T; undisturbed TCP achieves w/T. After a spurious fast retransmit the
+window grows by one packet per round trip from floor(w/2); after a timeout it doubles from one packet to floor(w/2) and
+then grows by one. In these j round trips l packets are sent, d = j w - l fewer than in full windows. If an event
+has probability P per packet, throughput falls by the share d P / (1 + d P).
 
 ## Differences from the source
 None. Events are independent and rare, and the timer is ideal, as there. T contains the mean retransmission delay, which
@@ -40,7 +40,7 @@ def after_fast_retransmit(window: int) -> list[int]:
 
 
 def after_timeout(window: int) -> list[int]:
-    """Packets sent in each round trip from a time-out until the window is full again."""
+    """Packets sent in each round trip from a timeout until the window is full again."""
     _check(window)
     threshold, sent, current = max(1, window // 2), [], 1
     while current < window:
@@ -50,12 +50,12 @@ def after_timeout(window: int) -> list[int]:
 
 
 def deficit(sent: list[int], window: int) -> int:
-    """d: how many packets fewer than in full windows were sent."""
+    """d: packets missing compared with full windows."""
     return len(sent) * window - sum(sent)
 
 
 def degradation(missing: float, p: float) -> float:
-    """Share of the throughput that events cost, each `missing` packets, with probability `p` a packet.
+    """Share of throughput lost by events that cost `missing` packets each, with probability `p` per packet.
 
     Raises:
         ValueError: if `missing` is below 0, or `p` not from 0 to 1.
@@ -91,7 +91,7 @@ class Path:
         return self.window * self.packet / (self.rest + delay) / 1024
 
     def after_timeouts(self, delay: float, p_timeout: float) -> float:
-        """The same less what time-outs cost, KiB/s."""
+        """Throughput with timeouts, KiB/s."""
         return self.ideal(delay) * (1 - degradation(deficit(after_timeout(self.window), self.window), p_timeout))
 
 

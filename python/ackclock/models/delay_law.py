@@ -1,4 +1,4 @@
-"""A discrete law of delays, and what TCP's timer makes of it.
+"""A discrete distribution of delays, and the timeouts of TCP's timer under it.
 
 The timer is ideal: RTO(X) = mean + 4 standard deviations, P_TO(X) = P(X > RTO(X)) (M05 equation 5.2). Constant delays
 change neither P_TO nor what follows from it.
@@ -10,10 +10,10 @@ from math import sqrt
 
 import numpy as np
 
-DEVIATIONS = 4.0  # standard deviations from the mean to the time-out
-# By how much probabilities that are rounded somewhere may miss a sum of 1.
+DEVIATIONS = 4.0  # standard deviations from the mean to the timeout
+# Tolerance for the sum of rounded probabilities.
 ROUNDING = 1e-6
-# Within which two delays are equal, as a share of them.
+# Relative tolerance within which two delays are equal.
 EQUAL = 1e-9
 
 
@@ -63,7 +63,7 @@ class DelayLaw:
     @property
     def p_timeout(self) -> float:
         """P_TO: probability that a packet takes longer than the ideal timer waits."""
-        # A delay that equals the timer is in time, however both were rounded.
+        # A delay equal to the timer is in time, despite rounding.
         return self.above(self.rto * (1 + EQUAL))
 
     def above(self, delay: float) -> float:
@@ -71,5 +71,5 @@ class DelayLaw:
         return float(sum(p for d, p in zip(self.delays, self.probabilities, strict=True) if d > delay))
 
     def scaled(self, unit: float) -> "DelayLaw":
-        """The law of `unit` times the delay."""
+        """The distribution of `unit` times the delay."""
         return DelayLaw([unit * delay for delay in self.delays], self.probabilities)

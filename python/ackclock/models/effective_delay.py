@@ -5,7 +5,7 @@ The no-overtaking rule of CR02 section 6.1.
 
 ## What it does
 Packet i leaves the transmitter at t_i, draws a delay D_i and arrives at a_i = max(a_{i-1}, t_i + D_i). A
-packet thus waits for a slow predecessor, so that the mean of a_i - t_i exceeds E[D]. On a saturated link
+packet is thus delayed by a slow predecessor, and the mean of a_i - t_i exceeds E[D]. On a saturated link
 that sends a packet every `gap` seconds, a_i - t_i = max over k of (D_{i-k} - k*gap), whose law is the product
 of F(x + k*gap) over k >= 0; the mean is the integral of one minus that product.
 
@@ -31,11 +31,11 @@ EXAMPLES = ("0.1 0.04",)
 
 
 def exponential(mean: float, gap: ArrayLike) -> float:
-    """Mean effective delay of the exponential law e(mean), in seconds.
+    """Mean effective delay of the exponential distribution e(mean), in seconds.
 
     Args:
         mean: Mean of the drawn delay, seconds.
-        gap: Seconds between two packets, or equally likely values of it (a rate that is drawn for every packet).
+        gap: Seconds between two packets, or equally likely values of it (if the rate is drawn for every packet).
 
     Raises:
         ValueError: if `mean` is not above 0, or `gap` is empty or not at least a 200th of `mean`.

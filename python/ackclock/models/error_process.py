@@ -22,7 +22,7 @@ Law = NDArray[np.float64]
 
 
 class Errors(StrEnum):
-    """The processes there are."""
+    """Available processes."""
 
     INDEPENDENT = "independent"
     POWER_CONTROLLED = "power-controlled"
@@ -31,7 +31,7 @@ class Errors(StrEnum):
 
 @dataclass(frozen=True)
 class Independent:
-    """Every frame is damaged with probability `p`, whatever became of the others.
+    """Every frame is damaged with probability `p`, independently of the others.
 
     Raises:
         ValueError: if `p` is not between 0 and 1.
@@ -92,7 +92,7 @@ class Rayleigh:
 
     @property
     def start(self) -> Law:
-        """The state is what became of the frame before."""
+        """The state is whether the previous frame was damaged."""
         return np.array([1 - self.p, self.p])
 
     def split(self, law: Law) -> tuple[Law, Law]:
@@ -108,7 +108,7 @@ def _marcum(a: float, b: float) -> float:
 
 
 def named(errors: Errors, p: float, step: float, doppler: float) -> ErrorProcess:
-    """The process of a name with what it needs of the parameters; `step` is that of the power control, dB."""
+    """Creates a process by name from its parameters; `step` is the power control's, dB."""
     if errors is Errors.INDEPENDENT:
         return Independent(p)
     if errors is Errors.RAYLEIGH:
@@ -117,7 +117,7 @@ def named(errors: Errors, p: float, step: float, doppler: float) -> ErrorProcess
 
 
 def drawn(process: ErrorProcess, slots: int, seed: int) -> NDArray[np.bool_]:
-    """Which of so many slots in a row would damage a frame, drawn from a seed."""
+    """For each slot, whether it damages a frame; random, from a seed."""
     uniform = np.random.default_rng(seed).random(slots + 1)
     table = _table(process)
     state = int(np.searchsorted(np.cumsum(process.start), uniform[0] * process.start.sum()))

@@ -17,7 +17,7 @@ dw/dt = -c' (q(t - tau) - q_ref), in equilibrium q* = q_ref, w* = b tau + q_ref,
   reference two samples after a disturbance.
 
 ## Differences from the source
-The source leaves the delay out of this loop; what is said with it is computed here.
+The source omits the delay in this loop; results with the delay are computed here.
 
 ## Validation
 The derivative of V by the chain rule in exact fractions; the critical gain against the rightmost pole, which crosses
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXAMPLES = ("1 0.17 6", "2 0.17 6 --bandwidth 50 --json")
-SAFE = 0.3  # c' tau that keeps margins for every tau*/tau
+SAFE = 0.3  # c' tau with sufficient margins for every tau*/tau
 
 
 def critical_gain(ratio: float) -> float:
@@ -78,7 +78,7 @@ def margins(ratio: float, gain: float) -> dict[str, float]:
 
 
 def exponent(ratio: float, gain: float, nodes: int = 24) -> float:
-    """The exponent tau lambda: how fast the linear loop settles, by its rightmost pole; below 0 it is unstable.
+    """The exponent tau lambda of the linear loop, from its rightmost pole; below 0 the loop is unstable.
 
     The generator of the delay equation is collocated at Chebyshev nodes of the last delay.
     """

@@ -42,7 +42,7 @@ GRID = (1.0, 1.25, 1.5, 2.0, 2.5, exp(1), 3.0, 4.0, 5.0, 8.0, 10.0)  # ratios of
 
 
 def exponent(ratio: float) -> float:
-    """The exponent tau lambda: how fast the linear loop settles, by the rightmost pole; `ratio` is tau*/tau.
+    """The exponent tau lambda of the linear loop, from its rightmost pole; `ratio` is tau*/tau.
 
     Raises:
         ValueError: if `ratio` is below 1.
@@ -54,7 +54,7 @@ def exponent(ratio: float) -> float:
 
 
 def bound(ratio: float) -> float:
-    """What the source proves of tau lambda: it is more; errors as of `exponent`."""
+    """The source's proven lower bound of tau lambda; errors as for `exponent`."""
     allowed.one_or_more({"ratio": ratio})
 
     def f(x: float) -> float:

@@ -1,4 +1,4 @@
-"""How often a frame of a power-controlled channel is damaged, by its SIR reference.
+"""Frame error rate of a power-controlled channel as a function of its SIR reference.
 
 ## Source
 M05 section 4.2, figure 4.3.
@@ -44,7 +44,7 @@ Bits = Annotated[int, "Bits in a frame."]
 
 @dataclass(frozen=True)
 class Coding:
-    """What decides, beside the SIR, whether a frame is damaged.
+    """Parameters besides the SIR that determine whether a frame is damaged.
 
     Attributes:
         gain: Coding gain a, a ratio.
@@ -66,11 +66,11 @@ class Coding:
         allowed.one_or_more({"bits": self.bits})
 
     def damaged(self, sir: ArrayLike) -> NDArray[np.float64]:
-        """f(r): probability that a frame is damaged where the SIR reference is `sir` dB."""
+        """f(r): probability that a frame is damaged at the SIR reference `sir` dB."""
         return np.asarray(-np.expm1(self.log_good(sir)))
 
     def log_good(self, sir: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of 1 - f(r), precise where hardly a frame arrives."""
+        """Logarithm of 1 - f(r), precise even if f(r) is nearly 1."""
         ratio = self.gain * exp((BETA * self.sir_sd) ** 2 / 2) * np.exp(BETA * np.asarray(sir, dtype=float))
         return np.asarray(self.bits * np.log1p(-ndtr(-np.sqrt(2 * ratio))))
 

@@ -1,17 +1,17 @@
-"""How friendly a law of delays is to TCP: how often it exceeds the mean by four standard deviations.
+"""TCP friendliness of a delay distribution: how often it exceeds the mean by four standard deviations.
 
 ## Source
 M05 sections 5.3 and 5.4, equation 5.2.
 
 ## What it does
-RTO(X) = mean + 4 standard deviations and P_TO(X) = P(X > RTO(X)), of any law: written down, of the power-controlled
-channel, or empirical, from samples. Beside it stands P_TO of laws that TCP is known to bear, and of the worst there can
-be: uniform 0, since mean + 4 sd lies (2/sqrt(3) - 1/2) of the width beyond its end; normal 0.00317 %; and 1/16 after
+RTO(X) = mean + 4 standard deviations and P_TO(X) = P(X > RTO(X)) of any distribution: given, of the power-controlled
+channel, or empirical, from samples. For comparison: P_TO of distributions that TCP tolerates, and of the worst
+possible: uniform 0, since mean + 4 sd is (2/sqrt(3) - 1/2) of the width beyond its end; normal 0.00317 %; and 1/16 by
 Chebyshev.
 
 ## Differences from the source
-Of an empirical law the samples are taken as independent, as in the source; where they come in a row, as in a recording
-with outages, a real timer follows them and times out less, or more.
+Samples are treated as independent, as in the source. If they are correlated, as in a recording
+with outages, a real timer follows them and expires less often, or more.
 
 ## Validation
 The uniform and normal laws from 10^5 quantiles, table 5.1, and round trip times of a simulated run as its capture and

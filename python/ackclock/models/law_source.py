@@ -1,13 +1,13 @@
-"""Where a law of delays comes from: a text, the power-controlled channel, or a file.
+"""Sources of a delay distribution: a text, the power-controlled channel, or a file.
 
-A law is written `DELAY:PROBABILITY` with commas between, delays in ms. The word `channel` is the packet delay over the
-power-controlled channel of M05 with a step and a packet size. Otherwise it is a file:
+As text it is a comma-separated list of `DELAY:PROBABILITY`, with delays in ms. The word `channel` is the packet delay
+over the power-controlled channel of M05 with a step and a packet size. Otherwise it is a file:
 
 * CSV with the columns `delay_ms` and `probability`;
-* JSON that a model printed, as `ackclock model packet-delay 2 --json` does;
+* JSON of a model, such as `ackclock model packet-delay 2 --json`;
 * any other CSV, such as a series of `ackclock run --series` or a recording with delays: the samples of one column;
-* a capture (pcapng or pcap): the round trip times of its first interface;
-* a recording of mahimahi: the time from one opportunity to the next, which a full packet takes of a saturated link.
+* a capture (pcapng or pcap): the round-trip times of its first interface;
+* a mahimahi recording: the time between opportunities, which is the delay of a full packet on a saturated link.
 """
 
 import csv
@@ -37,7 +37,7 @@ Column = Annotated[str, "Column of a CSV whose samples are meant, in ms."]
 
 
 def law_of(source: str, step: float, frames: int, column: str, grid: float) -> DelayLaw:
-    """The law that the arguments of a command name, in ms; with a grid, delays are raised to its next multiple.
+    """The distribution given by a command's arguments, in ms; with a grid, delays are rounded up to its multiples.
 
     Raises:
         OSError: naming the file, if it cannot be read.
@@ -112,16 +112,16 @@ def _number(text: str) -> float:
 
 
 def _gaps(text: str) -> list[float]:
-    """Milliseconds between the opportunities of a recording of mahimahi."""
+    """Milliseconds between the opportunities of a mahimahi recording."""
     times = [_number(line) for line in text.split()]
     return [after - before for before, after in pairwise(times)]
 
 
 def empirical(samples: Iterable[float]) -> DelayLaw:
-    """The law of samples, each as likely as the others.
+    """The distribution of equally likely samples.
 
     Raises:
-        ValueError: if there are none, or one is no number from 0.
+        ValueError: if there are none, or one is not 0 or above.
     """
     values = list(samples)
     if not values:

@@ -1,10 +1,10 @@
-"""Artificial delays that keep TCP's timer from being fooled, at the least mean delay.
+"""Artificial delays that prevent spurious timeouts at the least mean delay.
 
 ## Source
 M05 sections 5.3 to 5.5, table 5.2, figure 5.2.
 
 ## What it does
-A packet that a link delays by d_i, with probability p_i, is held for another delta_i >= 0. Wanted is the least mean
+A packet that a link delays by d_i, with probability p_i, is held for another delta_i >= 0. The goal is the least mean
 delay with P_TO <= epsilon, where the timer is mean + 4 standard deviations. As in the source, k is the smallest number
 with p_(k+2) + p_(k+3) + .. <= epsilon; packets beyond d_(k+1) are left alone and time out, the others are held to
 d_(k+1) at most, and the timer is to be c = d_(k+1) + rho with a margin rho:
@@ -58,10 +58,10 @@ class Optimum:
     """The optimal artificial delays.
 
     Attributes:
-        law: The law before.
-        added: delta_i of each delay, in its unit.
-        held: k: delays up to the k-th are held; 0 where nothing need be.
-        timer: c: the timer that results.
+        law: The distribution before.
+        added: delta_i of each delay, in the same unit.
+        held: k: delays up to the k-th are held; 0 if none.
+        timer: c: the resulting timer.
     """
 
     law: DelayLaw
@@ -71,7 +71,7 @@ class Optimum:
 
     @property
     def after(self) -> DelayLaw:
-        """The law after; delays that have become one are one."""
+        """The distribution after, with equal delays merged."""
         return merged([d + a for d, a in zip(self.law.delays, self.added, strict=True)], self.law.probabilities)
 
     @property
@@ -103,11 +103,11 @@ def merged(delays: Sequence[float], probabilities: Sequence[float]) -> DelayLaw:
 
 
 def optimal_delays(law: DelayLaw, epsilon: float, rho: float) -> Optimum:
-    """The delays that bring P_TO to `epsilon` or below with the least mean.
+    """The delays with the least mean that reduce P_TO to `epsilon` or below.
 
     Args:
         law: Law of the delays.
-        epsilon: Largest P_TO.
+        epsilon: Maximum P_TO.
         rho: Margin between the largest delay that does not time out and the timer, in the unit of the delays.
 
     Raises:
@@ -199,10 +199,10 @@ def gaussian(sd: float) -> Callable[[float], float]:
 def least_margin(law: DelayLaw, epsilon: float, target: float, rest_sd: float) -> Optimum:
     """The optimum with the least margin that keeps P_TO at `target` over a path with normal delays beside the link.
 
-    The margin is looked for in hundredths of the way to the next delay, which bounds it.
+    The margin is searched in hundredths of the distance to the next delay, which limits it.
 
     Raises:
-        ValueError: as of `optimal_delays`, or if no margin is large enough.
+        ValueError: as for `optimal_delays`, or if no margin is large enough.
     """
     allowed.proper_share({"target": target})
     allowed.zero_or_more({"rest_sd": rest_sd})

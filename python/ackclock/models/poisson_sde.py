@@ -10,7 +10,7 @@ time-outs (TO). In the mean: E[W] = (1/RTT + l_TO)/(l_TD/2 + l_TO), and the thro
 ## Differences from the source
 The column that CR02 prints is obtained with the two rates interchanged. `Rates.PRINTED` does that, to
 reproduce the table and for nothing else; `Rates.CORRECT` is the formula. It lies far above the link rate
-because it takes the round trip time as independent of the window.
+because it assumes a round-trip time independent of the window.
 
 ## Validation
 All nine rows of CR02 Table 2, model 2, within 0.1 kbit/s with the interchange; the correct formula against
@@ -30,7 +30,7 @@ EXAMPLES = ("0.1 0.01 0.5",)
 
 
 class Rates(Enum):
-    """Which event halves the window and which sets it to one."""
+    """Which event rate halves the window, and which sets it to one."""
 
     CORRECT = "correct"
     PRINTED = "printed"
@@ -41,7 +41,7 @@ def mean_window(td_rate: float, to_rate: float, rtt: float, rates: Rates = Rates
 
     Args:
         td_rate: Fast retransmits per second.
-        to_rate: Time-outs per second.
+        to_rate: Timeouts per second.
         rtt: Round trip time, seconds.
         rates: `Rates.PRINTED` interchanges the two rates, as CR02 did.
 
@@ -56,7 +56,7 @@ def mean_window(td_rate: float, to_rate: float, rtt: float, rates: Rates = Rates
 
 
 def throughput(td_rate: float, to_rate: float, rtt: float, rates: Rates = Rates.CORRECT) -> float:
-    """Throughput in packets per second, E[W]/RTT; arguments and errors as of `mean_window`."""
+    """Throughput in packets per second, E[W]/RTT; arguments and errors as for `mean_window`."""
     return mean_window(td_rate, to_rate, rtt, rates) / rtt
 
 

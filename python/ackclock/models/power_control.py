@@ -48,7 +48,7 @@ class Chain:
 
     Attributes:
         step: dB by which a good frame lowers the reference.
-        coding: What decides whether a frame is damaged.
+        coding: Parameters of the frame errors.
         up: Steps K by which a damaged frame raises the reference.
         lowest: r_0, dB.
         span: dB from r_0 to the highest reference, less one step.
@@ -91,8 +91,8 @@ class Chain:
     @cached_property
     def start(self) -> NDArray[np.float64]:
         """The stationary law pi_1..pi_N."""
-        # What falls through the cut below a state is what jumps over it. In logarithms, since probabilities of states
-        # that hardly ever lose and of those that nearly always do differ by more than a number holds.
+        # The flow down through the cut below a state equals the jumps up across it. In logarithms, since probabilities
+        # of states with hardly any errors and of those with nearly only errors differ by more than a float's range.
         f, good = self.damaged, self.coding.log_good(self.sir)
         good[-self.up :] = 0.0
         law = np.zeros(self.states)
@@ -103,7 +103,7 @@ class Chain:
         return np.asarray(law / law.sum())
 
     def split(self, law: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What a law over the states becomes by a good and by a damaged frame; together they have its sum."""
+        """Splits a distribution over states into the parts after a good and after a damaged frame."""
         lower, higher = np.zeros_like(law), np.zeros_like(law)
         lower[:-1] = (law * (1 - self.damaged))[1:]
         higher[self.up :] = (law * self.damaged)[: -self.up]
@@ -132,7 +132,7 @@ class Chain:
         return float(self.start @ self.damaged)
 
     def repeated(self, most: int) -> list[float]:
-        """Probability that a frame is damaged which follows a damaged one by 1, 2 .. `most` frames."""
+        """Probability that the frame 1, 2 .. `most` frames after a damaged one is damaged."""
         law = self.split(self.start)[1] / self.error_rate
         found = []
         for _ in range(most):

@@ -1,14 +1,14 @@
-"""Shares of rates under Rayleigh fading.
+"""Shares of time at each rate under Rayleigh fading.
 
 ## Source
-CR02 section 6.4 and table 4: a rate is had while the SNR is at least what it needs.
+CR02 section 6.4 and table 4: a rate is available while the SNR is at least its requirement.
 
 ## What it does
-The power of a Rayleigh channel has an exponential law, so that with a mean SNR S the SNR exceeds g with probability
+The power of a Rayleigh channel is exponentially distributed, so with a mean SNR S the SNR exceeds g with probability
 exp(-g/S), as ratios of powers.
 
 ## Differences from the source
-The source counts slots of one fading path, which has little of the highest rates.
+The source counts slots of one fading path, which has few slots with the highest rates.
 
 ## Validation
 CR02 table 4 within 0.01 at a mean SNR of 2.3 dB.
@@ -29,7 +29,7 @@ EXAMPLES = ("2.3 --needed=-12.5,-9.5,-8.5,-6.5,-5.7,-4,-1,1.3,3,7.2,9.5",)
 
 
 def shares(needed: Sequence[float], mean_snr: float) -> list[float]:
-    """Share of time of each rate; what they leave of 1 is no rate.
+    """Share of time of each rate; in the remaining time there is no rate.
 
     Args:
         needed: SNR that each rate needs, dB, none below the one before.

@@ -1,8 +1,8 @@
-"""The models there are; each is one file and one line here.
+"""All models; each is one file and one line here.
 
 A file holds the formulas as functions, and one function `model` whose arguments are those of `ackclock model NAME`:
-what has no default stands by its place, what has one is an option. Each is `Annotated` with what it means. `EXAMPLES`
-are the arguments of command lines that its help shows. Nothing is declared twice: name, arguments and documentation of
+those without a default are positional, the others options. Each is `Annotated` with its meaning. `EXAMPLES`
+are command lines for the help. Nothing is declared twice: name, arguments and documentation of
 the command, of `ackclock list models` and of the reference come from the file.
 """
 
@@ -43,10 +43,10 @@ class Argument:
     """An argument of a model.
 
     Attributes:
-        name: As Python writes it.
-        type: What it is converted to.
-        meaning: What it means, with its unit.
-        default: What it is where it is left out; `inspect.Parameter.empty` where it must be given.
+        name: Name in Python.
+        type: Type to which it is converted.
+        meaning: Description with unit.
+        default: Default value; `inspect.Parameter.empty` if it is required.
     """
 
     name: str
@@ -56,16 +56,16 @@ class Argument:
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
+        """Whether it is required."""
         return self.default is inspect.Parameter.empty
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model as the command sees it.
+    """A model of the command.
 
     Attributes:
-        name: As the command writes it.
+        name: Name in the command.
         module: Its file.
     """
 
@@ -74,13 +74,13 @@ class Model:
 
     @property
     def answer(self) -> Callable[..., Answer]:
-        """Computes the answer."""
+        """Computes the result."""
         function: Callable[..., Answer] = self.module.model
         return function
 
     @cached_property
     def documentation(self) -> str:
-        """What its file says of it: source, equations, differences from the source, validation."""
+        """Its file's documentation: source, equations, differences from the source, validation."""
         return inspect.cleandoc(self.module.__doc__ or "")
 
     @property
@@ -123,20 +123,20 @@ class Model:
 
 
 def dashed(name: str) -> str:
-    """A name of Python as the command writes it."""
+    """A Python name in the command's spelling."""
     return name.replace("_", "-")
 
 
 def names() -> list[str]:
-    """The names of all models as the command writes them."""
+    """Names of all models in the command's spelling."""
     return [dashed(name) for name in MODELS]
 
 
 def load(name: str) -> Model:
-    """A model by the name that the command writes.
+    """A model by its name in the command.
 
     Raises:
-        ValueError: naming the models there are.
+        ValueError: naming the known models.
     """
     if name not in names():
         raise ValueError(f"no model {name!r}; there are: {', '.join(names())}")

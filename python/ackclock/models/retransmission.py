@@ -1,4 +1,4 @@
-"""Retransmission as feedback: frames that are repeated g slots after they were damaged, and the best g.
+"""Retransmission as feedback: frames are repeated g slots after they were damaged; finds the best g.
 
 ## Source
 M05 section 5.2, equation 5.1.
@@ -51,14 +51,14 @@ Counts = NDArray[np.int64]
 
 
 class Parameter(StrEnum):
-    """What is optimised."""
+    """Parameter to optimise."""
 
     NONE = "none"
     G = "g"
 
 
 class Quality(StrEnum):
-    """What is to be small."""
+    """Quantity to minimise."""
 
     MEAN = "mean"
     P_TIMEOUT = "p-timeout"
@@ -66,10 +66,10 @@ class Quality(StrEnum):
 
 @dataclass(frozen=True)
 class Course:
-    """What happens, slot by slot from slot 1.
+    """Events slot by slot, from slot 1.
 
     Attributes:
-        sent: t(k): the frame that a slot carries, 0 where it is idle.
+        sent: t(k): the frame sent in a slot, 0 if it is idle.
         errors: e(k): errors so far.
         output: y(k): frames that have left in order.
     """
@@ -83,8 +83,8 @@ def by_formula(arrived: Sequence[int], damages: Sequence[bool], g: int) -> Cours
     """The course by the formulas of the source.
 
     Args:
-        arrived: x(k): frames that have come up to each slot.
-        damages: Whether a slot damages the frame that it carries.
+        arrived: x(k): frames that have arrived up to each slot.
+        damages: Whether a slot damages its frame.
         g: Slots from a damaged frame to its repetition.
 
     Raises:
@@ -119,7 +119,7 @@ def by_formula(arrived: Sequence[int], damages: Sequence[bool], g: int) -> Cours
 
 
 def by_event(arrived: Sequence[int], damages: Sequence[bool], g: int) -> Course:
-    """The course by a queue of frames and a line of those that are to be repeated; arguments and errors as above."""
+    """The course, simulated with a queue of new frames and a queue of repetitions; arguments and errors as above."""
     _check(arrived, damages, g)
     again: deque[int] = deque([0] * g)
     held: set[int] = set()
@@ -146,7 +146,7 @@ def by_event(arrived: Sequence[int], damages: Sequence[bool], g: int) -> Course:
 
 
 def delays(arrived: Counts, output: Counts) -> Counts:
-    """d(k) of the slots in which frames came, as far as it is known."""
+    """d(k) of the slots in which frames arrived, as far as known."""
     slots = np.flatnonzero(np.diff(arrived, prepend=0) > 0)
     leaves = np.searchsorted(output, arrived[slots])
     known = leaves < len(output)
@@ -154,7 +154,7 @@ def delays(arrived: Counts, output: Counts) -> Counts:
 
 
 def packets(slots: int, frames: int, period: float) -> Counts:
-    """x(k) where a packet of `frames` frames comes every `period` slots, on average where it is no whole number."""
+    """x(k) for a packet of `frames` frames every `period` slots (on average, if not a whole number)."""
     return np.asarray(frames * (1 + np.floor(np.arange(slots) / period)), dtype=np.int64)
 
 
@@ -180,7 +180,7 @@ class Judged:
 
 
 def judged(arrived: Counts, damages: NDArray[np.bool_], g: int) -> Judged:
-    """What a g makes of slots."""
+    """Packet delays with a given g."""
     d = delays(arrived, by_event(arrived.tolist(), damages.tolist(), g).output)
     if d.size == 0:
         raise ValueError("slots: no packet arrives in so few")

@@ -4,8 +4,8 @@
 Lakshman and Madhow, as restated in CR02 section 4, equations 1-4.
 
 ## What it does
-A window that grows by one packet a round trip from `w0` to the loss window passes two epochs: A, while
-the pipe is not yet full (one window a minimum round trip), and B, while the queue grows (the link is the limit).
+A window that grows by one packet per round trip from `w0` to the loss window passes two epochs: A, while
+the pipe is not yet full (one window per minimum round trip), and B, while the queue grows (limited by the link).
 
 ## Differences from the source
 CR02 prints the loss window as mu*tau + B + 1. The window at which its own simulations lose is
@@ -29,7 +29,7 @@ EXAMPLES = ("25 0.44 10",)
 
 @dataclass(frozen=True)
 class Epoch:
-    """A stretch of the window's course: `duration` in seconds, `packets` sent in it."""
+    """Part of a window cycle: `duration` in seconds, `packets` sent in it."""
 
     duration: float
     packets: float
@@ -47,7 +47,7 @@ def growth_below_pipe(w0: float, mu: float, T: float) -> Epoch:
         T: Minimum round trip time, seconds.
 
     Returns:
-        Equations 1 and 2; nothing where the window is above the pipe already.
+        Equations 1 and 2; zero if the window already exceeds the pipe.
 
     Raises:
         ValueError: if `w0` is below 0, or `mu` or `T` is not above 0.
@@ -69,7 +69,7 @@ def growth_above_pipe(w_loss: float, mu: float, T: float) -> Epoch:
 
 
 def loss_window(mu: float, T: float, B: float) -> float:
-    """Window in packets at which a buffer of `B` waiting packets overflows; arguments and errors as of `throughput`."""
+    """Window in packets at which a buffer of `B` packets overflows; arguments and errors as for `throughput`."""
     allowed.above_zero({"mu": mu, "T (minimum RTT)": T})
     allowed.zero_or_more({"B (buffer)": B})
     return mu * T + B + 1
@@ -81,7 +81,7 @@ def throughput(mu: float, T: float, B: float) -> float:
     Args:
         mu: Service rate, packets per second.
         T: Minimum round trip time with the transmission of one packet, seconds.
-        B: Packets that may wait beside the one in transmission.
+        B: Maximum of queued packets, besides the one in transmission.
 
     Raises:
         ValueError: if `mu` or `T` is not above 0, or `B` is below 0.
