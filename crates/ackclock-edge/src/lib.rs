@@ -6,6 +6,7 @@
 
 mod ack_rate_control;
 mod ack_regulator;
+mod allowances;
 mod chance;
 mod config;
 mod copies;
@@ -24,14 +25,16 @@ mod step;
 mod window_regulator;
 
 pub use ack_regulator::AckRegulator;
+pub use allowances::Allowances;
 pub use config::{ChannelSharing, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, REPORTS, WIRED};
-pub use regulator::{FlowContext, Output, Place, Regulator, RegulatorConfig, Verdict};
+pub use regulator::{Allowance, FlowContext, Output, Place, Regulator, RegulatorConfig, Verdict};
 pub use regulators::Scope;
 pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use steering::STEERINGS;
 pub use step::Step;
+pub use window_regulator::clip::Clip;
 pub use window_regulator::{AckKind, WindowLaw};
 
 ackclock_core::registry! {

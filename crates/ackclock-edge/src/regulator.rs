@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ackclock_core::{FlowId, Segment, Time};
-use ackclock_link::{Cause, Departures, Left, LinkView, Observation, Side};
+use ackclock_link::{Base, Cause, Departures, Left, LinkView, Observation, Side};
 
 use crate::Scope;
 
@@ -58,6 +58,12 @@ pub trait Regulator: Send {
         None
     }
 
+    /// How far the source of a flow may send, where that follows from what each packet shows by itself and an amount that changes slowly: a
+    /// box without an [`Edge`](crate::Edge) then tells the further of what it has told so far and `base + bytes`.
+    fn allowance(&mut self, _now: Time, _flow: FlowId, _view: LinkView) -> Option<Allowance> {
+        None
+    }
+
     /// The flow ended, or the flow table is full: every held segment of the flow must come out of
     /// [`poll_output`](Self::poll_output); state of the flow may be dropped. A regulator is removed with its last
     /// flow.
@@ -72,6 +78,17 @@ pub trait Regulator: Send {
     fn kept(&self, _flow: FlowId) -> usize {
         0
     }
+}
+
+/// How far a source may send: bytes beyond what packets show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Allowance {
+    /// What they are counted from.
+    pub base: Base,
+    /// Bytes of payload beyond it.
+    pub bytes: u32,
+    /// Least window told, bytes: no field is rounded down to less.
+    pub least: u32,
 }
 
 /// What to do with a data segment that arrived from the network.
@@ -142,6 +159,11 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     /// Whether the regulators need to see departures from the queue.
     fn departures(&self) -> Departures {
         Departures::Watched
+    }
+
+    /// Whether its regulators give an [`Allowance`](Regulator::allowance).
+    fn allows(&self) -> bool {
+        false
     }
 
     /// When data counts as departed, for a bearer that only observes a queue from `side`.

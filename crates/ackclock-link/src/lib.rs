@@ -56,7 +56,9 @@ pub use link::{
 };
 pub use loss::{Loss, Lossy};
 pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
-pub use observed::{Left, Observation, Observed, ObservedConfig, Side};
+pub use observed::{
+    Acked, Advertised, Base, Left, Observation, Observed, ObservedConfig, Observer, Passed, Record, Side,
+};
 pub use outage::Outage;
 pub use path::Path;
 pub use per_user::PerUser;

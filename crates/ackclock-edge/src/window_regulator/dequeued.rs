@@ -37,6 +37,18 @@ pub enum AckKind {
     Other,
 }
 
+impl AckKind {
+    /// What an ACK says after one for `acked` with the window field `offered`, when data up to `arrived` has come.
+    pub(super) fn of(ack: &Segment, acked: Option<Seq>, offered: u16, arrived: Option<Seq>) -> Self {
+        if acked.is_none_or(|acked| ack.ack.after(acked)) {
+            return Self::Advance;
+        }
+        let repeats = acked == Some(ack.ack) && offered == ack.window && ack.is_pure_ack();
+        let outstanding = arrived.is_some_and(|arrived| arrived.after(ack.ack));
+        if repeats && outstanding { Self::Duplicate } else { Self::Other }
+    }
+}
+
 /// Sequence numbers and packets of one flow around the queue.
 #[derive(Debug)]
 pub(super) struct Dequeued {
@@ -144,15 +156,13 @@ impl Dequeued {
         self.see(view);
         self.printed = self.printed.saturating_sub(1);
         let offered = std::mem::replace(&mut self.offered, ack.window);
-        if self.acked.is_none_or(|acked| ack.ack.after(acked)) {
+        let kind = AckKind::of(ack, self.acked, offered, self.arrived);
+        if kind == AckKind::Advance {
             self.acked = Some(ack.ack);
             // Acknowledged data has left the queue, seen or not.
             self.left = later(self.left, ack.ack);
-            return AckKind::Advance;
         }
-        let repeats = self.acked == Some(ack.ack) && offered == ack.window && ack.is_pure_ack();
-        let outstanding = self.arrived.is_some_and(|arrived| arrived.after(ack.ack));
-        if repeats && outstanding { AckKind::Duplicate } else { AckKind::Other }
+        kind
     }
 
     /// Whether the mobile has acknowledged all of a segment.
@@ -229,7 +239,12 @@ impl Dequeued {
 
     /// `D` plus `budget` bytes, from the queued data and the free places; `None` before the first ACK.
     pub(super) fn edge_at(&self, budget: u32) -> Option<Seq> {
-        Some(later(self.queued, self.acked?)? + budget - self.bytes_of(self.inside() as u32))
+        Some(later(self.queued, self.acked?)? + budget - self.waiting())
+    }
+
+    /// What the packets in the queue take of it, bytes.
+    pub(super) fn waiting(&self) -> u32 {
+        self.bytes_of(self.inside() as u32)
     }
 
     /// Payload bytes of this many full packets.

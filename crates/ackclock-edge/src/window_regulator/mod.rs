@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod bench;
+pub(crate) mod clip;
 mod dequeued;
 mod floor;
 pub(crate) mod forecast;
@@ -19,18 +20,22 @@ pub(crate) mod wrd;
 pub(crate) mod wrs;
 
 use ackclock_core::{Flags, Segment, Seq, Time};
-use ackclock_link::{Cause, LinkView};
+use ackclock_link::{Base, Cause, LinkView, Observation};
 
 pub use dequeued::AckKind;
 use dequeued::{Count, Dequeued};
 use floor::Floor;
 pub use law::WindowLaw;
 
+use crate::Allowance;
+
 /// Advertises windows to the sender of one flow and keeps the state that they depend on.
 #[derive(Debug)]
 struct Advertiser {
     accounts: Dequeued,
     law: WindowLaw,
+    /// What shows which data has left the queue for certain, and bytes beyond it; known where the bearer only observes.
+    left: Option<(Base, u32)>,
     /// Raises the window if it keeps the link idle.
     floor: Option<Floor>,
     /// Minimum advertised window, packets.
@@ -42,7 +47,7 @@ struct Advertiser {
 impl Advertiser {
     fn new(count: Count, min_window: u32, assumed_scale: Option<u8>) -> Self {
         let (accounts, law) = (Dequeued::new(count), WindowLaw::new(assumed_scale));
-        Self { accounts, law, floor: None, min_window, assumed_scale }
+        Self { accounts, law, left: None, floor: None, min_window, assumed_scale }
     }
 
     /// Adds a floor under the goodput if `wanted`.
@@ -66,6 +71,25 @@ impl Advertiser {
             floor.on_data(now, segment.end(), buffer);
             self.accounts.allow_beyond(floor.beyond());
         }
+    }
+
+    /// A bearer that only observes tells what has left the queue.
+    fn on_observation(&mut self, observation: &Observation) {
+        self.left = Some((observation.base, u32::try_from(observation.leaves).unwrap_or(u32::MAX)));
+    }
+
+    /// So many bytes beyond the number of the ACK.
+    fn beyond_ack(&self, bytes: u32) -> Allowance {
+        Allowance { base: Base::Acked, bytes, least: self.least() }
+    }
+
+    /// So many bytes beyond what has left the queue, where it is known what shows that.
+    fn beyond_left(&self, bytes: u32) -> Option<Allowance> {
+        let (base, leaves) = self.left?;
+        // Of what arrived some may not have left, as a SYN that no observation tells of.
+        let waits = if base == Base::Arrived { self.accounts.waiting() } else { 0 };
+        let bytes = bytes.saturating_add(leaves).saturating_sub(waits);
+        Some(Allowance { base, bytes, least: self.least() })
     }
 
     /// The queue is empty, for this flow and all others.

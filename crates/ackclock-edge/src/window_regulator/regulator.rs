@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
-use ackclock_link::{Cause, LinkView};
+use ackclock_link::{Cause, LinkView, Observation};
 
 use super::dequeued::{AckKind, Count};
 use super::{Advertiser, tells_a_window};
-use crate::{Output, Regulator, Verdict};
+use crate::{Allowance, Output, Regulator, Verdict};
 
 /// Right edge that an ACK advertises, and when the ACK is sent.
 pub(super) trait Law: Send {
@@ -16,6 +16,11 @@ pub(super) trait Law: Send {
 
     /// Sends or holds an ACK that advertises a window.
     fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, view: LinkView);
+
+    /// How far the source may send beyond what packets show.
+    fn allowance(&self, _advertiser: &Advertiser) -> Option<Allowance> {
+        None
+    }
 
     /// The queue may have more room: held ACKs may be sent.
     fn on_room(&mut self, _now: Time, _flow: &mut Flow) {}
@@ -109,6 +114,15 @@ impl<L: Law> Regulator for WindowRegulator<L> {
     fn on_idle(&mut self, now: Time, _: LinkView) {
         self.flow.advertiser.on_idle(now);
         self.law.on_room(now, &mut self.flow);
+    }
+
+    fn on_observation(&mut self, _: Time, observation: &Observation, _: LinkView) {
+        self.flow.advertiser.on_observation(observation);
+    }
+
+    fn allowance(&mut self, _: Time, _: FlowId, view: LinkView) -> Option<Allowance> {
+        self.flow.advertiser.accounts.see(view);
+        self.law.allowance(&self.flow.advertiser)
     }
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {

@@ -30,8 +30,8 @@ use serde::{Deserialize, Serialize};
 
 use super::dequeued::{AckKind, Count};
 use super::regulator::{Flow, Law, WindowRegulator};
-use super::{floor, law};
-use crate::{FlowContext, Regulator, RegulatorConfig};
+use super::{Advertiser, floor, law};
+use crate::{Allowance, FlowContext, Regulator, RegulatorConfig};
 
 /// Advertises a window of the buffer plus the packets in the air.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +66,10 @@ impl RegulatorConfig for Config {
         Some(Box::new(regulator.with_floor(self.floor)))
     }
 
+    fn allows(&self) -> bool {
+        self.count == Count::Exact
+    }
+
     fn observes(&self, _: Side) -> Result<Left, &'static str> {
         if self.floor { Err(floor::BLIND) } else { Ok(Left::Estimated) }
     }
@@ -78,6 +82,10 @@ impl Law for Dynamic {
     fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, _: LinkView) {
         let edge = flow.advertiser.accounts.right_edge(ack.ack, 0);
         flow.send(now, ack, kind, edge);
+    }
+
+    fn allowance(&self, advertiser: &Advertiser) -> Option<Allowance> {
+        advertiser.beyond_left(advertiser.accounts.allowance()?)
     }
 }
 

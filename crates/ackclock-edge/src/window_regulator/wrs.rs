@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 
 use super::dequeued::{AckKind, Count};
 use super::regulator::{Flow, Law, WindowRegulator};
-use super::{floor, law};
-use crate::{FlowContext, Regulator, RegulatorConfig};
+use super::{Advertiser, floor, law};
+use crate::{Allowance, FlowContext, Regulator, RegulatorConfig};
 
 /// Advertises a window as large as the buffer.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +66,10 @@ impl RegulatorConfig for Config {
         if self.floor { Departures::Watched } else { Departures::Unwatched }
     }
 
+    fn allows(&self) -> bool {
+        true
+    }
+
     fn observes(&self, _: Side) -> Result<Left, &'static str> {
         if self.floor { Err(floor::BLIND) } else { Ok(Left::Estimated) }
     }
@@ -80,6 +84,10 @@ impl Law for Static {
     fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, view: LinkView) {
         let edge = flow.advertiser.accounts.static_edge(ack.ack, view);
         flow.send(now, ack, kind, edge);
+    }
+
+    fn allowance(&self, advertiser: &Advertiser) -> Option<Allowance> {
+        Some(advertiser.beyond_ack(advertiser.accounts.allowance()?))
     }
 }
 

@@ -4,8 +4,8 @@ use ackclock_core::{Config, ConfigError, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Observed;
-use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Nominal};
+use super::{Observed, Observer};
+use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Capacity, Direction, Files, Nominal};
 
 /// A box that has no queue of its own and estimates the one that stands elsewhere, from what passes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +31,8 @@ pub enum Side {
 }
 
 /// After so long a probe begins, by side.
-pub(super) const PROBE_AFTER: [Span; 2] = [Span::from_secs(30), Span::from_secs(10)];
+const PROBE_AFTER: [Span; 2] = [Span::from_secs(30), Span::from_secs(10)];
+
 impl Config for ObservedConfig {
     fn check(&self) -> Result<(), ConfigError> {
         match self.probe {
@@ -62,8 +63,14 @@ impl BearerConfig for ObservedConfig {
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
+        Ok(AnyBearer::Other(Box::new(Observed::new(self.observer(context.down.capacity())))))
+    }
+}
+
+impl ObservedConfig {
+    /// Builds what learns from records, with a buffer of that capacity for the flows of each user.
+    pub fn observer(&self, capacity: Capacity) -> Observer {
         let after = self.probe.unwrap_or(PROBE_AFTER[self.side as usize]);
-        let after = Some(after).filter(|after| *after > Span::ZERO);
-        Ok(AnyBearer::Other(Box::new(Observed::new(self.side, after, context.down.capacity()))))
+        Observer::new(self.side, Some(after).filter(|after| *after > Span::ZERO), capacity)
     }
 }

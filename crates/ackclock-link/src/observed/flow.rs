@@ -8,11 +8,14 @@ use super::Side;
 use super::detour::Detour;
 use super::floor::Floor;
 use super::outstanding::Outstanding;
+use super::record::Record;
 use super::vocabulary::{Acknowledged, Passage, Passed};
 
 /// The accounts of one flow.
 #[derive(Debug)]
 pub(super) struct Flow {
+    /// The last record.
+    pub(super) seen: Option<Record>,
     /// When data last passed.
     active: Option<Time>,
     /// The end of the data that passed, and the place of it: a number that does not wrap.
@@ -67,6 +70,7 @@ const PROMPT: Span = Span::from_millis(2);
 impl Flow {
     pub(super) fn new(now: Time) -> Self {
         Self {
+            seen: None,
             active: None,
             highest: None,
             reach: 0,

@@ -7,6 +7,8 @@
 //! A box that only sees traffic pass has no queue, delay or loss of its own. The queue that it regulates stands elsewhere: between the box
 //! and the mobiles (`side = "network"`), as for a gateway of an operator; or between the box and the servers (`side = "mobile"`), as for a
 //! router behind an LTE or satellite link. No rate is configured. What is known of the queue follows from what passes:
+//! - `record`: what passed of a flow, as sums; all that is learnt follows from such records (`observer`), so that a box that cannot tell of
+//!   each packet, or whose records get lost, learns the same;
 //! - `flow`: windows told to the source of a flow, data that passed, ACKs for it;
 //! - `meter`: how fast data leaves the queue: acknowledged (network) or arrived (mobile);
 //! - `detour`: how long the other way of a loop took, on which the queue does not stand: by the timestamps of TCP, where both ends have them;
@@ -33,20 +35,21 @@ mod detour;
 mod floor;
 mod flow;
 mod meter;
+mod observer;
 mod outstanding;
 mod probe;
+mod record;
 mod user;
 mod vocabulary;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{Flags, FlowId, Histogram, Rate, Segment, Span, Time};
+use ackclock_core::{Flags, FlowId, Histogram, Segment, Span, Time};
 
 pub use self::config::{ObservedConfig, Side};
-use self::flow::Flow;
-use self::user::{Progress, User};
-use self::vocabulary::Probe;
+pub use self::observer::Observer;
+pub use self::record::{Acked, Advertised, Passed, Record};
 use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load};
 
 /// When data counts as having left a queue that nobody here sees.
@@ -56,6 +59,27 @@ pub enum Left {
     Estimated,
     /// When that is certain: it is acknowledged, or has arrived.
     Certain,
+}
+
+/// What of a flow each packet shows by itself, and a right edge follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// The number of the ACK.
+    Acked,
+    /// The number of the ACK and the bytes that its sender has selectively acknowledged.
+    Sacked,
+    /// The end of the data that has arrived.
+    Arrived,
+}
+
+impl Base {
+    /// What has left a queue for certain that is observed from that side.
+    const fn of(side: Side) -> Self {
+        match side {
+            Side::Network => Self::Sacked,
+            Side::Mobile => Self::Arrived,
+        }
+    }
 }
 
 /// What a box has learnt from an ACK, or from data that arrives.
@@ -75,185 +99,80 @@ pub struct Observation {
     pub late: Span,
     /// Whether a probe keeps the windows closed.
     pub probing: bool,
+    /// What shows which data has left the queue for certain.
+    pub base: Base,
+    /// Bytes beyond it that have left in the estimate.
+    pub leaves: u64,
 }
 
-/// A flow gets at least so many packets.
-const LEAST_PACKETS: u32 = 2;
-
-/// A bearer that passes everything on at once.
+/// A bearer that passes everything on at once and makes a record of each packet for its [`Observer`].
 pub struct Observed {
-    side: Side,
-    probe_after: Option<Span>,
-    /// `B`, which the flows of a user share.
-    capacity: Capacity,
-    departures: Departures,
-    left_when: Left,
-    users: BTreeMap<u32, User>,
-    /// Users by flow; the first where nobody said.
-    user_numbers: Vec<u32>,
+    observer: Observer,
+    records: BTreeMap<FlowId, Record>,
     /// What is to be told of each direction, all of it due.
     events: [VecDeque<(Time, LinkEvent, Segment)>; 2],
-    observations: VecDeque<(Time, Observation)>,
-    /// What an ACK shows to have left; empty between two.
-    left: Vec<Segment>,
+    /// Whether the regulator acts on what has left the queue.
+    departures: Departures,
 }
 
 impl Observed {
-    fn new(side: Side, probe_after: Option<Span>, capacity: Capacity) -> Self {
+    fn new(observer: Observer) -> Self {
         Self {
-            side,
-            probe_after,
-            capacity,
-            departures: Departures::Unwatched,
-            left_when: Left::Estimated,
-            users: BTreeMap::new(),
-            user_numbers: Vec::new(),
+            observer,
+            records: BTreeMap::new(),
             events: Default::default(),
-            observations: VecDeque::new(),
-            left: Vec::new(),
+            departures: Departures::Unwatched,
         }
     }
 
     /// A box between the queue and the mobiles, whose flows share `capacity`, with the usual probe.
     pub fn beside_mobiles(capacity: Capacity) -> Self {
-        Self::new(Side::Mobile, Some(config::PROBE_AFTER[Side::Mobile as usize]), capacity)
-    }
-
-    /// Whether anything of a flow has passed since it was opened, or forgotten.
-    fn knows(&self, flow: FlowId) -> bool {
-        self.users.get(&self.user_of(flow)).is_some_and(|user| user.flows.contains_key(&flow))
-    }
-
-    fn user_of(&self, flow: FlowId) -> u32 {
-        self.user_numbers.get(flow.index()).copied().unwrap_or(0)
-    }
-
-    /// Whether anybody acts on what is estimated, beyond the number of flows.
-    fn is_heeded(&self) -> bool {
-        self.departures == Departures::Watched
-    }
-
-    fn user(&mut self, now: Time, flow: FlowId) -> &mut User {
-        let (side, after) = (self.side, self.probe_after.filter(|_| self.is_heeded()));
-        self.users.entry(self.user_of(flow)).or_insert_with(|| User::new(now, side, Probe::new(after)))
+        let config = ObservedConfig { side: Side::Mobile, ..ObservedConfig::default() };
+        Self::new(config.observer(capacity))
     }
 
     fn emit(&mut self, now: Time, direction: Direction, event: LinkEvent, segment: &Segment) {
         self.events[direction as usize].push_back((now, event, *segment));
     }
 
+    /// Data or an answer passes to the mobile. Behind the queue, data that passes has left it.
     fn on_down(&mut self, now: Time, segment: &Segment) {
-        if !segment.is_tcp() {
-            return;
+        let id = segment.flow;
+        let record = self.records.entry(id).or_insert_with(|| Record::new(id));
+        if record.on_down(now, segment) {
+            self.observer.on_record(record);
         }
-        let (side, id) = (self.side, segment.flow);
-        if segment.flags.intersects(Flags::SYN) {
-            let user = self.user(now, id);
-            let round_trip = user.flow(now, id).on_syn_ack(now, segment.end());
-            if let (Side::Mobile, Some(round_trip)) = (side, round_trip) {
-                user.flow(now, id).detour(now, segment, side, Some(round_trip));
-                user.on_opened(now, id, round_trip);
-            }
-        } else if segment.has_data() {
-            self.on_data(now, segment);
-        }
-    }
-
-    fn on_data(&mut self, now: Time, segment: &Segment) {
-        let (side, id, heeded) = (self.side, segment.flow, self.is_heeded());
-        let user = self.user(now, id);
-        let flow = user.flow(now, id);
-        let passage = flow.on_data(now, segment);
-        let forgotten =
-            if heeded && side == Side::Network { flow.remember(now, segment, passage) } else { None };
-        user.note_data(now, segment);
-        if let Some(forgotten) = forgotten {
-            self.emit(now, Direction::Down, LinkEvent::Departed, &forgotten);
-        }
-        if heeded && side == Side::Mobile {
-            let (bytes, called) = (segment.payload.into(), passage.prompt);
-            let sample = passage.since_told.map(|since| {
-                let flow = self.user(now, id).flow(now, id);
-                since.saturating_sub(flow.detour(now, segment, side, Some(since)))
-            });
-            let progress = Progress { flow: id, bytes, sample, called, late: Span::ZERO };
-            let observation = self.user(now, id).on_progress(now, progress);
-            self.observations.push_back((now, observation));
+        if self.observer.side() == Side::Mobile
+            && self.departures == Departures::Watched
+            && segment.has_data()
+            && !segment.flags.intersects(Flags::SYN)
+        {
             self.emit(now, Direction::Down, LinkEvent::Departed, segment);
         }
     }
 
+    /// A SYN or an ACK arrives from the mobile.
     fn on_up(&mut self, now: Time, segment: &Segment) {
-        if !segment.is_tcp() || !self.is_heeded() {
-            return;
-        }
-        let id = segment.flow;
         if segment.flags.intersects(Flags::SYN) {
-            let side = self.side;
-            let flow = self.user(now, id).flow(now, id);
-            flow.on_syn(now, segment.window.into());
-            if side == Side::Network {
-                flow.detour(now, segment, side, None);
-            }
-        } else if segment.flags.contains(Flags::ACK) && self.side == Side::Network {
-            self.on_ack(now, segment);
+            self.records.entry(segment.flow).or_insert_with(|| Record::new(segment.flow));
         }
-    }
-
-    fn on_ack(&mut self, now: Time, ack: &Segment) {
-        if !self.knows(ack.flow) {
-            return;
-        }
-        let (id, left_when, mut left) = (ack.flow, self.left_when, std::mem::take(&mut self.left));
-        let user = self.user(now, id);
-        let handshake = user.flow(now, id).take_handshake(now);
-        let acknowledged = user.flow(now, id).on_ack(now, ack, |segment| left.push(*segment));
-        let (sample, called) = acknowledged.newest.unzip();
-        let late = user.flow(now, id).detour(now, ack, Side::Network, sample);
-        if acknowledged.bytes > 0 {
-            let (bytes, called) = (acknowledged.bytes, called.unwrap_or(false));
-            let sample = sample.map(|sample| sample.saturating_sub(late));
-            let observation = user.on_progress(now, Progress { flow: id, bytes, sample, called, late });
-            self.observations.push_back((now, observation));
-        } else if let Some(round_trip) = handshake {
-            user.on_opened(now, id, round_trip);
-        }
-        let user = self.user(now, id);
-        let certain = user.probe.runs() || left_when == Left::Certain;
-        let share = if certain { 0 } else { user.share_of_loop(now, id) };
-        user.flow(now, id).leave(share, |segment| left.push(*segment));
-        left.drain(..).for_each(|segment| self.emit(now, Direction::Down, LinkEvent::Departed, &segment));
-        self.left = left;
-    }
-
-    /// What a flow's share of the buffer is, packets of `payload` bytes or bytes on the wire.
-    fn share(&self, now: Time, flow: FlowId) -> Capacity {
-        let Some(user) = self.users.get(&self.user_of(flow)) else { return self.capacity };
-        if user.probe.runs() {
-            return Capacity::Packets(LEAST_PACKETS);
-        }
-        // What leaves in a loop is on its way where the box stands behind the queue.
-        let behind = self.is_heeded() && self.side == Side::Mobile && self.left_when == Left::Estimated;
-        let ahead = if behind { user.share_of_loop(now, flow) } else { 0 };
-        let (active, payload) = (user.active(), u64::from(user.payload()));
-        match self.capacity {
-            Capacity::Unlimited => Capacity::Unlimited,
-            Capacity::Packets(packets) => {
-                let ahead = u32::try_from(ahead / payload).unwrap_or(u32::MAX);
-                Capacity::Packets((packets / active).saturating_add(ahead).max(LEAST_PACKETS))
-            }
-            Capacity::Bytes(bytes) => {
-                Capacity::Bytes((bytes / u64::from(active) + ahead).max(u64::from(LEAST_PACKETS) * payload))
-            }
+        let Some(record) = self.records.get_mut(&segment.flow) else { return };
+        if record.on_up(now, segment) {
+            self.observer.on_record(record);
         }
     }
 }
 
 impl Bearer for Observed {
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        match direction {
-            Direction::Down => self.on_down(now, segment),
-            Direction::Up => self.on_up(now, segment),
+        if segment.is_tcp() {
+            match direction {
+                Direction::Down => self.on_down(now, segment),
+                Direction::Up => self.on_up(now, segment),
+            }
+            while let Some((at, left)) = self.observer.poll_left() {
+                self.emit(at, Direction::Down, LinkEvent::Departed, &left);
+            }
         }
         self.emit(now, direction, LinkEvent::DELIVERED, segment);
         Ok(())
@@ -275,20 +194,14 @@ impl Bearer for Observed {
 
     fn want_departures(&mut self, departures: Departures) {
         self.departures = departures;
+        self.observer.heed(departures);
     }
 
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
-        let Some(user) = self.users.get(&self.user_of(flow)).filter(|_| direction == Direction::Down) else {
-            return LinkView { capacity: self.share(now, flow), ..LinkView::NOTHING };
-        };
-        let bytes = match self.left_when {
-            Left::Estimated => user.waiting(now),
-            Left::Certain => user.flows.get(&flow).map_or(0, Flow::unacknowledged),
-        };
-        let packets = bytes.div_ceil(u64::from(user.payload())) as u32;
-        let waiting = if packets > 0 { Load { packets, bytes } } else { Load::NONE };
-        let rate = Rate::from_bps((user.mean_rate(now, flow) * 8.0) as u64);
-        LinkView { waiting, occupied: waiting, capacity: self.share(now, flow), rate, ..LinkView::NOTHING }
+        match direction {
+            Direction::Down => self.observer.view(now, flow),
+            Direction::Up => self.observer.blind(now, flow),
+        }
     }
 
     fn waiting(&mut self, _: Time, _: Direction) -> Load {
@@ -300,69 +213,38 @@ impl Bearer for Observed {
     }
 
     fn gauges(&self, direction: Direction) -> Vec<f64> {
-        if direction == Direction::Up {
-            return vec![0.0; 4];
+        match direction {
+            Direction::Down => self.observer.gauges(),
+            Direction::Up => vec![0.0; 4],
         }
-        // Of the first user, where there are several.
-        let Some(user) = self.users.values().next() else { return vec![0.0; 4] };
-        user.gauges()
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {
-        if user > 0 || self.user_numbers.len() > flow.index() {
-            self.user_numbers.resize(self.user_numbers.len().max(flow.index() + 1), 0);
-            self.user_numbers[flow.index()] = user;
-        }
+        self.observer.assign(flow, user);
     }
 
     fn forget(&mut self, flow: FlowId) {
-        let number = self.user_of(flow);
-        if let Some(user) = self.users.get_mut(&number) {
-            user.flows.remove(&flow);
-            if user.flows.is_empty() {
-                self.users.remove(&number);
-            }
-        }
+        self.records.remove(&flow);
+        self.observer.forget(flow);
     }
 
     fn let_go(&mut self) {
-        self.users.clear();
+        self.records.clear();
+        self.observer.clear();
     }
 
     fn leave_when(&mut self, left_when: Left) {
-        self.left_when = left_when;
+        self.observer.leave_when(left_when);
     }
 
     fn on_told(&mut self, now: Time, segment: &Segment) {
-        let heeded = self.is_heeded() && self.knows(segment.flow);
-        let Some(window) = segment.window_bytes().filter(|_| heeded) else { return };
-        if segment.flags.contains(Flags::ACK) && !segment.flags.intersects(Flags::SYN | Flags::RST) {
-            let id = segment.flow;
-            let stamp = segment.timestamps().map(|timestamps| timestamps.value);
-            self.user(now, id).flow(now, id).on_told(now, segment.ack + window, stamp);
+        let Some(record) = self.records.get_mut(&segment.flow) else { return };
+        if record.on_told(now, segment) {
+            self.observer.on_record(record);
         }
     }
 
     fn poll_observation(&mut self) -> Option<(Time, Observation)> {
-        self.observations.pop_front()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use ackclock_core::Seq;
-
-    use super::vocabulary::Run;
-    use super::*;
-
-    #[test]
-    fn a_probe_closes_the_windows_to_two_packets() {
-        let mut bearer = Observed::new(Side::Network, Some(Span::from_secs(1)), Capacity::Packets(50));
-        bearer.want_departures(Departures::Watched);
-        let flow = FlowId(0);
-        bearer.enqueue(Time::ZERO, Direction::Down, &Segment::data(flow, Seq(0), 1000, 40)).unwrap();
-        assert_eq!(bearer.view(Time::ZERO, Direction::Down, flow).capacity, Capacity::Packets(50));
-        bearer.user(Time::ZERO, flow).probe.runs = Some(Run { since: Time::ZERO, empty: None });
-        assert_eq!(bearer.view(Time::ZERO, Direction::Down, flow).capacity, Capacity::Packets(2));
+        self.observer.poll_observation()
     }
 }

@@ -12,7 +12,7 @@ use super::floor::Floor;
 use super::flow::Flow;
 use super::meter::Meter;
 use super::vocabulary::Probe;
-use super::{Observation, Side};
+use super::{Base, Observation, Side};
 
 /// What a box knows of the flows that share a queue.
 #[derive(Debug)]
@@ -33,6 +33,11 @@ pub(super) struct User {
     /// What was last taken to wait, and when.
     wait: (Time, Span),
     pub(super) probe: Probe,
+    /// Loops that were measured.
+    samples: u64,
+    /// Bytes that belong to no flow, and how many of them no progress has counted.
+    others: Option<u64>,
+    uncounted: u64,
 }
 
 /// A payload, until one is seen.
@@ -58,7 +63,16 @@ impl User {
             late: Span::ZERO,
             wait: (Time::ZERO, Span::ZERO),
             probe,
+            others: None,
+            samples: 0,
+            uncounted: 0,
         }
+    }
+
+    /// So many bytes of the user that belong to no flow have passed so far.
+    pub(super) fn note_others(&mut self, others: u64) {
+        self.uncounted += others.saturating_sub(self.others.unwrap_or(others));
+        self.others = Some(others);
     }
 
     /// The accounts of a flow.
@@ -132,8 +146,14 @@ impl User {
         self.sample(now, flow, least);
     }
 
+    /// Loops that were measured.
+    pub(super) const fn samples(&self) -> u64 {
+        self.samples
+    }
+
     /// Takes a sample of the loop of a flow.
     fn sample(&mut self, now: Time, flow: FlowId, sample: Span) {
+        self.samples += 1;
         let counts = self.probe.counts(now, sample);
         if self.side == Side::Mobile {
             self.flow(now, flow).floor.on_sample(sample, counts);
@@ -144,9 +164,12 @@ impl User {
 
     /// Data of a flow has left the queue some time ago; the newest of it took `sample` round the loop.
     pub(super) fn on_progress(&mut self, now: Time, progress: Progress) -> Observation {
-        let Progress { flow, bytes, sample, called, late } = progress;
+        let Progress { flow, mut bytes, sample, called, late } = progress;
         let left = self.last.map_or(now - late, |last| last.max(now - late));
         let gap = self.last.map_or(Span::ZERO, |last| left.since(last));
+        // What passed while no flow had data says nothing of the time since.
+        let others = std::mem::take(&mut self.uncounted);
+        bytes += if gap <= LONGEST_GAP { others } else { 0 };
         self.late = now.since(left);
         let rate = self.meter.largest_rate(left);
         if let Some(sample) = sample {
@@ -166,7 +189,9 @@ impl User {
         self.last = Some(left);
         self.run_probe(now, flow, low);
         let (probing, horizon) = (self.probe.runs(), self.horizon(flow));
-        Observation { flow, bytes, idle, called: called && !probing, horizon, late: self.late, probing }
+        let (called, late, leaves) = (called && !probing, self.late, 0);
+        let base = Base::of(side);
+        Observation { flow, bytes, idle, called, horizon, late, probing, base, leaves }
     }
 
     /// What a series shows: rate in bit/s, bytes that wait, least loop in ms, probes.

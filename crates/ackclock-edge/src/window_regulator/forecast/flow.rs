@@ -6,7 +6,7 @@ pub(super) mod turns;
 use std::collections::VecDeque;
 
 use ackclock_core::{Flags, Segment, Seq, Span, Time};
-use ackclock_link::{Cause, LinkView};
+use ackclock_link::{Cause, LinkView, Observation};
 
 use budget::Look;
 
@@ -131,6 +131,11 @@ impl Flow {
     /// Whether the source sends what the window lets it.
     pub(super) fn is_ruled(&self) -> bool {
         self.ruled && !self.pace.is_paced()
+    }
+
+    /// What shows which data has left a queue that is observed.
+    pub(super) fn on_observation(&mut self, observation: &Observation) {
+        self.advertiser.on_observation(observation);
     }
 
     /// What is told takes so long to come to effect at the queue that is observed.

@@ -67,7 +67,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::law;
-use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
+use crate::{Allowance, FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 use flow::Flow;
 use flow::turns::Turns;
 use link_state::LinkState;
@@ -152,6 +152,10 @@ impl RegulatorConfig for Config {
 
     fn scope(&self) -> Scope {
         self.scope
+    }
+
+    fn allows(&self) -> bool {
+        true
     }
 
     fn observes(&self, _: Side) -> Result<Left, &'static str> {
@@ -345,8 +349,9 @@ impl Regulator for Forecast {
     }
 
     fn on_observation(&mut self, now: Time, observation: &Observation, _: LinkView) {
-        let Observation { flow, bytes, idle, called, horizon, late, probing } = *observation;
+        let Observation { flow, bytes, idle, called, horizon, late, probing, .. } = *observation;
         self.with_flow(now, flow, |flow, shared| {
+            flow.on_observation(observation);
             // While a probe runs, what leaves in a loop is not to be called for.
             flow.on_horizon(if probing { Span::ZERO } else { horizon });
             (shared.observed, shared.late) = (true, late);
@@ -357,6 +362,11 @@ impl Regulator for Forecast {
             }
             shared.link.on_served(seen, bytes as u32);
         });
+    }
+
+    fn allowance(&mut self, now: Time, flow: FlowId, view: LinkView) -> Option<Allowance> {
+        let flow = self.flows[*self.slots.get(&flow)?].as_mut()?;
+        flow.allowance(now, view, &mut self.shared)
     }
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {

@@ -1,10 +1,12 @@
 //! What one flow may have outstanding, its right edge, and how much of that may be kept back.
 
 use ackclock_core::{Seq, Span, Time};
+use ackclock_link::LinkView;
 
 use super::super::Shared;
 use super::super::shares::FIRST_WINDOW;
 use super::Flow;
+use crate::Allowance;
 
 /// No window is larger (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 30;
@@ -77,12 +79,30 @@ impl Flow {
             return (slowly.or_else(|| self.advertiser.accounts.edge_at(LARGEST)), None);
         }
         self.letting_go.on_ruled();
+        let budget = self.budget(look, shared);
+        (self.advertiser.accounts.edge_at(self.fitting(now, budget, shared)), Some(budget))
+    }
+
+    /// How far the source of an observed queue may send beyond what has left it.
+    pub(in super::super) fn allowance(
+        &mut self,
+        now: Time,
+        view: LinkView,
+        shared: &mut Shared,
+    ) -> Option<Allowance> {
+        self.advertiser.accounts.see(view);
+        let look = self.look(now, shared);
+        let budget = self.budget(&look, shared);
+        self.advertiser.beyond_left(self.fitting(now, budget, shared))
+    }
+
+    /// What of the budget fits into the buffer.
+    fn fitting(&self, now: Time, budget: u32, shared: &mut Shared) -> u32 {
         // What leaves an observed queue in a loop is not in it.
         let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
         let leaves = (leaves / f64::from(shared.shares.flows())) as u32;
         let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
-        let budget = self.budget(look, shared);
-        (self.advertiser.accounts.edge_at(budget.min(most)), Some(budget))
+        budget.min(most)
     }
 
     /// Whether ACKs may be kept: none where the source is not ruled, or repairs a loss; nobody knows whether an observed link is

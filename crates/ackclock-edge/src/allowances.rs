@@ -1,0 +1,164 @@
+//! Regulators without an edge: what they allow each flow, from records of what passed.
+//!
+//! A box on somebody else's link keeps no packet: where packets pass, each ACK tells the further of what was told so far and
+//! `base + allowance`, and allowances are worked out beside that path. Regulators hear here what an [`Edge`](crate::Edge) whose bearer is
+//! `observed` tells them, so that both allow the same.
+
+use std::collections::BTreeMap;
+
+use ackclock_core::{ConfigError, FlowId, Segment, Size, Time, name_of};
+use ackclock_link::{Capacity, LinkView, ObservedConfig, Observer, Record, Side};
+use serde_json::Value;
+
+use crate::regulators::{RegulatorId, Regulators};
+use crate::{Allowance, REGULATORS, Regulator};
+
+/// What flows are allowed beyond what their packets show.
+pub struct Allowances {
+    observer: Observer,
+    regulators: Regulators,
+    flows: BTreeMap<FlowId, Regulated>,
+}
+
+/// A flow and its regulator.
+#[derive(Clone, Copy)]
+struct Regulated {
+    regulator: RegulatorId,
+    seen: Record,
+}
+
+impl Allowances {
+    /// Of the regulator of that name or table, where a box observes as `observed` says, with a buffer in packets or bytes for each user.
+    ///
+    /// # Errors
+    /// Names the key that is wrong, and why a regulator cannot be used.
+    pub fn new(regulator: &Value, observed: &ObservedConfig, buffer: Size) -> Result<Self, ConfigError> {
+        let config = REGULATORS.resolve(regulator).map_err(|error| error.under("regulator"))?;
+        let refused = |reason| ConfigError::new("regulator", format!("`{}`: {reason}", name_of(regulator)));
+        let left_when = config.observes(observed.side).map_err(refused)?;
+        if !config.allows() {
+            return Err(refused("it gives no allowance, without which a box cannot tell a window"));
+        }
+        let capacity = match buffer {
+            Size::Packets(packets @ 1..) => Capacity::Packets(packets),
+            Size::Bytes(bytes) => Capacity::Bytes(bytes),
+            other => {
+                let message = format!(
+                    "{other}: a box knows no rate to measure it by; packets, \"20p\", or bytes, \"30kB\""
+                );
+                return Err(ConfigError::new("buffer", message));
+            }
+        };
+        let mut observer = observed.observer(capacity);
+        observer.heed(config.departures());
+        observer.measure();
+        observer.leave_when(left_when);
+        Ok(Self { observer, regulators: Regulators::new(config), flows: BTreeMap::new() })
+    }
+
+    /// What is estimated.
+    pub const fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    /// Whose flow it is, before its first record; that of user 0 where nothing is said.
+    pub fn assign(&mut self, flow: FlowId, user: u32) {
+        self.observer.assign(flow, user);
+        self.regulators.assign(flow, user);
+    }
+
+    /// Takes a record of a flow.
+    pub fn on_record(&mut self, record: &Record) {
+        let before = self.flows.get(&record.flow).map(|flow| flow.seen);
+        let before = before.as_ref();
+        let regulator = self.join(record);
+        let mut feed = Feed { observer: &mut self.observer, regulators: &mut self.regulators, regulator };
+        if let Some((at, syn)) = record.asked.filter(|_| record.asks_since(before)) {
+            feed.tell(at, syn.flow, |regulator, view| regulator.on_syn(at, &syn, view));
+        }
+        let answer = record.answered.filter(|_| record.answers_since(before)).into_iter();
+        let data = record.passed_since(before).map(|segment| (record.at, segment));
+        answer.chain(data).for_each(|(at, segment)| feed.on_data(at, &segment));
+        feed.observer.on_record(record);
+        feed.on_learnt(record, before);
+        if let Some(ack) = record.acks_since(before) {
+            let at = record.at;
+            feed.tell(at, ack.flow, |regulator, view| regulator.handle_ack(at, ack, view));
+        }
+    }
+
+    /// What the source of a flow is allowed; nothing where that is not known yet.
+    pub fn allowance(&mut self, now: Time, flow: FlowId) -> Option<Allowance> {
+        let regulator = self.flows.get(&flow)?.regulator;
+        let view = self.observer.view(now, flow);
+        self.regulators.get_mut(regulator)?.allowance(now, flow, view)
+    }
+
+    /// The flow is over.
+    pub fn forget(&mut self, now: Time, flow: FlowId) {
+        self.observer.forget(flow);
+        let Some(Regulated { regulator, .. }) = self.flows.remove(&flow) else { return };
+        if let Some(regulator) = self.regulators.get_mut(regulator) {
+            regulator.close(now, flow);
+            while regulator.poll_output(now).is_some() {}
+        }
+        self.regulators.leave(regulator);
+    }
+
+    /// Remembers the record; the flow's regulator, which it gets with its first.
+    fn join(&mut self, record: &Record) -> RegulatorId {
+        let regulators = &mut self.regulators;
+        let flow = self.flows.entry(record.flow);
+        let flow =
+            flow.or_insert_with(|| Regulated { regulator: regulators.join(record.flow), seen: *record });
+        flow.seen = *record;
+        flow.regulator
+    }
+}
+
+/// Tells a regulator what an edge would tell it.
+struct Feed<'a> {
+    observer: &'a mut Observer,
+    regulators: &'a mut Regulators,
+    regulator: RegulatorId,
+}
+
+impl Feed<'_> {
+    /// Nothing that a regulator wants to send is sent: the path of packets is another.
+    fn tell(&mut self, now: Time, flow: FlowId, call: impl FnOnce(&mut dyn Regulator, LinkView)) {
+        let Some(regulator) = self.regulators.hear(self.regulator, flow) else { return };
+        call(regulator, self.observer.view(now, flow));
+        while regulator.poll_output(now).is_some() {}
+    }
+
+    fn on_data(&mut self, now: Time, segment: &Segment) {
+        self.tell(now, segment.flow, |regulator, view| {
+            regulator.on_data(now, segment, view);
+            regulator.on_queued(now, segment, view);
+        });
+    }
+
+    /// The observer has taken a record: what it has learnt, and which data has left the queue.
+    fn on_learnt(&mut self, record: &Record, before: Option<&Record>) {
+        while let Some((at, observation)) = self.observer.poll_observation() {
+            self.tell(at, observation.flow, |regulator, view| {
+                regulator.on_observation(at, &observation, view)
+            });
+        }
+        if self.observer.side() == Side::Mobile {
+            record.passed_since(before).for_each(|segment| self.on_departed(record.at, &segment));
+        }
+        while let Some((at, segment)) = self.observer.poll_left() {
+            self.on_departed(at, &segment);
+        }
+    }
+
+    fn on_departed(&mut self, now: Time, segment: &Segment) {
+        self.tell(now, segment.flow, |regulator, view| {
+            regulator.on_departed(now, segment, view);
+            if view.is_idle() {
+                regulator.on_idle(now, view);
+            }
+        });
+    }
+}

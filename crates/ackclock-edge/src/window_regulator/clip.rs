@@ -1,0 +1,61 @@
+//! Telling a source the window that an allowance stands for, with what each packet shows: what a program in the path of packets does.
+
+use ackclock_core::{Flags, Segment, Seq};
+use ackclock_link::Base;
+
+use super::dequeued::AckKind;
+use super::law::WindowLaw;
+use super::tells_a_window;
+use crate::Allowance;
+
+/// The windows told to the source of one flow: the right edge is the further of what was told so far and `base + bytes`.
+#[derive(Debug)]
+pub struct Clip {
+    law: WindowLaw,
+    /// The end of the data that arrived, the highest ACK and the window field that came with the last.
+    arrived: Option<Seq>,
+    acked: Option<Seq>,
+    offered: u16,
+}
+
+impl Clip {
+    /// A flow of which nothing has passed. Windows whose handshake was not seen are left alone, unless a scale is assumed.
+    pub fn new(assumed_scale: Option<u8>) -> Self {
+        Self { law: WindowLaw::new(assumed_scale), arrived: None, acked: None, offered: 0 }
+    }
+
+    /// Data passes to the mobile.
+    pub fn on_data(&mut self, segment: &Segment) {
+        if segment.has_data() && !segment.flags.intersects(Flags::SYN) {
+            self.arrived = Some(self.arrived.map_or(segment.end(), |end| end.max(segment.end())));
+        }
+    }
+
+    /// Writes the window of an ACK of the mobile; leaves it alone where nothing is allowed, or no window can be written.
+    pub fn on_ack(&mut self, ack: &mut Segment, allowance: Option<Allowance>) {
+        if !tells_a_window(ack) {
+            return;
+        }
+        let offered = std::mem::replace(&mut self.offered, ack.window);
+        let kind = AckKind::of(ack, self.acked, offered, self.arrived);
+        let acked = self.acked.map_or(ack.ack, |acked| acked.max(ack.ack));
+        self.acked = Some(acked);
+        let Some(Allowance { base, bytes, least }) = allowance else { return };
+        let base = match base {
+            Base::Acked => ack.ack,
+            Base::Sacked => acked + sacked(ack, acked),
+            Base::Arrived => self.arrived.map_or(acked, |arrived| arrived.max(acked)),
+        };
+        self.law.write(ack, kind, Some(base + bytes), least);
+    }
+
+    /// The furthest right edge told, where one was written.
+    pub fn edge(&self) -> Option<Seq> {
+        self.law.edge()
+    }
+}
+
+/// Bytes beyond `acked` that an ACK acknowledges selectively.
+fn sacked(ack: &Segment, acked: Seq) -> u32 {
+    ack.sack().iter().map(|block| block.right.since(block.left.max(acked))).sum()
+}

@@ -1,0 +1,284 @@
+//! Learns of a queue that stands elsewhere from records of what passed, without an edge or a queue of its own.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ackclock_core::{FlowId, Rate, Segment, Span, Time};
+
+use super::flow::Flow;
+use super::record::Record;
+use super::user::{Progress, User};
+use super::vocabulary::Probe;
+use super::{Left, Observation, Side};
+use crate::{Capacity, Departures, LinkView, Load};
+
+/// A flow gets at least so many packets.
+const LEAST_PACKETS: u32 = 2;
+
+/// Estimates rate, least loop and queue of each user from the [`Record`]s of its flows.
+pub struct Observer {
+    side: Side,
+    probe_after: Option<Span>,
+    /// `B`, which the flows of a user share.
+    capacity: Capacity,
+    /// Whether more is estimated than the number of flows, and whether a regulator acts on that.
+    measures: bool,
+    heeded: bool,
+    left_when: Left,
+    users: BTreeMap<u32, User>,
+    /// Users by flow; the first where nobody said.
+    user_numbers: Vec<u32>,
+    observations: VecDeque<(Time, Observation)>,
+    /// What has left the queue in the estimate.
+    left: VecDeque<(Time, Segment)>,
+}
+
+impl Observer {
+    /// On that side of the queue, with `capacity` for the flows of each user; a probe begins after so long without a loop of about the
+    /// least length, or never. A regulator is taken to act on what it estimates.
+    pub fn new(side: Side, probe_after: Option<Span>, capacity: Capacity) -> Self {
+        Self {
+            side,
+            probe_after,
+            capacity,
+            measures: true,
+            heeded: true,
+            left_when: Left::Estimated,
+            users: BTreeMap::new(),
+            user_numbers: Vec::new(),
+            observations: VecDeque::new(),
+            left: VecDeque::new(),
+        }
+    }
+
+    /// Where the box stands.
+    pub const fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Whether a regulator acts on departures. For one that does not, only the flows of a user are counted, unless
+    /// [more is asked for](Self::measure).
+    pub fn heed(&mut self, departures: Departures) {
+        self.heeded = departures == Departures::Watched;
+        self.measures = self.heeded;
+    }
+
+    /// Rates, loops and waits are estimated even where no regulator acts on them.
+    pub const fn measure(&mut self) {
+        self.measures = true;
+    }
+
+    /// When data counts as having left the queue.
+    pub fn leave_when(&mut self, left_when: Left) {
+        self.left_when = left_when;
+    }
+
+    /// Whose flow it is; that of user 0 where nothing is said.
+    pub fn assign(&mut self, flow: FlowId, user: u32) {
+        if user > 0 || self.user_numbers.len() > flow.index() {
+            self.user_numbers.resize(self.user_numbers.len().max(flow.index() + 1), 0);
+            self.user_numbers[flow.index()] = user;
+        }
+    }
+
+    /// The flow is over. With its last flow a user is forgotten.
+    pub fn forget(&mut self, flow: FlowId) {
+        let number = self.user_of(flow);
+        if let Some(user) = self.users.get_mut(&number) {
+            user.flows.remove(&flow);
+            if user.flows.is_empty() {
+                self.users.remove(&number);
+            }
+        }
+    }
+
+    /// Forgets all flows and users.
+    pub fn clear(&mut self) {
+        self.users.clear();
+    }
+
+    /// Takes a record of a flow, which may tell of several packets.
+    pub fn on_record(&mut self, record: &Record) {
+        let (id, measures) = (record.flow, self.measures);
+        let before = self.known(id).and_then(|flow| flow.seen);
+        let before = before.as_ref();
+        if let Some((at, syn)) = record.asked.filter(|_| measures && record.asks_since(before)) {
+            self.on_syn(at, &syn);
+        }
+        if let Some((at, answer)) = record.answered.filter(|_| record.answers_since(before)) {
+            self.on_syn_ack(at, &answer);
+        }
+        if record.passed.newest.is_some() {
+            self.user(record.at, id).note_others(record.others);
+            record.passed_since(before).for_each(|segment| self.on_data(record.at, &segment));
+        }
+        if self.known(id).is_none() {
+            return;
+        }
+        if let Some(ack) = record.acks_since(before).filter(|_| measures && self.side == Side::Network) {
+            self.on_ack(record.at, &ack);
+        }
+        let flow = self.user(record.at, id).flow(record.at, id);
+        if let Some(told) = record.advertised.filter(|_| measures) {
+            flow.on_told(record.at, told.edge, told.stamp);
+        }
+        flow.seen = Some(*record);
+    }
+
+    /// What it has learnt, in order.
+    pub fn poll_observation(&mut self) -> Option<(Time, Observation)> {
+        self.observations.pop_front()
+    }
+
+    /// Data that has left the queue in the estimate, on the network side.
+    pub fn poll_left(&mut self) -> Option<(Time, Segment)> {
+        self.left.pop_front()
+    }
+
+    /// The queue as a regulator of the flow is to see it: what waits, the flow's share of the buffer, the rate.
+    pub fn view(&self, now: Time, flow: FlowId) -> LinkView {
+        let Some(user) = self.users.get(&self.user_of(flow)) else {
+            return self.blind(now, flow);
+        };
+        let bytes = match self.left_when {
+            Left::Estimated => user.waiting(now),
+            Left::Certain => user.flows.get(&flow).map_or(0, Flow::unacknowledged),
+        };
+        let packets = bytes.div_ceil(u64::from(user.payload())) as u32;
+        let waiting = if packets > 0 { Load { packets, bytes } } else { Load::NONE };
+        let rate = Rate::from_bps((user.mean_rate(now, flow) * 8.0) as u64);
+        LinkView { waiting, occupied: waiting, rate, ..self.blind(now, flow) }
+    }
+
+    /// Only the flow's share of the buffer.
+    pub(super) fn blind(&self, now: Time, flow: FlowId) -> LinkView {
+        LinkView { capacity: self.share(now, flow), ..LinkView::NOTHING }
+    }
+
+    /// Loops that were measured of the flow's user so far; few say little.
+    pub fn samples(&self, flow: FlowId) -> u64 {
+        self.users.get(&self.user_of(flow)).map_or(0, User::samples)
+    }
+
+    /// Rate in bit/s, bytes that wait, least loop in ms and probes of the first user.
+    pub fn gauges(&self) -> Vec<f64> {
+        self.users.values().next().map_or_else(|| vec![0.0; 4], User::gauges)
+    }
+
+    /// The accounts of a flow of which something has passed since it was opened, or forgotten.
+    fn known(&self, flow: FlowId) -> Option<&Flow> {
+        self.users.get(&self.user_of(flow))?.flows.get(&flow)
+    }
+
+    fn user_of(&self, flow: FlowId) -> u32 {
+        self.user_numbers.get(flow.index()).copied().unwrap_or(0)
+    }
+
+    fn user(&mut self, now: Time, flow: FlowId) -> &mut User {
+        let (side, after) = (self.side, self.probe_after.filter(|_| self.heeded));
+        self.users.entry(self.user_of(flow)).or_insert_with(|| User::new(now, side, Probe::new(after)))
+    }
+
+    fn on_syn(&mut self, now: Time, syn: &Segment) {
+        let side = self.side;
+        let flow = self.user(now, syn.flow).flow(now, syn.flow);
+        flow.on_syn(now, syn.window.into());
+        if side == Side::Network {
+            flow.detour(now, syn, side, None);
+        }
+    }
+
+    fn on_syn_ack(&mut self, now: Time, answer: &Segment) {
+        let (side, id) = (self.side, answer.flow);
+        let user = self.user(now, id);
+        let round_trip = user.flow(now, id).on_syn_ack(now, answer.end());
+        if let (Side::Mobile, Some(round_trip)) = (side, round_trip) {
+            user.flow(now, id).detour(now, answer, side, Some(round_trip));
+            user.on_opened(now, id, round_trip);
+        }
+    }
+
+    fn on_data(&mut self, now: Time, segment: &Segment) {
+        let (side, id, measures) = (self.side, segment.flow, self.measures);
+        let user = self.user(now, id);
+        let flow = user.flow(now, id);
+        let passage = flow.on_data(now, segment);
+        let forgotten =
+            if measures && side == Side::Network { flow.remember(now, segment, passage) } else { None };
+        user.note_data(now, segment);
+        if measures && side == Side::Mobile {
+            let (bytes, called) = (segment.payload.into(), passage.prompt);
+            let sample = passage.since_told.map(|since| {
+                let flow = user.flow(now, id);
+                since.saturating_sub(flow.detour(now, segment, side, Some(since)))
+            });
+            let progress = Progress { flow: id, bytes, sample, called, late: Span::ZERO };
+            let observation = user.on_progress(now, progress);
+            self.observations.push_back((now, observation));
+        }
+        self.left.extend(forgotten.map(|segment| (now, segment)));
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Segment) {
+        let (id, left_when, mut left) = (ack.flow, self.left_when, std::mem::take(&mut self.left));
+        let user = self.user(now, id);
+        let handshake = user.flow(now, id).take_handshake(now);
+        let acknowledged = user.flow(now, id).on_ack(now, ack, |segment| left.push_back((now, *segment)));
+        let (sample, called) = acknowledged.newest.unzip();
+        let late = user.flow(now, id).detour(now, ack, Side::Network, sample);
+        let mut observation = None;
+        if acknowledged.bytes > 0 {
+            let (bytes, called) = (acknowledged.bytes, called.unwrap_or(false));
+            let sample = sample.map(|sample| sample.saturating_sub(late));
+            observation = Some(user.on_progress(now, Progress { flow: id, bytes, sample, called, late }));
+        } else if let Some(round_trip) = handshake {
+            user.on_opened(now, id, round_trip);
+        }
+        let certain = user.probe.runs() || left_when == Left::Certain;
+        let share = if certain { 0 } else { user.share_of_loop(now, id) };
+        user.flow(now, id).leave(share, |segment| left.push_back((now, *segment)));
+        self.left = left;
+        self.observations
+            .extend(observation.map(|observation| (now, Observation { leaves: share, ..observation })));
+    }
+
+    /// What a flow's share of the buffer is, packets of `payload` bytes or bytes on the wire.
+    fn share(&self, now: Time, flow: FlowId) -> Capacity {
+        let Some(user) = self.users.get(&self.user_of(flow)) else { return self.capacity };
+        if user.probe.runs() {
+            return Capacity::Packets(LEAST_PACKETS);
+        }
+        // What leaves in a loop is on its way where the box stands behind the queue.
+        let behind = self.heeded && self.side == Side::Mobile && self.left_when == Left::Estimated;
+        let ahead = if behind { user.share_of_loop(now, flow) } else { 0 };
+        let (active, payload) = (user.active(), u64::from(user.payload()));
+        match self.capacity {
+            Capacity::Unlimited => Capacity::Unlimited,
+            Capacity::Packets(packets) => {
+                let ahead = u32::try_from(ahead / payload).unwrap_or(u32::MAX);
+                Capacity::Packets((packets / active).saturating_add(ahead).max(LEAST_PACKETS))
+            }
+            Capacity::Bytes(bytes) => {
+                Capacity::Bytes((bytes / u64::from(active) + ahead).max(u64::from(LEAST_PACKETS) * payload))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::Seq;
+
+    use super::super::vocabulary::Run;
+    use super::*;
+
+    #[test]
+    fn a_probe_closes_the_windows_to_two_packets() {
+        let mut observer = Observer::new(Side::Network, Some(Span::from_secs(1)), Capacity::Packets(50));
+        let (flow, mut record) = (FlowId(0), Record::new(FlowId(0)));
+        record.on_down(Time::ZERO, &Segment::data(flow, Seq(0), 1000, 40));
+        observer.on_record(&record);
+        assert_eq!(observer.view(Time::ZERO, flow).capacity, Capacity::Packets(50));
+        observer.user(Time::ZERO, flow).probe.runs = Some(Run { since: Time::ZERO, empty: None });
+        assert_eq!(observer.view(Time::ZERO, flow).capacity, Capacity::Packets(2));
+    }
+}

@@ -1,0 +1,182 @@
+//! What a box tells of one flow: sums since it was first seen, so that what a lost record told is told by the next.
+
+use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
+
+/// What passed of one flow until an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The instant.
+    pub at: Time,
+    /// The flow.
+    pub flow: FlowId,
+    /// The mobile's last SYN and when it passed.
+    pub asked: Option<(Time, Segment)>,
+    /// The source's last SYN-ACK and when it passed.
+    pub answered: Option<(Time, Segment)>,
+    /// Data to the mobile.
+    pub passed: Passed,
+    /// ACKs from the mobile.
+    pub acked: Acked,
+    /// The furthest right edge that the source was told.
+    pub advertised: Option<Advertised>,
+    /// Bytes to the same user that belong to no flow with records; they use the link too.
+    pub others: u64,
+}
+
+/// Data of a flow that passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Packets so far, FIN and retransmissions included.
+    pub packets: u64,
+    /// Bytes of payload so far, retransmissions included.
+    pub bytes: u64,
+    /// The newest packet with its timestamps; a device may have joined several.
+    pub newest: Option<Segment>,
+    /// Bytes of payload of a full packet before any were joined.
+    pub full: u16,
+}
+
+/// ACKs of a flow that arrived from the mobile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acked {
+    /// ACKs so far.
+    pub packets: u64,
+    /// The newest, as the mobile wrote it.
+    pub newest: Option<Segment>,
+}
+
+/// A right edge that the source was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advertised {
+    /// The edge.
+    pub edge: Seq,
+    /// TSval of the ACK that told it.
+    pub stamp: Option<u32>,
+}
+
+impl Record {
+    /// A flow of which nothing has passed.
+    pub fn new(flow: FlowId) -> Self {
+        Self {
+            at: Time::ZERO,
+            flow,
+            asked: None,
+            answered: None,
+            passed: Passed::default(),
+            acked: Acked::default(),
+            advertised: None,
+            others: 0,
+        }
+    }
+
+    /// A TCP segment passes to the mobile. Whether the record tells more than before.
+    pub fn on_down(&mut self, at: Time, segment: &Segment) -> bool {
+        self.at = at;
+        if segment.flags.intersects(Flags::SYN) {
+            self.answered = Some((at, *segment));
+        } else if segment.has_data() {
+            self.passed.packets += 1;
+            self.passed.bytes += u64::from(segment.payload);
+            self.passed.newest = Some(*segment);
+            self.passed.full = self.passed.full.max(segment.payload);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// A TCP segment arrives from the mobile. Whether the record tells more than before.
+    pub fn on_up(&mut self, at: Time, segment: &Segment) -> bool {
+        self.at = at;
+        if segment.flags.intersects(Flags::SYN) {
+            self.asked = Some((at, *segment));
+        } else if segment.flags.contains(Flags::ACK) {
+            self.acked.packets += 1;
+            self.acked.newest = Some(*segment);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// An ACK goes to the source with the window that it is told. Whether the right edge is further than before.
+    pub fn on_told(&mut self, at: Time, ack: &Segment) -> bool {
+        let tells = ack.flags.contains(Flags::ACK) && !ack.flags.intersects(Flags::SYN | Flags::RST);
+        let Some(window) = ack.window_bytes().filter(|_| tells) else { return false };
+        let edge = ack.ack + window;
+        if self.advertised.is_some_and(|told| !edge.after(told.edge)) {
+            return false;
+        }
+        self.at = at;
+        let stamp = ack.timestamps().map(|timestamps| timestamps.value);
+        self.advertised = Some(Advertised { edge, stamp });
+        true
+    }
+
+    /// Whether the mobile has asked for a connection since `before`.
+    pub fn asks_since(&self, before: Option<&Self>) -> bool {
+        self.asked != before.and_then(|before| before.asked)
+    }
+
+    /// Whether the source has answered that since `before`.
+    pub fn answers_since(&self, before: Option<&Self>) -> bool {
+        self.answered != before.and_then(|before| before.answered)
+    }
+
+    /// The newest ACK, where one has arrived since `before`.
+    pub fn acks_since(&self, before: Option<&Self>) -> Option<Segment> {
+        self.acked.newest.filter(|_| self.news(before, |record| record.acked.packets) > 0)
+    }
+
+    /// Packets that passed since `before`: those that follow from the sums, then the newest, none larger than a full packet. Without
+    /// a record before, the newest alone.
+    pub fn passed_since(&self, before: Option<&Self>) -> impl Iterator<Item = Segment> + use<> {
+        let newest = self.passed.newest.filter(|_| self.news(before, |record| record.passed.packets) > 0);
+        let (full, header) = (self.passed.full.max(1), newest.map_or(0, |newest| newest.header));
+        let (mut seq, mut missed) =
+            newest.map_or((Seq(0), 0), |newest| (newest.seq, self.missed(before, &newest)));
+        seq = Seq(seq.0.wrapping_sub(missed));
+        let mut newest = newest;
+        std::iter::from_fn(move || {
+            let last = newest?;
+            let mut packet = last;
+            if missed > 0 {
+                packet = Segment::data(
+                    last.flow,
+                    seq,
+                    u16::try_from(missed).unwrap_or(u16::MAX).min(full),
+                    header,
+                );
+                if let Some(timestamps) = last.timestamps() {
+                    packet.set_timestamps(timestamps);
+                }
+                missed -= u32::from(packet.payload);
+                seq = packet.end();
+            } else if last.payload > full {
+                packet.payload = full;
+                packet.flags = Flags::ACK;
+                let mut rest = last;
+                (rest.seq, rest.payload) = (packet.end(), last.payload - full);
+                newest = Some(rest);
+            } else {
+                newest = None;
+            }
+            Some(packet)
+        })
+    }
+
+    /// Bytes between the newest packet before and the newest, as far as so many passed.
+    fn missed(&self, before: Option<&Self>, newest: &Segment) -> u32 {
+        let Some(end) = before.and_then(|before| before.passed.newest).map(|newest| newest.end()) else {
+            return 0;
+        };
+        let bytes = self.news(before, |record| record.passed.bytes).saturating_sub(newest.payload.into());
+        let gap = if newest.seq.after(end) { newest.seq.since(end) } else { 0 };
+        gap.min(u32::try_from(bytes).unwrap_or(u32::MAX))
+    }
+
+    /// By how much a sum has grown since `before`.
+    fn news(&self, before: Option<&Self>, sum: impl Fn(&Self) -> u64) -> u64 {
+        sum(self).saturating_sub(before.map_or(0, sum))
+    }
+}
