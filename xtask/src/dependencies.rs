@@ -18,8 +18,12 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("ackclock-exchange", &["ackclock-scenario"]),
     ("ackclock-live", &["ackclock-edge"]),
     ("ackclock-box", &["ackclock-edge"]),
+    ("ackclock-proxy", &[]),
     ("ackclock-output", &[]),
-    ("ackclock-cli", &["ackclock-box", "ackclock-exchange", "ackclock-live", "ackclock-output"]),
+    (
+        "ackclock-cli",
+        &["ackclock-box", "ackclock-exchange", "ackclock-live", "ackclock-output", "ackclock-proxy"],
+    ),
     ("ackclock-py", &["ackclock-exchange", "ackclock-live", "ackclock-output"]),
     (TESTKIT, &[]),
     ("xtask", &[]),

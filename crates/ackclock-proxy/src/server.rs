@@ -1,0 +1,501 @@
+//! The loop of the proxy: one thread, one buffer, all connections.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, setsockopt, socket, sockopt,
+};
+
+use crate::asked::{Asked, Speech, Trouble, Wish, read};
+use crate::names::Names;
+use crate::pair::{BUFFER, Goes, Leg, Pair, reset};
+
+/// A network whose clients may use the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl std::str::FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a network, as 192.0.2.0/24 or 2001:db8::/56");
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| wrong()))?;
+        if bits <= most { Ok(Self { address, bits }) } else { Err(wrong()) }
+    }
+}
+
+impl Prefix {
+    /// Whether an address belongs to the network.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let shared = |a: u128, b: u128, width: u32| (a ^ b).checked_shr(width - self.bits).unwrap_or(0) == 0;
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => shared(a.to_bits().into(), b.to_bits().into(), 32),
+            (IpAddr::V6(a), IpAddr::V6(b)) => shared(a.to_bits(), b.to_bits(), 128),
+            _ => false,
+        }
+    }
+}
+
+/// How the proxy is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Addresses on which it listens.
+    pub listen: Vec<SocketAddr>,
+    /// Networks of clients beside this machine's own programs.
+    pub allow: Vec<Prefix>,
+    /// Most connections at a time; one client of a network gets at most a quarter of them.
+    pub max_connections: usize,
+}
+
+/// What the proxy did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections now.
+    pub connections: usize,
+    /// Connections to servers that were opened.
+    pub opened: u64,
+    /// Clients that were not let in or whose wish was refused.
+    pub refused: u64,
+    /// Connections that ended with a reset.
+    pub broken: u64,
+    /// Bytes that were moved, both ways.
+    pub bytes: u64,
+}
+
+/// Why the proxy cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address that others reach, and nobody is allowed.
+    #[error("{0} can be reached from other machines: say whose with --allow, as --allow 192.0.2.0/24")]
+    Open(SocketAddr),
+    /// The address cannot be listened on.
+    #[error("{0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// The kernel refuses something else.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A request, or the way to a server, must not take longer.
+const PATIENCE: Duration = Duration::from_secs(15);
+const LOOK_AT_TIMES: Duration = Duration::from_secs(1);
+/// Tokens: the bell of the names, then listeners, then two for each client.
+const BELL: u64 = u64::MAX;
+const LISTENERS: u64 = 1 << 62;
+
+enum State {
+    Asking { bytes: Vec<u8>, greeted: bool, speech: Speech },
+    Looking { wish: Wish, rest: Vec<u8> },
+    Connecting { wish: Wish, rest: Vec<u8>, server: TcpStream, others: VecDeque<SocketAddr> },
+    Relaying,
+}
+
+struct Client {
+    number: u64,
+    socket: Option<TcpStream>,
+    address: IpAddr,
+    state: State,
+    pair: Option<Pair>,
+    deadline: Option<Instant>,
+    /// What each leg is watched for.
+    watched: [EpollFlags; 2],
+}
+
+/// The proxy.
+pub struct Server {
+    options: Options,
+    listeners: Vec<TcpListener>,
+    epoll: Epoll,
+    names: Names,
+    clients: Vec<Option<Client>>,
+    next: u64,
+    counts: Counts,
+    buffer: Vec<u8>,
+    looked: Instant,
+}
+
+impl Server {
+    /// Listens.
+    ///
+    /// # Errors
+    /// If an address cannot be listened on, or would be open to everybody.
+    pub fn start(options: Options) -> Result<Self, StartError> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
+        let names = Names::start()?;
+        epoll.add(names.bell(), EpollEvent::new(EpollFlags::EPOLLIN, BELL)).map_err(io::Error::from)?;
+        let mut listeners = Vec::new();
+        for (number, &address) in options.listen.iter().enumerate() {
+            if !address.ip().is_loopback() && options.allow.is_empty() {
+                return Err(StartError::Open(address));
+            }
+            let at = |error| StartError::Listen(address, error);
+            let listener = TcpListener::bind(address).map_err(at)?;
+            listener.set_nonblocking(true).map_err(at)?;
+            let event = EpollEvent::new(EpollFlags::EPOLLIN, LISTENERS + number as u64);
+            epoll.add(&listener, event).map_err(io::Error::from)?;
+            listeners.push(listener);
+        }
+        let (clients, counts, buffer) = (Vec::new(), Counts::default(), vec![0; BUFFER]);
+        Ok(Self {
+            options,
+            listeners,
+            epoll,
+            names,
+            clients,
+            next: 0,
+            counts,
+            buffer,
+            looked: Instant::now(),
+        })
+    }
+
+    /// Where it listens, with the ports that the kernel chose.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        self.listeners.iter().map(TcpListener::local_addr).collect()
+    }
+
+    /// What was done so far.
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Waits for at most `patience` and does what is due.
+    ///
+    /// # Errors
+    /// If the kernel does not tell what is due.
+    pub fn turn(&mut self, patience: Duration) -> io::Result<()> {
+        let mut events = [EpollEvent::empty(); 256];
+        let patience = EpollTimeout::try_from(patience.min(LOOK_AT_TIMES)).unwrap_or(EpollTimeout::ZERO);
+        let count = match self.epoll.wait(&mut events, patience) {
+            Err(Errno::EINTR) => 0,
+            waited => waited?,
+        };
+        for event in &events[..count] {
+            match event.data() {
+                BELL => self.on_names(),
+                token @ LISTENERS.. => self.let_in((token - LISTENERS) as usize),
+                token => self.on_client(token as usize / 2, token as usize % 2, event.events()),
+            }
+        }
+        if self.looked.elapsed() >= LOOK_AT_TIMES {
+            self.looked = Instant::now();
+            self.end_late();
+        }
+        Ok(())
+    }
+
+    fn let_in(&mut self, listener: usize) {
+        // A turn lets in no more than this, so that no client waits for long.
+        for _ in 0..64 {
+            let Some(Ok((socket, from))) = self.listeners.get(listener).map(TcpListener::accept) else {
+                return;
+            };
+            if !self.admits(from.ip().to_canonical()) || socket.set_nonblocking(true).is_err() {
+                self.counts.refused += 1;
+                reset(&socket);
+                continue;
+            }
+            let _ = socket.set_nodelay(true);
+            let _ = setsockopt(&socket, sockopt::KeepAlive, &true);
+            let slot = self.clients.iter().position(Option::is_none).unwrap_or(self.clients.len());
+            if slot == self.clients.len() {
+                self.clients.push(None);
+            }
+            self.next += 1;
+            self.counts.connections += 1;
+            self.clients[slot] = Some(Client {
+                number: self.next,
+                socket: Some(socket),
+                address: from.ip().to_canonical(),
+                state: State::Asking { bytes: Vec::new(), greeted: false, speech: Speech::Http },
+                pair: None,
+                deadline: Some(Instant::now() + PATIENCE),
+                watched: [EpollFlags::empty(); 2],
+            });
+            self.watch(slot);
+        }
+    }
+
+    fn admits(&self, from: IpAddr) -> bool {
+        if self.counts.connections >= self.options.max_connections {
+            return false;
+        }
+        if from.is_loopback() {
+            return true;
+        }
+        let same = self.clients.iter().flatten().filter(|client| client.address == from).count();
+        same < self.options.max_connections.div_ceil(4)
+            && self.options.allow.iter().any(|prefix| prefix.contains(from))
+    }
+
+    fn on_client(&mut self, slot: usize, leg: usize, flags: EpollFlags) {
+        let Some(Some(client)) = self.clients.get_mut(slot) else { return };
+        match &mut client.state {
+            State::Asking { .. } => self.on_asking(slot),
+            // Its words are read once the server is there; a client that has gone is not kept.
+            State::Looking { .. } => self.end(slot, true),
+            State::Connecting { .. } if leg == 0 => self.end(slot, true),
+            State::Connecting { .. } => self.on_connected(slot),
+            State::Relaying => self.on_relaying(slot, flags),
+        }
+    }
+
+    fn on_asking(&mut self, slot: usize) {
+        let Some(client) = self.clients[slot].as_mut() else { return };
+        let (State::Asking { bytes, .. }, Some(socket)) = (&mut client.state, &mut client.socket) else {
+            return;
+        };
+        match socket.read(&mut self.buffer[..4096]) {
+            Ok(0) => return self.end(slot, false),
+            Ok(count) => bytes.extend_from_slice(&self.buffer[..count]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            Err(_) => return self.end(slot, true),
+        }
+        self.read_words(slot);
+    }
+
+    fn read_words(&mut self, slot: usize) {
+        let Some(client) = self.clients[slot].as_mut() else { return };
+        let (State::Asking { bytes, greeted, speech }, Some(socket)) =
+            (&mut client.state, &mut client.socket)
+        else {
+            return;
+        };
+        loop {
+            match read(bytes, *greeted) {
+                Asked::More => return,
+                Asked::Say(answer, used) => {
+                    bytes.drain(..used);
+                    (*greeted, *speech) = (true, Speech::Socks);
+                    // Two bytes find room in the buffer of a new connection.
+                    if !matches!(socket.write(&answer), Ok(written) if written == answer.len()) {
+                        return self.end(slot, true);
+                    }
+                }
+                Asked::Refuse(answer) => return self.refuse(slot, &answer),
+                Asked::Connect(wish) => {
+                    let rest = bytes.split_off(wish.used);
+                    let (host, port) = (wish.host.clone(), wish.port);
+                    client.state = State::Looking { wish, rest };
+                    self.names.ask(client.number, host, port);
+                    return self.watch(slot);
+                }
+            }
+        }
+    }
+
+    /// Says no and ends. The client reads the answer before the end.
+    fn refuse(&mut self, slot: usize, answer: &[u8]) {
+        self.counts.refused += 1;
+        if let Some(socket) = self.clients[slot].as_mut().and_then(|client| client.socket.as_mut()) {
+            let _ = socket.write(answer);
+            let _ = socket.shutdown(std::net::Shutdown::Write);
+            // What the client still sends would turn the end into a reset.
+            let _ = socket.read(&mut self.buffer);
+        }
+        self.end(slot, false);
+    }
+
+    fn on_names(&mut self) {
+        let found: Vec<_> = self.names.found().collect();
+        for (number, addresses) in found {
+            let is_it =
+                |client: &Option<Client>| client.as_ref().is_some_and(|client| client.number == number);
+            let Some(slot) = self.clients.iter().position(is_it) else { continue };
+            let Some(client) = self.clients[slot].as_mut() else { continue };
+            let State::Looking { wish, rest } = std::mem::replace(&mut client.state, State::Relaying) else {
+                continue;
+            };
+            let from_here = client.address.is_loopback();
+            let known = !addresses.is_empty();
+            let allowed: VecDeque<_> =
+                addresses.into_iter().filter(|to| from_here || leads_out(to.ip())).collect();
+            if allowed.is_empty() {
+                let trouble = if known { Trouble::Forbidden } else { Trouble::Unknown };
+                self.refuse(slot, &wish.speech.tells(trouble));
+            } else {
+                self.try_next(slot, wish, rest, allowed, Trouble::Unreachable);
+            }
+        }
+    }
+
+    /// Begins a connection with the next address of the server.
+    fn try_next(
+        &mut self,
+        slot: usize,
+        wish: Wish,
+        rest: Vec<u8>,
+        mut others: VecDeque<SocketAddr>,
+        mut trouble: Trouble,
+    ) {
+        while let Some(address) = others.pop_front() {
+            match begin(address) {
+                Ok(server) => {
+                    let Some(client) = self.clients[slot].as_mut() else { return };
+                    client.deadline = Some(Instant::now() + PATIENCE);
+                    client.state = State::Connecting { wish, rest, server, others };
+                    return self.watch(slot);
+                }
+                Err(error) => trouble = trouble_of(&error),
+            }
+        }
+        self.refuse(slot, &wish.speech.tells(trouble));
+    }
+
+    fn on_connected(&mut self, slot: usize) {
+        let Some(client) = self.clients[slot].as_mut() else { return };
+        let State::Connecting { wish, rest, server, others } =
+            std::mem::replace(&mut client.state, State::Relaying)
+        else {
+            return;
+        };
+        client.watched[1] = EpollFlags::empty();
+        let _ = self.epoll.delete(&server);
+        match getsockopt(&server, sockopt::SocketError).map(Errno::from_raw) {
+            Ok(Errno::UnknownErrno) => {}
+            Ok(errno) => return self.try_next(slot, wish, rest, others, trouble_of(&errno.into())),
+            Err(errno) => return self.try_next(slot, wish, rest, others, trouble_of(&errno.into())),
+        }
+        let Some(socket) = client.socket.take() else { return };
+        let first = [wish.forward, rest].concat();
+        client.pair = Some(Pair::new(Leg::new(socket, wish.connected), Leg::new(server, first)));
+        client.deadline = None;
+        self.counts.opened += 1;
+        self.on_relaying(slot, EpollFlags::empty());
+    }
+
+    fn on_relaying(&mut self, slot: usize, flags: EpollFlags) {
+        let Some(pair) = self.clients[slot].as_mut().and_then(|client| client.pair.as_mut()) else { return };
+        if flags.contains(EpollFlags::EPOLLERR) {
+            pair.reset();
+            self.counts.broken += 1;
+            return self.end(slot, false);
+        }
+        let (goes, bytes) = pair.go_on(&mut self.buffer);
+        self.counts.bytes += bytes;
+        match goes {
+            Goes::On => self.watch(slot),
+            Goes::Finished => self.end(slot, false),
+            Goes::Broken => {
+                self.counts.broken += 1;
+                self.end(slot, false);
+            }
+        }
+    }
+
+    /// Watches the legs of a client for what they wait for.
+    fn watch(&mut self, slot: usize) {
+        let Some(client) = self.clients[slot].as_mut() else { return };
+        let wanted = match (&client.state, &client.pair) {
+            (State::Asking { .. }, _) => [EpollFlags::EPOLLIN, EpollFlags::empty()],
+            // Only a reset, which is always told.
+            (State::Looking { .. }, _) => [EpollFlags::EPOLLRDHUP; 2],
+            (State::Connecting { .. }, _) => [EpollFlags::EPOLLRDHUP, EpollFlags::EPOLLOUT],
+            (State::Relaying, Some(pair)) => pair.interests(),
+            (State::Relaying, None) => return,
+        };
+        for (leg, wanted) in wanted.into_iter().enumerate() {
+            let socket = match (&client.state, &client.pair, leg) {
+                (_, Some(pair), leg) => pair.socket(leg),
+                (State::Connecting { server, .. }, _, 1) => server,
+                (_, None, 0) => match &client.socket {
+                    Some(socket) => socket,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            let was = std::mem::replace(&mut client.watched[leg], wanted);
+            let mut event = EpollEvent::new(wanted, (2 * slot + leg) as u64);
+            // A leg that waits for nothing is not watched: its hang-up would be told again and again.
+            let _ = match (was.is_empty(), wanted.is_empty()) {
+                (true, true) => Ok(()),
+                (true, false) => self.epoll.add(socket, event),
+                (false, true) => self.epoll.delete(socket),
+                (false, false) if was == wanted => Ok(()),
+                (false, false) => self.epoll.modify(socket, &mut event),
+            };
+        }
+    }
+
+    /// Ends a client; its sockets are closed.
+    fn end(&mut self, slot: usize, by_reset: bool) {
+        if let Some(client) = self.clients[slot].take() {
+            self.counts.connections -= 1;
+            if let Some(socket) = client.socket.as_ref().filter(|_| by_reset) {
+                reset(socket);
+            }
+        }
+        while self.clients.last().is_some_and(Option::is_none) {
+            self.clients.pop();
+        }
+    }
+
+    /// Ends clients that have not said in time what they want, or whose server does not answer.
+    fn end_late(&mut self) {
+        let now = Instant::now();
+        for slot in 0..self.clients.len() {
+            let Some(client) = self.clients.get(slot).and_then(Option::as_ref) else { continue };
+            if client.deadline.is_none_or(|deadline| now < deadline) {
+                continue;
+            }
+            let speech = match &client.state {
+                State::Looking { wish, .. } | State::Connecting { wish, .. } => Some(wish.speech),
+                _ => None,
+            };
+            match speech {
+                Some(speech) => self.refuse(slot, &speech.tells(Trouble::Unreachable)),
+                None => self.end(slot, true),
+            }
+        }
+    }
+}
+
+/// Whether an address is another machine's: neighbours must not reach services of this one through the proxy.
+fn leads_out(to: IpAddr) -> bool {
+    match to.to_canonical() {
+        IpAddr::V4(to) => {
+            !(to.is_loopback()
+                || to.is_unspecified()
+                || to.is_link_local()
+                || to.is_multicast()
+                || to.is_broadcast())
+        }
+        IpAddr::V6(to) => {
+            !(to.is_loopback() || to.is_unspecified() || to.is_unicast_link_local() || to.is_multicast())
+        }
+    }
+}
+
+/// Begins a connection without waiting for it.
+fn begin(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let made: OwnedFd =
+        socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
+    let stream = TcpStream::from(made);
+    let _ = stream.set_nodelay(true);
+    let _ = setsockopt(&stream, sockopt::KeepAlive, &true);
+    match connect(std::os::fd::AsRawFd::as_raw_fd(&stream.as_fd()), &SockaddrStorage::from(address)) {
+        Ok(()) | Err(Errno::EINPROGRESS) => Ok(stream),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn trouble_of(error: &io::Error) -> Trouble {
+    if error.kind() == ErrorKind::ConnectionRefused { Trouble::Refused } else { Trouble::Unreachable }
+}

@@ -1,0 +1,5 @@
+//! One binary for all tests of the proxy. Everything stays on the loopback interface.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+mod relayed;
