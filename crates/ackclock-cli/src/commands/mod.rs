@@ -7,6 +7,7 @@ mod exchange;
 mod import;
 mod link;
 mod list;
+mod proxy;
 mod radio_box;
 mod replay;
 mod run;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     /// Lower the windows of downloads that pass an interface towards a radio, or only measure its queue.
     #[command(name = "box")]
     RadioBox(radio_box::Args),
+    /// Split each connection in two before a radio, so that losses and waits are repaired from nearby.
+    Proxy(proxy::Args),
     /// Repeat the experiments of a published document and check each of its numbers (Python).
     Paper(Words),
     /// Write an HTML report from the JSON lines of finished runs (Python).
@@ -64,6 +67,7 @@ impl Command {
             Self::Exchange(args) => exchange::perform(&args),
             Self::Link(args) => link::perform(&args),
             Self::RadioBox(args) => radio_box::perform(&args),
+            Self::Proxy(args) => proxy::perform(&args),
             Self::Paper(words) => Err(words.become_module(&["paper"])),
             Self::Report(words) => Err(words.become_module(&["report"])),
             Self::Model(words) => Err(words.become_module(&["model"])),

@@ -1,0 +1,63 @@
+//! `ackclock proxy`: splits connections before a radio.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ackclock_proxy::server::{Counts, Options, Prefix, Server, StartError};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Split each connection in two before a radio, so that losses and waits are repaired from nearby.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Address to listen on; one answers SOCKS5, HTTP CONNECT and plain HTTP requests.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: Vec<SocketAddr>,
+    /// Network whose clients may use it, beside programs of this machine.
+    #[arg(long, value_name = "NETWORK")]
+    allow: Vec<Prefix>,
+    /// Most connections at a time; a client of another machine gets at most a quarter of them.
+    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(4..=100_000))]
+    max_connections: u32,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock proxy
+  curl --proxy socks5h://127.0.0.1:8080 https://example.net/
+  ackclock proxy --listen 10.0.0.1:8080 --allow 10.0.0.0/24";
+
+/// How long the loop waits where nothing happens.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Runs until it is interrupted.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    let (listen, allow) = (args.listen.clone(), args.allow.clone());
+    let options = Options { listen, allow, max_connections: args.max_connections as usize };
+    let mut server = Server::start(options).map_err(|error| match error {
+        StartError::Io(error) => Failure::Run(error.to_string()),
+        error => Failure::Input(format!("--listen: {error}")),
+    })?;
+    let run = |error: std::io::Error| Failure::Run(error.to_string());
+    let addresses: Vec<_> = server.addresses().map_err(run)?.iter().map(ToString::to_string).collect();
+    output::remark(&format!("proxy on {}; Ctrl-C ends it", addresses.join(", ")));
+    let ends = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&ends);
+    ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Run(format!("signals cannot be handled: {error}")))?;
+    while !ends.load(Ordering::Relaxed) {
+        server.turn(PATIENCE).map_err(run)?;
+    }
+    output::print(&summary(server.counts()))
+}
+
+fn summary(counts: Counts) -> String {
+    let Counts { opened, refused, broken, bytes, connections } = counts;
+    format!(
+        "{opened} connections to servers, {bytes} bytes; {refused} refused, {broken} ended by a reset, {connections} cut off now\n"
+    )
+}
