@@ -1,8 +1,8 @@
-//! Regulators without an edge: what they allow each flow, from records of what passed.
+//! Regulators without an edge: calculates the allowance of each flow from records of passed traffic.
 //!
-//! A box on somebody else's link keeps no packet: where packets pass, each ACK tells the further of what was told so far and
-//! `base + allowance`, and allowances are worked out beside that path. Regulators hear here what an [`Edge`](crate::Edge) whose bearer is
-//! `observed` tells them, so that both allow the same.
+//! A box in a foreign data path stores no packets: for each ACK the data path advertises the further of the previous
+//! right edge and `base + allowance`, and allowances are calculated outside of it. Regulators get the same calls as
+//! from an [`Edge`](crate::Edge) with bearer `observed`, so both allow the same.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::regulators::{RegulatorId, Regulators};
 use crate::{Allowance, REGULATORS, Regulator};
 
-/// What flows are allowed beyond what their packets show.
+/// Allowances of flows: bytes that they may send beyond the base visible in their packets.
 pub struct Allowances {
     observer: Observer,
     regulators: Regulators,
@@ -28,10 +28,11 @@ struct Regulated {
 }
 
 impl Allowances {
-    /// Of the regulator of that name or table, where a box observes as `observed` says, with a buffer in packets or bytes for each user.
+    /// Allowances by the given regulator, a name or a table, for a box that observes as set in `observed`. The buffer
+    /// per user is in packets or bytes.
     ///
     /// # Errors
-    /// Names the key that is wrong, and why a regulator cannot be used.
+    /// Names the invalid key, or the reason why the regulator cannot be used.
     pub fn new(regulator: &Value, observed: &ObservedConfig, buffer: Size) -> Result<Self, ConfigError> {
         let config = REGULATORS.resolve(regulator).map_err(|error| error.under("regulator"))?;
         let refused = |reason| ConfigError::new("regulator", format!("`{}`: {reason}", name_of(regulator)));
@@ -56,18 +57,18 @@ impl Allowances {
         Ok(Self { observer, regulators: Regulators::new(config), flows: BTreeMap::new() })
     }
 
-    /// What is estimated.
+    /// The estimates of the queue.
     pub const fn observer(&self) -> &Observer {
         &self.observer
     }
 
-    /// Whose flow it is, before its first record; that of user 0 where nothing is said.
+    /// Sets the user of a flow, before its first record; default: user 0.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.observer.assign(flow, user);
         self.regulators.assign(flow, user);
     }
 
-    /// Takes a record of a flow.
+    /// Processes a record of a flow.
     pub fn on_record(&mut self, record: &Record) {
         let before = self.flows.get(&record.flow).map(|flow| flow.seen);
         let before = before.as_ref();
@@ -87,14 +88,14 @@ impl Allowances {
         }
     }
 
-    /// What the source of a flow is allowed; nothing where that is not known yet.
+    /// Allowance of a flow's sender; `None` if not known yet.
     pub fn allowance(&mut self, now: Time, flow: FlowId) -> Option<Allowance> {
         let regulator = self.flows.get(&flow)?.regulator;
         let view = self.observer.view(now, flow);
         self.regulators.get_mut(regulator)?.allowance(now, flow, view)
     }
 
-    /// The flow is over.
+    /// Removes a flow that ended.
     pub fn forget(&mut self, now: Time, flow: FlowId) {
         self.observer.forget(flow);
         let Some(Regulated { regulator, .. }) = self.flows.remove(&flow) else { return };
@@ -105,7 +106,7 @@ impl Allowances {
         self.regulators.leave(regulator);
     }
 
-    /// Remembers the record; the flow's regulator, which it gets with its first.
+    /// Stores the record. Returns the flow's regulator, which is built for the first record.
     fn join(&mut self, record: &Record) -> RegulatorId {
         let regulators = &mut self.regulators;
         let flow = self.flows.entry(record.flow);
@@ -116,7 +117,7 @@ impl Allowances {
     }
 }
 
-/// Tells a regulator what an edge would tell it.
+/// Makes the calls to a regulator that an edge would make.
 struct Feed<'a> {
     observer: &'a mut Observer,
     regulators: &'a mut Regulators,
@@ -124,7 +125,7 @@ struct Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// Nothing that a regulator wants to send is sent: the path of packets is another.
+    /// Output of the regulator is ignored: packets take another path.
     fn tell(&mut self, now: Time, flow: FlowId, call: impl FnOnce(&mut dyn Regulator, LinkView)) {
         let Some(regulator) = self.regulators.hear(self.regulator, flow) else { return };
         call(regulator, self.observer.view(now, flow));
@@ -138,7 +139,7 @@ impl Feed<'_> {
         });
     }
 
-    /// The observer has taken a record: what it has learnt, and which data has left the queue.
+    /// Passes on the new estimates and departures after a record.
     fn on_learnt(&mut self, record: &Record, before: Option<&Record>) {
         while let Some((at, observation)) = self.observer.poll_observation() {
             self.tell(at, observation.flow, |regulator, view| {

@@ -1,4 +1,4 @@
-//! Telling a source the window that an allowance stands for, with what each packet shows: what a program in the path of packets does.
+//! Writes the window of an allowance into ACKs, using only the packets themselves, like a program in the data path.
 
 use ackclock_core::{Flags, Segment, Seq};
 use ackclock_link::Base;
@@ -8,30 +8,30 @@ use super::law::WindowLaw;
 use super::tells_a_window;
 use crate::Allowance;
 
-/// The windows told to the source of one flow: the right edge is the further of what was told so far and `base + bytes`.
+/// Windows advertised to the sender of one flow: the right edge is the further of the previous one and `base + bytes`.
 #[derive(Debug)]
 pub struct Clip {
     law: WindowLaw,
-    /// The end of the data that arrived, the highest ACK and the window field that came with the last.
+    /// End of the data that arrived, then the highest ACK, and its window field.
     arrived: Option<Seq>,
     acked: Option<Seq>,
     offered: u16,
 }
 
 impl Clip {
-    /// A flow of which nothing has passed. Windows whose handshake was not seen are left alone, unless a scale is assumed.
+    /// A flow before any traffic. Windows are not changed if the handshake was not seen, unless a scale is assumed.
     pub fn new(assumed_scale: Option<u8>) -> Self {
         Self { law: WindowLaw::new(assumed_scale), arrived: None, acked: None, offered: 0 }
     }
 
-    /// Data passes to the mobile.
+    /// Processes data to the mobile.
     pub fn on_data(&mut self, segment: &Segment) {
         if segment.has_data() && !segment.flags.intersects(Flags::SYN) {
             self.arrived = Some(self.arrived.map_or(segment.end(), |end| end.max(segment.end())));
         }
     }
 
-    /// Writes the window of an ACK of the mobile; leaves it alone where nothing is allowed, or no window can be written.
+    /// Writes the window of an ACK of the mobile; unchanged without an allowance, or if the window cannot be written.
     pub fn on_ack(&mut self, ack: &mut Segment, allowance: Option<Allowance>) {
         if !tells_a_window(ack) {
             return;
@@ -49,7 +49,7 @@ impl Clip {
         self.law.write(ack, kind, Some(base + bytes), least);
     }
 
-    /// The furthest right edge told, where one was written.
+    /// Furthest right edge advertised, if one was written.
     pub fn edge(&self) -> Option<Seq> {
         self.law.edge()
     }

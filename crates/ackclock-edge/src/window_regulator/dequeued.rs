@@ -38,7 +38,7 @@ pub enum AckKind {
 }
 
 impl AckKind {
-    /// What an ACK says after one for `acked` with the window field `offered`, when data up to `arrived` has come.
+    /// Kind of an ACK after one for `acked` with window field `offered`, given that data up to `arrived` has arrived.
     pub(super) fn of(ack: &Segment, acked: Option<Seq>, offered: u16, arrived: Option<Seq>) -> Self {
         if acked.is_none_or(|acked| ack.ack.after(acked)) {
             return Self::Advance;
@@ -242,7 +242,7 @@ impl Dequeued {
         Some(later(self.queued, self.acked?)? + budget - self.waiting())
     }
 
-    /// What the packets in the queue take of it, bytes.
+    /// Share of a budget that the packets in the queue take, bytes.
     pub(super) fn waiting(&self) -> u32 {
         self.bytes_of(self.inside() as u32)
     }

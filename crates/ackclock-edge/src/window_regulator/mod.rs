@@ -34,7 +34,8 @@ use crate::Allowance;
 struct Advertiser {
     accounts: Dequeued,
     law: WindowLaw,
-    /// What shows which data has left the queue for certain, and bytes beyond it; known where the bearer only observes.
+    /// For an observing bearer: the base that shows which data has certainly left the queue, and the estimated bytes
+    /// beyond it.
     left: Option<(Base, u32)>,
     /// Raises the window if it keeps the link idle.
     floor: Option<Floor>,
@@ -73,20 +74,20 @@ impl Advertiser {
         }
     }
 
-    /// A bearer that only observes tells what has left the queue.
+    /// An observing bearer has a new estimate of departures.
     fn on_observation(&mut self, observation: &Observation) {
         self.left = Some((observation.base, u32::try_from(observation.leaves).unwrap_or(u32::MAX)));
     }
 
-    /// So many bytes beyond the number of the ACK.
+    /// Allowance of `bytes` beyond the ACK number.
     fn beyond_ack(&self, bytes: u32) -> Allowance {
         Allowance { base: Base::Acked, bytes, least: self.least() }
     }
 
-    /// So many bytes beyond what has left the queue, where it is known what shows that.
+    /// Allowance of `bytes` beyond the data that has left the queue, if its base is known.
     fn beyond_left(&self, bytes: u32) -> Option<Allowance> {
         let (base, leaves) = self.left?;
-        // Of what arrived some may not have left, as a SYN that no observation tells of.
+        // Data that arrived may not have left, such as a SYN without an observation.
         let waits = if base == Base::Arrived { self.accounts.waiting() } else { 0 };
         let bytes = bytes.saturating_add(leaves).saturating_sub(waits);
         Some(Allowance { base, bytes, least: self.least() })

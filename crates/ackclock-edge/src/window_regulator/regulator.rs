@@ -17,7 +17,7 @@ pub(super) trait Law: Send {
     /// Sends or holds an ACK that advertises a window.
     fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, view: LinkView);
 
-    /// How far the source may send beyond what packets show.
+    /// Allowance of the sender beyond the base visible in packets.
     fn allowance(&self, _advertiser: &Advertiser) -> Option<Allowance> {
         None
     }

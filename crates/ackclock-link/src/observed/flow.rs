@@ -1,4 +1,4 @@
-//! What a box sees of one flow: windows told to its source, data that passed, ACKs for it.
+//! What a box observes of one flow: windows advertised to its sender, data that passed, and its ACKs.
 
 use std::collections::VecDeque;
 
@@ -11,59 +11,60 @@ use super::outstanding::Outstanding;
 use super::record::Record;
 use super::vocabulary::{Acknowledged, Passage, Passed};
 
-/// The accounts of one flow.
+/// Observed state of one flow.
 #[derive(Debug)]
 pub(super) struct Flow {
     /// The last record.
     pub(super) seen: Option<Record>,
     /// When data last passed.
     active: Option<Time>,
-    /// The end of the data that passed, and the place of it: a number that does not wrap.
+    /// End of the data that passed.
     highest: Option<Seq>,
     reach: i64,
-    /// The furthest edge told, and when each edge was that no data has needed yet.
+    /// Furthest right edge advertised.
     edge: Option<Seq>,
     told: VecDeque<Told>,
-    /// When the mobile asked for the connection, with which window, and when the source answered.
+    /// When the mobile's SYN passed, its window, and when the SYN-ACK passed.
     syn: Option<(Time, u32)>,
     syn_ack: Option<Time>,
-    /// Round trip between box and source.
+    /// Round trip between box and sender.
     wired: LeastOf,
-    /// Data that passed and is not acknowledged; of a box before the queue only.
+    /// Data that passed and is not acknowledged; only for a box before the queue.
     passed: Outstanding,
-    /// Numbers of segments that an ACK covers, kept for its memory.
+    /// Numbers of segments that an ACK covers; kept to reuse the memory.
     covered: Vec<u64>,
-    /// All of `passed` below this number have left the queue.
+    /// All segments of `passed` below this number have left the queue.
     staying: u64,
-    /// Bytes that are not acknowledged, and those of them that have left the queue.
+    /// Unacknowledged bytes.
     unacknowledged: u64,
     left: u64,
-    /// The least loop of the flow; of a box behind the queue only.
+    /// Minimum loop of the flow; only for a box behind the queue.
     pub(super) floor: Floor,
-    /// Whether the last new data came as soon as the source was told, and bytes that came of late.
+    /// Whether the last new data was sent as soon as it was allowed.
     prompt: bool,
     came: Lately,
-    /// What of a loop is not of the queue's way.
+    /// The part of the loop without the queue.
     detour: Detour,
 }
 
-/// An edge that the source was told.
+/// A right edge advertised to the sender.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     at: Time,
     edge: Seq,
-    /// The clock of the mobile, which the source echoes from then on.
+    /// TSval of the ACK, which the sender echoes from then on.
     stamp: Option<u32>,
 }
 
-/// More edges and segments than these are not remembered; the oldest go.
+/// Maximum number of remembered right edges and segments; the oldest are dropped.
 const MOST_TOLD: usize = 4096;
 const MOST_PASSED: usize = 1 << 16;
-/// Of the segments that begin within a block this many may end beyond it before the search ends: sources cut data in one way.
+/// Of the segments that begin in a SACK block this many may extend beyond it before the search ends; senders keep
+/// segment boundaries.
 const MOST_PARTLY: usize = 64;
-/// Without data for so long a flow is no longer active.
+/// A flow without data for this long is not active.
 const QUIET: Span = Span::from_secs(2);
-/// Data that comes within this part of the round trip more, and a little, was called for by the window.
+/// Data within this fraction of the round trip, plus a little, was triggered by the window.
 const PROMPT_PART: u64 = 8;
 const PROMPT: Span = Span::from_millis(2);
 
@@ -91,33 +92,33 @@ impl Flow {
         }
     }
 
-    /// Whether it had data lately.
+    /// Whether it had data recently.
     pub(super) fn is_active(&self, now: Time) -> bool {
         self.active.is_some_and(|at| now.since(at) < QUIET)
     }
 
-    /// The mobile asks for the connection; the source may send `window` bytes.
+    /// The mobile's SYN passes; the sender may send `window` bytes.
     pub(super) const fn on_syn(&mut self, now: Time, window: u32) {
         self.syn = Some((now, window));
     }
 
-    /// The source answers with a segment that ends at `end`: from the SYN until now.
+    /// The SYN-ACK passes, ending at `end`. Returns the time since the SYN.
     pub(super) fn on_syn_ack(&mut self, now: Time, end: Seq) -> Option<Span> {
         self.syn_ack = Some(now);
         let (asked, window) = self.syn.take()?;
-        // Whatever smaller edge is told next, a source may have sent so much by then.
+        // The sender may have sent this much even if a smaller right edge is advertised next.
         self.on_told(asked, end + window, None);
         let round_trip = now.since(asked);
         self.wired.add(now, round_trip);
         Some(round_trip)
     }
 
-    /// The mobile's first ACK of the answer: from the SYN-ACK until now.
+    /// The mobile's first ACK. Returns the time since the SYN-ACK.
     pub(super) fn take_handshake(&mut self, now: Time) -> Option<Span> {
         Some(now.since(self.syn_ack.take()?))
     }
 
-    /// The source is told that it may send up to `edge`.
+    /// A right edge `edge` is advertised to the sender.
     pub(super) fn on_told(&mut self, at: Time, edge: Seq, stamp: Option<u32>) {
         if self.edge.is_none_or(|old| edge.after(old)) {
             self.edge = Some(edge);
@@ -146,7 +147,7 @@ impl Flow {
         Passage { is_new: true, since_told, prompt: self.prompt }
     }
 
-    /// Whether the source had not heard more, when it sent a segment, than the edge that it needed.
+    /// Whether the sender had received nothing newer than the needed right edge when it sent a segment.
     fn is_prompt(&self, segment: &Segment) -> bool {
         let (Some(needed), Some(timestamps)) = (self.told.front(), segment.timestamps()) else { return true };
         let not_heard = |told: &Told| told.stamp.is_some_and(|stamp| is_after(stamp, timestamps.echo));
@@ -155,13 +156,14 @@ impl Flow {
         last.at.since(needed.at) <= self.floor.get() / PROMPT_PART + PROMPT
     }
 
-    /// A segment of the end that divides the loop passes: how much longer than the least the way without the queue took.
+    /// A segment of the end that divides the loop passes. Returns how much longer than its minimum the part without
+    /// the queue took.
     pub(super) fn detour(&mut self, now: Time, segment: &Segment, side: Side, all: Option<Span>) -> Span {
         let Some(timestamps) = segment.timestamps() else { return Span::ZERO };
         self.detour.beyond(now, timestamps.value, side, all)
     }
 
-    /// Remembers data that passed until it is acknowledged; gives what had to be forgotten for it and had not left.
+    /// Stores data that passed until it is acknowledged. Returns a segment dropped for it that had not left the queue.
     pub(super) fn remember(&mut self, now: Time, segment: &Segment, passage: Passage) -> Option<Segment> {
         let called = passage.since_told.is_some_and(|since| {
             let wired = self.wired.get();
@@ -187,13 +189,14 @@ impl Flow {
         Some(first.segment).filter(|_| !first.has_left)
     }
 
-    /// The place of a sequence number less than 2^31 from the highest.
+    /// Position of a sequence number less than 2^31 from the highest.
     fn place(&self, seq: Seq) -> i64 {
         let highest = self.highest.unwrap_or(seq);
         self.reach + i64::from(seq.0.wrapping_sub(highest.0) as i32)
     }
 
-    /// Takes an ACK: what it acknowledges leaves the accounts, and `on_left` is told of what had not left the queue before.
+    /// Processes an ACK: removes acknowledged segments, and calls `on_left` for those that had not left the queue
+    /// before.
     pub(super) fn on_ack(
         &mut self,
         now: Time,
@@ -219,7 +222,7 @@ impl Flow {
         acknowledged
     }
 
-    /// Adds the numbers of the segments that an ACK acknowledges completely, in the order of passing.
+    /// Collects the numbers of segments that an ACK covers completely, in order of passing.
     fn note_covered(&self, ack: &Segment, covered: &mut Vec<u64>) {
         self.within(i64::MIN, self.place(ack.ack), covered);
         for &SackBlock { left, right } in ack.sack() {
@@ -228,7 +231,7 @@ impl Flow {
         covered.sort_unstable();
     }
 
-    /// Adds the numbers of the segments that lie within `left..right`.
+    /// Collects the numbers of segments within `left..right`.
     fn within(&self, left: i64, right: i64, numbers: &mut Vec<u64>) {
         if left >= right {
             return;
@@ -258,7 +261,7 @@ impl Flow {
         Some(passed)
     }
 
-    /// So many bytes that are not acknowledged have left the queue; `on_left` is told of those that had not before.
+    /// The first `bytes` unacknowledged bytes have left the queue; calls `on_left` for those that had not before.
     pub(super) fn leave(&mut self, bytes: u64, mut on_left: impl FnMut(&Segment)) {
         while let Some(number) = self.passed.next_from(self.staying)
             && let Some(passed) = self.passed.get_mut(number)
@@ -274,7 +277,7 @@ impl Flow {
         }
     }
 
-    /// Round trip between box and source, once it is known.
+    /// Round trip between box and sender; `None` if unknown.
     pub(super) fn wired(&self) -> Option<Span> {
         self.wired.get()
     }
@@ -284,8 +287,8 @@ impl Flow {
         self.unacknowledged
     }
 
-    /// Bytes that the source was told to send and that have not come. Of a source that does not send what it may, no more are on their way
-    /// than came of late.
+    /// Bytes that the sender was allowed to send and that have not arrived. For a sender that leaves its window
+    /// unused, at most what arrived recently.
     pub(super) fn called_for(&self) -> u64 {
         let told: u64 = match (self.edge, self.highest) {
             (Some(edge), Some(highest)) => edge.since(highest).into(),
@@ -295,15 +298,15 @@ impl Flow {
     }
 }
 
-/// Whether one value of a clock comes after another (RFC 7323 section 5.2).
+/// Whether TSval `one` is later than `other` (RFC 7323 section 5.2).
 const fn is_after(one: u32, other: u32) -> bool {
     one != other && one.wrapping_sub(other) < 1 << 31
 }
 
-/// The least of the samples of the last ten to twenty seconds.
+/// Minimum of the samples of the last ten to twenty seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct LeastOf {
-    /// When the younger half began, and its least.
+    /// Start of the younger half, with its minimum.
     younger: Option<(Time, Span)>,
     older: Option<Span>,
 }
@@ -327,15 +330,15 @@ impl LeastOf {
     }
 }
 
-/// Bytes of the last second or two.
+/// Bytes of the last one to two seconds.
 #[derive(Debug, Default)]
 struct Lately {
-    /// When the younger half began, and its bytes.
+    /// Start of the younger half, with its bytes.
     younger: (Time, u64),
     older: u64,
 }
 
-/// Length of that half.
+/// Length of a half.
 const LATELY: Span = Span::from_secs(1);
 
 impl Lately {
@@ -378,7 +381,7 @@ mod tests {
         flow.remember(at(millis), &data(seq), passage);
     }
 
-    /// Bytes, loop in ms and the numbers of what left, of an ACK.
+    /// Processes an ACK; returns bytes, loop in ms, and the numbers of segments that left.
     fn acknowledge(flow: &mut Flow, millis: u64, ack: &Segment) -> (u64, Option<Span>, Vec<u32>) {
         let mut left = Vec::new();
         let told = flow.on_ack(at(millis), ack, |segment| left.push(segment.seq.0));
@@ -401,7 +404,7 @@ mod tests {
         let loop_of = Some(Span::from_millis(40));
         assert_eq!(acknowledge(&mut flow, 60, &ack(0, &[(1000, 2000)])), (1000, loop_of, vec![1000]));
         pass(&mut flow, 70, 0);
-        // Both sendings of the first are done with; neither has a round trip of its own.
+        // Both transmissions of the first are finished; neither has a loop sample.
         assert_eq!(acknowledge(&mut flow, 120, &ack(2000, &[])), (2000, None, vec![0, 0]));
         assert_eq!((flow.passed.len(), flow.passed.span(), flow.left), (0, 0, 0));
     }
@@ -414,7 +417,7 @@ mod tests {
         flow.leave(2500, |segment| left.push(segment.seq.0));
         flow.leave(1000, |segment| left.push(segment.seq.0));
         assert_eq!(left, [0, 1000]);
-        // The first two are acknowledged: of the others 1000 bytes may have left.
+        // The first two are acknowledged: 1000 of the other bytes may have left.
         assert_eq!(acknowledge(&mut flow, 20, &ack(2000, &[])).2, [0; 0]);
         flow.leave(1000, |segment| left.push(segment.seq.0));
         assert_eq!(left, [0, 1000, 2000]);
@@ -459,7 +462,7 @@ mod tests {
             segment.set_timestamps(Timestamps { value: 0, echo });
             flow.on_data(at(500), &segment)
         };
-        // The loop is not known yet: an eighth of 100 ms and 2 ms are 14.5 ms.
+        // The loop is unknown: an eighth of 100 ms and 2 ms are 14.5 ms.
         assert_eq!(
             passage(0, 110),
             Passage { is_new: true, since_told: Some(Span::from_millis(400)), prompt: true }
@@ -468,7 +471,7 @@ mod tests {
             passage(1000, 405),
             Passage { is_new: true, since_told: Some(Span::from_millis(390)), prompt: false }
         );
-        // Of what it may send, no more is on its way than came of late.
+        // At most what arrived recently can be in transit.
         assert_eq!(flow.called_for(), 1000);
         let mut last = data(2000);
         last.payload = 500;
@@ -503,7 +506,7 @@ mod tests {
         static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
     }
 
-    /// One more look at a segment that passed.
+    /// Counts one comparison with a segment.
     pub(super) fn look() {
         LOOKS.set(LOOKS.get() + 1);
     }
@@ -514,7 +517,7 @@ mod tests {
             let mut flow = Flow::new(at(0));
             (0..outstanding).for_each(|number| pass(&mut flow, 10, number * 1000));
             LOOKS.set(0);
-            // The first is missing; what passed in the middle, and again, is told of one by one.
+            // The first is missing; segments in the middle, and retransmissions, are SACKed one by one.
             for number in outstanding / 2..outstanding / 2 + 100 {
                 pass(&mut flow, 20, number * 1000);
                 let block = [(number * 1000, number * 1000 + 1000)];

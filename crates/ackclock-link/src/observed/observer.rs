@@ -1,4 +1,4 @@
-//! Learns of a queue that stands elsewhere from records of what passed, without an edge or a queue of its own.
+//! Estimates an observed queue from records of passed traffic, without an edge or a queue.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,30 +11,31 @@ use super::vocabulary::Probe;
 use super::{Left, Observation, Side};
 use crate::{Capacity, Departures, LinkView, Load};
 
-/// A flow gets at least so many packets.
+/// Minimum share of a flow, packets.
 const LEAST_PACKETS: u32 = 2;
 
-/// Estimates rate, least loop and queue of each user from the [`Record`]s of its flows.
+/// Estimates rate, minimum loop and queue of each user from the [`Record`]s of its flows.
 pub struct Observer {
     side: Side,
     probe_after: Option<Span>,
-    /// `B`, which the flows of a user share.
+    /// `B`, shared by the flows of a user.
     capacity: Capacity,
-    /// Whether more is estimated than the number of flows, and whether a regulator acts on that.
+    /// Whether to estimate more than the number of flows.
     measures: bool,
+    /// Whether a regulator uses the estimates.
     heeded: bool,
     left_when: Left,
     users: BTreeMap<u32, User>,
-    /// Users by flow; the first where nobody said.
+    /// User of each flow; 0 by default.
     user_numbers: Vec<u32>,
     observations: VecDeque<(Time, Observation)>,
-    /// What has left the queue in the estimate.
+    /// Data that has left the queue by the estimate.
     left: VecDeque<(Time, Segment)>,
 }
 
 impl Observer {
-    /// On that side of the queue, with `capacity` for the flows of each user; a probe begins after so long without a loop of about the
-    /// least length, or never. A regulator is taken to act on what it estimates.
+    /// An observer on this side of the queue, with `capacity` for the flows of each user. A probe starts after
+    /// `probe_after` without a loop near the minimum; `None`: never. Assumes that a regulator uses the estimates.
     pub fn new(side: Side, probe_after: Option<Span>, capacity: Capacity) -> Self {
         Self {
             side,
@@ -50,29 +51,29 @@ impl Observer {
         }
     }
 
-    /// Where the box stands.
+    /// Side of the queue on which the box is.
     pub const fn side(&self) -> Side {
         self.side
     }
 
-    /// Whether a regulator acts on departures. For one that does not, only the flows of a user are counted, unless
-    /// [more is asked for](Self::measure).
+    /// Sets whether a regulator acts on departures. If not, only the flows of a user are counted, unless
+    /// [`measure`](Self::measure) is called.
     pub fn heed(&mut self, departures: Departures) {
         self.heeded = departures == Departures::Watched;
         self.measures = self.heeded;
     }
 
-    /// Rates, loops and waits are estimated even where no regulator acts on them.
+    /// Estimates rates, loops and queueing delays even if no regulator uses them.
     pub const fn measure(&mut self) {
         self.measures = true;
     }
 
-    /// When data counts as having left the queue.
+    /// Sets when data counts as departed from the queue.
     pub fn leave_when(&mut self, left_when: Left) {
         self.left_when = left_when;
     }
 
-    /// Whose flow it is; that of user 0 where nothing is said.
+    /// Sets the user of a flow; default: user 0.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         if user > 0 || self.user_numbers.len() > flow.index() {
             self.user_numbers.resize(self.user_numbers.len().max(flow.index() + 1), 0);
@@ -80,7 +81,7 @@ impl Observer {
         }
     }
 
-    /// The flow is over. With its last flow a user is forgotten.
+    /// Removes a flow that ended, and a user with its last flow.
     pub fn forget(&mut self, flow: FlowId) {
         let number = self.user_of(flow);
         if let Some(user) = self.users.get_mut(&number) {
@@ -91,12 +92,12 @@ impl Observer {
         }
     }
 
-    /// Forgets all flows and users.
+    /// Removes all flows and users.
     pub fn clear(&mut self) {
         self.users.clear();
     }
 
-    /// Takes a record of a flow, which may tell of several packets.
+    /// Processes a record of a flow, which may cover several packets.
     pub fn on_record(&mut self, record: &Record) {
         let (id, measures) = (record.flow, self.measures);
         let before = self.known(id).and_then(|flow| flow.seen);
@@ -124,17 +125,17 @@ impl Observer {
         flow.seen = Some(*record);
     }
 
-    /// What it has learnt, in order.
+    /// The next new estimate, in order.
     pub fn poll_observation(&mut self) -> Option<(Time, Observation)> {
         self.observations.pop_front()
     }
 
-    /// Data that has left the queue in the estimate, on the network side.
+    /// The next data that has left the queue by the estimate; network side only.
     pub fn poll_left(&mut self) -> Option<(Time, Segment)> {
         self.left.pop_front()
     }
 
-    /// The queue as a regulator of the flow is to see it: what waits, the flow's share of the buffer, the rate.
+    /// View of the queue for a regulator of the flow: queued load, the flow's share of the buffer, and the rate.
     pub fn view(&self, now: Time, flow: FlowId) -> LinkView {
         let Some(user) = self.users.get(&self.user_of(flow)) else {
             return self.blind(now, flow);
@@ -149,22 +150,22 @@ impl Observer {
         LinkView { waiting, occupied: waiting, rate, ..self.blind(now, flow) }
     }
 
-    /// Only the flow's share of the buffer.
+    /// View with only the flow's share of the buffer.
     pub(super) fn blind(&self, now: Time, flow: FlowId) -> LinkView {
         LinkView { capacity: self.share(now, flow), ..LinkView::NOTHING }
     }
 
-    /// Loops that were measured of the flow's user so far; few say little.
+    /// Number of loop samples of the flow's user so far; estimates from few samples are inaccurate.
     pub fn samples(&self, flow: FlowId) -> u64 {
         self.users.get(&self.user_of(flow)).map_or(0, User::samples)
     }
 
-    /// Rate in bit/s, bytes that wait, least loop in ms and probes of the first user.
+    /// Values of the first user: rate in bit/s, queue in bytes, minimum loop in ms, number of probes.
     pub fn gauges(&self) -> Vec<f64> {
         self.users.values().next().map_or_else(|| vec![0.0; 4], User::gauges)
     }
 
-    /// The accounts of a flow of which something has passed since it was opened, or forgotten.
+    /// State of a flow; `None` if nothing has passed since it was opened or forgotten.
     fn known(&self, flow: FlowId) -> Option<&Flow> {
         self.users.get(&self.user_of(flow))?.flows.get(&flow)
     }
@@ -241,13 +242,13 @@ impl Observer {
             .extend(observation.map(|observation| (now, Observation { leaves: share, ..observation })));
     }
 
-    /// What a flow's share of the buffer is, packets of `payload` bytes or bytes on the wire.
+    /// A flow's share of the buffer, in packets of `payload` bytes or in bytes including headers.
     fn share(&self, now: Time, flow: FlowId) -> Capacity {
         let Some(user) = self.users.get(&self.user_of(flow)) else { return self.capacity };
         if user.probe.runs() {
             return Capacity::Packets(LEAST_PACKETS);
         }
-        // What leaves in a loop is on its way where the box stands behind the queue.
+        // Behind the queue, data that leaves within a loop is in transit.
         let behind = self.heeded && self.side == Side::Mobile && self.left_when == Left::Estimated;
         let ahead = if behind { user.share_of_loop(now, flow) } else { 0 };
         let (active, payload) = (user.active(), u64::from(user.payload()));

@@ -1,61 +1,61 @@
-//! What a box tells of one flow: sums since it was first seen, so that what a lost record told is told by the next.
+//! A box's record of one flow: cumulative sums, so that a later record makes up for a lost one.
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
 
-/// What passed of one flow until an instant.
+/// Traffic of one flow up to an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The instant.
     pub at: Time,
     /// The flow.
     pub flow: FlowId,
-    /// The mobile's last SYN and when it passed.
+    /// Time and segment of the mobile's last SYN.
     pub asked: Option<(Time, Segment)>,
-    /// The source's last SYN-ACK and when it passed.
+    /// Time and segment of the server's last SYN-ACK.
     pub answered: Option<(Time, Segment)>,
-    /// Data to the mobile.
+    /// Data sent to the mobile.
     pub passed: Passed,
     /// ACKs from the mobile.
     pub acked: Acked,
-    /// The furthest right edge that the source was told.
+    /// Furthest right edge advertised to the sender.
     pub advertised: Option<Advertised>,
-    /// Bytes to the same user that belong to no flow with records; they use the link too.
+    /// Bytes sent to the same user outside flows with records; they use the link too.
     pub others: u64,
 }
 
 /// Data of a flow that passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Packets so far, FIN and retransmissions included.
+    /// Packets so far, including FINs and retransmissions.
     pub packets: u64,
-    /// Bytes of payload so far, retransmissions included.
+    /// Payload bytes so far, including retransmissions.
     pub bytes: u64,
-    /// The newest packet with its timestamps; a device may have joined several.
+    /// The newest packet with its timestamps; offload may have merged several packets.
     pub newest: Option<Segment>,
-    /// Bytes of payload of a full packet before any were joined.
+    /// Payload bytes of a full packet before any merging.
     pub full: u16,
 }
 
 /// ACKs of a flow that arrived from the mobile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acked {
-    /// ACKs so far.
+    /// Number of ACKs so far.
     pub packets: u64,
-    /// The newest, as the mobile wrote it.
+    /// The newest ACK, as the mobile wrote it.
     pub newest: Option<Segment>,
 }
 
-/// A right edge that the source was told.
+/// A right edge advertised to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advertised {
-    /// The edge.
+    /// The right edge.
     pub edge: Seq,
-    /// TSval of the ACK that told it.
+    /// TSval of the ACK that advertised it.
     pub stamp: Option<u32>,
 }
 
 impl Record {
-    /// A flow of which nothing has passed.
+    /// Record of a flow before any traffic.
     pub fn new(flow: FlowId) -> Self {
         Self {
             at: Time::ZERO,
@@ -69,7 +69,7 @@ impl Record {
         }
     }
 
-    /// A TCP segment passes to the mobile. Whether the record tells more than before.
+    /// Adds a TCP segment to the mobile. Returns whether the record has new information.
     pub fn on_down(&mut self, at: Time, segment: &Segment) -> bool {
         self.at = at;
         if segment.flags.intersects(Flags::SYN) {
@@ -85,7 +85,7 @@ impl Record {
         true
     }
 
-    /// A TCP segment arrives from the mobile. Whether the record tells more than before.
+    /// Adds a TCP segment from the mobile. Returns whether the record has new information.
     pub fn on_up(&mut self, at: Time, segment: &Segment) -> bool {
         self.at = at;
         if segment.flags.intersects(Flags::SYN) {
@@ -99,7 +99,7 @@ impl Record {
         true
     }
 
-    /// An ACK goes to the source with the window that it is told. Whether the right edge is further than before.
+    /// Adds an ACK sent to the sender with its advertised window. Returns whether the right edge advanced.
     pub fn on_told(&mut self, at: Time, ack: &Segment) -> bool {
         let tells = ack.flags.contains(Flags::ACK) && !ack.flags.intersects(Flags::SYN | Flags::RST);
         let Some(window) = ack.window_bytes().filter(|_| tells) else { return false };
@@ -113,23 +113,23 @@ impl Record {
         true
     }
 
-    /// Whether the mobile has asked for a connection since `before`.
+    /// Whether the mobile has sent a SYN since `before`.
     pub fn asks_since(&self, before: Option<&Self>) -> bool {
         self.asked != before.and_then(|before| before.asked)
     }
 
-    /// Whether the source has answered that since `before`.
+    /// Whether the server has sent a SYN-ACK since `before`.
     pub fn answers_since(&self, before: Option<&Self>) -> bool {
         self.answered != before.and_then(|before| before.answered)
     }
 
-    /// The newest ACK, where one has arrived since `before`.
+    /// The newest ACK, if one has arrived since `before`.
     pub fn acks_since(&self, before: Option<&Self>) -> Option<Segment> {
         self.acked.newest.filter(|_| self.news(before, |record| record.acked.packets) > 0)
     }
 
-    /// Packets that passed since `before`: those that follow from the sums, then the newest, none larger than a full packet. Without
-    /// a record before, the newest alone.
+    /// Packets that passed since `before`: those derived from the sums, then the newest, none larger than a full
+    /// packet. Without an earlier record, the newest alone.
     pub fn passed_since(&self, before: Option<&Self>) -> impl Iterator<Item = Segment> + use<> {
         let newest = self.passed.newest.filter(|_| self.news(before, |record| record.passed.packets) > 0);
         let (full, header) = (self.passed.full.max(1), newest.map_or(0, |newest| newest.header));
@@ -165,7 +165,7 @@ impl Record {
         })
     }
 
-    /// Bytes between the newest packet before and the newest, as far as so many passed.
+    /// Bytes between the newest packet of `before` and the newest, limited to what passed.
     fn missed(&self, before: Option<&Self>, newest: &Segment) -> u32 {
         let Some(end) = before.and_then(|before| before.passed.newest).map(|newest| newest.end()) else {
             return 0;
@@ -175,7 +175,7 @@ impl Record {
         gap.min(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
-    /// By how much a sum has grown since `before`.
+    /// Increase of a sum since `before`.
     fn news(&self, before: Option<&Self>, sum: impl Fn(&Self) -> u64) -> u64 {
         sum(self).saturating_sub(before.map_or(0, sum))
     }

@@ -1,8 +1,8 @@
-//! What the flows of a user share: the queue that stands elsewhere, as far as a box can tell.
+//! State shared by the flows of a user: the observed queue, as far as it can be inferred.
 //!
-//! The rate is that of what leaves the queue; how long it was empty follows from Lindley's recursion, read backwards: what took `S` round
-//! the loop came to the queue `S - S0` ago at the latest, where `S0` is the least loop, so that since the progress before the queue
-//! was empty for `now - (S - S0) - last` at least, if that is positive.
+//! The rate is that of departures from the queue. Its idle time follows from Lindley's recursion, read backwards. Data
+//! whose loop took `S` arrived at the queue at the latest `S - S0` ago, where `S0` is the minimum loop. So the queue
+//! was empty since the last departure for at least `now - (S - S0) - last`, if that is positive.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +19,18 @@ use super::{Base, Observation, Side};
 pub(super) struct User {
     pub(super) side: Side,
     pub(super) flows: BTreeMap<FlowId, Flow>,
-    /// Flows with data lately, and when they were counted.
+    /// Number of flows with recent data.
     active: u32,
     counted: Time,
     /// Largest payload seen, bytes.
     payload: u32,
     meter: Meter,
-    /// The least loop of all flows, where the box stands before the queue.
+    /// Minimum loop of all flows, for a box before the queue.
     pub(super) floor: Floor,
-    /// When data of any flow left the queue last, and how late the news of it came.
+    /// When data of any flow last left the queue.
     last: Option<Time>,
     late: Span,
-    /// What was last taken to wait, and when.
+    /// Latest estimate of the queueing delay, with its time.
     wait: (Time, Span),
     pub(super) probe: Probe,
     /// Loops that were measured.
@@ -40,13 +40,13 @@ pub(super) struct User {
     uncounted: u64,
 }
 
-/// A payload, until one is seen.
+/// Assumed payload before the first packet.
 const USUAL_PAYLOAD: u32 = 1448;
-/// Flows are counted so often at most.
+/// Minimum interval between counts of flows.
 const COUNT_EVERY: Span = Span::from_millis(10);
-/// What waits is known for so long.
+/// How long an estimate of the queueing delay is valid.
 const WAIT_LASTS: Span = Span::from_secs(1);
-/// A gap that is longer tells nothing of the loop.
+/// A longer gap says nothing about the loop.
 const LONGEST_GAP: Span = Span::from_secs(1);
 
 impl User {
@@ -69,13 +69,13 @@ impl User {
         }
     }
 
-    /// So many bytes of the user that belong to no flow have passed so far.
+    /// `bytes` of the user outside any flow have passed so far.
     pub(super) fn note_others(&mut self, others: u64) {
         self.uncounted += others.saturating_sub(self.others.unwrap_or(others));
         self.others = Some(others);
     }
 
-    /// The accounts of a flow.
+    /// State of a flow.
     pub(super) fn flow(&mut self, now: Time, id: FlowId) -> &mut Flow {
         self.flows.entry(id).or_insert_with(|| Flow::new(now))
     }
@@ -89,17 +89,17 @@ impl User {
         }
     }
 
-    /// Flows with data lately, at least one.
+    /// Number of flows with recent data, at least one.
     pub(super) fn active(&self) -> u32 {
         self.active.max(1)
     }
 
-    /// Bytes of payload of a full packet.
+    /// Payload bytes of a full packet.
     pub(super) const fn payload(&self) -> u32 {
         if self.payload > 0 { self.payload } else { USUAL_PAYLOAD }
     }
 
-    /// The least loop of a flow: over the radio where the box stands before the queue, all of it where it stands behind.
+    /// Minimum loop of a flow: over the radio for a box before the queue, the whole loop for a box behind it.
     pub(super) fn least_loop(&self, flow: FlowId) -> Span {
         let own = self.flows.get(&flow).map(|flow| &flow.floor).filter(|floor| floor.is_known());
         match self.side {
@@ -108,7 +108,7 @@ impl User {
         }
     }
 
-    /// From the telling of an edge to a flow's source until its effect on what leaves the queue.
+    /// Delay from a right edge advertised to a flow's sender to its effect on departures from the queue.
     fn horizon(&self, flow: FlowId) -> Span {
         let wired = || self.flows.get(&flow).and_then(Flow::wired).unwrap_or(UNKNOWN_WIRE);
         match self.side {
@@ -117,29 +117,29 @@ impl User {
         }
     }
 
-    /// The instant up to which what leaves the queue is known.
+    /// Instant up to which departures from the queue are known.
     fn seen(&self, now: Time) -> Time {
         now - self.late
     }
 
-    /// Mean rate over the least loop, bytes per second.
+    /// Mean rate over the minimum loop, bytes per second.
     pub(super) fn mean_rate(&self, now: Time, flow: FlowId) -> f64 {
         self.meter.mean_rate(self.seen(now), self.least_loop(flow))
     }
 
-    /// Bytes of a flow that leave the queue in the least loop at the mean rate: its share.
+    /// A flow's share of the bytes that leave the queue within the minimum loop at the mean rate.
     pub(super) fn share_of_loop(&self, now: Time, flow: FlowId) -> u64 {
         let bytes = self.mean_rate(now, flow) * self.least_loop(flow).as_secs_f64();
         (bytes / f64::from(self.active())) as u64
     }
 
-    /// What is taken to wait in the queue, bytes.
+    /// Estimated queue, bytes.
     pub(super) fn waiting(&self, now: Time) -> u64 {
         let wait = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
         (self.meter.largest_rate(self.seen(now)) * wait.as_secs_f64()) as u64
     }
 
-    /// A connection opened with such a loop, to which what the others see waiting does not belong.
+    /// A connection opened with this loop, which does not include the queue that other flows see.
     pub(super) fn on_opened(&mut self, now: Time, flow: FlowId, round_trip: Span) {
         let waits = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
         let least = if waits < round_trip { round_trip.saturating_sub(waits) } else { round_trip };
@@ -162,12 +162,12 @@ impl User {
         self.wait = (now, sample.saturating_sub(self.least_loop(flow)));
     }
 
-    /// Data of a flow has left the queue some time ago; the newest of it took `sample` round the loop.
+    /// Data of a flow left the queue some time ago; the newest of it had a loop of `sample`.
     pub(super) fn on_progress(&mut self, now: Time, progress: Progress) -> Observation {
         let Progress { flow, mut bytes, sample, called, late } = progress;
         let left = self.last.map_or(now - late, |last| last.max(now - late));
         let gap = self.last.map_or(Span::ZERO, |last| left.since(last));
-        // What passed while no flow had data says nothing of the time since.
+        // Traffic without active flows says nothing about the time since.
         let others = std::mem::take(&mut self.uncounted);
         bytes += if gap <= LONGEST_GAP { others } else { 0 };
         self.late = now.since(left);
@@ -194,7 +194,7 @@ impl User {
         Observation { flow, bytes, idle, called, horizon, late, probing, base, leaves }
     }
 
-    /// What a series shows: rate in bit/s, bytes that wait, least loop in ms, probes.
+    /// Values of the series: rate in bit/s, queue in bytes, minimum loop in ms, number of probes.
     pub(super) fn gauges(&self) -> Vec<f64> {
         let now = self.last.unwrap_or(Time::ZERO);
         let least = self.flows.keys().next().map_or(self.floor.get(), |flow| self.least_loop(*flow));
@@ -213,19 +213,19 @@ impl User {
     }
 }
 
-/// The wired round trip, until it is known.
+/// Assumed wired RTT before the first sample.
 const UNKNOWN_WIRE: Span = Span::from_millis(50);
 
-/// What has left the queue.
+/// Data that has left the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     pub(super) flow: FlowId,
     pub(super) bytes: u64,
-    /// Loop of the newest of it, if it has one.
+    /// Loop of the newest of it, if it has a sample.
     pub(super) sample: Option<Span>,
-    /// Whether the window had called for it.
+    /// Whether the window triggered it.
     pub(super) called: bool,
-    /// How much longer than the least the news of it took.
+    /// Excess delay of the news of it.
     pub(super) late: Span,
 }
 

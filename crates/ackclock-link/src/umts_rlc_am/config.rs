@@ -131,7 +131,7 @@ impl UmtsRlcAmConfig {
         DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by }
     }
 
-    /// An error of a direction's channel, with the key that this table has for it.
+    /// Renames the key in an error of a direction's channel to the key of this table.
     fn spelled(&self, direction: Direction, mut error: ConfigError) -> ConfigError {
         let has_own =
             error.path.starts_with("rate") || error.path.starts_with("errors") && self.up_errors.is_some();

@@ -1,4 +1,4 @@
-//! One flow under the forecast: its right edge, the ACKs that are kept for outages, and the updates of its window.
+//! One flow under the forecast: its right edge, the ACKs held for outages, and its window updates.
 
 mod budget;
 pub(super) mod turns;
@@ -22,23 +22,23 @@ use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
 use crate::{Output, Verdict};
 
-/// Most ACKs that are held; a receiver that acknowledges byte by byte must not fill the memory.
+/// Maximum number of held ACKs; bounds memory if a receiver acknowledges byte by byte.
 const MOST_HELD: usize = 4096;
-/// The share of the source's timer after which a packet's ACK goes.
+/// Share of the sender's timeout after which an ACK is released.
 const LIFELINE: f64 = 0.7;
-/// However short the timer, ACKs that are kept back do not follow each other faster.
+/// Minimum interval between releases of held ACKs, seconds.
 const LEAST_LIFELINE: f64 = 0.02;
-/// A source that leaves more packets than this, and more than a quarter of its window unused, is not ruled by the window.
+/// A sender with more unused packets than this, and more than a quarter of its window unused, is not window-limited.
 const UNUSED: u32 = 3;
-/// What stays untold is averaged over so many departures and ACKs.
+/// Number of departures and ACKs over which the unadvertised part is averaged.
 const UNTOLD: f64 = 64.0;
 
-/// What a flow has of the link.
+/// A flow's use of the link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Noted {
     /// Packets in the queue.
     pub(super) inside: usize,
-    /// Whether it has some there, or would send some for the ACKs that are kept.
+    /// Whether it has packets in the queue, or would send some if its held ACKs were released.
     pub(super) wants_link: bool,
 }
 
@@ -48,31 +48,31 @@ pub(super) struct Flow {
     source: Source,
     air: Air,
     pace: Pace,
-    /// Whether the source sends what the window lets it; a congestion window or a pace rules it otherwise.
+    /// Whether the sender is window-limited; otherwise its congestion window or pacing limits it.
     ruled: bool,
     repair: Repair,
-    /// ACKs kept back, in order.
+    /// Held ACKs, in order.
     held: VecDeque<Segment>,
-    /// The last ACK that went, as the mobile wrote it.
+    /// The last ACK sent to the sender, as the mobile wrote it.
     passed: Option<Segment>,
-    /// When an ACK that advances last went.
+    /// When an advancing ACK was last sent.
     advanced: Time,
-    /// The newest ACK of the mobile.
+    /// Highest ACK of the mobile.
     newest: Option<Seq>,
-    /// Its place among those that share the link.
+    /// Its share of the link.
     share: Share,
     updates: Updates,
-    /// Bytes by which the edge told is behind the one to tell, in the mean.
+    /// Mean lag of the advertised right edge behind the target, bytes.
     untold: f64,
     letting_go: LettingGo,
-    /// From the telling of an edge to its effect at a queue that is only observed.
+    /// Delay from an advertised right edge to its effect at an observed queue.
     horizon: Option<Span>,
-    /// Its place among the flows.
+    /// Index among the flows.
     place: usize,
-    /// Its ACKs are kept until it is its turn, and it waits for that.
+    /// Its ACKs are held until its turn.
     takes_turns: bool,
     in_line: bool,
-    /// What it had of the link when that was last asked.
+    /// Its use of the link at the last update.
     noted: Noted,
 }
 
@@ -106,45 +106,45 @@ impl Flow {
         self.advertiser.accounts.inside()
     }
 
-    /// What it has of the link now, and had when that was last asked.
+    /// Updates its use of the link; returns the present and the previous use.
     pub(super) fn note(&mut self) -> (Noted, Noted) {
         let inside = self.inside();
         let now = Noted { inside, wants_link: inside > 0 || self.held() > 0 };
         (now, std::mem::replace(&mut self.noted, now))
     }
 
-    /// ACKs that are kept back.
+    /// Number of held ACKs.
     pub(super) fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// What is known of the source.
+    /// The model of the sender.
     pub(super) fn source(&mut self) -> &mut Source {
         &mut self.source
     }
 
-    /// From the queue to the mobile, the source and back.
+    /// Round trip from the queue to the mobile, the sender and back.
     pub(super) fn round_trip(&self) -> Span {
         self.source.wired() + self.air.span()
     }
 
-    /// Whether the source sends what the window lets it.
+    /// Whether the sender is window-limited.
     pub(super) fn is_ruled(&self) -> bool {
         self.ruled && !self.pace.is_paced()
     }
 
-    /// What shows which data has left a queue that is observed.
+    /// Sets the base that shows which data has left an observed queue.
     pub(super) fn on_observation(&mut self, observation: &Observation) {
         self.advertiser.on_observation(observation);
     }
 
-    /// What is told takes so long to come to effect at the queue that is observed.
+    /// Sets the delay from an advertised window to its effect at the observed queue.
     pub(super) const fn on_horizon(&mut self, horizon: Span) {
         self.horizon = Some(horizon);
     }
 
-    /// A packet comes from the network. A copy of what waits in the queue already, or of what the source could not have heard that
-    /// it was acknowledged, would only make others wait: its timer ran out too soon.
+    /// Processes a packet from the network. Discards a copy of a packet that is still queued, or whose ACK the sender
+    /// could not have received yet: a spurious retransmission.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -152,7 +152,7 @@ impl Flow {
         view: LinkView,
         shared: &mut Shared,
     ) -> Verdict {
-        // A SYN begins anew, and a source that sends again what is acknowledged has waited for it in vain.
+        // A SYN starts a new connection; a sender that retransmits acknowledged data timed out waiting for a held ACK.
         let anew = segment.flags.intersects(Flags::SYN);
         let again = segment.has_data() && self.advertiser.accounts.has_acknowledged(segment);
         let unheard = again && !self.source.had_heard(now, segment.end());
@@ -180,12 +180,12 @@ impl Flow {
         Verdict::Forward
     }
 
-    /// Data comes that is no SYN.
+    /// Processes data that is not a SYN.
     fn on_payload(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
         let passed = self.passed.map(|passed| passed.ack);
         let acknowledged = |highest: Seq| passed.is_some_and(|passed| highest.at_or_before(passed));
         let all_acknowledged = self.source.highest().is_none_or(acknowledged);
-        // Between turns a source waits.
+        // Between turns a sender waits.
         let at_once = if self.takes_turns { QUIET } else { self.source.at_once() };
         self.share.on_data(now, segment.payload.into(), all_acknowledged.then_some(at_once));
         if self.source.on_data(now, segment.end()) != Arrival::Again {
@@ -194,8 +194,8 @@ impl Flow {
         shared.shares.on_heard(now, &mut self.share, self.source.used());
     }
 
-    /// What rules the source: the window that it is told, or what it wants to send. What comes to a queue that is only observed,
-    /// or before its rate is known, shows no pace.
+    /// Updates whether the sender is window-limited. Data that arrives at an observed queue, or before the rate is
+    /// known, shows no pacing.
     fn notice_rule(&mut self, now: Time, shared: &mut Shared) {
         let (payload, part) = (self.advertiser.accounts.payload(), self.part(now, shared));
         self.ruled = self.source.is_ruled(f64::from(UNUSED * payload));
@@ -229,7 +229,7 @@ impl Flow {
         self.advertiser.accounts.on_idle();
     }
 
-    /// An ACK comes from the mobile. One that says something new may be kept back; all else takes what is kept with it.
+    /// Processes an ACK from the mobile. An advancing ACK may be held; others are sent at once, after all held ones.
     pub(super) fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView, shared: &mut Shared) {
         if !tells_a_window(&ack) {
             self.release_all(now, shared);
@@ -255,7 +255,7 @@ impl Flow {
         self.release_by(now, &look, shared);
     }
 
-    /// ACKs that the reserve does not need go, and a further edge is told.
+    /// Releases ACKs beyond the reserve, and advertises a higher right edge.
     pub(super) fn release(&mut self, now: Time, shared: &mut Shared) {
         let look = self.look(now, shared);
         self.release_by(now, &look, shared);
@@ -279,7 +279,7 @@ impl Flow {
         self.update(now, look, shared);
     }
 
-    /// All ACKs that are held go.
+    /// Releases all held ACKs.
     pub(super) fn release_all(&mut self, now: Time, shared: &mut Shared) {
         if self.held.is_empty() {
             return;
@@ -296,7 +296,7 @@ impl Flow {
         }
     }
 
-    /// Lets an ACK go, with the edge of now.
+    /// Sends an ACK with the present right edge.
     fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, look: &Look, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
         if let (Some(last), Some(window)) = (last, ack.window_bytes()) {
@@ -321,7 +321,8 @@ impl Flow {
         shared.output.push_back(Output::ToSender(ack));
     }
 
-    /// Tells a source short of a share of its budget: by an ACK kept, or by a copy of the last (RFC 9293 section 3.8.6).
+    /// Advertises a right edge to a sender that is short of a share of its budget: by a held ACK, or by a copy of the
+    /// last (RFC 9293 section 3.8.6).
     fn update(&mut self, now: Time, look: &Look, shared: &mut Shared) {
         let (Some(last), Some(told)) = (self.passed, self.advertiser.law.edge()) else { return };
         if shared.observed {
@@ -349,13 +350,13 @@ impl Flow {
         }
     }
 
-    /// The edge told is behind by so much, at most by what the budget would be if all were told; a source let go has none.
+    /// Averages the lag of the right edge, at most the whole budget; zero for a released sender.
     fn note_untold(&mut self, short: u32, budget: Option<u32>) {
         let short = budget.map_or(0.0, |budget| f64::from(short).min(f64::from(budget) - self.untold));
         self.untold += (short - self.untold) / UNTOLD;
     }
 
-    /// When the next packet's ACK must go, before the source's timer runs out; it may, where it waits for its turn.
+    /// When the next ACK must be released, before the sender times out; not for a flow that waits for its turn.
     pub(super) fn deadline(&self) -> Option<Time> {
         if self.held.is_empty() || self.takes_turns {
             return None;
@@ -364,7 +365,7 @@ impl Flow {
         Some(self.advanced + Span::from_secs_f64(after.max(LEAST_LIFELINE)))
     }
 
-    /// Spends the ACK of one packet of those that are kept back: each starts the source's timer anew.
+    /// Releases the ACK of one packet from the held ones, which restarts the sender's timer.
     pub(super) fn spend(&mut self, now: Time, shared: &mut Shared) {
         let (Some(head), Some(last)) = (self.held.front(), self.passed) else { return };
         let next = last.ack + self.advertiser.accounts.payload();
@@ -379,7 +380,7 @@ impl Flow {
         self.advanced = now;
     }
 
-    /// The link is idle: all ACKs go, but those that wait for a turn, which comes now.
+    /// The link is idle: releases all ACKs. A flow that waits for its turn gets it.
     pub(super) fn on_link_idle(&mut self, now: Time, shared: &mut Shared) {
         if !self.takes_turns {
             self.release_all(now, shared);

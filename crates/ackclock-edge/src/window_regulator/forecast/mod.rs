@@ -1,51 +1,52 @@
 //! # Window Regulator that forecasts the link (forecast)
 //!
 //! ## Source
-//! Our own. It grows out of the dynamic Window Regulator of CR04 (`wrd.rs`); the rule for `B(t)` is the order-up-to rule of
-//! inventory control, with the round trip on the wire as the lead time.
+//! Our own. It extends the dynamic Window Regulator of CR04 (`wrd.rs`); the rule for `B(t)` is the order-up-to rule of
+//! inventory control, with the wired RTT as the lead time.
 //!
 //! ## What it does
-//! The right edge told to a source is what left the queue and `B(t)` more, as under `wrd`. There `B` is the buffer; here it
-//! is what the link is expected to serve until the answer to that edge comes, shared by the flows that send:
-//! `B = (g r (W + delay) + packets cbrt(flows)) / flows`, but that flows which have sent little go before the others (`shares.rs`).
-//! `r` is the largest of the rates over several windows of time (`link_state.rs`),
-//! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` (`gain.rs`) is the larger the
-//! more the link's rate jumps within a round trip, rises with time in which the link stood idle and falls with what it served, so
-//! that in the long run it is idle for the share `idle` of the time: more of that costs goodput, less costs delay. Where it rises, part of the time that ACKs take over the air (`air.rs`) is added
-//! to `W`: after a burst nothing is told until they come. An edge that no ACK carries stays untold for a while; by what is
-//! untold in the mean, `B` is more.
+//! The advertised right edge is the data that has left the queue plus `B(t)`, as in `wrd`. There `B` is the buffer;
+//! here it is the service expected until the response to that right edge arrives, shared by the active flows: `B = (g
+//! r (W + delay) + packets cbrt(flows)) / flows`, except that flows that have sent little have priority (`shares.rs`).
+//! `r` is the largest of the rates over several windows of time (`link_state.rs`). `W`, the wired RTT, is measured
+//! from an advertised right edge to the data that it triggered (`../source.rs`). The gain `g` (`gain.rs`) increases
+//! with variation of the rate within a round trip. Unnecessary idle time of the link raises it and service lowers it,
+//! so that the link is idle for the share `idle` of the time: a larger share costs goodput, a smaller one delay. After
+//! unnecessary idle time, a part of the ACK delay over the air (`air.rs`) is added to `W`: after a burst no right edge
+//! can be advertised until its ACKs arrive. The mean lag of the advertised right edge behind the target is added to
+//! `B`.
 //!
-//! A buffer that does not hold two round trips of what the link usually serves, beside what is told whatever the rate, cannot
-//! delay much. A window would leave the link idle there or overflow it: the source is let go, as if there were no regulator
-//! (`letting_go.rs`).
+//! A buffer that holds less than two round trips of the link's usual service, beyond the packets that are always
+//! allowed, cannot cause much delay. A window would leave the link idle or overflow it: the sender is released, as if
+//! there were no regulator (`letting_go.rs`).
 //!
-//! A source whose timer runs out for nothing sends again what waits in the queue still, or what the mobile has acknowledged by an
-//! ACK that is kept or on its way, and where many wait for seconds that is much of what the link carries. Such a copy is
-//! discarded: what it copies is acknowledged all the same.
+//! A sender with a spurious timeout retransmits packets that are still queued, or that were acknowledged by a held ACK
+//! or one in transit. With many flows and delays of seconds this is a large share of the link. Such a copy is
+//! discarded: its data is acknowledged all the same.
 //!
-//! The ACKs of a few packets are kept back. They carry a further edge to the source as soon as packets leave the queue, and
-//! in an outage they are spent one packet at a time, each before the source's timer runs out. Where none is kept, a copy of
-//! the last ACK tells the edge; the fewer copies may be made, the further behind the source must be. From a source that its
-//! own window or pace rules, or that repairs a loss, none is kept, and no more than the buffer has room for beside the budget.
-//! A source that paces what it sends (`pace.rs`) gets a longer leash.
+//! The ACKs of a few packets are held. They carry a higher right edge to the sender as soon as packets leave the
+//! queue; in an outage they are released packet by packet, each before the sender times out. If none is held, a copy
+//! of the last ACK advertises the right edge; the fewer copies are allowed, the larger must be the lag. No ACK is held
+//! for a sender that is limited by its own window or pacing, or that recovers from a loss, and at most as many as the
+//! buffer has room for beyond the budget. A sender that paces (`pace.rs`) gets a larger budget.
 //!
-//! Two packets of each of many flows are more than that. There they take turns (`flow/turns.rs`): the ACKs of a flow are kept
-//! until no more waits than one flow would be told, and then bring it two packets. First packets of sources are not held back, but
-//! that all that begin have no more than the link serves in a second.
+//! With many flows two packets each exceed this. Then flows take turns (`flow/turns.rs`): the ACKs of a flow are held
+//! until the queue is at most the share of one flow, and then release two packets. A sender's first packets are not
+//! limited, except that all new flows together get at most one second of service.
 //!
-//! What it looks at is what any box beside a queue can see: arrivals, departures and ACKs, never the rate of the simulated
-//! link. Where the bearer only observes a queue (`observed`), it tells what was served and for how long nothing was, and the whole loop
-//! takes the place of `W`: `B = (g r (loop + delay) + packets cbrt(flows)) / flows`, of which the part beyond `r loop` is at most the buffer. No window is then
-//! updated and no ACK kept back: nobody there knows when a packet leaves the queue, or whether the link is idle.
+//! Its inputs are arrivals, departures and ACKs, which any box at a queue can see; never the rate of the simulated
+//! link. An observing bearer (`observed`) supplies service and idle time, and the whole loop replaces `W`: `B = (g r
+//! (loop + delay) + packets cbrt(flows)) / flows`, of which the part beyond `r loop` is at most the buffer. Window
+//! updates and held ACKs are not used then, as departures and idle times are not known in time.
 //!
 //! ## Differences from the source
-//! None; it is the source.
+//! None: it is our own.
 //!
 //! ## Validation
-//! The rate, the gain, the shares, the pace, letting go, the round trip and the timer by hand (tests of `link_state.rs`, `past.rs`, `shares.rs`,
-//! `flow/turns.rs`, `pace.rs`, `letting_go.rs` and `source.rs`), sequences of segments
-//! (`tests.rs`), the right edge under random traffic (`tests/windows.rs`), and whole systems over synthetic recordings, cells
-//! and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
+//! Rate, gain, shares, pacing, release, wired RTT and timer by hand (tests of `link_state.rs`, `past.rs`, `shares.rs`,
+//! `flow/turns.rs`, `pace.rs`, `letting_go.rs` and `source.rs`); sequences of segments (`tests.rs`); the right edge
+//! under random traffic (`tests/windows.rs`); complete systems over synthetic recordings, cells and radio link control
+//! (`crates/ackclock-scenario/tests/forecast.rs`).
 
 mod air;
 mod flow;
@@ -73,29 +74,30 @@ use flow::turns::Turns;
 use link_state::LinkState;
 use shares::Shares;
 
-/// The window that a source is told is what the link is expected to serve until its answer comes.
+/// Advertises the window that the link is expected to serve until the response to it arrives.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Whose flows share the link and its forecast: those of a `user`, or all of a `queue`; `flow`: each has a link of its own.
+    /// Which flows share a link and its forecast: those of a `user`, or all of a `queue`; `flow`: each has its own
+    /// link.
     pub(crate) scope: Scope,
-    /// Share of the time for which the link may be idle although there is something to send: less of it costs delay.
+    /// Target share of time in which the link is idle although there is data: a smaller share costs delay.
     pub(crate) idle: f64,
-    /// Wait in the queue that is aimed at, beside what the gain finds to be needed.
+    /// Target queueing delay, in addition to what the gain requires.
     pub(crate) delay: Span,
-    /// Packets that a flow alone is given beside what the rate tells, and several together times the third root of their
-    /// number; with few the queue runs dry, with many it is long where the link is slow.
+    /// Packets allowed at any rate: for a single flow, and for several flows together times the cube root of their
+    /// number. Too few let the queue run dry; too many cause delay on a slow link.
     pub(crate) packets: u32,
-    /// How fast the gain follows, per second for which the link was idle; 0 keeps it at 1.75.
+    /// Learning rate of the gain, per second of idle time; 0 keeps the gain at 1.75.
     pub(crate) learning: f64,
-    /// Packets whose ACKs are kept back to carry edges, and for outages; 0 keeps none, which shortens round-trip times, and lets no
-    /// flows take turns.
+    /// Packets whose ACKs are held to advertise right edges and for outages. 0 holds none, which lowers the RTT, and
+    /// disables turns.
     pub(crate) reserve: u32,
-    /// Share of the bytes of ACKs that window updates may add to them; 0 makes none.
+    /// Window updates, as a share of the bytes of ACKs; 0: none.
     pub(crate) updates: f64,
-    /// Least window told to a source, packets; below 2 an ACK that the receiver delays can stall it.
+    /// Minimum advertised window, packets; below 2 a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
+    /// Window scale of flows whose handshake was not seen; without it such flows are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }
@@ -139,8 +141,8 @@ impl ackclock_core::Config for Config {
 
 /// Largest `packets` and `reserve`.
 const MOST_PACKETS: u32 = 1000;
-/// A pause teaches where a source that its window rules has sent within this time, whoever ends the pause: with a larger window
-/// the link would not have been idle.
+/// A pause teaches only if a window-limited sender has sent within this time: a larger window would then have
+/// prevented the pause, whichever flow ended it.
 const RULED: Span = Span::from_secs(1);
 /// Longest `delay`.
 const LONGEST: Span = Span::from_secs(10);
@@ -163,7 +165,7 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// What all flows of a regulator share.
+/// State shared by all flows of a regulator.
 struct Shared {
     config: Config,
     link: LinkState,
@@ -171,11 +173,11 @@ struct Shared {
     turns: Turns,
     /// Packets of all flows in the queue.
     inside: usize,
-    /// When a source that its window rules last sent.
+    /// When a window-limited sender last sent.
     ruled: Time,
-    /// The queue is somebody else's, and what is known of it comes by observations.
+    /// The queue is observed: its state comes from observations.
     observed: bool,
-    /// How late the news comes of what left it.
+    /// Excess delay of the news of departures.
     late: Span,
     output: VecDeque<Output>,
 }
@@ -183,12 +185,12 @@ struct Shared {
 /// The regulator of the flows that share a link.
 struct Forecast {
     shared: Shared,
-    /// Where the flows stand, and the one that was asked for last.
+    /// Slot of each flow.
     slots: BTreeMap<FlowId, usize>,
     latest: Option<(FlowId, usize)>,
     flows: Vec<Option<Flow>>,
     free: Vec<usize>,
-    /// When the flows next have to let an ACK go, and how many ACKs are held.
+    /// When flows must next release an ACK.
     timers: Wakes,
     held: usize,
 }
@@ -217,10 +219,10 @@ impl Forecast {
         }
     }
 
-    /// The place of a flow, which is made for one that is new.
+    /// The slot of a flow, created for a new one.
     #[inline]
     fn slot(&mut self, flow: FlowId) -> usize {
-        // What is told of one packet comes in a row.
+        // Calls for one packet come in sequence.
         if let Some((_, slot)) = self.latest.filter(|(latest, _)| *latest == flow) {
             return slot;
         }
@@ -240,7 +242,7 @@ impl Forecast {
         slot
     }
 
-    /// Tells a flow something, and takes in what that changes for all.
+    /// Calls a flow, and applies the changes that follow for all flows.
     fn with_flow(&mut self, now: Time, flow: FlowId, call: impl FnOnce(&mut Flow, &mut Shared)) {
         let slot = self.slot(flow);
         self.tell_at(now, slot, call);
@@ -259,7 +261,7 @@ impl Forecast {
         }
     }
 
-    /// Lets go what is held of a flow; of all where the link is idle, since nobody else would then.
+    /// Releases held ACKs of a flow; of all flows if the link is idle, as nothing else would trigger it.
     fn release(&mut self, now: Time, flow: FlowId) {
         if self.shared.inside == 0 && self.held > 0 {
             for slot in 0..self.flows.len() {
@@ -270,7 +272,7 @@ impl Forecast {
         self.take_turns(now);
     }
 
-    /// Those who wait for their turn go while there is room.
+    /// Releases flows that wait for their turn while there is room.
     fn take_turns(&mut self, now: Time) {
         while let Some(first) = self.shared.turns.first() {
             self.tell_at(now, first, |flow, shared| flow.release(now, shared));
@@ -282,13 +284,13 @@ impl Forecast {
 }
 
 impl Shared {
-    /// The instant up to which it is known what left the queue.
+    /// Instant up to which departures from the queue are known.
     fn seen(&self, now: Time) -> Time {
         now - self.late
     }
 
-    /// Takes in how many packets of a flow are in the queue, and whether it wants the link: notes when that falls idle, and what it
-    /// was idle for.
+    /// Updates a flow's packets in the queue and whether it wants the link. Notes when the link becomes idle, and for
+    /// how long it was.
     fn note(&mut self, now: Time, flow: &mut Flow) {
         let was_idle = self.inside == 0;
         let (now_has, had) = flow.note();
@@ -352,7 +354,7 @@ impl Regulator for Forecast {
         let Observation { flow, bytes, idle, called, horizon, late, probing, .. } = *observation;
         self.with_flow(now, flow, |flow, shared| {
             flow.on_observation(observation);
-            // While a probe runs, what leaves in a loop is not to be called for.
+            // During a probe, data that leaves within a loop must not be replaced.
             flow.on_horizon(if probing { Span::ZERO } else { horizon });
             (shared.observed, shared.late) = (true, late);
             let seen = shared.seen(now);

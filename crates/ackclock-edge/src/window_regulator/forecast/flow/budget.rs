@@ -1,4 +1,4 @@
-//! What one flow may have outstanding, its right edge, and how much of that may be kept back.
+//! The budget of one flow, its right edge, and how much of it may be held.
 
 use ackclock_core::{Seq, Span, Time};
 use ackclock_link::LinkView;
@@ -8,18 +8,18 @@ use super::super::shares::FIRST_WINDOW;
 use super::Flow;
 use crate::Allowance;
 
-/// No window is larger (RFC 7323 section 2.3).
+/// Largest window (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 30;
 
-/// Packets that the slowest of links is thought to serve in a second before it has served any: half a Mbit/s.
+/// Packets that the slowest link is assumed to serve per second before any service: half a Mbit/s.
 const SLOWEST: u32 = 40;
 
-/// What a flow may have at an instant, worked out once for all that is decided then.
+/// The budget at an instant, calculated once for all decisions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// What all flows may have together, bytes.
+    /// Budget of all flows together, bytes.
     pub(super) total: f64,
-    /// Whether the source is let go.
+    /// Whether the sender is released.
     lets_go: bool,
 }
 
@@ -28,8 +28,8 @@ impl Flow {
         Look { total: self.total(now, shared), lets_go: self.lets_go(shared) }
     }
 
-    /// `B(t)`: bytes of payload, in the queue and on the wire. What stays untold comes on top: the edge is right in the mean.
-    /// The first packets of a source are not held back where the link serves those of all within a second.
+    /// `B(t)`: payload bytes in the queue and on the wired path, plus the mean lag of the right edge. A sender's first
+    /// packets are not limited if the link serves those of all new flows within a second.
     pub(super) fn budget(&self, look: &Look, shared: &Shared) -> u32 {
         let budget = self.budget_of(shared.shares.of(&self.share, look.total));
         if self.source.highest().is_some() {
@@ -45,20 +45,20 @@ impl Flow {
         ((self.pace.leash() * part + self.untold) as u32).max(self.advertiser.least())
     }
 
-    /// What it has of the whole.
+    /// The flow's share of the total budget.
     pub(super) fn part(&self, now: Time, shared: &mut Shared) -> f64 {
         let total = self.total(now, shared);
         shared.shares.of(&self.share, total)
     }
 
-    /// What all flows have together.
+    /// Total budget of all flows.
     fn total(&self, now: Time, shared: &mut Shared) -> f64 {
         let payload = f64::from(self.advertiser.accounts.payload());
         let packets = f64::from(shared.config.packets) * shared.shares.root();
         self.served(now, shared) + packets * payload
     }
 
-    /// What the link is expected to serve until an edge told now has come to effect.
+    /// Expected service until a right edge advertised now takes effect.
     pub(super) fn served(&self, now: Time, shared: &mut Shared) -> f64 {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = self.advertiser.accounts.payload();
@@ -66,13 +66,14 @@ impl Flow {
         shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields)
     }
 
-    /// Whether the source is let go.
+    /// Whether the sender is released.
     pub(super) fn lets_go(&self, shared: &Shared) -> bool {
         let usual = shared.link.usually_in(self.round_trip());
         self.letting_go.is_due(&self.advertiser.accounts, usual, shared)
     }
 
-    /// How far the source may send, what has left and at most what the buffer holds, and its budget; let go, as offered.
+    /// The right edge, at most the buffer beyond what has left, and the budget; for a released sender the receiver's
+    /// window.
     pub(super) fn edge(&mut self, now: Time, look: &Look, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
         if look.lets_go {
             let slowly = self.letting_go.edge(self.advertiser.law.edge(), shared.inside == 0);
@@ -83,7 +84,7 @@ impl Flow {
         (self.advertiser.accounts.edge_at(self.fitting(now, budget, shared)), Some(budget))
     }
 
-    /// How far the source of an observed queue may send beyond what has left it.
+    /// Allowance of a sender beyond the data that has left an observed queue.
     pub(in super::super) fn allowance(
         &mut self,
         now: Time,
@@ -96,24 +97,24 @@ impl Flow {
         self.advertiser.beyond_left(self.fitting(now, budget, shared))
     }
 
-    /// What of the budget fits into the buffer.
+    /// The budget, limited to the buffer.
     fn fitting(&self, now: Time, budget: u32, shared: &mut Shared) -> u32 {
-        // What leaves an observed queue in a loop is not in it.
+        // Data that leaves an observed queue within a loop is not in it.
         let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
         let leaves = (leaves / f64::from(shared.shares.flows())) as u32;
         let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
         budget.min(most)
     }
 
-    /// Whether ACKs may be kept: none where the source is not ruled, or repairs a loss; nobody knows whether an observed link is
-    /// idle.
+    /// Whether ACKs may be held: not if the sender is not window-limited or is in recovery, nor at an observed queue,
+    /// whose idle times are not known in time.
     pub(super) fn may_keep(&self, look: &Look, shared: &Shared) -> bool {
         let may = shared.config.reserve > 0 && !shared.observed && !look.lets_go;
         may && self.is_ruled() && !self.repair.is_under_way()
     }
 
-    /// How many bytes the oldest ACK kept may be behind the newest: less of each flow where there are many, no more than the
-    /// buffer has room for, since all may go at once; none where the link is idle.
+    /// How many bytes the oldest held ACK may be behind the newest: less per flow if there are many, at most what the
+    /// buffer has room for, as all may be released at once; none if the link is idle.
     pub(super) fn reserve(&self, look: &Look, shared: &Shared) -> u32 {
         if shared.inside == 0 || !self.may_keep(look, shared) {
             return 0;
