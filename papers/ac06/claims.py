@@ -57,7 +57,7 @@ def table_2(runs: Runs, reading: str = grid.AS_JUDGED) -> Claims:
 
 
 def of_table_2(runs: Runs) -> Claims:
-    """What the text says of table 2."""
+    """Statements of the text about table 2."""
     plain = grid.download(1)
     kbps = {control: gain(_goodput(runs, 1, control), runs(plain, goodput)) for control in CONFIGURATIONS}
     faster = all(above(_goodput(runs, 1, control), runs(plain, goodput)) for control in CONFIGURATIONS)
@@ -80,7 +80,7 @@ def of_table_2(runs: Runs) -> Claims:
 
 
 def of_parameters(runs: Runs) -> Claims:
-    """Figures 7, 8 and 10: what alpha, minth and maxd do."""
+    """Figures 7, 8 and 10: effects of alpha, minth and maxd."""
     plain = grid.download(1, runs=grid.ALPHA_RUNS)
     ends = [at[grid.ALPHAS[-1]] for at in map(grid.by_alpha, grid.ALPHA_LONGEST)]
     equal = all(alike(runs(at, of), runs(plain, of), NEGLIGIBLE) for at in ends for of in (goodput, delay))
@@ -160,7 +160,7 @@ def of_drops(runs: Runs) -> Claims:
 
 
 def of_grid(runs: Runs) -> Claims:
-    """How many settings of figures 7 and 8 are better than none."""
+    """Number of settings in figures 7 and 8 that are better than no controller."""
     plain = grid.download(1)
     better = [
         above(runs(at, goodput), runs(plain, goodput)) and below(runs(at, delay), runs(plain, delay))

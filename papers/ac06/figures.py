@@ -17,7 +17,7 @@ DRAWN = "The window is drawn as the sender keeps it; the receiver allows 43 pack
 
 
 def figures(runs: Runs) -> Iterator[Figure]:
-    """Draw all figures; the bands are 90 % confidence intervals over the runs, as the source's."""
+    """Plot all figures; bands are 90 % confidence intervals over the runs, as in the source."""
     for name, of, label in (("goodput", goodput, GOODPUT), ("delay", delay, DELAY)):
         family = {f"{flows} flow(s)": grid.by_buffer(flows) for flows in grid.BUFFER_FLOWS}
         drawing = curves(runs, family, of, "buffer (packets)", label)
@@ -39,7 +39,7 @@ def figures(runs: Runs) -> Iterator[Figure]:
 
 
 def sweep(runs: Runs, figure: int, flows: int, alpha: float) -> Iterator[Figure]:
-    """A panel of figures 7 and 8: goodput and delay over the longest delay, a curve a threshold."""
+    """A panel of figures 7 and 8: goodput and delay over the maximum delay, one curve per threshold."""
     family = {f"minth {threshold}": grid.by_longest(flows, alpha, threshold) for threshold in grid.THRESHOLDS}
     conventional = grid.download(flows)
     for name, of, label in (("goodput", goodput, GOODPUT), ("delay", delay, DELAY)):
@@ -78,7 +78,7 @@ def shapes() -> Drawing:
 
 
 def laws(controls: tuple[Control, ...] | list[Control]) -> Drawing:
-    """Formula 1, a curve a setting."""
+    """Formula 1, one curve per setting."""
     occupancies = range(BUFFER + 1)
     lines = {control.name: plot.Curve(occupancies, [control.delay(at) for at in occupancies]) for control in controls}
     return plot.curves(lines, "occupancy (packets)", "delay between two ACKs (ms)")

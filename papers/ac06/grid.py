@@ -1,4 +1,4 @@
-"""The points that are simulated: table 2, figures 1, 7, 8, 10 and 11, and the readings of what is not stated."""
+"""The simulated points: table 2, figures 1, 7, 8, 10 and 11, and interpretations of unstated parameters."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ class Control:
 
     Attributes:
         alpha: How the delay grows with the occupancy.
-        threshold: Occupancy below which ACKs do not wait, packets (`minth`).
-        longest: Delay between two ACKs where the buffer is full, ms (`maxd`).
+        threshold: Occupancy below which ACKs are not delayed, packets (`minth`).
+        longest: Delay between two ACKs if the buffer is full, ms (`maxd`).
         shortest: Delay at the threshold, ms (`mind`).
     """
 
@@ -33,11 +33,11 @@ class Control:
 
     @property
     def name(self) -> str:
-        """As a legend has it."""
+        """Name in legends."""
         return f"alpha {self.alpha:g}, minth {self.threshold}, maxd {self.longest} ms"
 
     def keys(self) -> dict[str, Any]:
-        """As a scenario has it."""
+        """Scenario keys."""
         return {
             "edge.regulator": {
                 "kind": "ack-rate-control",
@@ -74,11 +74,11 @@ AT_FIRST = "10s"
 
 @dataclass(frozen=True)
 class Reading:
-    """One thing that the source leaves open, read otherwise.
+    """An alternative interpretation of one unstated parameter.
 
     Attributes:
-        keys: What stands instead of the keys of the preset.
-        control: What stands instead of the keys of the controller.
+        keys: Replacements for keys of the preset.
+        control: Replacements for keys of the controller.
     """
 
     keys: Mapping[str, Any] = field(default_factory=dict)
@@ -100,12 +100,12 @@ READINGS: Mapping[str, Reading] = {
     "every packet is acknowledged": Reading({"flow.acks": "every"}),
     "every fourth packet is acknowledged": Reading({"flow.acks": {"kind": "delayed", "count": 4, "timeout": "200ms"}}),
 }
-# A rival that the source names without numbers: random early detection in place of drop-tail.
+# An alternative that the source mentions without numbers: RED instead of drop-tail.
 RED = {"edge.queue": {"kind": "red"}}
 
 
 def download(flows: int, control: Control | None = None, reading: str = AS_JUDGED, **keys: Any) -> str:
-    """A point: so many downloads, without the controller or with it. `keys` have `__` for the dots."""
+    """A point with `flows` downloads, with or without the controller. `keys` use `__` for dots."""
     read = READINGS[reading]
     controlled = {**control.keys(), **read.control} if control else {}
     plain = {key.replace("__", "."): value for key, value in keys.items()}
@@ -143,12 +143,12 @@ def by_alpha(longest: int) -> Mapping[float, str]:
 
 
 def at_first() -> Mapping[Control | None, str]:
-    """One download for its first seconds."""
+    """The first seconds of one download."""
     return {control: download(1, control, duration=AT_FIRST) for control in (None, *CONFIGURATIONS)}
 
 
 def with_least_delay() -> Iterator[tuple[str, str]]:
-    """The configurations of table 2, and the same with the largest least delay that the source names."""
+    """The configurations of table 2, and the same with the largest minimum delay that the source mentions."""
     for control in CONFIGURATIONS:
         for flows in FLOWS:
             longer = Control(control.alpha, control.threshold, control.longest, 100)
@@ -161,7 +161,7 @@ def with_red(flows: int) -> str:
 
 
 def points() -> Iterator[str]:
-    """Every point; some stand in several curves."""
+    """Every point; some belong to several curves."""
     for reading in READINGS:
         yield from (at for _, _, at in table_2(reading))
     for flows in BUFFER_FLOWS:

@@ -1,4 +1,4 @@
-"""What the rows read of a run, and of its series."""
+"""Metrics of runs and their series."""
 
 from functools import cache
 
@@ -21,21 +21,21 @@ def goodput(one: Run) -> float | None:
 
 
 def delay(one: Run) -> float | None:
-    """Mean time of a packet from its source to its receiver, of all flows by what they carry, s."""
+    """Mean time of a packet from its source to its receiver, over all flows, weighted by their packets, s."""
     known = [flow for flow in one["flows"] if flow["goodput_bps"] and flow["transit_ms"]["mean"] is not None]
     carried = sum(flow["goodput_bps"] for flow in known)
     return sum(flow["goodput_bps"] * flow["transit_ms"]["mean"] for flow in known) / carried / 1e3 if known else None
 
 
 def overflows(one: Run) -> float | None:
-    """1 where several packets were dropped and a timer has expired, else 0."""
+    """1 if several packets were dropped and a timer has expired, else 0."""
     lost = drops(one) or 0
     return float(lost > 1 and sum(flow["timeouts"] for flow in one["flows"]) > 0)
 
 
 @cache
 def occupancy(at: str, seeds: int) -> tuple[PerSeed, PerSeed]:
-    """Mean and standard deviation of the packets in the buffer of the radio, TTI by TTI, once they have settled."""
+    """Mean and standard deviation of the packets in the buffer of the radio, TTI by TTI, after settling."""
     traced: Results = run(at, set={"runs": seeds}, series_interval=TTI)
     held = [series[BUFFERED][series["time"] >= SETTLED] for series in traced.series]
     return np.array([np.mean(one) for one in held]), np.array([np.std(one) for one in held])

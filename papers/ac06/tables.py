@@ -1,4 +1,4 @@
-"""Table 2 as the source prints it, with other readings and a rival beside it."""
+"""Table 2 compared with the source, with other interpretations and with RED."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def beside(runs: Runs, expected: Expected) -> Table:
 
 
 def readings(runs: Runs, expected: Expected) -> Table:
-    """Which numbers of table 2 hold with which reading."""
+    """Numbers of table 2 that hold with each interpretation."""
     claimed = {reading: dict(claims.table_2(runs, reading)) for reading in grid.READINGS}
     names = list(claimed[grid.AS_JUDGED])
     lines = [[name, *(held(expected[name], of[name]) for of in claimed.values())] for name in names]
@@ -46,7 +46,7 @@ def readings(runs: Runs, expected: Expected) -> Table:
 
 
 def red(runs: Runs) -> Table:
-    """Random early detection in place of drop-tail, which the source names as a rival."""
+    """RED instead of drop-tail, an alternative that the source mentions."""
     lines = []
     for flows in grid.FLOWS:
         for name, at in (
@@ -60,7 +60,7 @@ def red(runs: Runs) -> Table:
 
 
 def interval(values: PerSeed, decimals: int) -> str:
-    """Mean and half of its confidence interval, after Student."""
+    """Mean and half the width of its confidence interval (Student's t)."""
     mean = float(np.mean(values))
     if values.size < 2:
         return f"{mean:.{decimals}f}"

@@ -1,7 +1,7 @@
 """How each row is computed, from the simulations or by formula.
 
-Formulas take their inputs from the printed tables, so that a formula's row is judged by itself and not together
-with the simulator.
+Formulas take their inputs from the printed tables, so that they are judged independently of
+the simulator.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,7 +69,7 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
 
 
 def measured_link(expected: Expected) -> Claims:
-    """Section 3: what follows from the measured throughput and delay."""
+    """Section 3: consequences of the measured throughput and delay."""
     throughput = expected.number("CR02-S3-4")  # kbit/s
     payload = 1448 * 8 / 1000  # kbit
     ping_s = 0.215  # the mean of CR02-S3-3
@@ -101,7 +101,7 @@ def table_2(runs: Runs, expected: Expected) -> Claims:
 
 
 def section_4(runs: Runs, expected: Expected) -> Claims:
-    """What the text says about the model and about table 1."""
+    """Statements of the text about the model and table 1."""
     accuracies = [
         accuracy(modelled(expected, item)["m3"], expected.number(f"CR02-T2-{item}-sim")) for item in grid.ITEMS
     ]
@@ -118,7 +118,7 @@ def section_4(runs: Runs, expected: Expected) -> Claims:
 
 
 def models_of_table_2(expected: Expected) -> Claims:
-    """What the text of section 4 says about models 1 and 2."""
+    """Statements of section 4 about models 1 and 2."""
     kbps = {item: expected.number(f"CR02-T2-{item}-sim") for item in grid.ITEMS}
     over = {item: 100 * (modelled(expected, item)["m1"] / kbps[item] - 1) for item in grid.ITEMS}
     seen = ", ".join(f"{percent:+.1f} %" for percent in over.values())
@@ -171,7 +171,7 @@ def figure_11(runs: Runs) -> Claims:
 
 
 def other_laws(runs: Runs) -> Claims:
-    """Other laws of the delay than the exponential one, of its mean and standard deviation."""
+    """Other delay distributions with the mean and standard deviation of the exponential one."""
     points = {"e": grid.TABLE3, **grid.FIG11_LAWS}
     kbps = {law: {v: runs(at, goodput) for v, at in of.items()} for law, of in points.items()}
     gains = {law: [gain(of[f"{base}+AR"], of[base]) for base in ("Reno", "Sack")] for law, of in kbps.items()}
@@ -246,7 +246,7 @@ def figure_14(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
 
 
 def figure_14b(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
-    """Round trip times of one user; near is what figure 13(b) prints at one BDP, 15 % with the 8 of its tolerance."""
+    """Round-trip times of one user. "Near" is 15 % as in figure 13(b) at one BDP, with its tolerance of 8."""
     rtt = _curves(runs, grid.fig14(doppler), timed_rtt)
     bdp, most = grid.BDP[1], max(rtt["Reno"])
     pairs = [(rtt[f"{base}+AR"], rtt[base]) for base in ("Reno", "Sack")]
@@ -258,7 +258,7 @@ def figure_14b(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
 
 
 def figure_15(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
-    """Four and eight users of a cell, all together."""
+    """Four and eight users of a cell in total."""
     families = [grid.fig15(users, doppler) for users in (4, 8)]
     four, eight = (_curves(runs, family, aggregate) for family in families)
     one = _curves(runs, grid.fig14(doppler))
@@ -307,7 +307,7 @@ def section_6(runs: Runs) -> Claims:
 
 
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
-    """Which rows of the cell hold at which Doppler frequency."""
+    """Rows of the cell that hold at each Doppler frequency."""
     columns = [dict([*figure_14(runs, at), *figure_14b(runs, at), *figure_15(runs, at)]) for at in grid.DOPPLERS]
     rows = [[name, expected[name].metric, *(held(expected[name], of[name]) for of in columns)] for name in columns[0]]
     head = ["row", "statement", *(f"{at} Hz" for at in grid.DOPPLERS)]
@@ -332,7 +332,7 @@ def observed(expected: Expected, item: int) -> cycles.Path:
     """The printed parameters of an item for model 3."""
     column = partial(_printed, expected, item)
     mu = column("mu")
-    # The print leaves the transmission time out of items 5-7; the printed results need it.
+    # The source omits the transmission time for items 5-7, but its results include it.
     T = grid.DELAY / 1000 + 1 / mu if item in (5, 6, 7) else column("That") / 1000
     return cycles.Path(mu=mu, T=T, B=grid.BUFFER, wf=column("Wf"), t0=column("T0"))
 
@@ -356,7 +356,7 @@ def _minimum_rtt(item: int, mu: float) -> float:
     sd, x = grid.ITEMS[item]
     if x == 0:
         return grid.DELAY + 1000 / mu
-    # The rate's law in 40 equally likely values; more change the result by less than 0.1 %.
+    # The rate distribution as 40 equally likely values; more change the result by less than 0.1 %.
     rates = grid.MEAN_RATE + sd * sqrt(3) * (np.arange(0.5, 40) / 20 - 1)
     effective = effective_delay.exponential(x / 1000, KBIT / rates if sd else 1 / mu)
     return grid.DELAY - x + 1000 * effective + 1000 / mu
@@ -369,7 +369,7 @@ def _curves(
 
 
 def _enough(kbps: Mapping[str, Mapping[int, PerSeed]]) -> dict[str, float]:
-    """The buffer with which each reaches 95 % of what any gives, between two points in proportion."""
+    """The buffer with which each reaches 95 % of the largest goodput, interpolated linearly."""
     means = {v: [_mean(values) for values in curve.values()] for v, curve in kbps.items()}
     wanted = 0.95 * max(map(max, means.values()))
     return {v: float(np.interp(wanted, means[v], list(kbps[v]))) for v in kbps}

@@ -1,4 +1,4 @@
-"""Figures 4, 5 and 11 to 15 of CR02, and the sweeps of section 6.6 that it describes in words."""
+"""Figures 4, 5 and 11 to 15 of CR02, and the sweeps that section 6.6 describes in words."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,7 +17,7 @@ CAPACITY_50 = capacity.uniform(grid.MEAN_RATE, 50)
 
 
 def figures(runs: Runs) -> Iterator[Figure]:
-    """Draw all figures; the bands are 95 % confidence intervals over the seeds."""
+    """Plot all figures; bands are 95 % confidence intervals over the seeds."""
     yield from windows()
     yield from delay_figures(runs)
     yield from rate_figures(runs)
@@ -77,7 +77,7 @@ def parameter_figures(runs: Runs) -> Iterator[Figure]:
 
 
 def windows() -> Iterator[Figure]:
-    """Figures 4 and 5: the course of the window, from one seed and without averaging."""
+    """Figures 4 and 5: the window over time, for one seed without averaging."""
     constant = _traced(grid.TABLE1[1])
     drawing = plot.window(constant, span=(0, 300))
     yield Figure("figure-4a", "Congestion window of Reno, constant rate and delay (table 1, item 1).", drawing)
@@ -107,12 +107,12 @@ def _traced(point: str) -> Series:
 
 
 def _around(time: float) -> tuple[float, float]:
-    """From before the loss to the end of the next growth, as wide as the source draws it."""
+    """From before the loss to the end of the next growth, as wide as in the source."""
     return time - 8, time + 14
 
 
 def _halvings(series: Series) -> list[tuple[float, float, float]]:
-    """(time, window before, window after) of every sudden fall of the window."""
+    """(time, window before, window after) of every sudden decrease of the window."""
     time, cwnd = series["time"], series["cwnd/0"]
     falls = np.flatnonzero(cwnd[1:] < 0.7 * cwnd[:-1])
     return [(float(time[i + 1]), float(cwnd[i]), float(cwnd[i + 1])) for i in falls if time[i] > 30]
@@ -129,7 +129,7 @@ def _double_loss(series: Series) -> float:
 
 
 def _timeout(series: Series) -> float:
-    """The first fall to one packet after a fast retransmit, with a quiet time behind it."""
+    """The first decrease to one packet after a fast retransmit, followed by a time without losses."""
     falls = _halvings(series)
     for first, second, after in zip(falls, falls[1:], falls[2:], strict=False):
         if first[2] > 1.5 and second[2] <= 1.5 and second[0] - first[0] < 6 and after[0] - second[0] > 8:

@@ -1,4 +1,4 @@
-"""The points that are simulated: table 1, and the curves of figures 11-15 and section 6.6.
+"""The simulated points: table 1, and the curves of figures 11-15 and section 6.6.
 
 A curve is a mapping from the number on its x axis to the scenario text of the point.
 """
@@ -40,13 +40,13 @@ def variable_delay(variant: str, x: int, buffer: int = BUFFER) -> str:
 
 
 def other_delay(variant: str, law: str, back: int) -> str:
-    """Section 6.1: another law of the forward delay; `back` ms on the reverse link make the mean of both 400."""
+    """Section 6.1: another distribution of the forward delay; with `back` ms in reverse the means sum to 400."""
     keys = {"edge.down.delay": law, "edge.up.delay": f"{back}ms", "edge.buffer": f"{BUFFER}p"}
     return point(SCENARIOS / "variable-delay.toml", VARIANTS[variant] | keys)
 
 
 def variable_rate(variant: str, sd: int, buffer: int = BUFFER, law: str = "u") -> str:
-    """Section 6.2: rate u(200, sd) kbit/s, or another law of this mean and standard deviation."""
+    """Section 6.2: rate u(200, sd) kbit/s, or another distribution of this mean and standard deviation."""
     keys = {"edge.down.rate": f"{law}({MEAN_RATE}kbit/s, {sd}kbit/s)", "edge.buffer": f"{buffer}p"}
     return point(SCENARIOS / "variable-rate.toml", VARIANTS[variant] | keys)
 
@@ -63,7 +63,7 @@ def variable_both(variant: str, sd: int, x: int, buffer: int = BUFFER) -> str:
 
 
 def cell(variant: str, users: int, buffer: int, doppler: float) -> str:
-    """Sections 6.4 and 6.5: users of a cell, each with a download and a buffer of its own."""
+    """Sections 6.4 and 6.5: users of a cell, each with a download and a separate buffer."""
     keys = {
         "edge.user.count": users,
         "edge.user.mean_snr": SNR if users == 1 else SHARED_SNR,
@@ -75,12 +75,12 @@ def cell(variant: str, users: int, buffer: int, doppler: float) -> str:
 
 
 def channel(users: int) -> str:
-    """What the channels of that many users are like where rows are judged."""
+    """Channels of this number of users in the judged scenario."""
     return radio.channel(cell("Reno", users, BUFFER, DOPPLER))
 
 
 def places() -> str:
-    """What is not stated of the cell beside the channels."""
+    """Unstated parameters of the cell other than the channels."""
     return radio.places(cell("Reno", 1, BUFFER, DOPPLER), AHEAD)
 
 
@@ -108,7 +108,7 @@ def _buffers(scenario: str) -> list[int]:
     return [int(buffer.removesuffix("p")) for buffer in _swept(scenario, "edge.buffer")]
 
 
-# Rate and delay law of the nine items: (standard deviation of the rate, mean of the exponential delay); 0 = constant.
+# Distributions of the nine items: (standard deviation of the rate, mean of the exponential delay); 0 = constant.
 ITEMS: dict[int, tuple[int, int]] = {
     1: (0, 0),
     2: (0, 20),
@@ -136,8 +136,8 @@ TABLE1: Curve = {item: _item(*law) for item, law in ITEMS.items()}
 TABLE3: Mapping[str, str] = {variant: variable_delay(variant, 100) for variant in VARIANTS}
 
 FIG11A = {v: {x: variable_delay(v, x) for x in (20, 40, 50, 60, 80, 100)} for v in VARIANTS}
-# Laws with the mean and deviation of e(100 ms), forward, and the rest of the 400 ms in the reverse direction;
-# a uniform law of this deviation reaches below zero unless its mean is larger, and so does a normal one.
+# Distributions with mean and deviation of e(100 ms), forward, and the rest of the 400 ms in the reverse direction;
+# uniform and normal distributions with this deviation need a larger mean to stay above zero.
 LAWS = {"u": ("u(200ms, 100ms)", 200), "n": ("n(300ms, 100ms)", 100), "ln": ("ln(100ms, 100ms)", 300)}
 # p counts whole milliseconds: with a mean of 100 its deviation is 10, as that of 90 + e(10) ms.
 POISSON = {"p": ("p(100ms)", 300), "e(10)": ("90ms + e(10ms)", 300)}
@@ -174,7 +174,7 @@ def fig15(users: int, doppler: float = DOPPLER) -> Family:
 
 
 def points() -> Iterator[str]:
-    """Every point; some stand in several curves."""
+    """Every point; some belong to several curves."""
     for above_rlc in rlc.by_buffer("none", "ack-regulator").values():
         yield from above_rlc
     yield from TABLE1.values()

@@ -1,4 +1,4 @@
-"""How each row is computed. What is judged over one channel can be asked over any: `tables` does."""
+"""How each row is computed. Rows judged over one channel can be computed over any other: `tables` does."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ Curves = Mapping[str, Mapping[float, PerSeed]]
 
 @dataclass(frozen=True)
 class Axis:
-    """A reading of figure 9's axis: the delay of the wire one way, or the round trip."""
+    """An interpretation of figure 9's axis: one-way or round-trip delay of the wired path."""
 
     name: str
     trips: int  # ways of the wire in a millisecond of the axis
 
     def one_way(self, ms: float) -> float:
-        """What stands at a number of the axis."""
+        """One-way delay at a number of the axis."""
         return ms / self.trips
 
 
@@ -76,7 +76,7 @@ def over_rlc(runs: Runs) -> Claim:
 
 
 def _regulated(users: tuple[int, ...]) -> Iterator[str]:
-    """The points of figures 7 to 9 with so many users under a Window Regulator."""
+    """The points of figures 7 to 9 with this number of users under a Window Regulator."""
     for channel in grid.FASTER:
         alone = [channel.by_buffer(), channel.by_delay()]
         for family in alone if users == (1,) else map(channel.shared, users):
@@ -149,7 +149,7 @@ class At:
         yield "CR04-08", Claim(ordering=holds, note=f"every scheme at B {', '.join(map(str, both))}")
 
     def _best_for_its_rtt(self, users: int) -> dict[int, str | None]:
-        """The scheme with more goodput a round trip time than each other, from the BDP on; None where none has."""
+        """The scheme with the most goodput per round-trip time from the BDP on; None if there is none."""
         kbps, rtt = self.shared(users), self.shared(users, mean_rtt)
         best: dict[int, str | None] = {}
         for b in (5, 10, 20):
@@ -159,7 +159,7 @@ class At:
         return best
 
     def figure_9(self, axis: Axis) -> Claims:
-        """One user, over the delay of the wire; the numbers of the rows are those of the figure's axis."""
+        """One user, over the delay of the wired path; row numbers are those of the figure's axis."""
         kbps = self.by_delay
 
         def upto(ms: float) -> list[float]:
@@ -182,7 +182,7 @@ class At:
         yield "CR04-13", Claim(ordering=holds, note=f"{axis.name}; beside DT {seen}")
 
     def _ack_regulator_over(self, axis: Axis) -> Claim:
-        """AR beside DT: ahead at every wire, and by less and less from 40 to 100 ms of the axis."""
+        """AR compared with DT: better at every delay, and by less and less from 40 to 100 ms of the axis."""
         kbps = self.by_delay
         over = {d: gain(kbps["AR"][d], kbps["DT"][d]) for d in grid.ONE_WAY}
         ahead = all(above(kbps["AR"][d], kbps["DT"][d]) for d in grid.ONE_WAY if d <= grid.LONGEST)
@@ -194,7 +194,7 @@ class At:
         return Claim(ordering=ahead and degrades, note=f"{axis.name}; {said}; AR over DT at {seen}")
 
     def figure_10(self) -> Claims:
-        """One user, over the share of packets that is lost by the radio or by the wire."""
+        """One user, over the loss ratio of the radio or the wired path."""
         radio, wire = (self._read(self.channel.by_loss(where)) for where in (grid.RADIO, grid.WIRE))
         least = min(_mean(radio[name][1e-4] / radio[name][0.0]) for name in ("AR", "WRD", "WRB"))
         worse = all(below(radio[name][1e-2], radio[name][1e-3]) for name in ("AR", "WRD", "WRB"))
@@ -211,7 +211,7 @@ class At:
         yield "CR04-16", Claim(ordering=lower and kept, note=_beside(wire, some))
 
     def short_flows(self, _: Axis) -> dict[str, Claim]:
-        """Figures 14 and 15, which have no wire for an axis."""
+        """Figures 14 and 15, whose axis is not the wired path's delay."""
         return dict(self.figures_14_and_15())
 
     def figures_14_and_15(self) -> Claims:
@@ -255,7 +255,7 @@ class At:
 
     @cached_property
     def by_delay(self) -> Curves:
-        """Goodput of one user over the one-way delay of the wire."""
+        """Goodput of one user over the one-way delay of the wired path."""
         return self._read(self.channel.by_delay())
 
     def shared(self, users: int, measure: Measure = aggregate) -> Curves:
@@ -263,7 +263,7 @@ class At:
         return self._read(self.channel.shared(users), measure)
 
     def latencies(self, users: str) -> dict[str, dict[str, PerSeed]]:
-        """Mean latency by scheme and size, and of all that is short."""
+        """Mean latency by scheme and size, and of all short transfers."""
         measures = {**SIZES, "short": SHORT}
         points = self.channel.by_scheme(users)
         return {name: {size: self.runs(at, of) for size, of in measures.items()} for name, at in points.items()}
@@ -273,7 +273,7 @@ class At:
 
 
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
-    """Which rows hold over which channel, figure 9 with both readings of its axis."""
+    """Rows that hold over each channel; figure 9 with both interpretations of its axis."""
     cell = grid.places()
     yield _table(
         f"What holds at which Doppler frequency ({grid.JUDGED.snr:g} dB in figures 7 to 10; {cell})",
@@ -305,7 +305,7 @@ def _table(title: str, expected: Expected, columns: Mapping[str, Callable[[Axis]
 
 
 def _crossing(curve: Mapping[float, PerSeed], base: Mapping[float, PerSeed]) -> float:
-    """Where the mean of a curve falls below that of another, between two points in proportion; 0 if it begins below."""
+    """Where the mean of a curve falls below another's, interpolated linearly; 0 if it begins below."""
     excess = [(x, _mean(curve[x] - base[x])) for x in curve]
     if excess[0][1] <= 0:
         return 0.0
@@ -316,12 +316,12 @@ def _crossing(curve: Mapping[float, PerSeed], base: Mapping[float, PerSeed]) -> 
 
 
 def _regret(of: Mapping[str, Mapping[str, PerSeed]], name: str) -> float:
-    """By how many percent a scheme is slower than the best one, at the size where it is most so."""
+    """Largest excess latency of a scheme over the best one, over all sizes, percent."""
     return max(100 * (_mean(of[name][size]) / min(_mean(of[other][size]) for other in of) - 1) for size in SIZES)
 
 
 def _beside(kbps: Curves, losses: tuple[float, ...]) -> str:
-    """All schemes beside DT."""
+    """All schemes compared with DT."""
     at = (
         ", ".join(f"{name} {_mean(gain(kbps[name][p], kbps['DT'][p])):+.0f} %" for name in kbps if name != "DT")
         for p in losses
@@ -340,7 +340,7 @@ def _over(curve: Mapping[float, PerSeed]) -> PerSeed:
 
 
 def _spread(means: list[float]) -> float:
-    """How far the greatest lies above the least, percent."""
+    """Excess of the largest over the smallest, percent."""
     return 100 * (max(means) / min(means) - 1)
 
 

@@ -19,7 +19,7 @@ EACH_BUFFER = "buffer of each user (packets)"
 
 
 def figures(runs: Runs) -> Iterator[Figure]:
-    """Draw all figures; the bands are 95 % confidence intervals over the seeds."""
+    """Plot all figures; bands are 95 % confidence intervals over the seeds."""
     yield from buffers(runs)
     yield from delays(runs)
     yield from losses(runs)
@@ -46,7 +46,7 @@ def buffers(runs: Runs) -> Iterator[Figure]:
 
 
 def delays(runs: Runs) -> Iterator[Figure]:
-    """Figure 9, and what the Doppler frequency does to it."""
+    """Figure 9, and the effect of the Doppler frequency."""
     for channel, name in ((grid.JUDGED, "figure-9"), (grid.Channel(30), "figure-9-30-hz")):
         drawing = plot.curves(_lines(runs, channel.by_delay()), "one-way delay of the wire (ms)", GOODPUT)
         cell = f"{channel.told()}, {grid.places()}"

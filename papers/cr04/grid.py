@@ -1,4 +1,4 @@
-"""The points that are simulated: figures 7 to 10, 14 and 15 at every Doppler frequency, over other cells and traffic.
+"""The simulated points: figures 7 to 10, 14 and 15 at every Doppler frequency, over other cells and traffic.
 
 A curve is a mapping from the number on its x axis to the scenario text of the point.
 """
@@ -21,7 +21,7 @@ DOPPLERS = (5, 10, 11, 30, 60, 120)  # Hz; 11 Hz is 6 km/h at 1.9 GHz
 DOPPLER = 11  # at which rows are judged
 
 REGULATORS = {"DT": "none", "AR": "ack-regulator", "WRS": "wrs", "WRD": "wrd", "WRB": "wrb"}
-# Whose packet is lost matters only where flows share a buffer: without a favour, of one drop-tail queue a user.
+# Which flow loses a packet matters only if flows share a buffer: one drop-tail queue per user favours none.
 FIFO = {"edge.down.order": "fifo", "edge.down.overflow": "arriving"}
 SFP = {"edge.down.order": "sfp", "edge.down.overflow": "longest"}
 SCHEMES: Mapping[str, Mapping[str, Any]] = {
@@ -47,11 +47,11 @@ def _flows(count: int, user: int, of: Mapping[str, Any], **keys: Any) -> dict[st
 
 @dataclass(frozen=True)
 class Reading:
-    """How the traffic of figures 14 and 15 is read.
+    """An interpretation of the traffic of figures 14 and 15.
 
     Attributes:
-        keys: What stands instead of the keys of the scenario.
-        groups: How many users the tables `[[edge.user]]` have; those of the last are the second half of the users.
+        keys: Replacements for keys of the scenario.
+        groups: Numbers of users in the tables `[[edge.user]]`; the last table is the second half of the users.
         first: Which of the two SNRs of a figure user 1 has.
     """
 
@@ -69,9 +69,9 @@ def _found(files: int = 2, **late: str) -> list[dict[str, Any]]:
     ]
 
 
-# The setting of figures 7 to 10 for all that is not stated of figures 14 and 15 themselves.
+# Settings of figures 7 to 10, used for parameters not stated for figures 14 and 15.
 SETUP = {"edge.buffer": "21p", "flow.initial_window": "1p", "flow.sender": "sack1"}
-# Beside what is judged: wider readings of the sentence on the traffic, and other settings one at a time.
+# Not judged: wider interpretations of the sentence about traffic, and other settings one at a time.
 READINGS: Mapping[str, Reading] = {
     AS_JUDGED: Reading(),
     "pages of all users": Reading(
@@ -118,7 +118,7 @@ BASE_SNRS = {"different": (4.0, -4.0), "same": (-4.0, -4.0)}  # dB of users 1 an
 
 @dataclass(frozen=True)
 class Channel:
-    """The cell of figures 7 to 10 with the channel of every user, and how the traffic of figures 14 and 15 is read."""
+    """The cell of figures 7 to 10 with each user's channel, and an interpretation of figures 14 and 15's traffic."""
 
     doppler: float = DOPPLER  # Hz
     snr: float = SNR  # mean, dB
@@ -135,15 +135,15 @@ class Channel:
         return {name: {b: self._long(name, {}, users, b) for b in SHARED_BUFFERS} for name in REGULATORS}
 
     def by_delay(self) -> Family:
-        """Figure 9, over the delay of the wire one way."""
+        """Figure 9, over the one-way delay of the wired path."""
         return {name: {d: self._far(name, d) for d in ONE_WAY} for name in REGULATORS}
 
     def by_loss(self, where: str) -> Family:
-        """Figure 10: losses of the wire (`path.loss`) or of the radio (`edge.down.loss`)."""
+        """Figure 10: losses of the wired path (`path.loss`) or of the radio (`edge.down.loss`)."""
         return {name: {p: self._long(name, {where: p}) for p in (0.0, *LOSSES)} for name in REGULATORS}
 
     def by_scheme(self, users: str, schemes: Iterable[str] = JUDGED_SCHEMES, times: int = 1) -> Mapping[str, str]:
-        """Figures 14 and 15, which state their mean SNRs: a point a scheme; `times` as many users of each kind."""
+        """Figures 14 and 15, which state their mean SNRs: a point per scheme, `times` as many users of each kind."""
         reading = READINGS[self.reading]
         snrs = BASE_SNRS[users][:: -1 if reading.first else 1]
         groups = [(count, snrs[0]) for count in reading.groups[:-1]] + [(reading.groups[-1], snrs[1])]
@@ -153,15 +153,15 @@ class Channel:
         return {name: point(SCENARIOS / "short-flows.toml", {**keys, **SCHEMES[name]}) for name in schemes}
 
     def by_users(self, users: str) -> Mapping[int, Mapping[str, str]]:
-        """The traffic of figures 14 and 15 of more users, a quarter of whom have pages."""
+        """The traffic of figures 14 and 15 with more users, a quarter of whom load pages."""
         return {4 * times: self.by_scheme(users, ("PF/FIFO", "PF-RP/SFP"), times) for times in (1, 2, 4)}
 
     def by_delay_and_buffer(self) -> Mapping[int, Family]:
-        """Figure 9 on its longest wires, with larger buffers."""
+        """Figure 9 with its longest wired paths and larger buffers."""
         return {b: {name: {d: self._far(name, d, b) for d in FAR} for name in REGULATORS} for b in LARGER_BUFFERS}
 
     def saturated(self) -> Mapping[str, str]:
-        """Four downloads without end to users of different SNR, a point for each scheduler."""
+        """Four endless downloads to users of different SNR, one point per scheduler."""
         users = [{"count": 2, "mean_snr": snr, "doppler": self.doppler} for snr in BASE_SNRS["different"]]
         flows = [{"count": 2, "user": user, "sender": "sack1"} for user in (0, 1)]
         keys = {"edge.buffer": f"{BUFFER + self.ahead}p", "edge.user": users, "flow": flows}
@@ -214,7 +214,7 @@ WIRE, RADIO = "path.loss", "edge.down.loss"
 
 
 def points() -> Iterator[str]:
-    """Every point; some stand in several curves."""
+    """Every point; some belong to several curves."""
     for of in rlc.by_buffer("wrs", "wrd", "wrb").values():
         yield from of
     for channel in dict.fromkeys((JUDGED, *FASTER, *OTHER_CELLS.values())):
@@ -226,7 +226,7 @@ def points() -> Iterator[str]:
 
 
 def _once() -> Iterator[str]:
-    """What is simulated over the judged cell alone."""
+    """Points simulated over the judged cell only."""
     for family in JUDGED.by_delay_and_buffer().values():
         for curve in family.values():
             yield from curve.values()
@@ -238,7 +238,7 @@ def _once() -> Iterator[str]:
 
 
 def places() -> str:
-    """What is not stated of the cell beside its channels."""
+    """Unstated parameters of the cell other than its channels."""
     return radio.places(JUDGED.by_buffer()["DT"][BUFFER], JUDGED.ahead)
 
 

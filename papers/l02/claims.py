@@ -29,7 +29,7 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
 
 
 def unreactive(runs: Runs, expected: Expected) -> dict[str, Claim]:
-    """The simulated rows again, with a sender that does not react to loss: only the radio is left to make them."""
+    """The simulated rows with a sender that does not react to loss: those that still hold show the radio, not TCP."""
     without = Unreactive(runs)
     parts = (large_files(without), figure_20(without), small_files(without), of_large_files(without))
     more = (of_orders(without), of_timeouts(without), of_small_files(without))
@@ -43,12 +43,12 @@ class Unreactive(Runs):
         super().__init__(runs.objects)
 
     def __call__(self, at: str, measure: Measure) -> PerSeed:
-        """As `Runs`, of the point without reaction."""
+        """Like `Runs`, for the point with a sender that does not react."""
         return super().__call__(grid.without_reaction(at), measure)
 
 
 def of_the_radio(runs: Runs, expected: Expected) -> Claims:
-    """Windows that fill the radio, blocks over packets, and who helps where."""
+    """Windows that fill the radio, blocks relative to packets, and which mechanism helps where."""
     clean = [speed(runs, Download(cell).without_errors()) / cell.kbps for cell in grid.CELLS]
     yield "L02-W-1", number(clean[0])
     yield "L02-W-2", Claim(clean[1:])
@@ -80,7 +80,7 @@ def of_delays(runs: Runs) -> Claims:
 
 
 def table_4(expected: Expected) -> Claims:
-    """Table 3 as printed, less what the radio repeats."""
+    """Table 3 as printed, minus the radio's retransmissions."""
     for n in range(1, 5):
         printed = expected.number(f"L02-T3-{n}") / 100
         yield f"L02-T4-{n}", formula(100 * ((1 + printed) * 0.9 - 1))
@@ -106,7 +106,7 @@ def large_files(runs: Runs) -> Claims:
 
 
 def figure_20(runs: Runs) -> Claims:
-    """The worst case with small PDUs in sequence."""
+    """The worst case with small PDUs delivered in order."""
     westwood, eifel, split = (increase(runs, LARGE_FILES[f"L02-F20-{n}"]) for n in (1, 2, 3))
     reno = increase(runs, LARGE_FILES["L02-T15-1"])
     yield "L02-F20-1", Claim((westwood,), below(westwood, reno) and above(westwood, eifel))
@@ -129,7 +129,7 @@ def small_files(runs: Runs) -> Claims:
 
 
 def of_large_files(runs: Runs) -> Claims:
-    """What the text says of senders over reordering."""
+    """Statements of the text about senders under reordering."""
     reno, eifel, westwood, split = (increase(runs, LARGE_FILES[f"L02-T{n}-1"]) for n in (3, 5, 6, 7))
     near = [_mean(eifel), _mean(westwood)]
     holds = max(near) < 0.5 * _mean(reno) and max(near) < _mean(split) < _mean(reno)
@@ -155,11 +155,11 @@ def of_large_files(runs: Runs) -> Claims:
 
 
 def of_orders(runs: Runs) -> Claims:
-    """What the text says of delivery in sequence and of packets."""
+    """Statements of the text about in-order delivery and packets."""
     pairs = [(f"L02-T8-{n}", f"L02-T3-{n}") for n in (1, 2, 3)] + [
         (f"L02-T15-{n}", f"L02-T14-{n}") for n in (1, 2, 3, 4)
     ]
-    # Where TCP takes no notice of the radio, both are equal.
+    # If TCP does not notice the radio's errors, both are equal.
     worse = [a for a, b in pairs if above(increase(runs, LARGE_FILES[a]), increase(runs, LARGE_FILES[b]))]
     packets = [(f"L02-T{table}-{n + 1}", f"L02-T{table}-{n}") for table in (3, 14, 15) for n in (1, 3)]
     slower = [a for a, b in packets if above(increase(runs, LARGE_FILES[a]), increase(runs, LARGE_FILES[b]))]
@@ -170,7 +170,7 @@ def of_orders(runs: Runs) -> Claims:
 
 
 def of_timeouts(runs: Runs) -> Claims:
-    """What the text says of delivery in sequence and timers."""
+    """Statements of the text about in-order delivery and timers."""
     ordered = [LARGE_FILES["L02-T8-1"], LARGE_FILES["L02-T15-1"]]
     yield "L02-O6", number(max(_mean(runs(download.point(), fast_retransmits)) for download in ordered))
     counts = {cell.name: _mean(runs(replace(ordered[1], cell=cell).point(), timeouts)) for cell in grid.CELLS}
@@ -184,7 +184,7 @@ def of_timeouts(runs: Runs) -> Claims:
 
 
 def of_small_files(runs: Runs) -> Claims:
-    """What the text says of files."""
+    """Statements of the text about files."""
     clean = speed(runs, grid.FILES["L02-T10-2-0"])
     yield "L02-O3", number(clean, f"384/1500; 384/576 {_mean(speed(runs, grid.FILES['L02-T10-1-0'])):.0f} kbit/s")
     gains = [_mean(decrease(runs, of[3], of[1])) for of in grid.clean_windows().values()]

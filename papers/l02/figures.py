@@ -16,7 +16,7 @@ SPAN = (0, 100)  # s
 
 
 def figures(runs: Runs) -> Iterator[Figure]:
-    """Draw all figures, those of a course from one run."""
+    """Plot all figures; those over time show one run."""
     for place, cell in enumerate(grid.FASTER):
         caption = (
             f"Window of Reno at {cell.kbps} kbit/s with packets of {cell.packet} bytes, out of sequence, as the sender "
@@ -42,13 +42,13 @@ def figures(runs: Runs) -> Iterator[Figure]:
 
 
 def traced(download: Download) -> Series:
-    """The course of one run."""
+    """Time series of one run."""
     result: Results = run(download.point(), set={"runs": 1, "duration": f"{SPAN[1]}s"}, series_interval=0.05)
     return result.series[0]
 
 
 def received(downloads: Mapping[str, Download], span: tuple[float, float]) -> Drawing:
-    """Data in order over time."""
+    """In-order data over time."""
     with plot.panel("time (s)", "data received (kB)") as (drawing, axes):
         for name, download in downloads.items():
             series = traced(download)

@@ -1,4 +1,4 @@
-"""The points that are simulated: tables 3 to 15, figures 13 to 20, other readings, and the open ends."""
+"""The simulated points: tables 3 to 15, figures 13 to 20, other interpretations, and open questions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """As the tables have it."""
+        """Name in the tables."""
         return f"{self.kbps}/{self.packet}"
 
     @property
@@ -57,14 +57,14 @@ RELAY = {
 
 
 def hand_over(lasts: str) -> Mapping[str, Any]:
-    """Nothing passes the radio in either direction for so long, twice a minute."""
+    """An outage of this length in both directions, twice a minute."""
     outages = [{"at": "10s", "for": lasts, "every": "30s"}]
     up = {"kind": "variable", "rate": "10Mbit/s", "delay": "60ms", "outages": outages}
     return {"edge.down.outages": outages, "edge.up": up}
 
 
 def up_radio(error: float) -> Mapping[str, Any]:
-    """ACKs too go over a radio that loses and repeats blocks: one of 160 bytes in a TTI of 20 ms."""
+    """The uplink also loses and retransmits blocks: one of 160 bytes per TTI of 20 ms."""
     return {"edge.up": {"kind": "umts-rlc", "rate": "64kbit/s", "bler": error, "delay": "60ms"}}
 
 
@@ -75,12 +75,12 @@ class Download:
     Attributes:
         cell: Speed, packet and window.
         size: Bytes with headers.
-        error: Share of blocks that is lost.
-        order: Which packets the radio hands on first.
-        small_pdus: Whether a TTI has blocks of 40 bytes, or one block.
+        error: Share of lost blocks.
+        order: Order in which the radio delivers packets.
+        small_pdus: Whether a TTI has blocks of 40 bytes instead of one block.
         sender: Row of the sender table.
         initial: Initial window, packets.
-        keys: What stands instead of further keys.
+        keys: Replacements for further keys.
     """
 
     cell: Cell = WORST
@@ -112,17 +112,17 @@ class Download:
 
     @property
     def request_s(self) -> float:
-        """How long the SYN of the mobile travels, where there is a handshake: in the source the server opens."""
+        """Transit time of the mobile's SYN, if there is a handshake: in the source the server opens."""
         if self.size == LARGE:
             return 0.0
         return 0.030 if "edge.up.delay" in self.keys else 0.135
 
     def without_errors(self) -> "Download":
-        """What an increase is over: Reno without errors, not split."""
+        """Baseline of increases: Reno without errors, not split."""
         return replace(self, error=0.0, sender="reno", keys={}, small_pdus=False, order=OUT)
 
 
-# Of each table the downloads by the row's name.
+# Downloads of each table by row name.
 LARGE_FILES: Mapping[str, Download] = {
     **{f"L02-T3-{n}": Download(cell) for n, cell in enumerate(CELLS, 1)},
     **{f"L02-T5-{n}": Download(cell, sender="eifel") for n, cell in enumerate(HARD, 1)},
@@ -156,7 +156,7 @@ def clean_windows() -> Mapping[int, Mapping[int, Download]]:
     return {size: {initial: Download(size=size, error=0.0, initial=initial) for initial in (1, 3, 4)} for size in SMALL}
 
 
-# What the source does not state of TCP, varied together. The first is how its simulator was in 2002.
+# Unstated parameters of TCP, varied together. The first is the default of the source's simulator in 2002.
 READINGS: Mapping[str, Mapping[str, Any]] = {
     f"minimum {least or 'none'}, tick {tick}, limited transmit {limited}, guard {guard}": {
         "flow.sender.rto.min": least or "1ms",
@@ -166,7 +166,7 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
     }
     for least, tick, limited, guard in product(("1s", ""), ("10ms", "100ms"), ("on", "off"), ("off", "on"))
 }
-# What the source does not state of the radio, varied together: what waits for the edge between two TTIs.
+# Unstated parameters of the radio, varied together: treatment of packets that arrive between two TTIs.
 RADIOS: Mapping[str, Mapping[str, Any]] = {
     **{
         f"delivery {delivery}, status {status}, repetition {repetition}": {
@@ -176,7 +176,7 @@ RADIOS: Mapping[str, Mapping[str, Any]] = {
         }
         for delivery, status, repetition in product(("by-block", "by-tti"), repeat=3)
     },
-    # Longer than stated, for what the tables of small blocks would need.
+    # Longer than stated, as the tables of small blocks would require.
     **{f"repetition after {ms} ms": {"edge.down.repetition_delay": f"{ms}ms"} for ms in (80, 100, 120, 140)},
 }
 HUNTED: Mapping[str, Download] = {
@@ -186,7 +186,7 @@ HUNTED: Mapping[str, Download] = {
 
 
 def judged() -> Iterator[str]:
-    """The points of the tables and the text, which a sender that does not react to loss plays again."""
+    """The points of the tables and the text, which are also run with a sender that does not react to loss."""
     downloads = [*LARGE_FILES.values(), *FILES.values()]
     for _, larger, smaller in windows():
         downloads += [larger, smaller]
@@ -206,7 +206,7 @@ def without_reaction(at: str) -> str:
 
 
 def split_by_delay() -> Mapping[int, Download]:
-    """Section 6.2: Split TCP by the delay of the radio one way, ms, rising."""
+    """Section 6.2: Split TCP by increasing one-way delay of the radio, ms."""
     delays = (10, 20, 30, 60, 100)
     return {ms: Download(keys={**SPLIT, "edge.down.delay": f"{ms}ms", "edge.up.delay": f"{ms}ms"}) for ms in delays}
 
@@ -220,7 +220,7 @@ def slow_uplinks() -> tuple[Download, ...]:
 
 
 def points() -> Iterator[str]:
-    """Every point; some stand in several tables."""
+    """Every point; some belong to several tables."""
     yield from judged()
     for one in HUNTED.values():
         for keys in (*READINGS.values(), *RADIOS.values()):
@@ -232,7 +232,7 @@ def points() -> Iterator[str]:
 
 
 def open_ends() -> Mapping[str, Download]:
-    """What the source leaves open, by its name."""
+    """Open questions of the source, by name."""
     small = {order: Download(size=100_000, order=order) for order in (OUT, IN)}
     return {
         "one flow, as in table 3": Download(),

@@ -1,4 +1,4 @@
-"""What the rows read of a run."""
+"""Metrics of runs."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from ackclock.papers.l02.grid import Download
 
 
 def seconds(download: Download) -> Measure:
-    """From when the server opens, or is asked to, to the last byte; of several flows to that of the last, for each."""
+    """Time from opening the connection to the last byte; with several flows, to the last flow's last byte."""
 
     def of(one: Run) -> float | None:
         done = [flow["completion_s"] for flow in one["flows"]]
@@ -21,34 +21,34 @@ def seconds(download: Download) -> Measure:
 
 
 def fast_retransmits(one: Run) -> float:
-    """Windows that were halved."""
+    """Number of halvings of the window."""
     return float(one["flows"][0]["fast_retransmits"])
 
 
 def timeouts(one: Run) -> float:
-    """Timers that expired."""
+    """Number of expired timers."""
     return float(one["flows"][0]["timeouts"])
 
 
 def repeated(one: Run) -> float:
-    """Segments that were sent again, in percent of those that had to be: where none is lost they arrive twice."""
+    """Retransmitted segments, in percent of the necessary segments; without loss they arrive twice."""
     flow: dict[str, Any] = one["flows"][0]
     return float(100 * flow["retransmits"] / (flow["segments_sent"] - flow["retransmits"]))
 
 
 def increase(runs: Runs, download: Download) -> PerSeed:
-    """How much longer a download takes than Reno's without errors, percent."""
+    """Increase of a download's time over Reno without errors, percent."""
     clean = _seconds(runs, download.without_errors()).mean()
     return np.asarray(100 * (_seconds(runs, download) / clean - 1))
 
 
 def speed(runs: Runs, download: Download) -> PerSeed:
-    """Bytes with headers over the time that they took, kbit/s."""
+    """Bytes with headers divided by their time, kbit/s."""
     return np.asarray(download.size * 8 / _seconds(runs, download) / 1e3)
 
 
 def decrease(runs: Runs, larger: Download, smaller: Download) -> PerSeed:
-    """How much less time one download takes than another, percent of the mean of the other."""
+    """Time saved by one download relative to another, percent of the other's mean."""
     return np.asarray(100 * (1 - _seconds(runs, larger) / _seconds(runs, smaller).mean()))
 
 

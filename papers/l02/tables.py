@@ -1,4 +1,4 @@
-"""What decides the rows that do not hold, and what the source leaves for others."""
+"""Causes of the rows that do not hold, and questions that the source leaves open."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
 
 
 def readings(runs: Runs, expected: Expected, of_what: str, of: Mapping[str, Mapping[str, Any]]) -> Table:
-    """The increases that were hunted, with every combination of what is not stated of TCP or of the radio."""
+    """The deviating increases, with every combination of unstated parameters of TCP or of the radio."""
     rows = [["printed", *(f"{expected[row].value} %" for row in grid.HUNTED)]]
     for name, keys in of.items():
         points = (replace(one, keys={**one.keys, **keys}) for one in grid.HUNTED.values())
@@ -32,7 +32,7 @@ def readings(runs: Runs, expected: Expected, of_what: str, of: Mapping[str, Mapp
 
 
 def open_ends(runs: Runs) -> Table:
-    """What the source leaves for others, at 384 kbit/s with packets of 576 bytes."""
+    """Open questions of the source, at 384 kbit/s with packets of 576 bytes."""
     rows = []
     for name, download in grid.open_ends().items():
         counts = [f"{_mean(runs(download.point(), of)):.1f}" for of in (fast_retransmits, timeouts)]

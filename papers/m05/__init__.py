@@ -1,8 +1,8 @@
 """M05: automatic control of TCP over cellular radio, a thesis of 2005.
 
-Rows of formulas are in `claims`. What is simulated has three modules of its own: `proxy` for chapter 3, `channel` for
-chapters 4 to 6, and `hsdpa` for a channel that users share. Each has points, claims, figures and tables, and what was
-tried for its misses.
+Rows of formulas are in `claims`. Simulated rows are in three modules: `proxy` for chapter 3, `channel` for
+chapters 4 to 6, and `hsdpa` for a channel that users share. Each has points, claims, figures and tables, and the
+attempts for its deviations.
 """
 
 from collections.abc import Iterable, Iterator

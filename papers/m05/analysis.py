@@ -1,4 +1,4 @@
-"""The numbers of chapters 3 to 5 that formulas give, each computed once."""
+"""Numbers of chapters 3 to 5 computed from formulas, each once."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -38,7 +38,7 @@ class Packets:
         return Path(self.window, self.size, REST)
 
     def missing(self, event: str) -> int:
-        """d: packets fewer after a fast retransmit (`FR`) or a time-out (`TO`)."""
+        """d: packets fewer after a fast retransmit (`FR`) or a timeout (`TO`)."""
         sent = after_fast_retransmit(self.window) if event == "FR" else after_timeout(self.window)
         return deficit(sent, self.window)
 
@@ -60,7 +60,7 @@ def chain(step: float) -> Chain:
 def swing(delay: int) -> list[float]:
     """Levels over the reference in one period of the inner loop over a still channel, steps of 1 dB.
 
-    Each sample the level moves a step against its sign `delay` - 1 samples before.
+    Each sample moves the level by a step against its sign `delay` - 1 samples earlier.
     """
     levels = [0.3] * delay  # anywhere between two steps
     states: list[tuple[float, ...]] = []
@@ -119,7 +119,7 @@ UNLIMITED = 60  # repetitions of a frame
 
 @cache
 def p_timeout_by_g(process: str) -> list[float]:
-    """P_TO of packets of one frame that are repeated after 1, 2, .. slots."""
+    """P_TO of packets of one frame that are retransmitted after 1, 2, .. slots."""
     of = PROCESSES[process]
     return [packet_delay(of, 1, Scheme(g, UNLIMITED)).law.p_timeout for g in range(1, MOST_G + 1)]
 

@@ -1,4 +1,4 @@
-"""Chapters 4 to 6, simulated: TCP over the power-controlled channel, beside its analysis."""
+"""Chapters 4 to 6, simulated: TCP over the power-controlled channel, compared with its analysis."""
 
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -64,12 +64,12 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
 
 
 def figures(runs: Runs) -> Iterator[Figure]:
-    """The figures that are drawn from runs."""
+    """Figures of simulated runs."""
     return iter(())
 
 
 def tables(runs: Runs, expected: Expected) -> Iterable[Table]:
-    """Tables of what no row asks for."""
+    """Additional tables."""
     heads = ["frames", "buffer, products", "delivery", *(f"{step:g} dB, {scheme}" for step, scheme in CHANNELS)]
     heads += ["overflow an hour", "fast retransmits for nothing", "time-outs"]
     lines = []
@@ -83,7 +83,7 @@ def tables(runs: Runs, expected: Expected) -> Iterable[Table]:
 
 
 def _bandwidth_limited(runs: Runs) -> Claim:
-    """Goodput where the bandwidth limits, over the rate; beside it the fast retransmits that P_FR foretells."""
+    """Goodput limited by bandwidth, relative to the rate; and the fast retransmits predicted by P_FR."""
     points = [_limited(*READINGS[0], *channel) for channel in CHANNELS]
     shares = [_share(runs, at) for at in points]
     seen = []
@@ -116,7 +116,7 @@ def _of_size(frames: int, arq: str) -> str:
 
 
 def _full(frames: int) -> str:
-    """No ARQ, and so many uploads that slots hardly idle (3 % at five frames). Nothing overflows."""
+    """No ARQ, and enough uploads that slots are hardly ever idle (3 % at five frames). No queue overflows."""
     full = {"flow.count": FULL, "edge.up_buffer": f"{8 * FULL}p"}
     return point(SCENARIO, {**SMALL, "flow.packet": f"{frames * FRAME}B", "edge.up.arq": "none", **full})
 
@@ -142,10 +142,10 @@ def _timeouts(one: Run) -> float:
 
 
 def _no_arq(runs: Runs) -> Claim:
-    """Without ARQ a packet is lost with any of its frames, and TCP carries far less.
+    """Without ARQ, one damaged frame loses the packet, and TCP achieves far less.
 
-    The loss is that of a full channel, as everywhere in chapter 4. One upload sends while things go well and waits
-    after a loss, so that the slots it meets are not all slots.
+    The loss is that of a full channel, as everywhere in chapter 4. A single upload sends while nothing is lost and
+    waits after a loss, so it does not sample all slots.
     """
     seen, holds = [], True
     for frames in FRAMES:

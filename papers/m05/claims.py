@@ -1,4 +1,4 @@
-"""How each row is computed that a formula gives."""
+"""How each row with a formula is computed."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -23,7 +23,7 @@ Claims = Iterator[tuple[str, Claim]]
 
 
 def claims(expected: Expected) -> dict[str, Claim]:
-    """Our value of every row that a formula gives."""
+    """Our value of every row with a formula."""
     parts = (chapter_3(), tables_4_1_and_4_2(), table_4_3(), figure_4_9(), chapter_5(), table_5_2(), repetition())
     more = (section_4_2(), section_4_4(), section_4_5(), lemma_1())
     return dict(claim for part in (*parts, *more) for claim in part)
@@ -36,7 +36,7 @@ def chapter_3() -> Claims:
     between = np.linspace(1.0, e, 2001)
     yield "M05-P1", number(1 / min(bound(ratio) for ratio in between), "tau* from tau to e tau, by the proven bound")
     yield "M05-P2", number(float(max(map(abs, _lyapunov_differences()))), "in exact fractions")
-    # A window that is 14 packets too large: the queue of the sample after the next is the reference.
+    # A window 14 packets too large: two samples later the queue is at its reference.
     queues = [queue for queue, _ in sampled(1.0, 6.0, 10.0, 30.0, 5)]
     yield "M05-D1", number(1 + next(k for k in range(len(queues)) if all(queue == 6 for queue in queues[k:])))
     yield "M05-F39-1", number(6.0, "as stated")
@@ -59,7 +59,7 @@ def section_4_2() -> Claims:
 
 
 def section_4_4() -> Claims:
-    """How delay and reordering go with the size."""
+    """Delay and reordering by packet size."""
     means, sds = ({step: [getattr(delay(step, n).law, of) for n in SIZES] for step in STEPS} for of in ("mean", "sd"))
     linear = min(float(np.corrcoef(SIZES, of)[0, 1]) for of in means.values())
     slower = all(sd[-1] / sd[0] < mean[-1] / mean[0] for mean, sd in zip(means.values(), sds.values(), strict=True))
@@ -75,7 +75,7 @@ def section_4_4() -> Claims:
 
 
 def section_4_5() -> Claims:
-    """The example, and what the delays of section 5.4 cost."""
+    """The example, and the cost of the delays of section 5.4."""
     yield "M05-S45-5", Claim([of.missing(event) for event in ("FR", "TO") for of in EXAMPLES[::-1]])
     trips = [analysis.REST + delay(0.06, of.frames).law.mean * TTI / 1e3 for of in EXAMPLES[::-1]]
     yield "M05-S45-6", Claim(trips)
@@ -117,7 +117,7 @@ def tables_4_1_and_4_2() -> Claims:
 
 
 def table_4_3() -> Claims:
-    """What events cost."""
+    """Cost of spurious events."""
     rows = {(event, of): [of.degradation(event, step) for step in STEPS] for event in ("FR", "TO") for of in EXAMPLES}
     for (event, of), costs in rows.items():
         for step, cost in zip(STEPS, costs, strict=True):

@@ -1,4 +1,4 @@
-"""The figures that formulas draw; those of simulations are in `proxy` and `channel`."""
+"""Figures of formulas; those of simulations are in `proxy` and `channel`."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

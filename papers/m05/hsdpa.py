@@ -31,7 +31,7 @@ def points() -> Iterable[str]:
 
 
 def steered(users: int, target: int) -> str:
-    """So many users, and a proxy that keeps so many packets of each at the radio."""
+    """A point with this number of users and a proxy that targets this number of packets per user at the radio."""
     steering = {"kind": "rnf", "q_ref": f"{target}p"}
     return point(SCENARIO, {**_of(users), "relay.steering": steering, "edge.report": REPORT})
 
@@ -46,7 +46,7 @@ def _of(users: int) -> dict[str, object]:
 
 
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
-    """The longest of the median waits, over the time in which `q_ref` packets are served."""
+    """The longest median queueing delay, relative to the time in which `q_ref` packets are served."""
     ratios = {users: _wait(runs, users, JUDGED) for users in USERS}
     goodputs = {users: _goodput_ratio(runs, users, JUDGED) for users in USERS}
     shown = ", ".join(f"{ratios[users]:.2f} and {goodputs[users]:.2f} ({users})" for users in USERS)
@@ -55,12 +55,12 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
 
 
 def figures(runs: Runs) -> Iterator[Figure]:
-    """None."""
+    """No figures."""
     return iter(())
 
 
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
-    """Goodput against wait for several targets."""
+    """Goodput against queueing delay for several targets."""
     heads = [
         "users",
         "Split TCP, kbit/s and ms",

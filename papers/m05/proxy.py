@@ -1,4 +1,4 @@
-"""Chapter 3, simulated: the proxy that radio network feedback steers, beside end-to-end TCP."""
+"""Chapter 3, simulated: the proxy steered by radio network feedback, compared with end-to-end TCP."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -19,8 +19,8 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 SETUPS = ("end-to-end", "proxy")
 SCHEDULE = "schedule"  # committed before the first run, and judged
 SCHEDULES = (SCHEDULE, "long-outage", "many-steps")  # the others stand beside it
-# When the transfer of each file of a use case begins, s, and its size. Of the three files of the second the source
-# prints the least and the largest; the third is the middle, and they do not meet.
+# Start, s, and size of each file of a use case. For the three files of the second use case the source
+# prints the smallest and the largest; the third is their mean, and transfers do not overlap.
 CASES = {1: {0: "4MB"}, 2: {0: "51500B", 12: "210kB", 30: "368500B"}, 3: {0: "25MB"}}
 THIRDS = ("51500B", CASES[2][12], "368500B")  # the file that is not printed, between its bounds
 FIGURE = {0: "5700kB"}
@@ -71,7 +71,7 @@ def at(setup: str, files: dict[int, str], schedule: str = SCHEDULE) -> str:
 
 
 def _session(third: str) -> dict[int, str]:
-    """Use case 2 with another file between the least and the largest."""
+    """Use case 2 with another size between the smallest and the largest."""
     return {**CASES[2], 12: third}
 
 
@@ -86,7 +86,7 @@ def points() -> Iterable[str]:
 
 @cache
 def rates(schedule: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Beginnings of the parts of a schedule and its end, s, and their rates, bit/s."""
+    """Start times of the parts of a schedule and its end, s, and their rates, bit/s."""
     lines = (SCENARIOS / f"{schedule}.csv").read_text().splitlines()
     rows = [line.split(",") for line in lines if line[:1].isdigit()]
     return np.array([float(time) for time, _ in rows]), np.array([float(rate) * 1e3 for _, rate in rows[:-1]])
@@ -99,7 +99,7 @@ def served(one: Run) -> float | None:
 
 
 def utilisation(one: Run) -> float | None:
-    """What arrived of what the radio could have carried while files were under way, %."""
+    """Delivered share of the radio's capacity during transfers, %."""
     if served(one) is None:
         return None
     shares = [
@@ -109,12 +109,12 @@ def utilisation(one: Run) -> float | None:
 
 
 def waited(one: Run) -> float | None:
-    """95th percentile of the time in the queue, ms."""
+    """p95 queueing delay, ms."""
     value = one["bottleneck"]["queue_ms"]["p95"]
     return None if value is None else float(value)
 
 
-# What is shown of a setup, and its digits; the queue stands beside.
+# Printed columns of a setup with their digits; the queue is printed in addition.
 MEASURES: tuple[tuple[Measure, int], ...] = ((served, 1), (utilisation, 1), (waited, 0))
 
 
@@ -124,7 +124,7 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
 
 
 def table_3_1(runs: Runs) -> Iterator[tuple[str, Claim]]:
-    """Time to serve a user and utilisation in three use cases; the queue stands in the note."""
+    """Time to serve a user and utilisation in three use cases; the queue is in the note."""
     for case, files in CASES.items():
         nominal, proxy = (at(setup, files) for setup in SETUPS)
         row = f"M05-T31-{case}"
@@ -139,7 +139,7 @@ def table_3_1(runs: Runs) -> Iterator[tuple[str, Claim]]:
 
 
 def use_cases(runs: Runs) -> Claim:
-    """How much of the time the proxy leaves, by use case."""
+    """Time with the proxy relative to the time without it, by use case."""
     ratio = {
         case: _mean(runs(at("proxy", files), served)) / _mean(runs(at("end-to-end", files), served))
         for case, files in CASES.items()
@@ -149,7 +149,7 @@ def use_cases(runs: Runs) -> Claim:
 
 
 def figures_3_5_to_3_9(runs: Runs) -> Iterator[tuple[str, Claim]]:
-    """A file of 5.7 MB, seen closely."""
+    """A file of 5.7 MB in detail."""
     nominal, proxy = (_mean(runs(at(setup, FIGURE), served)) for setup in SETUPS)
     yield "M05-F35-1", Claim((proxy, nominal - proxy))
     first = {setup: _reaches(setup, 0.9) for setup in SETUPS}
@@ -181,7 +181,7 @@ def _delivered(setup: str, since: float, until: float) -> float:
 
 
 def _reaches(setup: str, share: float) -> float:
-    """When a share of the rate is first delivered over 300 ms, as the figures average, s."""
+    """Time at which a share of the rate is first delivered, averaged over 300 ms as in the figures, s."""
     trace, window = _trace(setup), round(0.3 / FINE)
     mean = np.convolve(np.nan_to_num(trace["rate/0"]), np.ones(window) / window)[: len(trace["time"])]
     found = np.flatnonzero(mean >= share * 1e6 * 960 / PACKET)
@@ -189,11 +189,11 @@ def _reaches(setup: str, share: float) -> float:
 
 
 def _sends_after_outage() -> float:
-    """When the queue first holds more than what is left of what waited at the end of the outage, s."""
+    """Time at which the queue first exceeds the remainder of the packets queued at the end of the outage, s."""
     trace = _trace("proxy")
     after = trace["time"] >= OUTAGE_ENDS + FINE
     time, queue = trace["time"][after], trace["queue"][after]
-    # A packet takes 8 ms; one whose transmission was under way ends first.
+    # A packet takes 8 ms; a transmission in progress finishes first.
     left = queue[0] - np.floor((time - OUTAGE_ENDS) * 1e6 / (8 * PACKET))
     return float(time[np.flatnonzero(queue > left + 1)[0]])
 
@@ -229,7 +229,7 @@ def _drawn(
 
 
 def tables(runs: Runs, expected: Expected) -> Iterable[Table]:
-    """Table 3.1 over the schedule that is judged and over others, and what its second case depends on."""
+    """Table 3.1 with the judged schedule and others, and the sensitivity of its second case."""
     rows = []
     for schedule in SCHEDULES:
         for case, files in CASES.items():
@@ -241,7 +241,7 @@ def tables(runs: Runs, expected: Expected) -> Iterable[Table]:
 
 
 def _cells(runs: Runs, files: dict[int, str], schedule: str = SCHEDULE) -> list[str]:
-    """What both setups make of these files."""
+    """Results of both setups for these files."""
     points = [at(setup, files, schedule) for setup in SETUPS]
     return [f"{_mean(runs(one, of)):.{digits}f}" for one in points for of, digits in MEASURES]
 

@@ -1,4 +1,4 @@
-"""The tables of the source beside ours."""
+"""The source's tables compared with ours."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def table_4_2(expected: Expected) -> Table:
 
 
 def table_4_3(expected: Expected) -> Table:
-    """What spurious events cost."""
+    """Cost of spurious events."""
     lines = []
     for event, of in ((event, of) for event in ("FR", "TO") for of in EXAMPLES):
         cells = [f"P_{event}", str(of.size)]
@@ -56,7 +56,7 @@ def table_4_3(expected: Expected) -> Table:
 
 
 def table_5_1(expected: Expected) -> Table:
-    """The law of the delay that is optimised."""
+    """The delay distribution to optimise."""
     law = analysis.law()
     lines = []
     for ms, p in zip(law.delays, law.probabilities, strict=True):
