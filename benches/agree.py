@@ -1,8 +1,8 @@
-"""How well the worlds agree (`make agree`): the kernel's senders over `ackclock link` beside ours in the simulator.
+"""Agreement of the worlds (`make agree`): the kernel's senders over `ackclock link` compared with simulated ones.
 
-Both read the same scenario file. Runs of the kernel take real time, several at once; each is kept under out/agree/runs
-and not made again, so an interrupted measurement goes on where it stood. They need root, for the settings of their own
-namespaces. Beside the cells of cells.py there are some that were drawn from the name of the commit (drawn.py).
+Both use the same scenario file. Kernel runs take real time, several in parallel; results are stored in out/agree/runs
+and not repeated, so an interrupted measurement can continue. They need root for the settings of their network
+namespaces. In addition to the cells of cells.py, some are drawn from the commit's hash (drawn.py).
 """
 
 import argparse
@@ -27,18 +27,18 @@ from cells import BOARD, BOARD_KIND, CELLS, KINDS, SENDERS, Cell
 from programs import PRIORITY, Run
 from rich.console import Console
 
-# What both worlds print of a run.
+# Quantities that both worlds report.
 Result = dict[str, Any]
-# Runs of the kernel begin when the link has run for so long, each a step later than the one before: a recording is met
-# in different places.
+# Kernel runs start this long after the link, each a step later than the previous one, and so at different offsets
+# of a recording.
 FIRST_BEGIN_S, STEP_S = 2.0, 3.7
-# Where the runs of a cell lie further apart than this in either world, in per cent of their mean, the kernel makes so
-# many more: of several outcomes three beginnings may all meet the same.
+# If a cell's runs differ by more than this in either world, in percent of their mean, there are more kernel runs:
+# with several possible outcomes, three runs may all have the same.
 APART, MORE_RUNS = 5.0, 9
-# Where what the worlds differ by is then still less sure than this (its standard error over the beginnings, in per cent
-# of the kernel's mean), so many more follow: a mean of a dozen would tell of chance, and not of the sender.
+# If the standard error of the difference is then still above this, in percent of the kernel's mean, there are even
+# more runs: with a dozen, the mean difference would be mostly random.
 UNSURE, MOST_MORE = 2.0, 36
-# Simulated runs of a cell and around each beginning, at least, and how near to the kernel's beginnings they begin.
+# Minimum of simulated runs per cell and per kernel run, and their maximum distance from the kernel's start times.
 STARTS, STARTS_EACH, AROUND_S = 60, 5, 0.07
 # Timestamps count milliseconds and timers ticks of 4 ms, and a connection begins at any time between two: when a round
 # trip of the receiver ends, and so how far its window grows, hangs on that. Each of our runs begins in another part.
@@ -46,7 +46,7 @@ TICK_S, PARTS = 0.004, 0.618
 # The wires of `ackclock link` send a packet in no time. Yet of two ACKs one comes first, and what they let out leaves
 # at two instants, by which RACK orders it.
 WIRE = "100Gbit/s"
-# A link that carries fewer packets than this in the time of a cell says nothing: a draw may begin in a long outage.
+# Links that deliver fewer packets than this during a cell are excluded: a draw may start in a long outage.
 LEAST_PACKETS = 100
 PROGRAMS = Path(__file__).with_name("programs.py")
 
@@ -90,7 +90,7 @@ def main() -> int:
 
 
 def options() -> argparse.Namespace:
-    """What the command line says."""
+    """Command line options."""
     parser = argument_parser(__doc__)
     parser.add_argument("--drawn", type=int, default=24, help="how many cells are drawn")
     parser.add_argument("--commit", help="draw the cells of this commit, and not of the one that stands here")
@@ -101,7 +101,7 @@ def options() -> argparse.Namespace:
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
-    """The options that say which runs are meant."""
+    """Options that select runs."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
         "--kinds", type=kinds, default=list(KINDS), help=f"of {','.join((*KINDS, BOARD_KIND))}; or none"
@@ -122,13 +122,13 @@ def kinds(words: str) -> list[str]:
 
 
 def fixed(given: argparse.Namespace) -> list[Cell]:
-    """The cells of cells.py that are meant."""
+    """The selected cells of cells.py."""
     meant = (cell for cell in (*CELLS, *BOARD) if cell.kind in given.kinds and cell.sender.ours in given.senders)
     return [cell for cell in meant if given.only in " ".join(cell.words())]
 
 
 def usable(cells: Sequence[Cell]) -> list[Cell]:
-    """Those whose recordings are there; the others are counted."""
+    """Cells whose recordings are installed; the others are counted."""
     reasons = [missing for cell in cells if (missing := cell.link.missing())]
     for reason in dict.fromkeys(reasons):
         print(f"skipped: {reasons.count(reason)} cells: {reason}")
@@ -136,7 +136,7 @@ def usable(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def measured(worlds: "Worlds", cells: Sequence[Cell], runs: int, at_once: int) -> dict[Job, Result]:
-    """So many runs of the kernel over each cell, and more where they or ours lie far apart."""
+    """This number of kernel runs per cell, and more if runs differ a lot in either world."""
     jobs = [Job(cell, 1 + run) for run in range(runs) for cell in cells]
     with ThreadPoolExecutor(at_once) as pool:
         real = dict(zip(jobs, pool.map(worlds.real, jobs), strict=True))
@@ -148,7 +148,7 @@ def measured(worlds: "Worlds", cells: Sequence[Cell], runs: int, at_once: int) -
 
 
 class Worlds:
-    """Runs of both worlds, and the folder that keeps those of the kernel."""
+    """Runs of both worlds, and the folder for kernel runs."""
 
     def __init__(self, out: Path, cells: Sequence[Cell]) -> None:
         self.out = out
@@ -159,11 +159,11 @@ class Worlds:
             self.scenario(cell).write_text(cell.scenario(out / "recordings"))
 
     def scenario(self, cell: Cell) -> Path:
-        """The file that both read."""
+        """Scenario file of both worlds."""
         return self.out / "scenarios" / f"{self.names[cell]}.toml"
 
     def kept(self, job: Job) -> Path:
-        """The file of a run of the kernel's."""
+        """Result file of a kernel run."""
         return self.out / "runs" / f"{self.names[job.cell]}-{job.seed}.json"
 
     def real(self, job: Job) -> Result:
@@ -194,15 +194,14 @@ class Worlds:
         python = ["chrt", "--other", "0", sys.executable]
         serve, take = ([*python, str(PROGRAMS), end, words.json()] for end in ("send", "take"))
         link = ["ackclock", "link", "--scenario", str(self.scenario(cell)), "--seed", str(job.seed), "--json"]
-        # Other work on the machine is not to disturb what happens in real time, as it does with a mere priority; nor
-        # are the programs of other runs while they start.
+        # Real-time priority, so that other programs, and starting programs of other runs, do not disturb this run.
         return ["chrt", "--fifo", str(PRIORITY), *link, "--server", shlex.join(serve), "--", *take]
 
     def simulated(self, job: Job, real: Result, starts: int, sets: Mapping[str, str] | None = None) -> list[Result]:
-        """Our sender, which begins as much later than the link as the kernel's programs did, give or take some ms.
+        """The simulated sender, started within some ms of the kernel's programs.
 
-        On a recording a few milliseconds decide what an outage meets: one beginning would say little. `sets` are
-        further keys of the scenario.
+        Results depend on where in a recording a run starts, to the millisecond, so there are several runs. `sets`
+        are further keys of the scenario.
         """
         around = [AROUND_S * (2 * (start + 0.5) / starts - 1) for start in range(starts)]
         shifts = [shift + TICK_S * (PARTS * start % 1) for start, shift in enumerate(around)]
@@ -210,18 +209,18 @@ class Worlds:
         return [self.simulate(job, real["begins_s"] + shift, ends) for shift in shifts]
 
     def around(self, real: Mapping[Job, Result]) -> dict[Job, list[Result]]:
-        """Our runs around each of the kernel's."""
+        """Simulated runs around each kernel run."""
         with ThreadPoolExecutor() as pool:
             return dict(zip(real, pool.map(self.simulated, real, real.values(), counts(real)), strict=True))
 
     def capacity_bps(self, job: Job, start: float) -> float:
-        """What the link could have carried from `start` on, in payload: 1448 of every 1500 bytes."""
+        """Capacity of the link from `start` on, in payload: 1448 of every 1500 bytes."""
         end = start + job.cell.seconds
         until = [self.simulated_capacity_bps(job, time) * time for time in (start, end)]
         return (until[1] - until[0]) / job.cell.seconds * 1448 / 1500
 
     def carries(self, cell: Cell) -> bool:
-        """Whether the link of a cell carries enough to tell something; says so where it does not."""
+        """Whether the link of a cell delivers enough packets; prints a remark if not."""
         seconds = FIRST_BEGIN_S + cell.seconds
         packets = self.simulated_capacity_bps(Job(cell, 1), seconds) * seconds / 8 / 1500
         if packets < LEAST_PACKETS:
@@ -229,20 +228,20 @@ class Worlds:
         return packets >= LEAST_PACKETS
 
     def simulated_capacity_bps(self, job: Job, duration: float) -> float:
-        """What the link could have carried from its beginning on."""
+        """Capacity of the link from its start on."""
         options = ["--json", "--seed", str(job.seed), "--set", f"duration={duration:.3f}s"]
         capacity: float = run(["ackclock", "run", str(self.scenario(job.cell)), *options])["bottleneck"]["capacity_bps"]
         return capacity
 
     def simulate(self, job: Job, start: float, more: Mapping[str, str]) -> Result:
-        """Our sender from `start` on, in seconds."""
+        """The simulated sender from `start` on, s."""
         sets = {"flow.start": f"{start:.6f}s", "duration": f"{job.cell.seconds + start:.6f}s", **more}
         options = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
         return run(["ackclock", "run", str(self.scenario(job.cell)), "--json", "--seed", str(job.seed), *options])
 
 
 def apart(real: Mapping[Job, Result], simulated: Mapping[Job, list[Result]]) -> Iterator[Job]:
-    """The last run of each cell whose runs lie further apart than `APART` in either world."""
+    """The last run of each cell whose runs differ by more than `APART` in either world."""
     for cell, jobs in grouped(real).items():
         worlds = {"the kernel's": [real[job] for job in jobs], "ours": [one for job in jobs for one in simulated[job]]}
         for whose, results in worlds.items():
@@ -255,7 +254,7 @@ def apart(real: Mapping[Job, Result], simulated: Mapping[Job, list[Result]]) -> 
 
 
 def unsure(real: Mapping[Job, Result], simulated: Mapping[Job, list[Result]]) -> Iterator[Job]:
-    """The last run of each cell where what the worlds differ by is less sure than `UNSURE`."""
+    """The last run of each cell for which the difference's standard error exceeds `UNSURE`."""
     for cell, jobs in grouped(real).items():
         kernel = [outcome(real[job], cell).goodput_bps for job in jobs]
         ours = [fmean(outcome(one, cell).goodput_bps for one in simulated[job]) for job in jobs]
@@ -275,13 +274,13 @@ def grouped(real: Iterable[Job]) -> dict[Cell, list[Job]]:
 
 
 def counts(real: Iterable[Job]) -> Iterator[int]:
-    """How many simulated runs go with each run of the kernel."""
+    """Number of simulated runs per kernel run."""
     groups = grouped(real)
     return (max(STARTS_EACH, STARTS // len(groups[job.cell])) for job in real)
 
 
 def run(command: Sequence[str], first: Sequence[str] = ()) -> Result:
-    """The one object that a command prints, with what `first` names in the one that it prints before."""
+    """The object printed by a command, with the key `first` of the object printed before it."""
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise RuntimeError(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr}")
@@ -292,8 +291,8 @@ def run(command: Sequence[str], first: Sequence[str] = ()) -> Result:
 
 
 def outcome(result: Result, cell: Cell) -> Outcome:
-    """What is compared: of the kernel's world what the program read, of ours what was there for it to read."""
-    # Connections that carry files one after another are counted by user, others one by one; a link sees connections.
+    """Compared quantities: data read by the kernel's program, and data available to it in the simulator."""
+    # Connections with successive files are counted by user, others one by one; a link counts connections.
     rows = result["flows"] or result["users"]
     download = max(rows, key=lambda one: one["delivered_bytes"])
     taken = result.get("taken_bytes", download["delivered_bytes"])
@@ -319,7 +318,7 @@ def keep(
     out: Path,
     where: Result,
 ) -> None:
-    """Keep what was measured over the drawn cells: in the project, or, of sources that are no commit, under out."""
+    """Store results of drawn cells: in the project, or under out if the sources are not a commit."""
     built = next(iter(simulated.values()))[0]["provenance"]
     build = {"drawn_from": commit, "built_from": built["commit"], "changed_since": built["dirty"], **where}
     lines = [

@@ -1,6 +1,6 @@
-"""What each option of the preset `linux` does for the agreement of the worlds (`make agree-options`).
+"""Effect of each option of the preset `linux` on the agreement of the worlds (`make agree-options`).
 
-Each is switched off alone, for our senders over the cells of `make agree`, whose runs of the kernel are read from
+Each is disabled alone, for simulated senders over the cells of `make agree`, whose kernel runs are read from
 out/agree.
 """
 
@@ -18,13 +18,13 @@ from agreement import Outcome, difference
 from cells import SENDERS, Cell, Sender
 from rich.progress import track
 
-# Runs of the kernel that each cell and sender has, and simulated runs for each of them.
+# Kernel runs per cell and sender, and simulated runs for each of them.
 RUNS, STARTS = 3, 4
 
 
 @dataclass(frozen=True)
 class Option:
-    """One or several options as they are without the preset: of the sender, and of the flow."""
+    """One or several options with their values without the preset: of the sender, and of the flow."""
 
     names: str
     what: str
@@ -100,7 +100,7 @@ def row(worlds: Worlds, option: Option, cells: list[Cell], senders: list[Sender]
 
 
 def apart(worlds: Worlds, option: Option, cells: list[Cell]) -> Iterator[float]:
-    """How far goodput is apart without an option, in per cent of the kernel's, in each cell."""
+    """Difference in goodput without an option in each cell, in percent of the kernel's."""
     flow = {f"flow.{key}": inline(value) for key, value in option.flow.items()}
     for cell in cells:
         sets = {"flow.sender": inline({"kind": cell.sender.ours, "ecn": cell.ecn, **option.sender}), **flow}
@@ -114,7 +114,7 @@ def apart(worlds: Worlds, option: Option, cells: list[Cell]) -> Iterator[float]:
 
 
 def inline(value: object) -> str:
-    """A value as TOML writes it in one line."""
+    """A value as one line of TOML."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + "}"
     return json.dumps(value)

@@ -1,9 +1,8 @@
-"""What two worlds are compared by, the tables that show it, and how it is judged.
+"""Comparison of two worlds: quantities, tables, and goals.
 
     python benches/agreement.py docs/lab/2026-11-agreement.md
 
-says of the table on a page what `make agree` says below the one that it measured, both from the numbers as they stand
-there.
+prints for the table on a page the summary that `make agree` prints for its own table.
 """
 
 import json
@@ -17,15 +16,15 @@ from typing import Any
 
 from rich.table import Table
 
-# A link of which so much is used carries what it can, whoever sends.
+# A link used by at least this share is full, whatever the sender.
 FULL = 0.95
-# Where the kernel's own runs lie further apart, in per cent of their mean, it has several outcomes.
+# If the kernel's own runs differ by more than this, in percent of their mean, there are several outcomes.
 SEVERAL = 5.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run, or the mean of several: goodput, percentiles of the queue delay, retransmissions a second."""
+    """One run, or the mean of several: goodput, percentiles of queueing delay, retransmissions per second."""
 
     goodput_bps: float
     queue_p50_ms: float
@@ -39,7 +38,7 @@ class Outcome:
 
 
 def difference(ours: Outcome, kernel: Outcome, quantity: str) -> float:
-    """Ours less the kernel's, in per cent of the kernel's; 0 where both are."""
+    """Simulated minus kernel, in percent of the kernel's; 0 if both are 0."""
     simulated, real = getattr(ours, quantity), getattr(kernel, quantity)
     return 100 * (simulated / real - 1) if real else (0.0 if simulated == 0 else float("inf"))
 
@@ -63,7 +62,7 @@ class Pair:
     cell: tuple[str, ...]
     kernel_runs: Sequence[Outcome]
     ours_runs: Sequence[Outcome]
-    # Payload that the link could have carried while the download ran.
+    # Capacity of the link during the download, payload.
     capacity_bps: float
 
     @property
@@ -77,7 +76,7 @@ class Pair:
         return Outcome.mean(self.ours_runs)
 
     def difference(self, quantity: str) -> float:
-        """Ours less the kernel's, in per cent of the kernel's."""
+        """Simulated minus kernel, in percent of the kernel's."""
         return difference(self.ours, self.kernel, quantity)
 
     def words(self) -> list[str]:
@@ -92,7 +91,7 @@ class Pair:
 
 
 def spread(runs: Sequence[Outcome]) -> str:
-    """Least and most goodput of several runs, in kbit/s."""
+    """Minimum and maximum goodput of several runs, kbit/s."""
     rates = [run.goodput_bps / 1e3 for run in runs]
     return f"{min(rates):.0f}-{max(rates):.0f}"
 
@@ -114,13 +113,13 @@ def markdown(pairs: Sequence[Pair]) -> str:
 
 
 def lines_of(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a page writes them."""
+    """Rows in Markdown."""
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table, as it is shown."""
+    """A row of the table."""
 
     kind: str
     cell: str
@@ -166,7 +165,7 @@ def rows_of(page: str) -> Iterator[list[str]]:
 
 @dataclass(frozen=True)
 class Value:
-    """What came of a goal: as a number, how it is written, and which cell it is of."""
+    """Result of a goal: number, text, and cell."""
 
     number: float
     words: str
@@ -174,7 +173,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Goal:
-    """What the project aims at."""
+    """A goal of the project."""
 
     words: str
     value: Callable[[Sequence[Row]], Value]
@@ -182,7 +181,7 @@ class Goal:
 
 
 def middle(quantity: str) -> Callable[[Sequence[Row]], Value]:
-    """The median of how far apart the worlds are, to either side."""
+    """Median of the absolute differences."""
 
     def value(rows: Sequence[Row]) -> Value:
         size = median(abs(row.apart[quantity]) for row in rows)
@@ -192,7 +191,7 @@ def middle(quantity: str) -> Callable[[Sequence[Row]], Value]:
 
 
 def worst(quantity: str) -> Callable[[Sequence[Row]], Value]:
-    """The most, and where."""
+    """Largest absolute difference, and its cell."""
 
     def value(rows: Sequence[Row]) -> Value:
         row = max(rows, key=lambda row: abs(row.apart[quantity]))
@@ -203,7 +202,7 @@ def worst(quantity: str) -> Callable[[Sequence[Row]], Value]:
 
 
 def bias(quantity: str) -> Callable[[Sequence[Row]], Value]:
-    """The probability of so uneven sides, were either as likely."""
+    """p-value of the sign test."""
 
     def value(rows: Sequence[Row]) -> Value:
         more, less = (sum(sign * row.apart[quantity] > 0 for row in rows) for sign in (1, -1))
@@ -214,19 +213,19 @@ def bias(quantity: str) -> Callable[[Sequence[Row]], Value]:
 
 
 def sign_test(more: int, less: int) -> float:
-    """Two-sided sign test: how likely sides at least so uneven are, were either as likely for each; ties count not."""
+    """Two-sided sign test: probability of at least this imbalance by chance; ties are ignored."""
     count = more + less
     tail: float = sum(comb(count, few) for few in range(min(more, less) + 1)) / 2**count
     return min(1.0, 2 * tail)
 
 
 def at_most(quantity: str, words: str, limit: float, of: Callable[[str], Callable[[Sequence[Row]], Value]]) -> Goal:
-    """A difference may be so large, in per cent."""
+    """A difference must be at most this large, in percent."""
     return Goal(f"{words} at most {limit:g} %", of(quantity), lambda number: number <= limit)
 
 
 def unbiased(quantity: str, words: str) -> Goal:
-    """Neither world has more, as far as a sign test can tell."""
+    """Neither world has significantly more, by the sign test."""
     return Goal(f"{words}: sign test above 5 %", bias(quantity), lambda number: number > 5)
 
 
@@ -244,7 +243,7 @@ DRAWN = "drawn"
 
 
 def judgement(shown: Sequence[Sequence[str]]) -> str:
-    """The goals over all cells and over the drawn ones, medians by kind, and what full links and chance have in it."""
+    """Goals over all and over drawn cells, medians by kind, and the roles of full links and chance."""
     rows = [Row.read(words) for words in shown]
     groups = {f"all {len(rows)}": rows}
     some = [row for row in rows if row.kind == DRAWN]
@@ -275,7 +274,7 @@ def by_kind(rows: Sequence[Row]) -> str:
 
 
 def remarks(rows: Sequence[Row]) -> str:
-    """Goodput where the link is not full, and beside the scatter of the kernel's own runs."""
+    """Goodput on links that are not full, and compared with the scatter of the kernel's own runs."""
     lines = []
     if open_links := [row for row in rows if not row.fills()]:
         where = f"in the {len(open_links)} of {len(rows)} where the link is not full in both worlds"
@@ -297,7 +296,7 @@ BULK = "bulk"
 
 
 def limited_by(rows: Sequence[Row]) -> Iterator[str]:
-    """Goodput where links are not full, by what limits the sender: the window that it finds itself, or its program."""
+    """Goodput on links that are not full, by the sender's limit: its congestion window, or its program."""
     for words, some in (
         ("that send without end", [row for row in rows if row.sends == BULK]),
         ("that a program limits", [row for row in rows if row.sends != BULK]),
@@ -309,7 +308,7 @@ def limited_by(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def first_measured(lines: Iterable[str]) -> str:
-    """How many of the drawn sets had a cell too far apart with the build that measured them first, of lines of JSON."""
+    """Number of drawn sets with a cell beyond the goal in the build that measured them first, from JSON lines."""
     first: dict[str, tuple[str, list[float]]] = {}
     for record in map(json.loads, lines):
         build, sizes = first.setdefault(record["drawn_from"], (record["built_from"], []))
@@ -319,12 +318,12 @@ def first_measured(lines: Iterable[str]) -> str:
     return f"- a cell beyond {WORST:g} % when first measured: {beyond} of the {len(first)} drawn sets\n"
 
 
-# Between these a page has what was measured.
+# Markers around measured results on a page.
 BEGIN, END = "<!-- measured by make agree -->\n", "<!-- end of what was measured -->\n"
 
 
 def put(page: str, shown: str) -> str:
-    """A page with what was measured in its place."""
+    """A page with its measured results replaced."""
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n{shown}\n{END}{after}"
@@ -359,7 +358,7 @@ def line(pair: Pair) -> dict[str, Any]:
 
 
 def differences(pair: Pair) -> dict[str, float | None]:
-    """By quantity, in per cent; nothing where the kernel had none and ours had some."""
+    """Differences by quantity, in percent; None if the kernel has 0 and the simulator does not."""
     sizes = {quantity: pair.difference(quantity) for quantity in QUANTITIES}
     return {name: None if size == float("inf") else round(size, 2) for name, size in sizes.items()}
 

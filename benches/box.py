@@ -1,9 +1,9 @@
-"""A box that only observes, beside other traffic and beside a shaper that steers its rate.
+"""A box that only observes, with other traffic, and compared with an adaptive shaper.
 
     python benches/box.py
 
 Recordings are EV-DO and LTE of the folder ACKCLOCK_SHARED where it is set, and the synthetic recording. Each number is
-the mean of three runs of 120 s that begin at three places of the recording. The tables go to out/box.md;
+the mean of three runs of 120 s at three start offsets of the recording. The tables go to out/box.md;
 docs/how-to/box.md has them.
 """
 
@@ -22,7 +22,7 @@ from scoreboard import OURS, PACKET_BITS, Recording
 OUT = Path("out/box.md")
 PLACES, LASTS_S, WIRE_MS, RADIO_MS = 3, 120, 10, 20
 CUBIC = 'sender = "cubic"\n'
-# One small answer every 250 ms over a connection that stays: how long it takes is what a user feels beside a download.
+# One small answer every 250 ms over a persistent connection: the response time of a user during a download.
 REQUESTS = (
     'sender = "cubic"\nworkload = { kind = "ftp", size = "64B", interval = "250ms", connection_per = "client" }\n'
 )
@@ -31,13 +31,13 @@ UP = f'kind = "constant"\nrate = "1Mbit/s"\ndelay = "{RADIO_MS}ms"\n'
 
 @dataclass(frozen=True)
 class Traffic:
-    """What passes, and over which link back.
+    """Traffic, and the uplink.
 
     Attributes:
         flows: The tables of its flows, downloads first.
-        downloads: How many flows of them are counted.
-        up: The link back.
-        more: What else the radio says.
+        downloads: Number of counted flows.
+        up: Uplink.
+        more: Further keys of the radio.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Got:
-    """What a download got.
+    """Results of a download.
 
     Attributes:
-        goodput: Share of what the link could send.
-        p95_ms: 95th percentile of the wait before the radio.
+        goodput: Share of the link's capacity.
+        p95_ms: p95 queueing delay of the radio.
         jain: Jain's index of the downloads.
-        answers_ms: Median and 95th percentile of the times of small answers, where there are some.
+        answers_ms: Median and p95 of the times of small answers, if any.
     """
 
     goodput: float
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def recordings() -> Iterator[tuple[Recording, Path | None]]:
-    """Recordings, each with that of its way back where there is one."""
+    """Recordings, each with its uplink recording if there is one."""
     yield Recording.of(OURS / "synthetic-evdo-driving.down"), None
     folder = Path(os.environ.get("ACKCLOCK_SHARED", "/nowhere"), "traces", "mahimahi-3g-lte")
     if not folder.is_dir():
@@ -86,7 +86,7 @@ def recordings() -> Iterator[tuple[Recording, Path | None]]:
 
 
 def rivals(there: list[tuple[Recording, Path | None]]) -> str:
-    """A download and small answers beside it under everything that a box can do."""
+    """A download with small answers, through every kind of box."""
     head = f"| box | {' | '.join(one.name for one, _ in there)} |\n| --- |{' ---: |' * len(there)}\n"
     traffic = Traffic("answers", (CUBIC, REQUESTS))
     names = dict.fromkeys(name for one, _ in there for name in boxes(one))
@@ -95,7 +95,7 @@ def rivals(there: list[tuple[Recording, Path | None]]) -> str:
 
 
 def boxes(recording: Recording) -> dict[str, str]:
-    """What a box can be, as the keys of `[edge]`; a shaper is told the mean rate of the recording."""
+    """Kinds of boxes as keys of `[edge]`; shapers know the recording's mean rate."""
     mean_bps = recording.second_p * PACKET_BITS
     found = {"none": observed("mobile", "none", "1000p")}
     for side in ("mobile", "network"):
@@ -113,12 +113,12 @@ def boxes(recording: Recording) -> dict[str, str]:
 
 
 def observed(side: str, regulator: str, buffer: str) -> str:
-    """The keys of a box that observes."""
+    """Keys of an observing box."""
     return f'buffer = "{buffer}"\nregulator = "{regulator}"\nbearer = {{ kind = "observed", side = "{side}" }}\n'
 
 
 def beside(there: list[tuple[Recording, Path | None]]) -> str:
-    """`forecast` under other traffic: in a box on either side, and beside the queue with a loop that is as long."""
+    """`forecast` with other traffic: in a box on either side, and at the queue with a loop of equal length."""
     head = "| recording | traffic | no box | `forecast` behind the radio | before it | beside the queue |\n"
     text = head + "| --- | --- | ---: | ---: | ---: | ---: |\n"
     for recording, way_back in there:
@@ -135,7 +135,7 @@ def beside(there: list[tuple[Recording, Path | None]]) -> str:
 
 
 def traffics(way_back: Path | None) -> Iterator[Traffic]:
-    """One download of CUBIC beside what makes a box's life hard."""
+    """One CUBIC download with traffic that is difficult for a box."""
     yield Traffic("one CUBIC")
     yield Traffic("4 CUBIC", (CUBIC + "count = 4\n",), 4)
     for each in (2, 8):
@@ -152,7 +152,7 @@ def traffics(way_back: Path | None) -> Iterator[Traffic]:
 
 
 def got(recording: Recording, box: str, traffic: Traffic) -> Got:
-    """The mean over the places of the recording."""
+    """Mean over the start offsets of the recording."""
     begins = [place / PLACES * recording.seconds for place in range(PLACES)]
     runs = [reached(simulated(scenario(recording, box, traffic, begin)), recording, traffic, begin) for begin in begins]
     answers = [one.answers_ms for one in runs if one.answers_ms is not None]
@@ -171,10 +171,10 @@ def simulated(text: str) -> dict[str, Any]:
 
 
 def scenario(recording: Recording, box: str, traffic: Traffic, begin: float) -> str:
-    """A run that begins at a place of the recording; without a box `forecast` stands beside the queue."""
+    """A run at a start offset of the recording; without a box, `forecast` is at the queue."""
     radio = "edge.behind" if box else "edge"
     own = 'buffer = "1000p"\n' if box else 'buffer = "2000p"\nregulator = "forecast"\n'
-    # What the box has to go through the radio, the wire has for the regulator beside the queue.
+    # The delay that a box has through the radio is added to the wired path of a regulator at the queue.
     wire = WIRE_MS if box else WIRE_MS + RADIO_MS
     flows = "".join(f'\n[[flow]]\nstart = "{begin:.3f}s"\n{flow}' for flow in traffic.flows)
     return (
@@ -188,7 +188,7 @@ def scenario(recording: Recording, box: str, traffic: Traffic, begin: float) -> 
 
 
 def reached(run: dict[str, Any], recording: Recording, traffic: Traffic, begin: float) -> Got:
-    """What a run reached; goodput with the headers of its packets, as a share of what the link could send."""
+    """Results of a run; goodput with packet headers, as a share of the link's capacity."""
     each = [one["delivered_bytes"] for one in run["flows"][: traffic.downloads]]
     goodput = sum(each) * 8 * 1500 / 1448 / (recording.packets(begin, LASTS_S) * PACKET_BITS)
     jain = sum(each) ** 2 / (len(each) * sum(one**2 for one in each))
@@ -198,7 +198,7 @@ def reached(run: dict[str, Any], recording: Recording, traffic: Traffic, begin: 
 
 
 def cell(one: Got) -> str:
-    """Goodput in % / p95 of the wait in ms (small answers: median, p95), and Jain's index where it is below 0.99."""
+    """Goodput in % / p95 queueing delay in ms (small answers: median, p95), and Jain's index if below 0.99."""
     text = f"{100 * one.goodput:.1f} / {one.p95_ms:.0f}"
     if one.answers_ms is not None:
         text += f" ({one.answers_ms[0]:.0f}, {one.answers_ms[1]:.0f})"

@@ -1,4 +1,4 @@
-"""The cells of `make agree`: what is sent how over which link and queue, as scenario files that both worlds read."""
+"""The cells of `make agree`: traffic, sender, link and queue, as scenario files for both worlds."""
 
 import hashlib
 import re
@@ -28,7 +28,7 @@ SACK, NEWRENO, CUBIC, BBR = SENDERS = (
 
 @dataclass(frozen=True)
 class Files:
-    """Files of so many bytes over one connection, a time after the start or the end of the one before."""
+    """Files of `bytes` over one connection, each some time after the start or the end of the previous one."""
 
     kind: str
     size: int
@@ -51,23 +51,23 @@ class Files:
 
 
 def web(kilobytes: int, thinks_ms: int) -> Files:
-    """Web objects of one connection, each asked for some time after the one before has come."""
+    """Web objects over one connection, each requested some time after the previous one has arrived."""
     return Files("web", kilobytes * 1000, thinks_ms, "end")
 
 
 def files(kilobytes: int, thinks_ms: int) -> Files:
-    """The same with larger ones."""
+    """Larger files over one connection."""
     return Files("files", kilobytes * 1000, thinks_ms, "end")
 
 
 def paced(kbps: float, every_ms: int) -> Files:
-    """A program that writes so many kbit/s, some at a time."""
+    """A program that writes at this rate in kbit/s, in pieces."""
     return Files("paced", round(kbps * every_ms / 8), every_ms, "start")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A link, the queue before it and what regulates the ACKs, and what a sender sends over it."""
+    """A link, its queue, a regulator, a sender and its traffic."""
 
     kind: str
     link: Link
@@ -75,9 +75,9 @@ class Cell:
     sender: Sender
     # A regulator, or a queue discipline that drops or, with ECN, marks.
     edge: str = "none"
-    # What is sent; without end where nothing is said.
+    # Traffic; default: an endless download.
     files: Files | None = None
-    # Delay of the wire, one way; the preset's where nothing is said.
+    # One-way delay of the wired path; default: the preset's.
     wire_ms: int | None = None
     seconds: float = 30
 
@@ -106,7 +106,7 @@ class Cell:
         )
 
     def name(self, folder: Path) -> str:
-        """A name that files can have, its own for every scenario."""
+        """A unique file name for the scenario."""
         digest = hashlib.sha256(self.scenario(folder).encode()).hexdigest()[:8]
         return re.sub(r"[^a-z0-9.]+", "-", f"{' '.join(self.words())} {digest}".lower())
 
@@ -116,7 +116,7 @@ QUEUES = {"codel": '"codel"', "codel, ecn": '{ kind = "codel", ecn = true }'}
 
 
 def each(kind: str, link: Link, buffer: str, senders: Sequence[Sender], **more: object) -> Iterator[Cell]:
-    """The same with several senders."""
+    """The cell with each of several senders."""
     return (Cell(kind, link, buffer, sender, **more) for sender in senders)  # type: ignore[arg-type]
 
 
@@ -156,7 +156,7 @@ CELLS: list[Cell] = [
     *each("umts", UMTS, "50p", SENDERS, edge="snoop", wire_ms=50, seconds=60),
 ]
 KINDS = tuple(dict.fromkeys(cell.kind for cell in CELLS))
-# What of the scoreboard the kernel's senders run: `make scoreboard-kernel`, not part of `make agree`.
+# Cells of the scoreboard for the kernel's senders: `make scoreboard-kernel`, not part of `make agree`.
 BOARD_KIND = "scoreboard"
 BOARD_EDGES = (("200p", "none"), ("1000p", "codel"), ("50p", "wrd"), ("2000p", "forecast"))
 BOARD: list[Cell] = [

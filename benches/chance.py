@@ -58,7 +58,7 @@ def features(name: str, number: int) -> dict[str, str]:
 
 
 def band(value: float, ends: dict[float, str]) -> str:
-    """The words of the band that a value lies in, each from the end of the one before to its own."""
+    """Name of the band that contains a value; each band ends at its number and starts at the previous one's."""
     return next(words for end, words in ends.items() if value <= end)
 
 
@@ -124,14 +124,14 @@ def path_loss(draw: Draw) -> float:
 
 
 def radio_loss(draw: Draw) -> str:
-    """What the radio loses: nothing in two of three scenarios, else a share or bursts."""
+    """Loss on the radio: none in two of three scenarios, else independent or in bursts."""
     which = draw.unit("radio loss")
     if which < 2 / 3:
         return ""
     share = draw.between("radio share", 1e-4, 1e-2)
     if which < 5 / 6:
         return f"loss = {share:.7f}\n"
-    # Bursts of 30 ms in the mean, in intervals of 10 ms, that lose half.
+    # Bursts of 30 ms on average, in intervals of 10 ms, that lose half of the packets.
     return f'loss = {{ kind = "gilbert-elliott", p = {2 * share / 3:.7f}, r = 0.3333, bad = 0.5 }}\n'
 
 
@@ -141,7 +141,7 @@ def radio_ms(draw: Draw) -> float:
 
 
 def down(draw: Draw, rate: float) -> str:
-    """The link towards the mobiles, of about `rate` bit/s where no recording says it."""
+    """The downlink, of about `rate` bit/s unless it is a recording."""
     return draw.dealt("link", LINKS)(draw, rate)
 
 
@@ -151,7 +151,7 @@ def constant(draw: Draw, rate: float) -> str:
 
 
 def variable_rate(draw: Draw, rate: float) -> str:
-    """A rate that is drawn anew in each interval, by one of four laws."""
+    """A rate redrawn in each interval, from one of four distributions."""
     sd = draw.between("sd", 0.1, 0.55) * rate
     laws = {
         "uniform": f"u({rate:.0f}bit/s, {sd:.0f}bit/s)",
@@ -165,7 +165,7 @@ def variable_rate(draw: Draw, rate: float) -> str:
 
 
 def variable_delay(draw: Draw, rate: float) -> str:
-    """A delay that is drawn anew for each packet, by one of three laws."""
+    """A delay drawn for each packet, from one of three distributions."""
     mean = radio_ms(draw)
     laws = {
         "exponential": f"e({mean:.3f}ms)",
@@ -214,7 +214,7 @@ def users(draw: Draw) -> str:
 
 
 def flow_count(draw: Draw) -> int:
-    """How many flows there are."""
+    """Number of flows."""
     return max(1, round(draw.between("flows", 0.5, 50.49)))
 
 

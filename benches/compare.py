@@ -1,7 +1,7 @@
-"""Speed and memory of ackclock beside ns-2 and ns-3, measured in one run (`make bench`).
+"""Speed and memory of ackclock compared with ns-2 and ns-3, measured in one run (`make bench`).
 
-CPU seconds are those of the process, user and system, with the start-up (reading, building the graph) taken off on both
-sides. A peer that is not installed is left out and the table says so.
+CPU seconds are user and system time of the process, minus start-up (reading, building the graph) on both
+sides. Missing peers are skipped and marked in the table.
 """
 
 import argparse
@@ -24,7 +24,7 @@ GIB = 2**30
 
 @dataclass(frozen=True)
 class Row:
-    """One measured value beside its target."""
+    """A measured value and its target."""
 
     what: str
     value: float | None
@@ -57,7 +57,7 @@ def main() -> None:
     rows: list[Row] = []
     for part in parts(peers, given.bottlenecks, given.best_of):
         rows += part
-        # All of them take long: what is known is said at once.
+        # All measurements take long, so results are printed at once.
         for row in part:
             print(f"{row.what}: {row.value} {row.unit} {row.verdict}", flush=True)
     show(rows)
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def parts(peers: "Peers", bottlenecks: int, best_of: int) -> Iterator[list[Row]]:
-    """Everything that is measured, one after the other."""
+    """All measurements, one after the other."""
     yield peers.one_hour(1, ns2_hours=10, ns2_target=8, ns3_target=120)
     yield peers.one_hour(4, ns2_hours=1, ns2_target=80, ns3_target=80)
     yield peers.bottlenecks(bottlenecks, 100)
@@ -91,7 +91,7 @@ class Peers:
     def one_hour(self, item: int, ns2_hours: int, ns2_target: float, ns3_target: float) -> list[Row]:
         """An hour of one flow over an item of table 1."""
         hop, hour = ITEMS[item], 3600.0
-        # About a second each: what is shorter finds a faster moment of the processor.
+        # About a second each: shorter runs may hit a fast moment of the processor.
         hours = {"": 50, "ns-2": ns2_hours, "ns-3": 1}
         runs = {"": (lambda s: ackclock("one-flow.toml", s, hop.sets()), hours[""] * hour)}
         if self.ns2:
@@ -114,7 +114,7 @@ class Peers:
 
 
 def ratios(what: str, ours: float, peers: dict[str, tuple[float | bool | None, float]]) -> list[Row]:
-    """Our CPU seconds, and how many times more each peer took."""
+    """Our CPU seconds, and each peer's relative to them."""
     rows = [Row(f"{what}: ackclock", ours, "CPU s", None, "less", "")]
     for name, (theirs, target) in peers.items():
         if theirs:
@@ -126,7 +126,7 @@ def ratios(what: str, ours: float, peers: dict[str, tuple[float | bool | None, f
 
 
 def scaling(channel: str, best_of: int) -> list[Row]:
-    """Data packets delivered for each CPU second with 1 to 10 000 flows, and how much dearer a packet becomes."""
+    """Data packets delivered per CPU second with 1 to 10 000 flows, and the increase of cost per packet."""
     # 25 packets a second and flow: as many seconds as give some millions of packets, and at least a hundred.
     seconds = {flows: max(100.0, 2.5e6 / (25 * flows)) for flows in (1, 10, 100, 1000, 10_000)}
     runs = {str(flows): (partial(many_flows, channel, flows), long) for flows, long in seconds.items()}
@@ -138,7 +138,7 @@ def scaling(channel: str, best_of: int) -> list[Row]:
 
 
 def many_flows(channel: str, flows: int, seconds: float) -> list[str]:
-    """Flows with a channel each, or over one that is as many times as fast."""
+    """Flows with separate channels, or over one channel that is proportionally faster."""
     # All of them begin within the first second.
     sets = {"flow.count": flows, "flow.stagger": f"{1_000_000_000 // flows}ns"}
     if channel == "dedicated":
@@ -160,7 +160,7 @@ def memory(channel: str) -> list[Row]:
 
 
 def cells(best_of: int) -> list[Row]:
-    """What users of a fading cell cost: eight for long, a thousand in one cell, and a hundred cells."""
+    """Cost of users of a fading cell: eight for a long time, a thousand in one cell, and a hundred cells."""
 
     def cpu(users: int, seconds: float, channel: str) -> float:
         sets = {"edge.user.count": users, "flow.count": users, "edge.channel": channel}
@@ -184,7 +184,7 @@ def cells(best_of: int) -> list[Row]:
 
 
 def umts(best_of: int) -> list[Row]:
-    """A file of 16 MB over UMTS, simple and whole, and a table of twenty runs a cell."""
+    """A file of 16 MB over the simple and the complete UMTS model, and a table of twenty runs per cell."""
 
     def file(scenario: str) -> float:
         return cost(lambda s: ackclock(scenario, s), 20_000, best_of).cpu_s
@@ -199,7 +199,7 @@ def umts(best_of: int) -> list[Row]:
 
 
 def relay(best_of: int) -> list[Row]:
-    """What a relay costs beside the same download without one, which the line runs, or the engine."""
+    """Cost of a relay relative to the same download without one, run by `Line` or by the engine."""
     variants: dict[str, list[str]] = {
         "line": [],
         # The gaps between ACKs are measured by the engine alone.
@@ -216,7 +216,7 @@ def relay(best_of: int) -> list[Row]:
 
 
 def forecast(best_of: int) -> list[Row]:
-    """What a packet costs under the regulator that forecasts the link, beside the dynamic Window Regulator."""
+    """Cost per packet under `forecast`, relative to the dynamic Window Regulator."""
     keys = [*ITEMS[1].sets(), "edge.buffer=20p"]
     names = ("wrd", "forecast")
     runs = {

@@ -1,6 +1,6 @@
-"""Cells that nobody fitted anything to: drawn from the name of a commit, so that each commit brings new ones.
+"""Random cells, seeded with a commit's hash, so that each commit has new ones to which nothing was fitted.
 
-What was measured over them is kept in drawn.jsonl beside this file, a line a cell, where agreement over time is read.
+Results are stored in drawn.jsonl next to this file, one line per cell.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Draw:
-    """The chance of one cell: of each name one number, so that a name more changes none of the others."""
+    """Random numbers of one cell: one per name, so that a new name changes none of the others."""
 
     commit: str
     number: int
@@ -36,7 +36,7 @@ class Draw:
         return float(least * (most / least) ** self.unit(name))
 
     def dealt(self, name: str, options: Sequence[T]) -> T:
-        """One of several, dealt like cards: of as many cells as there are options each has another."""
+        """One of several, dealt like cards: as many cells as options have different ones."""
         turn, place = divmod(self.number, len(options))
         order = sorted(range(len(options)), key=lambda card: Draw(self.commit, turn).unit(f"{name} card {card}"))
         return options[order[place]]
@@ -57,7 +57,7 @@ RECORDINGS = (
 
 
 def cells(commit: str, count: int) -> list[Cell]:
-    """So many cells of a commit."""
+    """The first `count` cells of a commit."""
     return [cell(Draw(commit, number)) for number in range(count)]
 
 
@@ -78,7 +78,7 @@ def cell(draw: Draw) -> Cell:
 
 
 def link_of(draw: Draw) -> tuple[Link, float]:
-    """A link, and about how many kbit/s it carries."""
+    """A link, and its approximate rate in kbit/s."""
     kind = draw.dealt("link", LINKS)
     if kind == "recording":
         recording, kbps, most = draw.dealt("recording", RECORDINGS)
@@ -100,7 +100,7 @@ def link_of(draw: Draw) -> tuple[Link, float]:
 
 
 def files_of(draw: Draw, kbps: float) -> Files | None:
-    """What is sent over a link of such a rate."""
+    """Traffic for a link of this rate."""
     match draw.dealt("work", WORKS):
         case "web":
             return web(round(draw.between("object", 8, 150)), round(draw.between("object thinks", 30, 1000)))
@@ -115,7 +115,7 @@ def files_of(draw: Draw, kbps: float) -> Files | None:
 
 
 def head() -> str:
-    """The commit that stands here."""
+    """The current commit."""
     return git("rev-parse", "HEAD")
 
 
@@ -125,12 +125,12 @@ def changed() -> bool:
 
 
 def git(*words: str) -> str:
-    """What git says of this repository."""
+    """Output of a git command in this repository."""
     return subprocess.run(["git", *words], cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def keep(lines: Iterable[dict[str, Any]], path: Path = KEPT) -> None:
-    """Keep measured cells; a cell that the same build measured again takes its line's place."""
+    """Store measured cells; a cell measured again by the same build replaces its line."""
     kept = {named(line): line for line in read(path)} | {named(line): line for line in lines}
     path.write_text("".join(json.dumps(line) + "\n" for line in kept.values()))
 
@@ -141,5 +141,5 @@ def read(path: Path = KEPT) -> list[dict[str, Any]]:
 
 
 def named(line: dict[str, Any]) -> tuple[Any, ...]:
-    """What makes a kept cell another than the next: whose draw it is, and the build that ran it."""
+    """Identity of a stored cell: its draw, and the build that ran it."""
     return line["drawn_from"], line["number"], line["built_from"], line["changed_since"]

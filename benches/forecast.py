@@ -1,9 +1,9 @@
-"""What each part of the regulator `forecast` brings on recordings: the tables of docs/discussion/forecast.md.
+"""Effect of each part of the regulator `forecast` on recordings: the tables of docs/discussion/forecast.md.
 
     ACKCLOCK_SHARED=FOLDER python benches/forecast.py
 
-One flow over recordings of mahimahi below FOLDER/traces, each begun at four places: a cell is the mean of goodput, with
-headers, as share of the capacity in %, of the 95th percentile of the wait in ms, and of the timeouts; goodput has the
+One flow over recordings of mahimahi below FOLDER/traces, from four start offsets: a cell is the mean of goodput, with
+headers, as a share of the capacity in %, of the p95 queueing delay in ms, and of the timeouts; goodput has the
 half width of its 95 % interval. All of it is simulated and the same on every machine; a minute of CPU time.
 """
 
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def begun_at(radio: Radio, start: int) -> Path:
-    """The recording from a place on, and then from its beginning."""
+    """The recording from a start offset on, continued from its beginning."""
     times = [int(line) for line in radio.file.read_text().split()]
     place = times[-1] * start // STARTS
     turned = [time - place for time in times if time > place]
@@ -73,7 +73,7 @@ def begun_at(radio: Radio, start: int) -> Path:
 def table(
     parts: dict[str, list[Path]], rows: Sequence[tuple[str, str, str]], wires: Sequence[str], keys: Sequence[str]
 ) -> Iterator[str]:
-    """A table: a row a variant, a column a recording and wire."""
+    """A table with a row per variant and a column per recording and wired path."""
     columns = [(radio, wire) for radio in (EVDO, LTE) for wire in wires]
     yield "| | " + " | ".join(f"{radio.name}, {wire}" for radio, wire in columns) + " |\n"
     yield "| --- |" + " --- |" * len(columns) + "\n"
@@ -85,7 +85,7 @@ def table(
 
 
 def cell(files: Sequence[Path], seconds: int, sets: Sequence[str]) -> str:
-    """What the starts of a recording come to."""
+    """Mean over the start offsets of a recording."""
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(lambda file: run(file, seconds, sets), files))
     goodput, p95, timeouts = (list(column) for column in zip(*results, strict=True))
@@ -94,7 +94,7 @@ def cell(files: Sequence[Path], seconds: int, sets: Sequence[str]) -> str:
 
 
 def run(file: Path, seconds: int, sets: Sequence[str]) -> tuple[float, float, int]:
-    """Goodput in %, p95 of the wait in ms, and timeouts."""
+    """Goodput in %, p95 queueing delay in ms, and timeouts."""
     scenario = file.with_suffix(".toml")
     scenario.write_text(
         f'version = 1\npreset = "linux"\nduration = "{seconds}s"\n\n[edge.down]\nkind = "trace"\nfile = "{file}"\n\n'

@@ -1,6 +1,6 @@
 """Judges `forecast`, before and after a change to it, over the same scenarios with the same seeds.
 
-    make judge                                                   # today's regulator beside that of judged.jsonl
+    make judge                                                   # current regulator compared with judged.jsonl
     python benches/judge.py --regulator '{ kind = "forecast", idle = 0.02 }'
     python benches/judge.py --final --random 1000                # the last judgement: see chance.py
 
@@ -9,8 +9,8 @@ Each case runs drop-tail (`none`) and the regulator in pairs: on recordings (one
 links with an AQM below the regulator, for BBR with loss on the wired path, and for downloads that start together over
 600 ms of base RTT. Recordings are those of scenarios/recordings and of the folder ACKCLOCK_SHARED, where it is set.
 
-Results are appended to out/judge, a line a case and regulator, and not measured again by the same build. `judged.jsonl`
-beside this file is such a file of an earlier build: its regulator is compared case by case. "Certainly worse" is a
+Results are appended to out/judge, one line per case and regulator, and not repeated by the same build. `judged.jsonl`
+next to this file is from an earlier build: its regulator is compared case by case. "Certainly worse" is a
 paired 95 % interval of goodput below -1 %.
 """
 
@@ -68,7 +68,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """What a regulator achieved in a case, a number a run: goodput and capacity in bit/s, p95 of the queue in ms."""
+    """Results of a regulator in a case, one number per run: goodput and capacity in bit/s, p95 of the queue in ms."""
 
     part: str
     case: str
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def options() -> argparse.Namespace:
-    """What the command line says."""
+    """Command line options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--regulator", default=REGULATOR, help="name, or table of TOML on one line")
     parser.add_argument("--against", type=Path, default=BEFORE, help="results of another build")
@@ -255,7 +255,7 @@ def read(file: Path) -> Rows:
 
 
 def table(wanted: Sequence[Case], rows: Rows, regulator: str, before: Rows) -> str:
-    """A row a part: goodput and p95, scenarios worse than `none`, and the comparison with the regulator of before."""
+    """One row per part: goodput and p95, scenarios worse than `none`, and comparison with the earlier regulator."""
     text = never_worse.heading(
         f"`{regulator}`",
         "cases",
@@ -303,7 +303,7 @@ def against(pairs: Sequence[tuple[Row, Row]]) -> list[str]:
 
 
 def compared(pairs: Sequence[tuple[Row, Row]]) -> list[str]:
-    """Against before: mean change of goodput with its interval over the cases, cases worse and better, ratio of p95."""
+    """Comparison with the earlier regulator: mean change of goodput, cases worse and better, ratio of p95."""
     if len(pairs) < 2:
         return ["-"] * 4
     changes = [100 * change(one.goodput_bps, other.goodput_bps)[0] for other, one in pairs]

@@ -1,4 +1,4 @@
-"""The links of `make agree`: what a scenario says of both directions, and the recordings that some of them play."""
+"""The links of `make agree`: scenario tables of both directions, and the recordings of some of them."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording in the folder of public ones, down and perhaps up; played from `skip_s` on."""
+    """A public recording, downlink and possibly uplink, played from `skip_s` on."""
 
     name: str
     down: str
@@ -30,7 +30,7 @@ class Link:
     """One kind of radio link, both ways."""
 
     name: str
-    # Keys of its directions; where it plays a recording, those beside the recording.
+    # Keys of its directions, in addition to a recording if there is one.
     down: str
     up: str
     recording: Recording | None = None
@@ -42,7 +42,7 @@ class Link:
         return self.recording.missing() if self.recording else None
 
     def tables(self, folder: Path) -> str:
-        """The two directions in a scenario; `folder` takes what is left of a recording that is played from later on."""
+        """The two directions in a scenario; `folder` stores shortened recordings."""
         if self.bearer:
             return f"[edge.bearer]\n{self.bearer}\n"
         down, up = self.down, self.up
@@ -64,7 +64,7 @@ def played(file: str, skip_s: int, folder: Path) -> str:
 
 
 def later(recording: str, skip_ms: int) -> str:
-    """What of a recording comes after so many milliseconds: of a mahimahi file, or of a list of rates and times."""
+    """The part of a recording after this many milliseconds: a mahimahi file, or a list of rates and times."""
     if recording.lstrip().startswith("["):
         entries: list[dict[str, Any]] = json.loads(recording)
         while len(entries) > 1 and skip_ms >= entries[0]["duration_ms"]:

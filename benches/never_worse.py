@@ -1,11 +1,11 @@
-"""Is a regulator ever worse than none? Every regulator over random scenarios, beside drop-tail of the same buffer.
+"""Is a regulator ever worse than none? Every regulator in random scenarios, compared with drop-tail of equal buffer.
 
     make never-worse
 
-A scenario (`chance.py`) is run with eight seeds under each regulator. It counts as worse where the paired difference of
-goodput, over what drop-tail carries in the mean, has a 95 % interval wholly below -1 %, and as better where it lies
-wholly above +1 %. `none, other seeds` says what chance makes of it. Runs are kept in out/never-worse, by set and build,
-and not made again; JSON and table go there too. `--final` is for the last judgement of a regulator: see `chance.py`.
+A scenario (`chance.py`) is run with eight seeds under each regulator. It counts as worse if the 95 % interval of the
+paired difference in goodput, relative to drop-tail's mean, is completely below -1 %, and as better if it is completely
+above +1 %. `none, other seeds` shows the effect of chance. Runs are stored in out/never-worse, by set and build,
+and not repeated; JSON and table go there too. `--final` is for the last judgement of a regulator: see `chance.py`.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from ackclock.results import mean_and_interval
 
 OUT = Path("out/never-worse")
 RUNS, SCENARIOS = 8, 1000
-# A difference that nobody need care for, and the confidence of an interval.
+# A negligible difference, and the confidence level of intervals.
 MARGIN, CONFIDENCE = 0.01, 0.95
 NONE, CHANCE = "none", "none, other seeds"
 # What a regulator is asked for beside what it is by itself, where it has such a key.
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def options() -> argparse.Namespace:
-    """What the command line says."""
+    """Command line options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scenarios", type=int, default=SCENARIOS, help="the first so many of the set")
     parser.add_argument("--final", action="store_true", help="the set that is kept for the last judgement")
@@ -87,7 +87,7 @@ def contenders(only: str = "") -> dict[str, Any]:
 
 
 def measured(folder: Path, name: str, number: int, tried: Mapping[str, Any]) -> dict[str, Measured]:
-    """What each contender reaches in a scenario; from disk if it was measured before."""
+    """Results of each contender in a scenario; from disk if measured before."""
     kept = folder / f"{number}.json"
     known: dict[str, Measured] = json.loads(kept.read_text()) if kept.exists() else {}
     if missing := {label: value for label, value in tried.items() if label not in known}:
@@ -154,7 +154,7 @@ class Judged:
         return self.changes[label][1] > MARGIN
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, with names."""
+        """The judgement with names, for JSON."""
         return {
             "scenario": self.number,
             **self.features,
@@ -176,7 +176,7 @@ def change(goodput: Sequence[float], none: Sequence[float]) -> tuple[float, floa
 
 
 def table(judged: Sequence[Judged], labels: Sequence[str]) -> str:
-    """A row a contender: how often it is worse and better, its changes of goodput, its p95 beside drop-tail's."""
+    """One row per contender: share worse and better, changes of goodput, and p95 relative to drop-tail's."""
     columns = ("worse in %", "better in %", "goodput: median %", "worst %", "p95 of the queue: median")
     text = heading(f"{len(judged)} scenarios", *columns)
     for label in (CHANCE, *labels):

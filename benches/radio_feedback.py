@@ -1,9 +1,9 @@
-"""What a relay that the radio tells of its rate brings, and what faults of the reports cost.
+"""Performance of a relay steered by reports of the radio, and the cost of faulty reports.
 
     python benches/radio_feedback.py [--picture FILE]
 
 The tables and the picture of docs/discussion/radio-feedback.md, over the schedule of docs/how-to/radio-feedback.md:
-384, 128, 32, 0 and 384 kbit/s, 2 MB. A row is a sender end to end, beside a regulator, over Split TCP, or the relay
+384, 128, 32, 0 and 384 kbit/s, 2 MB. A row is a sender end to end, with a regulator, over Split TCP, or the relay
 under a fault of its reports. All of it is simulated and the same on every machine; seconds of CPU time.
 """
 
@@ -154,7 +154,7 @@ class Seen:
         self.queue = self.series["queue"][inside]
 
     def row(self) -> list[str]:
-        """What the first table shows."""
+        """A row of the first table."""
         ends = [*(begin for begin, _ in RATES[1:]), self.done]
         could = sum(rate * max(min(end, self.done) - begin, 0) for (begin, rate), end in zip(RATES, ends, strict=True))
         queue = f"{self.queue.mean():.1f}, {np.quantile(self.queue, 0.95, method='lower'):.0f}"
@@ -173,13 +173,13 @@ def under(fault: Keys, regulator: str) -> str:
 
 
 def driving(keys: Keys) -> str:
-    """Share of the capacity of the recording that is used, %, and 95th percentile of the wait, ms."""
+    """Used share of the recording's capacity, %, and p95 queueing delay, ms."""
     of = run(DRIVING, set=keys).runs.iloc[0]
     return f"{100 * of['bottleneck.utilisation']:.1f}, {of['bottleneck.queue_ms.p95']:.0f}"
 
 
 def picture() -> Figure:
-    """The queue with CUBIC and with the relay, the window of the relay, and the queue where reports are late."""
+    """The queue with CUBIC and with the relay, the relay's window, and the queue with late reports."""
     figure = Figure(figsize=(8, 7), layout="constrained")
     above, middle, below = figure.subplots(3, 1, sharex=True)
     relay = Seen(RELAY).series

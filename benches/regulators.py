@@ -48,7 +48,7 @@ class Radio:
     seconds: int
 
     def capacity_bps(self) -> float:
-        """What it carries when it is played once: 1500 bytes a line."""
+        """Its mean capacity: 1500 bytes per line."""
         return len(self.file.read_text().splitlines()) * 12000 / self.seconds
 
 
@@ -60,7 +60,7 @@ SYNTHETIC = Radio("synthetic EV-DO", ROOT / "scenarios" / "recordings" / "synthe
 
 @dataclass(frozen=True)
 class Setting:
-    """What is the same for all senders, regulators and buffers of a table."""
+    """Settings common to all senders, regulators and buffers of a table."""
 
     radio: Radio
     delay: str = "50ms"
@@ -84,7 +84,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Got:
-    """What a download got: share of the capacity, p95 of the wait in the queue, mean round trip at the sender, s."""
+    """Results of a download: share of the capacity, p95 queueing delay, mean round trip at the sender, s."""
 
     share: float
     queue_s: float
@@ -95,7 +95,7 @@ class Got:
         """From the object of a run; goodput counts payload, 1448 of every 1500 bytes that the link carries."""
         flow = max(result["flows"], key=lambda one: one["delivered_bytes"])
         share = flow["goodput_bps"] * 1500 / 1448 / capacity_bps
-        # The kernel tells nobody its samples of the round-trip time.
+        # The kernel does not report its round-trip samples.
         rtt_ms = flow["rtt_ms"]["mean"]
         rtt_s = None if rtt_ms is None else rtt_ms / 1e3
         return cls(share, result["bottleneck"]["queue_ms"]["p95"] / 1e3, rtt_s)
@@ -171,7 +171,7 @@ def of_kernel(scenario: Path, one: Key) -> dict[str, Any]:
 
 
 def printed(command: Sequence[str]) -> str:
-    """What a command prints, which must end well."""
+    """Output of a command, which must succeed."""
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise RuntimeError(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr}")
@@ -220,7 +220,7 @@ def by_value(name: str, tables: dict[str, Table]) -> str:
 
 
 def picture(tables: Sequence[tuple[Setting, Table]]) -> None:
-    """Share of capacity against p95 queue: a panel a sender and recording, a line a regulator through its buffers."""
+    """Share of capacity against p95 queue: a panel per sender and recording, a line per regulator."""
     figure, axes = pyplot.subplots(
         len(tables),
         len(SENDERS),

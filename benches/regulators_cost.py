@@ -1,8 +1,8 @@
-"""What the Ack Regulator costs Reno on recordings: a table of docs/discussion/regulators-on-recordings.md.
+"""Cost of the Ack Regulator for Reno on recordings: a table of docs/discussion/regulators-on-recordings.md.
 
     ACKCLOCK_SHARED=FOLDER make regulators-cost
 
-Reno over the recordings of FOLDER/traces with and without the Ack Regulator, begun at eight places of each. All of it
+Reno over the recordings of FOLDER/traces with and without the Ack Regulator, from eight start offsets each. All of it
 is simulated and the same on every machine; the table goes to out/regulators/cost.md. Random scenarios are those of
 `never_worse.py`.
 """
@@ -86,7 +86,7 @@ def reno(file: Path, buffer: str, regulator: str, start: float, lasts: float) ->
 
 
 def short(file: Path) -> str:
-    """The name of a recording as a table has room for it."""
+    """Short name of a recording for tables."""
     # Those of Oslo begin with vehicle and way and end with the day.
     if file.suffix == ".json":
         return f"HSDPA, {file.name.split('.')[0]}, {file.stem.rsplit('_', 1)[0].rsplit('.', 1)[-1]}"

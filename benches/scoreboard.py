@@ -1,12 +1,12 @@
-"""The scoreboard: every regulator and queue discipline on every recording, beside the bound.
+"""The scoreboard: every regulator and queue discipline on every recording, compared with the bound.
 
     make scoreboard                                  # all of it: half an hour of two cores
     python benches/scoreboard.py --reduced           # a part of it: minutes
 
 Recordings are those of scenarios/recordings, of the folder ACKCLOCK_SHARED where it is set, and of each `--recordings
-FOLDER`; they are read where they are. A run is named by its cell: discipline x sender x recording x wire x load x place
-of the recording where it begins. Runs are kept in out/scoreboard, by build, and not made again, so that an interrupted
-scoreboard goes on where it stood. Beside them go the tables as JSON and Markdown, and one HTML page.
+FOLDER`; they are not copied. A run is named by its cell: discipline x sender x recording x wired path x load x start
+offset. Runs are stored in out/scoreboard, by build, and not repeated, so that an interrupted scoreboard can continue.
+The tables are written there as JSON and Markdown, with one HTML page.
 """
 
 import argparse
@@ -38,7 +38,7 @@ LOADS = ("1", "4", "16", "pages")
 STARTS, LONGEST_S = 3, 60
 # A fast link needs less time for a number that is as narrow.
 MOST_PACKETS = 100_000
-# A page is a connection of so many bytes, asked for some time after the last has come.
+# A page is a connection of this many bytes, requested some time after the previous one has arrived.
 WORK = 'workload = { kind = "ftp", size = "60kB", interval = "e(3s)", interval_from = "end" }'
 PAGE = f'\n[[flow]]\nuser = 1\nsender = "cubic"\n{WORK}\n'
 PACKET_BITS = 12_000
@@ -46,7 +46,7 @@ PACKET_BITS = 12_000
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording, how long it is, and what it could send, in packets a slot of 1 ms."""
+    """A recording with its length and its capacity in packets per slot of 1 ms."""
 
     name: str
     file: Path
@@ -68,18 +68,18 @@ class Recording:
         return max(1, round(self.slots.sum() / self.seconds))
 
     def lasts_s(self, longest_s: float) -> float:
-        """How long a run over it is."""
+        """Length of a run over it."""
         return float(min(self.seconds, longest_s, max(1, MOST_PACKETS // self.second_p)))
 
     def packets(self, begin_s: float, lasts_s: float) -> int:
-        """What it can send from a place on; behind its end it begins again."""
+        """Its capacity from a start offset on; after its end it restarts."""
         first, last = round(begin_s / bound.SLOT_S), round((begin_s + lasts_s) / bound.SLOT_S)
         return int(self.slots.take(range(first, last), mode="wrap").sum())
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is set in a run, but for the recording's file."""
+    """Settings of a run, apart from the recording's file."""
 
     discipline: str
     sender: str
@@ -108,7 +108,7 @@ def disciplines(recording: Recording) -> dict[str, str]:
 
 
 def main() -> int:
-    """Run what is missing, and write what came out."""
+    """Run missing cells, and write the results."""
     given = options()
     folder = OUT / build()
     folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def main() -> int:
 
 
 def options() -> argparse.Namespace:
-    """What the command line says."""
+    """Command line options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     words = {"type": lambda text: text.split(",")}
     parser.add_argument("--recordings", type=Path, action="append", default=[], help="a folder, beside the usual ones")
@@ -155,7 +155,7 @@ def options() -> argparse.Namespace:
 
 
 def files(given: argparse.Namespace) -> list[Path]:
-    """The recordings that are meant."""
+    """The selected recordings."""
     shared = Path(os.environ.get("ACKCLOCK_SHARED", "/nowhere"), "traces")
     if not shared.is_dir():
         print("ACKCLOCK_SHARED, the folder of public recordings, is not set: the synthetic ones stand for them")
@@ -174,7 +174,7 @@ def described(given: argparse.Namespace, recordings: Sequence[Recording]) -> str
 
 
 def measured(kept: Path, recordings: Sequence[Recording], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """A line a run; from disk if it was measured before."""
+    """One line per run; from disk if measured before."""
     known = {}
     for line in kept.read_text().splitlines() if kept.exists() else ():
         run = json.loads(line)
@@ -209,7 +209,7 @@ def simulated(recording: Recording, cells: Sequence[Cell], lasts: float, starts:
 
 
 def scenario(recording: Recording, cell: Cell, begin: float, lasts: float) -> str:
-    """The scenario of a cell: a wire, the recording down, 10 Mbit/s without a queue of its own up."""
+    """The scenario of a cell: a wired path, the recording as downlink, and an uplink of 10 Mbit/s."""
     count, beside = (1, PAGE + f'start = "{begin:.3f}s"\n') if cell.load == "pages" else (int(cell.load), "")
     return (
         f'version = 1\npreset = "linux"\nduration = "{begin + lasts:.3f}s"\nseed = {1 + cell.start}\n\n'
@@ -221,7 +221,7 @@ def scenario(recording: Recording, cell: Cell, begin: float, lasts: float) -> st
 
 
 def reached(run: dict[str, Any], packets: int) -> dict[str, Any]:
-    """What a run reached; goodput with the headers of its packets, as a share of what the link could send."""
+    """Results of a run; goodput with packet headers, as a share of the link's capacity."""
     rows = run["users"] or run["flows"]
     # 1448 of the 1500 bytes of a packet are payload where there are timestamps.
     sent = sum(one["delivered_bytes"] for one in rows) * 8 * 1500 / 1448

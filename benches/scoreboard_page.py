@@ -1,4 +1,4 @@
-"""The scoreboard as a page: a picture that tells it all, what it says in words, and tables."""
+"""The scoreboard as a page: a figure, a summary in words, and tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,12 +64,12 @@ class Page:
         return text
 
     def html(self) -> str:
-        """The whole page, which needs nothing beside it."""
+        """The complete page, self-contained."""
         drawn = [Figure("scoreboard", CAPTION, picture(self.found, self.bounds))]
         return report.page("The scoreboard", self.words(), drawn, list(self.tables()))
 
     def words(self) -> list[str]:
-        """What the tables say of the goal."""
+        """Summary of the goal's tables."""
         met = {name: sum(one.met for one in self.judged(name)) for name in self.disciplines()}
         named = dict.fromkeys([*(name for name in ("forecast",) if name in met), max(met, key=lambda name: met[name])])
         return [GOAL, *(goal(self.found, self.bounds, name) for name in named), self.described]
@@ -191,7 +191,7 @@ def over_bound(judged: Sequence[Verdict]) -> str:
 
 
 def by_place(title: str, found: Sequence[Standing], names: Sequence[str], cell: Callable[[Standing], str]) -> Table:
-    """A row a discipline, a column a recording and wire."""
+    """One row per discipline, one column per recording and wired path."""
     there = {(one.discipline, one.recording, one.wire_ms): one for one in found}
     columns = list(dict.fromkeys((one.recording, one.wire_ms) for one in found))
     rows = [
@@ -202,7 +202,7 @@ def by_place(title: str, found: Sequence[Standing], names: Sequence[str], cell: 
 
 
 def short(recording: str) -> str:
-    """The name of a recording as a heading has room for it."""
+    """Short name of a recording for headings."""
     return recording.removesuffix(".json").replace("-driving", "").replace("-report", "")[:28]
 
 

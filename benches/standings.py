@@ -1,4 +1,4 @@
-"""What the scoreboard says: means over the places where runs begin, and who meets the goal beside the bound."""
+"""Results of the scoreboard: means over start offsets, and which disciplines meet the goal relative to the bound."""
 
 import hashlib
 import inspect
@@ -49,14 +49,14 @@ class Standing:
     halves: dict[str, float | None]
 
     def __getitem__(self, number: str) -> float:
-        """A mean that exists."""
+        """A mean that must exist."""
         mean = self.means[number]
         assert mean is not None, number
         return mean
 
     @property
     def place(self) -> tuple[str, str, int, str]:
-        """What it shares with those that it is compared with."""
+        """Settings shared with the standings it is compared with."""
         return self.sender, self.recording, self.wire_ms, self.load
 
     def as_json(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class Verdict:
 
     @property
     def met(self) -> bool:
-        """Whether it has what is possible."""
+        """Whether it meets the goal."""
         return self.by_share if self.is_possible else self.by_bound
 
 
@@ -211,7 +211,7 @@ def reference(there: dict[str, Standing]) -> float:
 
 
 def beaten(found: Sequence[Standing], discipline: str) -> Iterator[tuple[Standing, Standing]]:
-    """Standings of a discipline, each with the other that has less p95 at no more than a point less goodput."""
+    """Standings of a discipline, each with another that has less p95 at a goodput at most one point lower."""
     for there in places(found).values():
         one = there.get(discipline)
         if one is None:
@@ -231,5 +231,5 @@ def _are_both_forecast(*names: str) -> bool:
 
 
 def is_short(several: Standing, one: Standing, second_p: int) -> bool:
-    """Whether several downloads wait no longer than they may beside `one`, over a link of so many packets a second."""
+    """Whether several downloads have an acceptable p95 relative to `one`, over a link with this packet rate."""
     return several["p95_s"] <= max(TWICE * one["p95_s"], PACKETS * int(several.load) / second_p)
