@@ -33,7 +33,7 @@ impl Floor {
     pub(super) fn on_data(&mut self, now: Time, end: Seq, buffer: u32) -> Arrival {
         let arrival = self.source.on_data(now, end);
         if let Some(since) = self.idle_since.take()
-            && arrival == Arrival::Called
+            && arrival == Arrival::Triggered
         {
             let wired = self.source.wired().as_secs_f64();
             let share = (now.since(since).as_secs_f64() / wired).min(1.0);

@@ -138,7 +138,7 @@ impl Advertiser {
     }
 
     /// Whether the floor raises the window above the buffer size.
-    fn lets_go(&self) -> bool {
+    fn exceeds_buffer(&self) -> bool {
         self.floor.as_ref().is_some_and(|floor| floor.beyond() > 0)
     }
 

@@ -28,11 +28,11 @@ const JITTER: Span = Span::from_millis(2);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
     /// Old data: retransmitted or reordered.
-    Again,
+    Old,
     /// New data.
     New,
     /// New data that a right edge triggered: the sender had waited for it.
-    Called,
+    Triggered,
 }
 
 /// How much of its limits the sender used for its newest data.
@@ -46,18 +46,18 @@ pub(super) struct Filling {
 
 /// Minimum of the samples of the last 10 to 20 s.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Least {
+pub(super) struct WindowedMin {
     /// Start and minimum of the current interval, then of the one before.
     since: [(Time, Span); 2],
 }
 
-impl Default for Least {
+impl Default for WindowedMin {
     fn default() -> Self {
         Self { since: [(Time::ZERO, Span::MAX); 2] }
     }
 }
 
-impl Least {
+impl WindowedMin {
     pub(super) fn note(&mut self, now: Time, sample: Span) {
         let [(began, least), _] = &mut self.since;
         if now.since(*began) > MEMORY {
@@ -78,7 +78,7 @@ impl Least {
 #[derive(Debug, Default)]
 pub(super) struct Source {
     /// Minimum wired RTT.
-    wired: Least,
+    wired: WindowedMin,
     /// When the mobile's SYN passed, until it is answered.
     syn: Option<Time>,
     /// A right edge for which the sender waits was advanced: its old position, and when the new one was advertised.
@@ -126,7 +126,7 @@ impl Source {
 
     /// Whether the advertised window limits the sender: it leaves at most `few` bytes or a quarter of the window
     /// unused.
-    pub(super) fn is_ruled(&self, few: f64) -> bool {
+    pub(super) fn is_window_limited(&self, few: f64) -> bool {
         let window = |unused: f64| unused + self.used.unwrap_or_default();
         self.unused.is_some_and(|unused| unused <= few.max(window(unused) / 4.0))
     }
@@ -171,7 +171,7 @@ impl Source {
     /// Processes data from the sender.
     pub(super) fn on_data(&mut self, now: Time, end: Seq) -> Arrival {
         if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
-            return Arrival::Again;
+            return Arrival::Old;
         }
         self.highest = Some(end);
         self.arrivals.push_back((end, now));
@@ -183,7 +183,7 @@ impl Source {
         if after < self.wired() || !(self.keeps || self.spares_most()) {
             self.wired.note(now, after);
         }
-        if after <= self.at_once() { Arrival::Called } else { Arrival::New }
+        if after <= self.at_once() { Arrival::Triggered } else { Arrival::New }
     }
 
     /// Data that arrives within this time after an ACK was triggered by it.
@@ -274,11 +274,11 @@ mod tests {
     #[test]
     fn a_source_is_ruled_that_leaves_a_quarter_of_the_window_it_had_heard_of_or_a_few_packets() {
         let leaves = |unused: f64| Source { used: Some(90_000.0), unused: Some(unused), ..Source::default() };
-        assert!(leaves(30_000.0).is_ruled(4000.0));
+        assert!(leaves(30_000.0).is_window_limited(4000.0));
         // The size of the window advertised by now does not matter.
-        assert!(!leaves(30_001.0).is_ruled(4000.0));
-        assert!(leaves(50_000.0).is_ruled(50_000.0));
-        assert!(!Source::default().is_ruled(4000.0), "nothing has shown it");
+        assert!(!leaves(30_001.0).is_window_limited(4000.0));
+        assert!(leaves(50_000.0).is_window_limited(50_000.0));
+        assert!(!Source::default().is_window_limited(4000.0), "nothing has shown it");
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl AckBuffer {
     /// buffer. In the last case held ACKs released at once would overflow the queue.
     fn is_starving(&self, advertiser: &Advertiser) -> bool {
         let empty = advertiser.accounts.queue_is_empty();
-        let full = self.held.len() > MOST_HELD || advertiser.lets_go();
+        let full = self.held.len() > MOST_HELD || advertiser.exceeds_buffer();
         full || empty && (self.config.empty == Empty::Release || advertiser.accounts.air_is_empty())
     }
 

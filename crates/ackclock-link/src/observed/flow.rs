@@ -23,12 +23,12 @@ pub(super) struct Flow {
     reach: i64,
     /// Furthest right edge advertised.
     edge: Option<Seq>,
-    told: VecDeque<Told>,
+    told: VecDeque<AdvertisedEdge>,
     /// When the mobile's SYN passed, its window, and when the SYN-ACK passed.
     syn: Option<(Time, u32)>,
     syn_ack: Option<Time>,
     /// Round trip between box and sender.
-    wired: LeastOf,
+    wired: WindowedMin,
     /// Data that passed and is not acknowledged; only for a box before the queue.
     passed: Outstanding,
     /// Numbers of segments that an ACK covers; kept to reuse the memory.
@@ -42,14 +42,14 @@ pub(super) struct Flow {
     pub(super) floor: Floor,
     /// Whether the last new data was sent as soon as it was allowed.
     prompt: bool,
-    came: Lately,
+    came: RecentBytes,
     /// The part of the loop without the queue.
     detour: Detour,
 }
 
 /// A right edge advertised to the sender.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct AdvertisedEdge {
     at: Time,
     edge: Seq,
     /// TSval of the ACK, which the sender echoes from then on.
@@ -79,7 +79,7 @@ impl Flow {
             told: VecDeque::new(),
             syn: None,
             syn_ack: None,
-            wired: LeastOf::default(),
+            wired: WindowedMin::default(),
             passed: Outstanding::default(),
             covered: Vec::new(),
             staying: 0,
@@ -87,7 +87,7 @@ impl Flow {
             left: 0,
             floor: Floor::new(now),
             prompt: true,
-            came: Lately::default(),
+            came: RecentBytes::default(),
             detour: Detour::default(),
         }
     }
@@ -125,7 +125,7 @@ impl Flow {
             if self.told.len() == MOST_TOLD {
                 self.told.pop_front();
             }
-            self.told.push_back(Told { at, edge, stamp });
+            self.told.push_back(AdvertisedEdge { at, edge, stamp });
         }
     }
 
@@ -150,7 +150,8 @@ impl Flow {
     /// Whether the sender had received nothing newer than the needed right edge when it sent a segment.
     fn is_prompt(&self, segment: &Segment) -> bool {
         let (Some(needed), Some(timestamps)) = (self.told.front(), segment.timestamps()) else { return true };
-        let not_heard = |told: &Told| told.stamp.is_some_and(|stamp| is_after(stamp, timestamps.echo));
+        let not_heard =
+            |told: &AdvertisedEdge| told.stamp.is_some_and(|stamp| is_after(stamp, timestamps.echo));
         let heard = self.told.partition_point(|told| !not_heard(told));
         let last = heard.checked_sub(1).map_or(needed, |last| &self.told[last]);
         last.at.since(needed.at) <= self.floor.get() / PROMPT_PART + PROMPT
@@ -305,7 +306,7 @@ const fn is_after(one: u32, other: u32) -> bool {
 
 /// Minimum of the samples of the last ten to twenty seconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct LeastOf {
+struct WindowedMin {
     /// Start of the younger half, with its minimum.
     younger: Option<(Time, Span)>,
     older: Option<Span>,
@@ -314,7 +315,7 @@ struct LeastOf {
 /// Length of a half.
 const HALF: Span = Span::from_secs(10);
 
-impl LeastOf {
+impl WindowedMin {
     fn add(&mut self, now: Time, sample: Span) {
         match &mut self.younger {
             Some((since, least)) if now.since(*since) <= HALF => *least = (*least).min(sample),
@@ -332,18 +333,18 @@ impl LeastOf {
 
 /// Bytes of the last one to two seconds.
 #[derive(Debug, Default)]
-struct Lately {
+struct RecentBytes {
     /// Start of the younger half, with its bytes.
     younger: (Time, u64),
     older: u64,
 }
 
 /// Length of a half.
-const LATELY: Span = Span::from_secs(1);
+const RECENT: Span = Span::from_secs(1);
 
-impl Lately {
+impl RecentBytes {
     fn add(&mut self, now: Time, bytes: u64) {
-        if now.since(self.younger.0) > LATELY {
+        if now.since(self.younger.0) > RECENT {
             (self.older, self.younger) = (self.younger.1, (now, 0));
         }
         self.younger.1 += bytes;
@@ -494,7 +495,7 @@ mod tests {
 
     #[test]
     fn the_least_of_a_flow_lasts_ten_to_twenty_seconds() {
-        let mut least = LeastOf::default();
+        let mut least = WindowedMin::default();
         least.add(at(0), Span::from_millis(30));
         least.add(at(10_001), Span::from_millis(50));
         assert_eq!(least.get(), Some(Span::from_millis(30)));

@@ -2,12 +2,12 @@
 
 use ackclock_core::{Seq, Span, Time};
 
-use crate::window_regulator::source::Least;
+use crate::window_regulator::source::WindowedMin;
 
 /// Times one departure at a time and keeps the minimum.
 #[derive(Debug, Default)]
 pub(super) struct Air {
-    least: Least,
+    least: WindowedMin,
     /// End of the timed data, and when it left the queue.
     timed: Option<(Seq, Time)>,
     /// End of all data that left the queue.

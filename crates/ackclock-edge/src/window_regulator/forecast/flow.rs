@@ -11,8 +11,8 @@ use ackclock_link::{Cause, LinkView, Observation};
 use budget::Look;
 
 use super::air::Air;
-use super::letting_go::LettingGo;
 use super::pace::Pace;
+use super::released::Released;
 use super::repair::Repair;
 use super::shares::{QUIET, Share};
 use super::updates::{SHORT, Updates};
@@ -35,7 +35,7 @@ const UNTOLD: f64 = 64.0;
 
 /// A flow's use of the link.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Noted {
+pub(super) struct LinkUse {
     /// Packets in the queue.
     pub(super) inside: usize,
     /// Whether it has packets in the queue, or would send some if its held ACKs were released.
@@ -49,7 +49,7 @@ pub(super) struct Flow {
     air: Air,
     pace: Pace,
     /// Whether the sender is window-limited; otherwise its congestion window or pacing limits it.
-    ruled: bool,
+    window_limited: bool,
     repair: Repair,
     /// Held ACKs, in order.
     held: VecDeque<Segment>,
@@ -64,7 +64,7 @@ pub(super) struct Flow {
     updates: Updates,
     /// Mean lag of the advertised right edge behind the target, bytes.
     untold: f64,
-    letting_go: LettingGo,
+    released: Released,
     /// Delay from an advertised right edge to its effect at an observed queue.
     horizon: Option<Span>,
     /// Index among the flows.
@@ -73,7 +73,7 @@ pub(super) struct Flow {
     takes_turns: bool,
     in_line: bool,
     /// Its use of the link at the last update.
-    noted: Noted,
+    noted: LinkUse,
 }
 
 impl Flow {
@@ -83,7 +83,7 @@ impl Flow {
             source: Source::default(),
             air: Air::default(),
             pace: Pace::default(),
-            ruled: false,
+            window_limited: false,
             repair: Repair::default(),
             held: VecDeque::new(),
             passed: None,
@@ -92,12 +92,12 @@ impl Flow {
             share: Share::default(),
             updates: Updates::default(),
             untold: 0.0,
-            letting_go: LettingGo::default(),
+            released: Released::default(),
             horizon: None,
             place,
             takes_turns: false,
             in_line: false,
-            noted: Noted::default(),
+            noted: LinkUse::default(),
         }
     }
 
@@ -107,9 +107,9 @@ impl Flow {
     }
 
     /// Updates its use of the link; returns the present and the previous use.
-    pub(super) fn note(&mut self) -> (Noted, Noted) {
+    pub(super) fn note(&mut self) -> (LinkUse, LinkUse) {
         let inside = self.inside();
-        let now = Noted { inside, wants_link: inside > 0 || self.held() > 0 };
+        let now = LinkUse { inside, wants_link: inside > 0 || self.held() > 0 };
         (now, std::mem::replace(&mut self.noted, now))
     }
 
@@ -129,8 +129,8 @@ impl Flow {
     }
 
     /// Whether the sender is window-limited.
-    pub(super) fn is_ruled(&self) -> bool {
-        self.ruled && !self.pace.is_paced()
+    pub(super) fn is_window_limited(&self) -> bool {
+        self.window_limited && !self.pace.is_paced()
     }
 
     /// Sets the base that shows which data has left an observed queue.
@@ -159,7 +159,10 @@ impl Flow {
         if anew || (again && !self.takes_turns) {
             self.release_all(now, shared);
         }
-        if (unheard || self.advertiser.accounts.holds(segment)) && !shared.observed && !self.lets_go(shared) {
+        if (unheard || self.advertiser.accounts.holds(segment))
+            && !shared.observed
+            && !self.is_released(shared)
+        {
             return Verdict::Drop;
         }
         if anew {
@@ -188,7 +191,7 @@ impl Flow {
         // Between turns a sender waits.
         let at_once = if self.takes_turns { QUIET } else { self.source.at_once() };
         self.share.on_data(now, segment.payload.into(), all_acknowledged.then_some(at_once));
-        if self.source.on_data(now, segment.end()) != Arrival::Again {
+        if self.source.on_data(now, segment.end()) != Arrival::Old {
             self.notice_rule(now, shared);
         }
         shared.shares.on_heard(now, &mut self.share, self.source.used());
@@ -198,15 +201,15 @@ impl Flow {
     /// known, shows no pacing.
     fn notice_rule(&mut self, now: Time, shared: &mut Shared) {
         let (payload, part) = (self.advertiser.accounts.payload(), self.part(now, shared));
-        self.ruled = self.source.is_ruled(f64::from(UNUSED * payload));
+        self.window_limited = self.source.is_window_limited(f64::from(UNUSED * payload));
         self.pace.on_new(now);
         if !shared.observed && shared.link.is_known() {
             let time = f64::from(payload) / shared.link.served_in(now, Span::from_secs(1)).max(1.0);
             self.pace.on_packet(now, part / f64::from(payload), time, self.source.filling(payload));
         }
-        self.source.keep_wire(self.pace.is_paced() || self.letting_go.is_free());
-        if self.is_ruled() {
-            shared.ruled = now;
+        self.source.keep_wire(self.pace.is_paced() || self.released.is_released());
+        if self.is_window_limited() {
+            shared.window_limited_at = now;
         }
     }
 
@@ -300,7 +303,7 @@ impl Flow {
     fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, look: &Look, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
         if let (Some(last), Some(window)) = (last, ack.window_bytes()) {
-            self.letting_go.on_passed(ack.ack.since(last.ack), ack.ack + window);
+            self.released.on_passed(ack.ack.since(last.ack), ack.ack + window);
         }
         let (edge, _) = self.edge(now, look, shared);
         self.advertiser.write(now, &mut ack, kind, edge);

@@ -13,7 +13,7 @@ use ackclock_core::{Span, Time};
 
 use super::gain::{FIRST_GAIN, Gain};
 use super::past::{Past, Reach, Row};
-use super::usual::Usual;
+use super::usual_rate::UsualRate;
 
 /// Interval of the stored history of service and idle time.
 pub(super) const GRAIN: Span = Span::from_millis(10);
@@ -48,7 +48,7 @@ pub(super) struct LinkState {
     past: Past,
     /// Rate at the newest row, bytes per second.
     rate: f64,
-    usual: Usual,
+    usual: UsualRate,
 }
 
 impl LinkState {
@@ -62,7 +62,7 @@ impl LinkState {
             idle_since: None,
             past: Past::new(),
             rate: 0.0,
-            usual: Usual::default(),
+            usual: UsualRate::default(),
         }
     }
 

@@ -18,7 +18,7 @@
 //!
 //! A buffer that holds less than two round trips of the link's usual service, beyond the packets that are always
 //! allowed, cannot cause much delay. A window would leave the link idle or overflow it: the sender is released, as if
-//! there were no regulator (`letting_go.rs`).
+//! there were no regulator (`released.rs`).
 //!
 //! A sender with a spurious timeout retransmits packets that are still queued, or that were acknowledged by a held ACK
 //! or one in transit. With many flows and delays of seconds this is a large share of the link. Such a copy is
@@ -44,21 +44,21 @@
 //!
 //! ## Validation
 //! Rate, gain, shares, pacing, release, wired RTT and timer by hand (tests of `link_state.rs`, `past.rs`, `shares.rs`,
-//! `flow/turns.rs`, `pace.rs`, `letting_go.rs` and `source.rs`); sequences of segments (`tests.rs`); the right edge
+//! `flow/turns.rs`, `pace.rs`, `released.rs` and `source.rs`); sequences of segments (`tests.rs`); the right edge
 //! under random traffic (`tests/windows.rs`); complete systems over synthetic recordings, cells and radio link control
 //! (`crates/ackclock-scenario/tests/forecast.rs`).
 
 mod air;
 mod flow;
 mod gain;
-mod letting_go;
 mod link_state;
 mod pace;
 mod past;
+mod released;
 mod repair;
 mod shares;
 mod updates;
-mod usual;
+mod usual_rate;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -174,7 +174,7 @@ struct Shared {
     /// Packets of all flows in the queue.
     inside: usize,
     /// When a window-limited sender last sent.
-    ruled: Time,
+    window_limited_at: Time,
     /// The queue is observed: its state comes from observations.
     observed: bool,
     /// Excess delay of the news of departures.
@@ -205,7 +205,7 @@ impl Forecast {
                 shares: Shares::default(),
                 turns: Turns::default(),
                 inside: 0,
-                ruled: Time::ZERO,
+                window_limited_at: Time::ZERO,
                 observed: false,
                 late: Span::ZERO,
                 output: VecDeque::new(),
@@ -302,7 +302,7 @@ impl Shared {
         if self.inside == 0 {
             self.link.on_empty(now);
         } else if let Some(pause) = self.link.on_filled(now)
-            && now.since(self.ruled) <= RULED
+            && now.since(self.window_limited_at) <= RULED
         {
             self.link.on_missed(pause, flow.round_trip(), true);
         }

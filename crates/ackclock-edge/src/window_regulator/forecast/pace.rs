@@ -57,7 +57,7 @@ pub(super) struct Pace {
     shown: f64,
     bursts: f64,
     full: f64,
-    most: Most,
+    most: WindowedMax,
     /// Consecutive close packets, and the arrival of the last.
     run: usize,
     last: Option<Time>,
@@ -121,13 +121,13 @@ impl Pace {
 
 /// Maximum packets in flight in the last one or two intervals of `LATELY`.
 #[derive(Debug, Default)]
-struct Most {
+struct WindowedMax {
     began: Time,
     /// Maximum of the current interval, and of the one before.
     since: [f64; 2],
 }
 
-impl Most {
+impl WindowedMax {
     /// Updates with `packets` in flight; returns whether that is near the maximum.
     fn is_near(&mut self, now: Time, packets: f64) -> bool {
         if now.since(self.began) >= LATELY {

@@ -205,8 +205,8 @@ fn where_few_packets_a_flow_have_room_all_are_let_go_by_and_by() {
     assert_eq!(bench.sent(), [(5, 60)], "an empty queue has room for what the receiver offers");
 }
 
-/// Relative gain after a pause of 100 ms ended by a sender that is not window-limited; another one was at `ruled`.
-fn taught(ruled: Time) -> f64 {
+/// Relative gain after a pause of 100 ms ended by a sender that is not window-limited; another one was at `window_limited_at`.
+fn taught(window_limited_at: Time) -> f64 {
     let mut forecast = Forecast::new(quiet());
     for millis in (0..5000).step_by(10) {
         forecast.shared.link.on_served(Time::from_nanos(millis * 1_000_000), 1000);
@@ -216,7 +216,7 @@ fn taught(ruled: Time) -> f64 {
     };
     let before = second(&mut forecast);
     forecast.shared.link.on_empty(Time::from_nanos(5_000_000_000));
-    forecast.shared.ruled = ruled;
+    forecast.shared.window_limited_at = window_limited_at;
     let view = LinkView {
         waiting: Load::NONE,
         in_transmission: Load::NONE,

@@ -20,12 +20,12 @@ pub(super) struct Look {
     /// Budget of all flows together, bytes.
     pub(super) total: f64,
     /// Whether the sender is released.
-    lets_go: bool,
+    is_released: bool,
 }
 
 impl Flow {
     pub(super) fn look(&self, now: Time, shared: &mut Shared) -> Look {
-        Look { total: self.total(now, shared), lets_go: self.lets_go(shared) }
+        Look { total: self.total(now, shared), is_released: self.is_released(shared) }
     }
 
     /// `B(t)`: payload bytes in the queue and on the wired path, plus the mean lag of the right edge. A sender's first
@@ -67,19 +67,19 @@ impl Flow {
     }
 
     /// Whether the sender is released.
-    pub(super) fn lets_go(&self, shared: &Shared) -> bool {
+    pub(super) fn is_released(&self, shared: &Shared) -> bool {
         let usual = shared.link.usually_in(self.round_trip());
-        self.letting_go.is_due(&self.advertiser.accounts, usual, shared)
+        self.released.is_due(&self.advertiser.accounts, usual, shared)
     }
 
     /// The right edge, at most the buffer beyond what has left, and the budget; for a released sender the receiver's
     /// window.
     pub(super) fn edge(&mut self, now: Time, look: &Look, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
-        if look.lets_go {
-            let slowly = self.letting_go.edge(self.advertiser.law.edge(), shared.inside == 0);
+        if look.is_released {
+            let slowly = self.released.edge(self.advertiser.law.edge(), shared.inside == 0);
             return (slowly.or_else(|| self.advertiser.accounts.edge_at(LARGEST)), None);
         }
-        self.letting_go.on_ruled();
+        self.released.on_ruled();
         let budget = self.budget(look, shared);
         (self.advertiser.accounts.edge_at(self.fitting(now, budget, shared)), Some(budget))
     }
@@ -109,8 +109,8 @@ impl Flow {
     /// Whether ACKs may be held: not if the sender is not window-limited or is in recovery, nor at an observed queue,
     /// whose idle times are not known in time.
     pub(super) fn may_keep(&self, look: &Look, shared: &Shared) -> bool {
-        let may = shared.config.reserve > 0 && !shared.observed && !look.lets_go;
-        may && self.is_ruled() && !self.repair.is_under_way()
+        let may = shared.config.reserve > 0 && !shared.observed && !look.is_released;
+        may && self.is_window_limited() && !self.repair.is_under_way()
     }
 
     /// How many bytes the oldest held ACK may be behind the newest: less per flow if there are many, at most what the

@@ -19,14 +19,14 @@ const GROWTH: f64 = 1.5;
 
 /// State of releasing a sender.
 #[derive(Debug, Default)]
-pub(super) struct LettingGo {
+pub(super) struct Released {
     /// The sender is released.
     free: bool,
     /// Right edge of a released sender; `None` for the receiver's.
     edge: Option<Seq>,
 }
 
-impl LettingGo {
+impl Released {
     /// Whether the sender should be released, given its accounts and the link's usual service per round trip, bytes.
     /// Never at an observed queue, whose contents are unknown.
     pub(super) fn is_due(&self, accounts: &Dequeued, usual: f64, shared: &Shared) -> bool {
@@ -38,7 +38,7 @@ impl LettingGo {
     }
 
     /// Whether the sender is released.
-    pub(super) const fn is_free(&self) -> bool {
+    pub(super) const fn is_released(&self) -> bool {
         self.free
     }
 
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_edge_of_a_source_that_was_ruled_grows_by_half_until_it_is_what_is_offered() {
-        let mut one = LettingGo::default();
+        let mut one = Released::default();
         assert_eq!(one.edge(None, false), None);
         assert_eq!(one.edge(Some(Seq(5000)), false), None, "no window had ruled it");
         one.on_ruled();
@@ -89,8 +89,8 @@ mod tests {
         let bench = Bench::new(Box::new(Forecast::new(Config::default())), 100);
         let mut accounts = Dequeued::new(Count::Exact);
         accounts.on_data(&Bench::data(0), bench.view());
-        let mut one = LettingGo::default();
-        let due = |one: &LettingGo| {
+        let mut one = Released::default();
+        let due = |one: &Released| {
             [37_900.0, 38_100.0, 47_400.0, 47_600.0].map(|usual| one.is_due(&accounts, usual, &shared))
         };
         // Five packets, and two round trips of 47.5 or two and a half of 38, fill the 100.
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_has_room_for_all() {
-        let mut one = LettingGo::default();
+        let mut one = Released::default();
         one.on_ruled();
         assert_eq!(one.edge(Some(Seq(5000)), true), None);
         assert_eq!(one.edge(Some(Seq(5000)), false), None);

@@ -7,7 +7,7 @@ const USUALLY: f64 = 100.0;
 
 /// Mean rate of the link while there is something to serve.
 #[derive(Debug, Default)]
-pub(super) struct Usual {
+pub(super) struct UsualRate {
     /// Bytes served, exponentially weighted.
     served: f64,
     /// Seconds of service, exponentially weighted.
@@ -15,7 +15,7 @@ pub(super) struct Usual {
     rate: f64,
 }
 
-impl Usual {
+impl UsualRate {
     pub(super) fn note(&mut self, served: f64, busy: f64) {
         let busy = busy.max(0.0);
         let keep = USUALLY / (USUALLY + busy);
