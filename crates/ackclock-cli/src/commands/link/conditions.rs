@@ -31,11 +31,11 @@ pub(super) struct Conditions {
     /// Share of packets lost to the command.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     down_loss: Option<Loss>,
-    /// Mean duration of a burst of losses, 10ms or longer; without it each packet is lost on its own.
+    /// Mean duration of a burst of losses, 10ms or longer. Without it each packet is lost independently.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     loss_burst: Option<Span>,
-    /// Jitter, in both directions: its standard deviation, 10ms, or with a law: 10ms,uniform (delay ± 10ms) or 10ms,exponential (delay +
-    /// 10ms in the mean). The law is normal by default.
+    /// Jitter in both directions: standard deviation, 10ms, or with a distribution: 10ms,uniform (delay ± 10ms) or
+    /// 10ms,exponential (delay + 10ms on average). Default: normal.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     jitter: Option<Jitter>,
     /// Jitter from the command.
@@ -44,7 +44,7 @@ pub(super) struct Conditions {
     /// Jitter to the command.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     down_jitter: Option<Jitter>,
-    /// Time between two draws of the delay, or `packet`. Default: ten times the jitter, at least 20ms.
+    /// Time between changes of the delay, or `packet`. Default: ten times the jitter, at least 20ms.
     #[arg(long, value_name = "TIME|packet", conflicts_with = "scenario", value_parser = every)]
     jitter_every: Option<Redraw>,
 }
@@ -84,7 +84,7 @@ fn every(text: &str) -> Result<Redraw, String> {
 
 /// Interval of the Gilbert-Elliott channel of `--loss-burst`.
 const BURST_STEP: Span = Span::from_millis(10);
-/// Shortest default of `--jitter-every`.
+/// Minimum default of `--jitter-every`.
 const LEAST_INTERVAL: Span = Span::from_millis(20);
 
 impl Conditions {
@@ -106,7 +106,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// Puts the keys of one direction into the table of its link.
+    /// Writes the keys of one direction into its link's table.
     ///
     /// # Errors
     /// Names the option and what is allowed.
@@ -160,11 +160,11 @@ impl Conditions {
     }
 }
 
-/// The Gilbert-Elliott channel that loses this share of the packets in bursts of this mean duration.
+/// The Gilbert-Elliott channel with this loss ratio and this mean burst duration.
 fn bursts(share: f64, burst: Span) -> Result<Value, Failure> {
     let to_good = BURST_STEP.as_secs_f64() / burst.as_secs_f64();
     let to_bad = to_good * share / (1.0 - share);
-    // Also refuses a share of 1, which no chain with good states has, and a burst of 0.
+    // Also refuses a share of 1, for which there are no good states, and a burst of 0.
     if share >= 1.0 || to_bad + to_good > 1.0 {
         return Err(Failure::Input(format!(
             "--loss-burst {burst}: with a loss of {share}, bursts last {BURST_STEP} / (1 - {share}) or longer; bursts shorter than {BURST_STEP} are single losses; leave --loss-burst out"

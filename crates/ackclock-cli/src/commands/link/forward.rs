@@ -1,4 +1,4 @@
-//! `--forward`: servers on the machine that are reached at the inside's loopback address.
+//! `--forward`: makes servers of the machine reachable at the inside's loopback address.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use crate::output;
 #[derive(Clone, Debug)]
 pub(super) struct Ports(Vec<Forward>);
 
-/// Reads a list of `[ADDR:]PORT[=PORT]` and `FIRST-LAST`.
+/// Parses a list of `[ADDR:]PORT[=PORT]` and `FIRST-LAST`.
 pub(super) fn parse(text: &str) -> Result<Ports, String> {
     let lists = text.split(',').map(|item| ports(item.trim()));
     Ok(Ports(lists.collect::<Result<Vec<_>, _>>()?.concat()))
@@ -52,7 +52,7 @@ fn range(first: &str, last: &str) -> Result<RangeInclusive<u16>, String> {
 /// The ports of all options.
 ///
 /// # Errors
-/// A port inside that is forwarded twice, or too many ports.
+/// If a port inside is forwarded twice, or there are too many ports.
 pub(super) fn all(options: &[Ports]) -> Result<Vec<Forward>, Failure> {
     let all: Vec<Forward> = options.iter().flat_map(|ports| ports.0.clone()).collect();
     let mut ports: Vec<u16> = all.iter().map(|forward| forward.inside).collect();
@@ -67,7 +67,7 @@ pub(super) fn all(options: &[Ports]) -> Result<Vec<Forward>, Failure> {
     Ok(all)
 }
 
-/// Says by what downloads from forwarded ports are sent.
+/// Reports which congestion control sends downloads from forwarded ports.
 pub(super) fn say_congestion_control(world: &World) {
     if let Some(name) = world.forwarding_congestion_control() {
         output::remark(&format!(
@@ -76,7 +76,7 @@ pub(super) fn say_congestion_control(world: &World) {
     }
 }
 
-/// Says how servers of the machine are reached, where the command tried in vain.
+/// Reports how to reach the machine's servers, after the command's connects to them were refused.
 pub(super) fn say_refused(world: &World, forwards: &[Forward]) {
     let used: Vec<u16> = forwards
         .iter()
@@ -88,7 +88,7 @@ pub(super) fn say_refused(world: &World, forwards: &[Forward]) {
     hints(&refused, forwards, &used).iter().for_each(|hint| output::remark(hint));
 }
 
-/// Most addresses that a hint is given for.
+/// Maximum number of addresses with hints.
 const MOST_HINTS: usize = 3;
 
 fn hints(refused: &[(SocketAddr, u64)], forwards: &[Forward], used: &[u16]) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! A link while it runs: its threads, the wait for the command's end, the results.
+//! A running link: its threads, waiting for the command to end, and the results.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -33,16 +33,16 @@ use super::{Args, Environment};
 use crate::failure::Failure;
 use crate::output;
 
-/// Whose thread the packets pass.
+/// Thread of the data plane.
 type Thread = JoinHandle<io::Result<Driver<RealClock, Tap<TunPort>>>>;
 
-/// The recordings of a link, and what was read of them.
+/// Files read for the recordings of a link.
 type Read = Inputs<DiskFiles>;
 
-/// How long the driver waits awake before a deadline.
+/// Busy-waiting time of the driver before a deadline.
 const SPIN: Span = Span::from_micros(50);
 
-/// Makes the link, runs the command in it, and tells the results.
+/// Creates the link, runs the command in it, and prints the results.
 pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) -> Result<(), Failure> {
     let command = command(args.words());
     let shown = progress::Place::of(args.words().is_empty());
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
         Environment { closed: true, .. } => Outside::Nothing,
         Environment { .. } => Outside::Machine,
     };
-    // What can fail in this process fails before there is another.
+    // Operations that may fail in this process come before other processes are started.
     let metrics = args.environment.metrics.map(listen).transpose()?;
     let captures = outputs::create_captures(args)?;
     let forwards = forward::all(&args.environment.forward)?;
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     forward::say_refused(&world, &plan.forwards);
     drop(world);
     let (results, outputs) = link.finish();
-    // The results go first: nothing that is written beside them may cost them.
+    // Results are printed first, so that a failing output file cannot suppress them.
     let printed = results.and_then(|results| match args.environment.json {
         true => output::print(&format!("{}\n", json_line(&results, &[]))),
         false => Ok(()),
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     conclude(status, printed.err().into_iter().chain(outputs.finish()).collect())
 }
 
-/// All that stands in the way, a line each.
+/// All obstacles, one per line.
 fn cannot_be_made(obstacles: &[Obstacle]) -> Failure {
     let lines: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
     Failure::Run(match lines.as_slice() {
@@ -91,7 +91,7 @@ fn cannot_be_made(obstacles: &[Obstacle]) -> Failure {
     })
 }
 
-/// Says of each need of a link whether it is met, and what gives it.
+/// Prints each requirement of a link, whether it is met, and how to meet it.
 pub(super) fn check() -> Result<(), Failure> {
     let obstacles = needs::NEEDS.iter().map(|need| (need.what, need.obstacle()));
     let lines: Vec<_> = obstacles.map(|(what, obstacle)| (what, obstacle.map(|it| it.to_string()))).collect();
@@ -103,7 +103,7 @@ pub(super) fn check() -> Result<(), Failure> {
     if lines.iter().any(|(_, missing)| missing.is_some()) { Err(Failure::Reported(1)) } else { Ok(()) }
 }
 
-/// Tells what failed, but the last of it, which is returned. The command's status goes before that of its results.
+/// Reports all failures except the last, which is returned. The command's status takes precedence.
 fn conclude(status: u8, mut failures: Vec<Failure>) -> Result<(), Failure> {
     let last = if status == 0 { failures.pop() } else { Some(Failure::Reported(status)) };
     failures.iter().filter_map(Failure::message).for_each(output::remark);
@@ -128,7 +128,7 @@ fn say_reach(world: &World, args: &Args) {
     world.remarks.iter().for_each(|remark| output::remark(remark));
 }
 
-/// Waits for the command's end; signals go to it, and the status is shown.
+/// Waits for the command to end; forwards signals to it and shows the status.
 fn attend(
     world: &mut World,
     requests: &Requests,
@@ -147,7 +147,7 @@ fn attend(
             return status;
         }
         if once.is_some_and(|length| begun.elapsed() >= Duration::from_nanos(length.as_nanos())) {
-            // As mm-link ends: the recording is over, and with it the command.
+            // As in mm-link, the command ends with the recording.
             return 0;
         }
         if progress.is_shown()
@@ -158,34 +158,34 @@ fn attend(
     }
 }
 
-/// How often the status is shown, and the end of a recording looked for.
+/// Interval of status updates and of checks for the end of a recording.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// The driver in its thread, and what is asked of it.
+/// The driver in its thread, and the data shared with it.
 struct Link {
     thread: Thread,
     outputs: Outputs,
     shared: Arc<Shared>,
 }
 
-/// What the threads of a link share.
+/// Data shared by the threads of a link.
 struct Shared {
     remote: Remote,
     scenario: Scenario,
     seed: u64,
     files: Read,
-    /// The table as it is now, and how often it was changed.
+    /// Current `[edge]` table, and the number of changes.
     edge: Mutex<(EdgeConfig, u32)>,
-    /// The name of the regulator.
+    /// Name of the regulator.
     regulator: String,
-    /// Where results are put together.
+    /// Collector of results.
     account: Mutex<Account>,
-    /// The link a moment ago, and when that was.
+    /// A recent snapshot of the link, with its time.
     snapshot: Mutex<Option<(Instant, Arc<Snapshot>)>>,
 }
 
 impl Link {
-    /// Drives packets between two TUN devices, the one outside first.
+    /// Drives packets between two TUN devices; the outer one is first.
     fn start(
         args: &Args,
         text: &Text,
@@ -221,10 +221,10 @@ impl Link {
         Ok(Self { thread, outputs, shared: Arc::new(shared) })
     }
 
-    /// Starts to answer at the control sockets and the address of the metrics. The socket outside has its name as long as
-    /// the value returned lives.
+    /// Starts answering at the control sockets and the metrics address. The outer socket keeps its name as long as the
+    /// returned value lives.
     fn serve(&self, inside: OwnedFd, metrics: Option<TcpListener>) -> Option<control::Name> {
-        // Without it the link can only be changed from inside.
+        // Without it the link can be changed from inside only.
         let (outside, name) = control::listen(std::process::id()).ok().unzip();
         let inside = control::Listener::from(UnixListener::from(inside));
         for listener in [inside].into_iter().chain(outside) {
@@ -242,7 +242,7 @@ impl Link {
         name
     }
 
-    /// How long the shorter of the recordings lasts.
+    /// Duration of the shorter recording.
     fn length(&self) -> Option<Span> {
         let edge = self.shared.scenario.tables().edge.radio();
         [&edge.up, &edge.down]
@@ -255,7 +255,7 @@ impl Link {
             .min()
     }
 
-    /// Stops the driver; the results, and what is still being written.
+    /// Stops the driver; returns the results and the unfinished outputs.
     fn finish(self) -> (Result<RunResult, Failure>, Outputs) {
         let results = self.shared.results();
         self.shared.remote.stop();
@@ -275,7 +275,7 @@ impl Link {
     }
 }
 
-/// Says what this machine lost, which the emulated link did not, and what nothing accounts for.
+/// Reports packets lost by this machine instead of the emulated link, and packets not accounted for.
 fn say_lost(traffic: &[Traffic; 2], crowd: Option<Crowd>) {
     let of = |at: usize, way: &str| {
         let lost = &traffic[at].lost;
@@ -299,7 +299,7 @@ fn say_lost(traffic: &[Traffic; 2], crowd: Option<Crowd>) {
     }
 }
 
-/// Starts the driver in a thread of its own.
+/// Starts the driver in a separate thread.
 fn drive(plane: Plane, tuns: [OwnedFd; 2], captures: [Option<Recorder>; 2]) -> io::Result<(Remote, Thread)> {
     let (orders, remote) = Orders::new()?;
     let ([outside, inside], [capture_outside, capture_inside]) = (tuns, captures);
@@ -346,7 +346,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The results so far, and what became of the packets of each direction.
+    /// The results so far, and the packets of each direction by their fate.
     fn results(&self) -> Option<(RunResult, [Traffic; 2])> {
         let provenance = Provenance {
             inputs: self.files.digests(),
@@ -359,7 +359,7 @@ impl Shared {
         Some((results, snapshot.summary.traffic))
     }
 
-    /// The link as it is or was a moment ago: however many ask, packets wait for few of them.
+    /// The current or a recent state of the link: frequent requests do not delay packets.
     fn snapshot(&self) -> Option<Arc<Snapshot>> {
         let mut last = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, snapshot)) = &*last
@@ -378,10 +378,10 @@ impl Shared {
     }
 }
 
-/// How long a snapshot serves.
+/// Maximum age of a reused snapshot.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// A value as it is written in TOML: a number, a table, or else a string.
+/// A value as in TOML: a number, a table, or otherwise a string.
 fn value(text: &str) -> Value {
     if let Some(number) = text.parse().ok().and_then(serde_json::Number::from_f64) {
         return Value::Number(number);

@@ -1,32 +1,32 @@
-//! The options of mahimahi's mm-link, so that scripts written for it go on working.
+//! Options of mahimahi's mm-link, for scripts written for it.
 
 use std::path::PathBuf;
 
 use crate::failure::Failure;
 
-/// Options as mm-link spells them.
+/// Options in mm-link's spelling.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "As mm-link spells it")]
 pub(super) struct Spelling {
-    /// Discipline of the queue upwards: infinite, droptail, drophead, codel, pie.
+    /// Discipline of the uplink queue: infinite, droptail, drophead, codel, pie.
     #[arg(long, value_name = "QUEUE")]
     uplink_queue: Option<String>,
-    /// Discipline of the queue downwards.
+    /// Discipline of the downlink queue.
     #[arg(long, value_name = "QUEUE")]
     downlink_queue: Option<String>,
-    /// What the queue upwards holds: packets=N, bytes=N; and parameters of codel and pie, in milliseconds.
+    /// Size of the uplink queue: packets=N or bytes=N; and parameters of codel and pie, in milliseconds.
     #[arg(long, value_name = "ARGS")]
     uplink_queue_args: Option<String>,
-    /// What the queue downwards holds.
+    /// Size and parameters of the downlink queue.
     #[arg(long, value_name = "ARGS")]
     downlink_queue_args: Option<String>,
-    /// Log of every packet upwards, in mm-link's format.
+    /// Log of every uplink packet, in mm-link's format.
     #[arg(long, value_name = "FILE")]
     pub(super) uplink_log: Option<PathBuf>,
-    /// Log of every packet downwards.
+    /// Log of every downlink packet, in mm-link's format.
     #[arg(long, value_name = "FILE")]
     pub(super) downlink_log: Option<PathBuf>,
-    /// End the link, and the command, when a recording has been played once.
+    /// End the link and the command when a recording has been played once.
     #[arg(long)]
     pub(super) once: bool,
     /// UP and DOWN are rates: 12M, 500K.
@@ -48,7 +48,7 @@ impl Spelling {
     /// The queues as overrides of a scenario.
     ///
     /// # Errors
-    /// Names the option, what stands there and what is allowed.
+    /// Names the option, its value and what is allowed.
     pub(super) fn overrides(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut sets = queue(
             ("--uplink-queue", self.uplink_queue.as_deref(), self.uplink_queue_args.as_deref()),
@@ -61,7 +61,7 @@ impl Spelling {
         Ok(sets.into_iter().map(|set| (set.clone(), format!("the queue options ({set})"))).collect())
     }
 
-    /// The queues as the logs of mm-link name them: upwards, downwards.
+    /// The queues as named in mm-link's logs: uplink, downlink.
     pub(super) fn queue_names(&self) -> [String; 2] {
         let name = |kind: &Option<String>, args: &Option<String>| {
             let kind = kind.as_deref().unwrap_or("infinite");
@@ -81,7 +81,7 @@ impl Spelling {
         }
     }
 
-    /// Options that are accepted and do nothing, to be said once.
+    /// Options that are accepted without effect, to be reported once.
     pub(super) fn ignored(&self) -> Option<String> {
         let meters = [
             ("--meter-uplink", self.meter_uplink),
@@ -97,7 +97,7 @@ impl Spelling {
     }
 }
 
-/// One queue: the option, its value and its arguments; the keys of discipline and size.
+/// One queue: option, value and arguments as keys of discipline and size.
 fn queue(
     (option, kind, args): (&str, Option<&str>, Option<&str>),
     (discipline, size): (&str, &str),

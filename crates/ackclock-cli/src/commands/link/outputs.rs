@@ -1,6 +1,6 @@
-//! What a link writes beside its results: captures of its two ends, and logs in mm-link's format.
+//! Output files of a link besides its results: captures of its two ends, and logs in mm-link's format.
 //!
-//! They may be slow, stuck or fail: the link goes on, and it is told when it has ended.
+//! They may be slow, blocked or fail: the link continues, and the problem is reported when it has ended.
 
 use std::env;
 use std::io;
@@ -21,13 +21,13 @@ use crate::commands::run::Capture;
 use crate::failure::Failure;
 use crate::output;
 
-/// The files of the captures that are asked for, by [`Side`].
+/// Files of the requested captures, by [`Side`].
 pub(super) type Captures = [Option<(PathBuf, Capture)>; 2];
 
-/// Creates the files of the captures.
+/// Creates the capture files.
 ///
 /// # Errors
-/// Where one cannot be created, or two outputs are one.
+/// If one cannot be created, or two outputs are the same file.
 pub(super) fn create_captures(args: &Args) -> Result<Captures, Failure> {
     let Environment { pcap, pcap_inside, .. } = &args.environment;
     let written = [
@@ -41,24 +41,24 @@ pub(super) fn create_captures(args: &Args) -> Result<Captures, Failure> {
     Ok([pcap.as_ref().map(create).transpose()?, pcap_inside.as_ref().map(create).transpose()?])
 }
 
-/// What is being written while a link runs.
+/// Output files being written while a link runs.
 #[derive(Default)]
 pub(super) struct Outputs(Vec<Output>);
 
 struct Output {
     path: PathBuf,
-    /// What of the link it holds: packets, events.
+    /// Contents of the file: packets or events.
     what: &'static str,
     ending: Ending,
-    /// Takes its name when it is whole.
+    /// Renamed to its final name when complete.
     file: Option<Capture>,
 }
 
 impl Outputs {
-    /// Begins the capture of a side, if there is one.
+    /// Starts the capture of a side, if requested.
     ///
     /// # Errors
-    /// Where there can be no further thread.
+    /// If the thread cannot be created.
     pub(super) fn capture(&mut self, side: Side, files: &mut Captures) -> Result<Option<Recorder>, Failure> {
         let Some((path, file)) = files[side as usize].take() else { return Ok(None) };
         let name = match side {
@@ -71,10 +71,10 @@ impl Outputs {
         Ok(Some(recorder))
     }
 
-    /// Begins the logs that are asked for.
+    /// Starts the requested logs.
     ///
     /// # Errors
-    /// Where a file cannot be made, or there can be no further thread.
+    /// If a file or a thread cannot be created.
     pub(super) fn log(
         &mut self,
         plane: &mut Plane,
@@ -111,7 +111,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Waits for all of them, a bounded time; what they end with, each in the order in which it began.
+    /// Waits for all outputs, for a limited time; returns their failures in starting order.
     pub(super) fn finish(self) -> Vec<Failure> {
         let end = now() + PATIENCE;
         self.0
@@ -133,7 +133,7 @@ impl Output {
                 self.file.map_or(Ok(()), Capture::finish)
             }
             Err(Unwritten::Failed(error)) => Err(Failure::Run(match self.file {
-                // It names itself.
+                // The message contains the file name.
                 Some(_) => format!("the capture could not be written: {error}"),
                 None => format!("{path}: cannot be written: {error}"),
             })),
@@ -144,7 +144,7 @@ impl Output {
     }
 }
 
-/// How long all outputs together may take to end after the link.
+/// Time limit for all outputs to finish after the link.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn no_thread(path: &Path, error: &io::Error) -> Failure {
@@ -161,7 +161,7 @@ pub(super) fn now() -> Instant {
     Instant::now()
 }
 
-/// The recording that a link plays, if it plays one.
+/// The recording that a link plays, if any.
 pub(super) fn recording(table: &Value, files: &dyn Files) -> Option<Recording> {
     let bytes = files.read(table["file"].as_str()?).ok()?;
     Recording::parse(&bytes).ok()

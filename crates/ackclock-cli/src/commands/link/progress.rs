@@ -1,4 +1,4 @@
-//! What a running link shows: a line on the terminal, and a page of metrics.
+//! Displays of a running link: a line on the terminal, and a page of metrics.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,7 +13,7 @@ fn round_trip(snapshot: &Snapshot) -> Option<Span> {
     snapshot.flows.iter().max_by_key(|flow| delivered(flow))?.edge_rtt
 }
 
-/// Payload of a flow that was acknowledged, in the direction in which most was sent, bytes.
+/// Acknowledged payload of a flow in its main direction, bytes.
 fn delivered(flow: &FlowReport) -> u64 {
     flow.ways[flow.sender() as usize].delivered_bytes
 }
@@ -21,16 +21,16 @@ fn delivered(flow: &FlowReport) -> u64 {
 /// Where the status is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In a line of the terminal that nobody else writes to.
+    /// In a terminal line, which nothing else writes.
     Line,
-    /// In the title of the terminal, because the command writes to it.
+    /// In the terminal's title, because the command writes to the terminal.
     Title,
     /// Nowhere: there is no terminal.
     Nowhere,
 }
 
 impl Place {
-    /// Where it belongs: a shell and a command whose output is seen have the terminal to themselves.
+    /// Chooses the place: shells and commands with visible output have the terminal to themselves.
     pub(super) fn of(shell: bool) -> Self {
         match (io::stderr().is_terminal(), shell || io::stdout().is_terminal()) {
             (false, _) => Self::Nowhere,
@@ -40,17 +40,17 @@ impl Place {
     }
 }
 
-/// The status as it is shown.
+/// The displayed status.
 pub(super) struct Progress {
     place: Place,
-    /// When what was delivered was last looked at.
+    /// Time and delivered bytes at the last update.
     before: (Time, u64),
 }
 
 impl Progress {
     pub(super) fn begin(place: Place) -> Self {
         if place == Place::Title {
-            // The terminal remembers its title.
+            // Saves the terminal's title.
             print("\x1b[22;2t");
         }
         Self { place, before: (Time::ZERO, 0) }
@@ -99,11 +99,11 @@ fn line(snapshot: &Snapshot, goodput: f64) -> String {
 
 fn print(text: &str) {
     let mut out = io::stderr().lock();
-    // A terminal that is gone shows nothing.
+    // Errors of a closed terminal are ignored.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// The metrics of a link, in the base units of Prometheus: seconds and bytes.
+/// The metrics of a link, in Prometheus' base units: seconds and bytes.
 pub(super) fn page(snapshot: &Snapshot, regulator: &str) -> String {
     let Snapshot { flows, totals, summary } = snapshot;
     let mut page = Page::default();
@@ -121,7 +121,7 @@ pub(super) fn page(snapshot: &Snapshot, regulator: &str) -> String {
     page.text().to_owned()
 }
 
-/// Of the connections that are known now, those that delivered most, under the numbers that they have in the results.
+/// The current connections that delivered most, by their numbers in the results.
 fn of_flows(page: &mut Page, flows: &[FlowReport], regulator: &str) {
     let mut shown: Vec<_> = flows.iter().collect();
     shown.sort_by_key(|flow| (std::cmp::Reverse(delivered(flow)), flow.id));
@@ -144,7 +144,7 @@ fn of_flows(page: &mut Page, flows: &[FlowReport], regulator: &str) {
     }
 }
 
-/// Most connections that have rows of their own.
+/// Maximum number of connections with separate metrics.
 const FLOWS_SHOWN: usize = 100;
 
 fn of_link(page: &mut Page, summary: &Summary, held: usize) {
@@ -193,7 +193,7 @@ fn way(direction: &str, value: f64) -> (Labels, Option<f64>) {
     (vec![("direction", direction.to_owned())], Some(value))
 }
 
-/// What is told of each flow: kind, name, help, value.
+/// A metric of each flow: kind, name, help, value.
 type FlowMetric = (Kind, &'static str, &'static str, fn(&FlowReport) -> Option<f64>);
 
 const FLOW_METRICS: [FlowMetric; 4] = [

@@ -1,4 +1,4 @@
-//! Requests to end that reach a running link: the first is the command's, a second one ends the link at once.
+//! Requests to end a running link: the first goes to the command, a second one ends the link at once.
 
 use std::io;
 use std::process;
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use ackclock_live::namespace::{Received, Signals};
 
-/// The signals of this process, heard in a thread of their own, so that nothing else that hangs keeps them from it.
+/// Receives this process's signals in a separate thread, which nothing else can block.
 pub(super) struct Requests {
     heard: Receiver<Received>,
     command_ended: Arc<AtomicBool>,
 }
 
 impl Requests {
-    /// Collects signals from now on, also those of threads that are started later.
+    /// Collects signals from now on, also those of threads started later.
     ///
     /// # Errors
-    /// Where they cannot be collected.
+    /// If they cannot be collected.
     pub(super) fn hear() -> io::Result<Self> {
         let signals = Signals::take()?;
         let (sender, heard) = mpsc::channel();
@@ -32,13 +32,13 @@ impl Requests {
         Ok(Self { heard, command_ended })
     }
 
-    /// Waits for signals, at most so long, and gives those that have come.
+    /// Waits for signals, at most this long, and returns them.
     pub(super) fn wait(&self, most: Duration) -> impl Iterator<Item = Received> + '_ {
         let first = self.heard.recv_timeout(most).ok();
         first.into_iter().chain(self.heard.try_iter())
     }
 
-    /// From now on there is no command that a signal could be meant for.
+    /// Records that the command has ended, so signals can no longer go to it.
     pub(super) fn command_has_ended(&self) {
         self.command_ended.store(true, Ordering::Relaxed);
     }
@@ -53,34 +53,34 @@ fn forward(signals: &Signals, sender: &Sender<Received>, command_ended: &AtomicB
                 // The kernel ends the command and its namespaces with this process. Unfinished files keep their names.
                 process::exit(128 + received.signal as i32);
             }
-            // Where nobody waits any more, the link is about to end.
+            // If nothing receives it, the link is about to end.
             let _ = sender.send(received);
         }
     }
 }
 
-/// Whether there is a command that signals could be meant for.
+/// Whether the command still runs and receives signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Command {
     Runs,
     Ended,
 }
 
-/// What was asked before.
+/// Earlier requests.
 #[derive(Default)]
 struct Patience {
-    /// When a request was heard last, whomever it was meant for.
+    /// Time of the last request, to whichever process.
     heard: Option<Instant>,
-    /// Whether one was meant for this process.
+    /// Whether an earlier request was for this process.
     asked: bool,
 }
 
-/// `timeout` sends its signal twice, and whoever closes a terminal may do it beside the kernel: what comes so soon is the
-/// same request.
+/// `timeout` sends its signal twice, and closing a terminal may also send two: signals this close together are one
+/// request.
 const ONE_REQUEST: Duration = Duration::from_millis(500);
 
 impl Patience {
-    /// Whether the link ends at once: it was asked before, or there is no command left to pass the request on to.
+    /// Whether the link ends at once: it was asked before, or the command has ended.
     fn ends_with(&mut self, received: Received, command: Command, now: Instant) -> bool {
         if !received.is_request() || self.heard.is_some_and(|heard| now < heard + ONE_REQUEST) {
             return false;
@@ -105,7 +105,7 @@ mod tests {
     use super::Command::{Ended, Runs};
     use super::*;
 
-    /// Signals by when they come (ms), and which of them ends the link.
+    /// Feeds signals with their times (ms); returns the one that ends the link.
     fn last_of(signals: &[(u64, Signal, Sender, Command)]) -> Option<usize> {
         let (mut patience, begun) = (Patience::default(), now());
         signals.iter().position(|&(at, signal, sender, command)| {
