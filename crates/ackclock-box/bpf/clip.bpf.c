@@ -39,6 +39,8 @@ struct knobs {
 	__u64 stale_ns;         /* an allowance older than this is not used */
 	__u32 act;              /* 0: measure, write nothing */
 	__u32 header;           /* bytes of the link header before the IP header */
+	__u32 bypass;           /* not 0: write nothing, whatever `act` says */
+	__u32 unused;
 };
 
 struct allowance {
@@ -53,6 +55,7 @@ struct counts {
 	__u64 in_bytes, out_bytes;          /* all that passes */
 	__u64 in_regulated_bytes;           /* payload of flows whose windows can be clipped */
 	__u64 in_tcp_bytes;                 /* of all TCP packets */
+	__u64 in_quic_bytes, in_udp_bytes, in_esp_bytes;
 	__u64 acks, clipped, lower;         /* lower: the law's window is below the receiver's, written or not */
 	__u64 stale, unknown, refused, lost_records, opened;
 };
@@ -97,8 +100,10 @@ struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, _
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct allowance); } allowances SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct counts); } counts SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32); } numbers SEC(".maps");
-/* Scans fill this one and evict nothing that is regulated. */
+/* Connections of which the SYN passed, those of which both SYNs did, and those that had data: a scan fills the first two and evicts
+ * nothing that is regulated. */
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 16384); __type(key, struct tuple); __type(value, struct opening); } opening SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 8192); __type(key, struct tuple); __type(value, struct flow); } opened SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 16384); __type(key, struct tuple); __type(value, struct flow); } flows SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 1 << 20); } records SEC(".maps");
 
@@ -110,10 +115,13 @@ struct tcp { __u16 from, to; __u32 seq, ack; __u8 offset, flags; __u16 window, c
 #define RST 4
 #define ACK 16
 
-struct packet { struct tuple tuple; struct tcp tcp; __u32 at, payload; };
+struct packet { struct tuple tuple; struct tcp tcp; __u32 at, payload; __u8 protocol; };
+#define TCP 6
+#define UDP 17
+#define ESP 50
 
-/* Reads an unfragmented TCP packet, 0 if it is none. */
-INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet)
+/* Reads an unfragmented TCP packet, 0 if it is none; of what is none its protocol and the place of its header, if it has one. */
+INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet, __u32 header)
 {
 	__u32 total, length;
 	__builtin_memset(packet, 0, sizeof *packet);
@@ -121,8 +129,9 @@ INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet)
 		__u8 ip[20];
 		if (load_from_ip(skb, 0, ip, sizeof ip, BPF_HDR_START_NET))
 			return 0;
-		if (ip[0] >> 4 != 4 || ip[9] != 6 || (ip[6] & 0x3f) || ip[7])
+		if (ip[0] >> 4 != 4 || (ip[6] & 0x3f) || ip[7])
 			return 0;
+		packet->protocol = ip[9];
 		length = (ip[0] & 15) * 4;
 		total = ip[2] << 8 | ip[3];
 		__builtin_memcpy(from_mobile ? packet->tuple.mobile : packet->tuple.server, ip + 12, 4);
@@ -133,17 +142,24 @@ INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet)
 		__u8 ip[40];
 		if (load_from_ip(skb, 0, ip, sizeof ip, BPF_HDR_START_NET))
 			return 0;
-		if (ip[0] >> 4 != 6 || ip[6] != 6)
+		if (ip[0] >> 4 != 6)
 			return 0;
+		packet->protocol = ip[6];
 		length = 40;
-		total = 40 + (ip[4] << 8 | ip[5]);
-		if (total == 40)        /* a jumbo payload of segmentation offload: the header says 0 */
-			total = skb->len;
+		total = ip[4] << 8 | ip[5];
+		if (total)
+			total += 40;
 		__builtin_memcpy(from_mobile ? packet->tuple.mobile : packet->tuple.server, ip + 8, 16);
 		__builtin_memcpy(from_mobile ? packet->tuple.server : packet->tuple.mobile, ip + 24, 16);
 	} else {
 		return 0;
 	}
+	packet->at = length;
+	if (packet->protocol != TCP)
+		return 0;
+	/* What a device joined beyond 64 KiB has 0 for its length. */
+	if (!total)
+		total = skb->len - header;
 	if (load_from_ip(skb, length, &packet->tcp, sizeof packet->tcp, BPF_HDR_START_NET))
 		return 0;
 	packet->tuple.mobile_port = from_mobile ? packet->tcp.from : packet->tcp.to;
@@ -152,7 +168,6 @@ INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet)
 	if (headers < length + 20 || total < headers)
 		return 0;
 	packet->payload = total - headers;
-	packet->at = length;
 	return 1;
 }
 
@@ -236,7 +251,36 @@ INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow
 	ring_submit(record, BPF_RB_NO_WAKEUP);
 }
 
+INLINE struct flow *find(struct tuple *tuple)
+{
+	struct flow *flow = map_lookup(&flows, tuple);
+	return flow ? flow : map_lookup(&opened, tuple);
+}
+
+/* A SYN begins a new connection: what was known of its ports is of another. */
+INLINE void forget(struct tuple *tuple)
+{
+	map_delete(&flows, tuple);
+	map_delete(&opened, tuple);
+	map_delete(&opening, tuple);
+}
+
 /* ---- From the servers ---- */
+
+/* Bytes that no box can do anything for. */
+INLINE void count_other(struct __sk_buff *skb, struct packet *packet, struct counts *counted)
+{
+	__u16 ports[2] = {};
+	if (packet->protocol == ESP)
+		counted->in_esp_bytes += skb->len;
+	if (packet->protocol != UDP)
+		return;
+	load_from_ip(skb, packet->at, ports, sizeof ports, BPF_HDR_START_NET);
+	if (ports[0] == net16(443))
+		counted->in_quic_bytes += skb->len;
+	else
+		counted->in_udp_bytes += skb->len;
+}
 
 INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct counts *counted)
 {
@@ -276,9 +320,9 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 	} else {
 		counted->lost_records++;
 	}
-	if (!map_update(&flows, &packet->tuple, &flow, BPF_ANY))
-		counted->opened++;
 	map_delete(&opening, &packet->tuple);
+	if (!map_update(&opened, &packet->tuple, &flow, BPF_ANY))
+		counted->opened++;
 }
 
 SEC("classifier")
@@ -287,18 +331,23 @@ int clip_in(struct __sk_buff *skb)
 	__u32 zero = 0;
 	struct packet packet;
 	struct counts *counted = map_lookup(&counts, &zero);
-	if (!counted)
+	struct knobs *set = map_lookup(&knobs, &zero);
+	if (!counted || !set)
 		return TC_ACT_UNSPEC;
 	counted->in_bytes += skb->len;
-	if (!parse(skb, 0, &packet))
+	if (!parse(skb, 0, &packet, set->header)) {
+		count_other(skb, &packet, counted);
 		return TC_ACT_UNSPEC;
+	}
 	counted->in_tcp_bytes += skb->len;
+	if ((packet.tcp.flags & (SYN | ACK | RST)) == SYN)
+		forget(&packet.tuple);
 	if ((packet.tcp.flags & (SYN | ACK | RST)) == (SYN | ACK)) {
 		on_syn_ack(skb, &packet, counted);
 		return TC_ACT_UNSPEC;
 	}
-	struct flow *flow = map_lookup(&flows, &packet.tuple);
-	if (!flow || !packet.payload)
+	struct flow *flow = find(&packet.tuple);
+	if (!flow || !packet.payload || (packet.tcp.flags & SYN))
 		return TC_ACT_UNSPEC;
 	counted->in_regulated_bytes += packet.payload;
 	__u32 end = net32(packet.tcp.seq) + packet.payload;
@@ -314,6 +363,8 @@ int clip_in(struct __sk_buff *skb)
 		flow->data_told_ns = now;
 		tell(skb, &packet, flow, now, DATA, counted);
 	}
+	if (!map_lookup(&flows, &packet.tuple) && !map_update(&flows, &packet.tuple, flow, BPF_NOEXIST))
+		map_delete(&opened, &packet.tuple);
 	return TC_ACT_UNSPEC;
 }
 
@@ -322,10 +373,9 @@ int clip_in(struct __sk_buff *skb)
 INLINE void on_syn(struct __sk_buff *skb, struct packet *packet)
 {
 	struct options options = {};
-	if (!syn_options(skb, packet, &options) || options.is_multipath) {
-		map_delete(&opening, &packet->tuple);
+	forget(&packet->tuple);
+	if (!syn_options(skb, packet, &options) || options.is_multipath)
 		return;
-	}
 	struct opening half = {
 		.at_ns = now_ns(), .window = net16(packet->tcp.window),
 		.scale = options.scale, .has_scale = options.has_scale,
@@ -386,7 +436,7 @@ int clip_out(struct __sk_buff *skb)
 	if (!counted || !set || !allowed)
 		return TC_ACT_UNSPEC;
 	counted->out_bytes += skb->len;
-	if (!parse(skb, 1, &packet))
+	if (!parse(skb, 1, &packet, set->header))
 		return TC_ACT_UNSPEC;
 	if ((packet.tcp.flags & (SYN | ACK | RST)) == SYN) {
 		on_syn(skb, &packet);
@@ -394,7 +444,7 @@ int clip_out(struct __sk_buff *skb)
 	}
 	if ((packet.tcp.flags & (SYN | ACK | RST)) != ACK)
 		return TC_ACT_UNSPEC;
-	struct flow *flow = map_lookup(&flows, &packet.tuple);
+	struct flow *flow = find(&packet.tuple);
 	if (!flow) {
 		counted->unknown++;
 		return TC_ACT_UNSPEC;
@@ -425,9 +475,9 @@ int clip_out(struct __sk_buff *skb)
 		field = field_for(flow, ack, offered, target + allowed->bytes, allowed->least, duplicate, &lower);
 		counted->lower += lower;
 	} else {
-		counted->stale += set->act != 0;
+		counted->stale += set->act && !set->bypass;
 	}
-	if (!set->act)
+	if (!set->act || set->bypass)
 		field = offered;
 	if (field != offered) {
 		if (write_field(skb, &packet, set->header, field)) {

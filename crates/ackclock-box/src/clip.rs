@@ -25,8 +25,8 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfeb.o");
 pub const PINS: &str = "/sys/fs/bpf/ackclock";
 
 /// Layout of the maps. A box of another layout is not taken over.
-const LAYOUT: u32 = 1;
-const MAPS: [&str; 7] = ["knobs", "allowances", "counts", "numbers", "opening", "flows", "records"];
+const LAYOUT: u32 = 2;
+const MAPS: [&str; 8] = ["knobs", "allowances", "counts", "numbers", "opening", "opened", "flows", "records"];
 /// Programs, what they are pinned as, and which packets of the interface they see.
 const PROGRAMS: [(&str, &str, TcAttachType); 2] =
     [("clip_in", "in", TcAttachType::Ingress), ("clip_out", "out", TcAttachType::Egress)];
@@ -154,14 +154,15 @@ impl Pins {
         Ok(Array::<_, Knobs>::try_from(Map::Array(self.map("knobs")?))?.get(&0, 0)?)
     }
 
-    /// Makes the program act, or measure only.
+    /// Tells the program something else.
     ///
     /// # Errors
     /// If no box is pinned.
-    pub fn act(&self, act: bool) -> Result<(), ClipError> {
-        let mut knobs = Array::<_, Knobs>::try_from(Map::Array(self.map("knobs")?))?;
-        let now = knobs.get(&0, 0)?;
-        Ok(knobs.set(0, Knobs { act: act.into(), ..now }, 0)?)
+    pub fn turn(&self, change: impl FnOnce(&mut Knobs)) -> Result<(), ClipError> {
+        let mut map = Array::<_, Knobs>::try_from(Map::Array(self.map("knobs")?))?;
+        let mut knobs = map.get(&0, 0)?;
+        change(&mut knobs);
+        Ok(map.set(0, knobs, 0)?)
     }
 }
 
@@ -183,47 +184,48 @@ impl Clip {
         Self::prepared(Ebpf::load(OBJECT)?)
     }
 
-    /// Loads the program with pinned maps, those of an earlier process where there are any, and attaches it. Where an
-    /// earlier program is attached, the new one takes its place at once. Returns whether there was one.
+    /// Loads the program, attaches it and pins it. Where an earlier one is attached, the new one takes its place and its maps
+    /// without a gap. Returns whether there was one.
     ///
     /// # Errors
     /// If there is no BPF file system, or the kernel refuses something.
     pub fn attach(pins: &Pins) -> Result<(Self, bool), ClipError> {
-        let taken_over = pins.exist();
-        if !taken_over {
-            pins.remove()?;
+        if pins.exist()
+            && let Ok(clip) = Self::take_over(pins)
+        {
+            return Ok((clip, true));
         }
+        // What was advertised while no program was attached is unknown: nothing of before is used, and no edge moves left.
+        pins.remove()?;
         pins.make()?;
+        let mut clip = Self::with_maps(pins)?;
+        for (name, pin, side) in PROGRAMS {
+            let program = clip.program(name)?;
+            let options = TcAttachOptions::TcxOrder(LinkOrder::default());
+            let link = program.attach_with_options(&pins.interface, side, options)?;
+            let (link, pin) = (FdLink::try_from(program.take_link(link)?)?, pins.folder.join(pin));
+            link.pin(&pin).map_err(|error| ClipError::File(pin, io::Error::other(error)))?;
+        }
+        Ok((clip, false))
+    }
+
+    /// Fails where a link is missing, or its interface is gone.
+    fn take_over(pins: &Pins) -> Result<Self, ClipError> {
+        let mut clip = Self::with_maps(pins)?;
+        for (name, pin, _) in PROGRAMS {
+            let link = FdLink::from(PinnedLink::from_pin(pins.folder.join(pin))?);
+            clip.program(name)?.attach_to_link(link.try_into()?)?;
+        }
+        Ok(clip)
+    }
+
+    /// Loads the program with the pinned maps; those that are missing are made.
+    fn with_maps(pins: &Pins) -> Result<Self, ClipError> {
         let mut loader = EbpfLoader::new();
         for map in MAPS {
             loader.map_pin_path(map, pins.folder.join(map));
         }
-        let mut clip = Self::prepared(loader.load(OBJECT)?)?;
-        for (name, pin, side) in PROGRAMS {
-            clip.attach_program(name, &pins.folder.join(pin), &pins.interface, side)?;
-        }
-        Ok((clip, taken_over))
-    }
-
-    fn attach_program(
-        &mut self,
-        name: &str,
-        pin: &Path,
-        interface: &str,
-        side: TcAttachType,
-    ) -> Result<(), ClipError> {
-        let program = self.program(name)?;
-        let earlier = PinnedLink::from_pin(pin).ok().and_then(|link| FdLink::from(link).try_into().ok());
-        // A link whose interface is gone takes no program.
-        if earlier.is_some_and(|link| program.attach_to_link(link).is_ok()) {
-            return Ok(());
-        }
-        let _ = fs::remove_file(pin);
-        let options = TcAttachOptions::TcxOrder(LinkOrder::default());
-        let link = program.attach_with_options(interface, side, options)?;
-        let link = FdLink::try_from(program.take_link(link)?)?;
-        link.pin(pin).map_err(|error| ClipError::File(pin.to_owned(), io::Error::other(error)))?;
-        Ok(())
+        Self::prepared(loader.load(OBJECT)?)
     }
 
     fn prepared(mut ebpf: Ebpf) -> Result<Self, ClipError> {
@@ -278,11 +280,13 @@ impl Clip {
     /// # Errors
     /// If the kernel refuses it.
     pub fn flow(&mut self, tuple: Tuple) -> Result<Option<Flow>, ClipError> {
-        match HashMap::<_, Tuple, Flow>::try_from(&*self.map("flows")?)?.get(&tuple, 0) {
-            Ok(flow) => Ok(Some(flow)),
-            Err(MapError::KeyNotFound) => Ok(None),
-            Err(error) => Err(error.into()),
+        for name in ["flows", "opened"] {
+            match HashMap::<_, Tuple, Flow>::try_from(&*self.map(name)?)?.get(&tuple, 0) {
+                Err(MapError::KeyNotFound) => {}
+                found => return Ok(Some(found?)),
+            }
         }
+        Ok(None)
     }
 
     /// Gives each record that waits to `read`.

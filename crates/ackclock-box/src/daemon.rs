@@ -173,11 +173,16 @@ impl Files {
             if self.running().is_none() {
                 return Some(pid);
             }
-            std::thread::sleep(POLL);
+            pause();
         }
         let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         Some(pid)
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "real packets are waited for in real time")]
+fn pause() {
+    std::thread::sleep(POLL);
 }
 
 fn now() -> Time {
@@ -197,7 +202,7 @@ pub struct Daemon {
     index: Option<u32>,
     begun: Time,
     until: Option<Time>,
-    acting: bool,
+    knobs: Knobs,
     reported: (Time, Counts),
     taken_over: bool,
     _lock: Flock<File>,
@@ -214,7 +219,11 @@ impl Daemon {
         let lock = files.take(&options.interface)?;
         let (mut clip, taken_over) = Clip::attach(&pins)?;
         let (begun, act) = (now(), options.act);
-        clip.set(Knobs { stale_ns: STALE.as_nanos() as u64, act: act.into(), header: interface.header })?;
+        // A bypass outlasts a restart.
+        let bypass = pins.knobs()?.bypass;
+        let (stale_ns, header) = (STALE.as_nanos() as u64, interface.header);
+        let knobs = Knobs { stale_ns, act: act.into(), header, bypass, unused: 0 };
+        clip.set(knobs)?;
         let records = clip.records()?;
         let until = options.act_for.map(|time| begun + Span::from_nanos(time.as_nanos() as u64));
         let counts = clip.counts()?;
@@ -222,7 +231,7 @@ impl Daemon {
             observer: Observer::new(options.law, options.buffer),
             index: machine::index(&options.interface),
             waits: Histogram::default(),
-            acting: act,
+            knobs,
             reported: (begun, counts),
             options,
             files,
@@ -251,7 +260,7 @@ impl Daemon {
         mut tell: impl FnMut(&Report),
     ) -> Result<(), BoxError> {
         while !ends() {
-            std::thread::sleep(POLL);
+            pause();
             while let Some(bytes) = self.records.next() {
                 if let Some(record) = Record::read(&bytes) {
                     self.observer.learn(&record);
@@ -290,8 +299,8 @@ impl Daemon {
             if index.is_some() {
                 let interface = machine::interface(&self.options.interface).map_err(BoxError::Interface)?;
                 (self.clip, _) = Clip::attach(&self.pins)?;
-                let stale_ns = STALE.as_nanos() as u64;
-                self.clip.set(Knobs { stale_ns, act: self.acting.into(), header: interface.header })?;
+                self.knobs.header = interface.header;
+                self.clip.set(self.knobs)?;
                 self.records = self.clip.records()?;
             }
         }
@@ -304,9 +313,9 @@ impl Daemon {
         }
         if self.until.is_some_and(|until| now >= until) {
             self.until = None;
-            self.pins.act(false)?;
+            self.pins.turn(|knobs| knobs.act = 0)?;
         }
-        self.acting = self.pins.knobs()?.act != 0;
+        self.knobs = self.pins.knobs()?;
         Ok(())
     }
 
@@ -320,7 +329,7 @@ impl Daemon {
             pid: std::process::id() as i32,
             interface: self.options.interface.clone(),
             regulator: if self.options.law == Law::Wrs { "wrs" } else { "wrd" }.to_owned(),
-            acting: self.acting,
+            acting: self.knobs.acts(),
             running_s: now.since(self.begun).as_secs_f64(),
             rate_bps: bytes as f64 * 8.0 / now.since(last).as_secs_f64(),
             connections: self.observer.connections(),

@@ -17,6 +17,17 @@ pub struct Knobs {
     pub act: u32,
     /// Bytes of the link header before the IP header.
     pub header: u32,
+    /// Not 0: write nothing, whatever `act` says.
+    pub bypass: u32,
+    /// 0.
+    pub unused: u32,
+}
+
+impl Knobs {
+    /// Whether windows are lowered.
+    pub const fn acts(&self) -> bool {
+        self.act != 0 && self.bypass == 0
+    }
 }
 
 /// What the sources may have ahead of the base.
@@ -47,6 +58,12 @@ pub struct Counts {
     pub in_regulated_bytes: u64,
     /// Bytes of all TCP packets from the servers.
     pub in_tcp_bytes: u64,
+    /// Bytes of QUIC from the servers: UDP of port 443.
+    pub in_quic_bytes: u64,
+    /// Bytes of other UDP from the servers.
+    pub in_udp_bytes: u64,
+    /// Bytes of IPsec (ESP) from the servers.
+    pub in_esp_bytes: u64,
     /// ACKs of connections whose windows can be clipped.
     pub acks: u64,
     /// ACKs whose window was lowered.
@@ -73,6 +90,9 @@ impl Counts {
             out_bytes: a.out_bytes + b.out_bytes,
             in_regulated_bytes: a.in_regulated_bytes + b.in_regulated_bytes,
             in_tcp_bytes: a.in_tcp_bytes + b.in_tcp_bytes,
+            in_quic_bytes: a.in_quic_bytes + b.in_quic_bytes,
+            in_udp_bytes: a.in_udp_bytes + b.in_udp_bytes,
+            in_esp_bytes: a.in_esp_bytes + b.in_esp_bytes,
             acks: a.acks + b.acks,
             clipped: a.clipped + b.clipped,
             lower: a.lower + b.lower,

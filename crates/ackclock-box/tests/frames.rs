@@ -12,11 +12,14 @@ pub(crate) const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 pub(crate) const FIN: u8 = 1;
 
+/// Windows are lowered, and no allowance is too old.
+pub(crate) const ACTING: Knobs = Knobs { stale_ns: u64::MAX, act: 1, header: 14, bypass: 0, unused: 0 };
+
 /// The program, or `None` with the reason where this machine loads none.
 pub(crate) fn program(act: bool) -> Option<Clip> {
     match Clip::load() {
         Ok(mut clip) => {
-            clip.set(Knobs { stale_ns: u64::MAX, act: act.into(), header: 14 }).unwrap();
+            clip.set(Knobs { act: act.into(), ..ACTING }).unwrap();
             Some(clip)
         }
         Err(error) => {
@@ -112,6 +115,14 @@ pub(crate) fn tries(clip: &mut Clip, from_mobile: bool, frame: &[u8]) -> Option<
     assert_eq!(result.return_value, u32::MAX, "the next program decides");
     out.truncate(result.data_size_out as usize);
     Some(out)
+}
+
+/// Mean time that the program takes for a packet, of many runs.
+pub(crate) fn nanoseconds(clip: &mut Clip, packet: &Tcp) -> u128 {
+    let frame = packet.frame();
+    let options = TestRunOptions { data_in: Some(&frame), repeat: 50_000, ..TestRunOptions::new() };
+    let program = clip.program(if packet.from_mobile { "clip_out" } else { "clip_in" }).unwrap();
+    program.test_run(options).unwrap().duration.as_nanos()
 }
 
 /// The handshake of a connection; returns the numbers of its first bytes, mobile and server.

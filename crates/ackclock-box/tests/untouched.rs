@@ -5,7 +5,7 @@ use etherparse::PacketBuilder;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
-use crate::frames::{ACK, FIN, MOBILE, RST, SERVER, SYN, Tcp, opens, program, run, tries};
+use crate::frames::{ACK, ACTING, FIN, MOBILE, RST, SERVER, SYN, Tcp, opens, program, run, tries};
 
 const OF: Tcp = Tcp {
     v6: false,
@@ -73,7 +73,7 @@ fn a_wrong_header_length_costs_no_packet() {
     let Some(mut clip) = acting() else { return };
     for header in [0, 4, 10, 18, 40, 5000] {
         opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
-        clip.set(Knobs { stale_ns: u64::MAX, act: 1, header }).unwrap();
+        clip.set(Knobs { header, ..ACTING }).unwrap();
         assert_eq!(run(&mut clip, true, &OF.frame()), OF.frame(), "{header}");
     }
     let counts = clip.counts().unwrap();
@@ -120,4 +120,77 @@ fn packets_that_carry_no_window_pass() {
         assert_eq!(run(&mut clip, false, &frame), frame);
     }
     assert!(taken > 5000, "{taken}");
+}
+
+/// Data of the server to the mobile of `OF`.
+const DATA: Tcp = Tcp { from_mobile: false, payload: 100, ..OF };
+
+#[test]
+fn a_new_syn_ends_what_was_known_of_its_ports() {
+    let Some(mut clip) = acting() else { return };
+    for from_mobile in [true, false] {
+        opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+        run(&mut clip, false, &DATA.frame());
+        assert_ne!(run(&mut clip, true, &OF.frame()), OF.frame());
+        // Whatever scale was agreed on now, the answer did not pass here.
+        let syn = Tcp { from_mobile, flags: SYN, ack: 0, scale: Some(2), ..OF };
+        run(&mut clip, from_mobile, &syn.frame());
+        assert_eq!(run(&mut clip, true, &OF.frame()), OF.frame(), "{from_mobile}");
+    }
+}
+
+#[test]
+fn connections_that_never_had_data_evict_none_that_had() {
+    let Some(mut clip) = acting() else { return };
+    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+    run(&mut clip, false, &DATA.frame());
+    for (mobile_port, v6) in (1..=32_000).flat_map(|port| [(port, false), (port, true)]) {
+        if mobile_port != OF.mobile_port {
+            let scanned = Tcp { mobile_port, v6, ..OF };
+            opens(&mut clip, scanned, (1, 1), (Some(7), Some(7)));
+            run(&mut clip, true, &scanned.frame());
+        }
+    }
+    assert_ne!(run(&mut clip, true, &OF.frame()), OF.frame());
+}
+
+/// Packets that a device joined beyond 64 KiB have 0 for their length.
+#[test]
+fn data_longer_than_a_header_can_say_arrives_to_its_end() {
+    let Some(mut clip) = acting() else { return };
+    for (v6, length) in [(false, 14 + 2), (true, 14 + 4)] {
+        let of = Tcp { v6, ..OF };
+        opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
+        let mut frame = Tcp { v6, ..DATA }.frame();
+        frame[length..length + 2].fill(0);
+        run(&mut clip, false, &frame);
+        assert_eq!(clip.flow(of.tuple()).unwrap().unwrap().arrived, 101, "{v6}");
+    }
+}
+
+#[test]
+fn what_is_bypassed_passes() {
+    let Some(mut clip) = acting() else { return };
+    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+    clip.set(Knobs { bypass: 1, ..ACTING }).unwrap();
+    assert_eq!(run(&mut clip, true, &OF.frame()), OF.frame());
+    clip.set(ACTING).unwrap();
+    let next = Tcp { ack: 1 + (5000 << 7), ..OF };
+    assert_ne!(run(&mut clip, true, &next.frame()), next.frame());
+}
+
+#[test]
+fn bytes_are_counted_by_what_a_box_can_do_for_them() {
+    let Some(mut clip) = acting() else { return };
+    let ip = || PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(SERVER.octets(), MOBILE.octets(), 64);
+    let (mut quic, mut udp, mut esp) = (Vec::new(), Vec::new(), Vec::new());
+    ip().udp(443, 5000).write(&mut quic, &[1; 100]).unwrap();
+    ip().udp(53, 5000).write(&mut udp, &[1; 200]).unwrap();
+    ip().write(&mut esp, 50.into(), &[1; 300]).unwrap();
+    for frame in [&quic, &udp, &esp] {
+        run(&mut clip, false, frame);
+    }
+    let counts = clip.counts().unwrap();
+    let bytes = [counts.in_bytes, counts.in_quic_bytes, counts.in_udp_bytes, counts.in_esp_bytes];
+    assert_eq!(bytes, [42 + 100 + 42 + 200 + 34 + 300, 142, 242, 334]);
 }

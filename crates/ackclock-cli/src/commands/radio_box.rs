@@ -61,7 +61,7 @@ enum Command {
     Check(Named),
     /// Say what the box of an interface sees and does.
     Status(Named),
-    /// Pass everything unchanged (on), or lower windows again (off).
+    /// Pass everything unchanged (on), or act again if it did (off).
     Bypass {
         /// The interface.
         interface: String,
@@ -219,13 +219,13 @@ fn status(named: &Named) -> Result<(), Failure> {
     let running = files.running();
     let report: Report = files.report().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     if named.json {
-        let acting = knobs.act != 0;
+        let acting = knobs.acts();
         return output::print(&format!(
             "{}\n",
             json!({ "running": running, "acting": acting, "report": report, "counts": counts })
         ));
     }
-    output::print(&readable(&named.interface, running, knobs.act != 0, &report, counts))
+    output::print(&readable(&named.interface, running, knobs.acts(), &report, counts))
 }
 
 fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, counts: Counts) -> String {
@@ -254,8 +254,13 @@ fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, 
 }
 
 fn bypass(interface: &str, on: bool) -> Result<(), Failure> {
-    Pins::of(interface).and_then(|pins| pins.act(!on)).map_err(clip)?;
-    let now = if on { "everything passes unchanged" } else { "windows are lowered" };
+    let pins = Pins::of(interface).map_err(clip)?;
+    pins.turn(|knobs| knobs.bypass = on.into()).map_err(clip)?;
+    let now = match (on, pins.knobs().map_err(clip)?.acts()) {
+        (true, _) => "everything passes unchanged",
+        (false, true) => "windows are lowered",
+        (false, false) => "measures; nothing is written",
+    };
     output::print(&format!("{interface}: {now}\n"))
 }
 
