@@ -352,6 +352,38 @@ fn a_running_link_is_changed_and_looked_at_from_inside_and_outside() {
 }
 
 #[test]
+fn an_outage_stops_a_direction_until_its_end_whatever_is_set_meanwhile() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    // A connection to a closed port is refused by the other end, once packets pass in both directions.
+    folder.write(
+        "passes.py",
+        "import errno, os, socket, sys\n\
+         peer = socket.socket()\n\
+         peer.settimeout(float(sys.argv[1]))\n\
+         print(peer.connect_ex((os.environ['ACKCLOCK_BASE'], 9)) == errno.ECONNREFUSED)\n",
+    );
+    let lost = |options: &str, patience: &str| {
+        let ackclock = env!("CARGO_BIN_EXE_ackclock");
+        let script = format!(
+            "{ackclock} link outage {options} && {ackclock} link set up.rate=2mbit down.delay=1ms && python3 passes.py {patience}"
+        );
+        let ended = folder.run(&["link", "1mbit", "1mbit", "--closed", "--json", "--", "sh", "-c", &script]);
+        assert_eq!(ended.status, 0, "{}", ended.err);
+        let uplink = &last_object(&ended.out)["uplink"];
+        (ended.out.starts_with("True"), uplink["drops"].as_u64().unwrap())
+    };
+    assert_eq!(lost("1h", "1"), (false, 0));
+    assert_eq!(lost("1h --direction down", "1"), (false, 0));
+    let (passes, dropped) = lost("1h --direction up --drop", "1");
+    assert!(!passes && dropped > 0, "{dropped}");
+    assert_eq!(lost("100ms", "60"), (true, 0));
+    assert_eq!(
+        folder.complains(2, &["link", "outage", "0s"]),
+        "outage 0s: an outage must last longer than 0"
+    );
+}
+
+#[test]
 fn links_nest_and_the_narrow_one_decides() {
     let Some(folder) = ready(&["python3"]) else { return };
     let inner = format!("{} link 10mbit 4mbit --json --", env!("CARGO_BIN_EXE_ackclock"));

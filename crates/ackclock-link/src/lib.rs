@@ -67,7 +67,7 @@ pub use reassembly::DeliveryOrder;
 pub use redraw::Redraw;
 pub use report_wire::ReportWire;
 pub use serial::SerialLink;
-pub use silence::Silence;
+pub use silence::{Severed, Silence};
 pub use umts_rlc::UmtsRlcConfig;
 pub use umts_rlc_am::{
     MissingFormat, OnMaxDat, PollConfig, RlcConfig, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig,

@@ -18,6 +18,20 @@ impl Medium for Silence {
     }
 }
 
+/// A medium of a failed radio link: every packet is lost at once, so that the queue is empty. Its rate is 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Severed;
+
+impl Medium for Severed {
+    fn transmit(&mut self, _: Time, start: Time, _: &Segment) -> Transmission {
+        Transmission { departs: start, delay: Span::ZERO, fate: Fate::Lost }
+    }
+
+    fn rate(&self, _: Time) -> Rate {
+        Rate::ZERO
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ackclock_core::{FlowId, Seq};
@@ -69,6 +83,18 @@ mod tests {
         link.replace_medium(ms(20), Box::new(Silence));
         link.replace_medium(ms(100), Box::new(medium(800, 0)));
         assert_eq!(deliveries(&mut link), [ms(105), ms(115)]);
+    }
+
+    #[test]
+    fn a_severed_link_loses_what_waits_and_what_comes_and_has_no_capacity() {
+        let mut link = link(800, 0);
+        // The first packet is half sent; its other half leaves at once.
+        link.replace_medium(ms(5), Box::new(Severed));
+        link.enqueue(ms(6), &Segment::data(FlowId(0), Seq(2), 960, 40)).unwrap();
+        assert_eq!(link.waiting(ms(7)).packets, 0);
+        link.replace_medium(ms(100), Box::new(medium(800, 0)));
+        link.enqueue(ms(100), &Segment::data(FlowId(0), Seq(3), 960, 40)).unwrap();
+        assert_eq!(deliveries(&mut link), [ms(5), ms(110)]);
     }
 
     #[test]

@@ -14,7 +14,9 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ackclock_core::Span;
 use ackclock_core::text::printable_line;
+use ackclock_link::Direction;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 
@@ -31,6 +33,51 @@ pub enum LinkRequest {
     Set(Vec<(String, String)>),
     /// Returns the results so far.
     Show,
+    /// Stops both directions, or one, for a time.
+    Outage(Outage),
+}
+
+/// An interruption of a running link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// How long it lasts.
+    pub lasts: Span,
+    /// The direction that stops; without one, both.
+    pub direction: Option<Direction>,
+    /// Whether queued and arriving packets are lost; otherwise they wait for the end.
+    pub drop: bool,
+}
+
+impl Outage {
+    fn line(&self) -> String {
+        let direction = match self.direction {
+            Some(Direction::Up) => "up",
+            Some(Direction::Down) => "down",
+            None => "both",
+        };
+        format!("outage\t{}\t{direction}\t{}\n", self.lasts, if self.drop { "drop" } else { "keep" })
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split('\t').collect();
+        let [lasts, direction, what] = parts[..] else { return Err(format!("`{text}` is no outage")) };
+        let direction = match direction {
+            "up" => Some(Direction::Up),
+            "down" => Some(Direction::Down),
+            "both" => None,
+            other => return Err(format!("`{other}` is no direction; write up, down or both")),
+        };
+        let drop = match what {
+            "drop" => true,
+            "keep" => false,
+            other => return Err(format!("`{other}` is neither drop nor keep")),
+        };
+        let lasts: Span = lasts.parse().map_err(|error| format!("{error}"))?;
+        if lasts == Span::ZERO {
+            return Err("an outage must last longer than 0".to_owned());
+        }
+        Ok(Self { lasts, direction, drop })
+    }
 }
 
 /// Which link receives a request.
@@ -64,12 +111,14 @@ impl LinkRequest {
                 format!("set{pairs}\n")
             }
             Self::Show => "show\n".to_owned(),
+            Self::Outage(outage) => outage.line(),
         }
     }
 
     pub(crate) fn parse(line: &str) -> Result<Self, String> {
         match line.trim_end().split_once('\t').unwrap_or((line.trim_end(), "")) {
             ("show", "") => Ok(Self::Show),
+            ("outage", text) => Outage::parse(text).map(Self::Outage),
             ("set", pairs) if !pairs.is_empty() => {
                 let pair = |text: &str| {
                     let (key, value) = text.split_once('=').ok_or(format!("`{text}` is not KEY=VALUE"))?;
@@ -314,6 +363,12 @@ mod tests {
     fn a_request_survives_the_way() {
         for request in [
             LinkRequest::Show,
+            LinkRequest::Outage(Outage { lasts: Span::from_millis(1500), direction: None, drop: false }),
+            LinkRequest::Outage(Outage {
+                lasts: Span::from_secs(3),
+                direction: Some(Direction::Up),
+                drop: true,
+            }),
             LinkRequest::Set(vec![
                 ("down.rate".into(), "u(200kbit/s, 50kbit/s)".into()),
                 ("up.loss".into(), "0.1".into()),
@@ -321,7 +376,7 @@ mod tests {
         ] {
             assert_eq!(LinkRequest::parse(&request.line()), Ok(request));
         }
-        for line in ["", "set", "set\tx", "show\tx", "stop"] {
+        for line in ["", "set", "set\tx", "show\tx", "stop", "outage\t0s\tboth\tkeep", "outage\t1s\tboth"] {
             assert!(LinkRequest::parse(line).is_err(), "{line:?}");
         }
     }
@@ -333,7 +388,7 @@ mod tests {
         std::thread::spawn(move || {
             listener.serve(|request| match request {
                 LinkRequest::Show => Ok("{}".to_owned()),
-                LinkRequest::Set(_) => Err("no such key \u{1b}[2J".to_owned()),
+                LinkRequest::Set(_) | LinkRequest::Outage(_) => Err("no such key \u{1b}[2J".to_owned()),
             })
         });
         (process, name)

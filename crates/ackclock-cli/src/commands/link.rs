@@ -8,6 +8,7 @@ mod mahimahi;
 mod outputs;
 mod progress;
 mod requests;
+mod running;
 mod text;
 
 use std::env;
@@ -110,6 +111,7 @@ Examples:
   ackclock link --scenario scenarios/first.toml -- ./program
   ackclock link 1mbit 8mbit --delay 40ms --forward 8080 -- curl -s http://localhost:8080
   ackclock link set down.rate=1mbit
+  ackclock link outage 3s --direction down
   mm-link's spelling:
   ackclock link up.trace down.trace --downlink-queue=droptail --downlink-queue-args=packets=50 ./program
 

@@ -1,6 +1,8 @@
-//! `ackclock link set` and `ackclock link show`: a running link is changed and looked at.
+//! `ackclock link set`, `outage` and `show`: a running link is changed and looked at.
 
-use ackclock_live::control::{Addressee, LinkRequest, Unanswered, ask};
+use ackclock_core::Span;
+use ackclock_link::Direction;
+use ackclock_live::control::{Addressee, LinkRequest, Outage, Unanswered, ask};
 
 use crate::failure::Failure;
 use crate::output;
@@ -13,6 +15,20 @@ pub(super) enum Verb {
         /// Keys of [edge.down] and [edge.up] with their new values; behind a box that observes, of its radio.
         #[arg(value_name = "KEY=VALUE", required = true)]
         pairs: Vec<String>,
+        #[command(flatten)]
+        whom: Whom,
+    },
+    /// Interrupt a running link for a time; then it has its conditions again, also those that were set meanwhile.
+    Outage {
+        /// How long: 3s, 500ms.
+        #[arg(value_name = "TIME")]
+        lasts: Span,
+        /// The direction that stops.
+        #[arg(long, value_name = "up|down|both", default_value = "both", value_parser = ["up", "down", "both"], hide_possible_values = true)]
+        direction: String,
+        /// Lose queued and arriving packets, as when a radio link fails; otherwise they are queued, as in a fade.
+        #[arg(long)]
+        drop: bool,
         #[command(flatten)]
         whom: Whom,
     },
@@ -38,6 +54,7 @@ pub(super) fn perform(verb: &Verb) -> Result<(), Failure> {
             (LinkRequest::Set(pairs.iter().map(|text| pair(text)).collect::<Result<_, _>>()?), whom)
         }
         Verb::Show { whom } => (LinkRequest::Show, whom),
+        Verb::Outage { lasts, direction, drop, whom } => (outage(*lasts, direction, *drop)?, whom),
     };
     let answer =
         ask(whom.pid.map_or(Addressee::Nearest, Addressee::Process), &asked).map_err(
@@ -47,6 +64,18 @@ pub(super) fn perform(verb: &Verb) -> Result<(), Failure> {
             },
         )?;
     if answer.is_empty() { Ok(()) } else { output::print(&format!("{answer}\n")) }
+}
+
+fn outage(lasts: Span, direction: &str, drop: bool) -> Result<LinkRequest, Failure> {
+    if lasts == Span::ZERO {
+        return Err(Failure::Input("outage 0s: an outage must last longer than 0".to_owned()));
+    }
+    let direction = match direction {
+        "up" => Some(Direction::Up),
+        "down" => Some(Direction::Down),
+        _ => None,
+    };
+    Ok(LinkRequest::Outage(Outage { lasts, direction, drop }))
 }
 
 fn pair(text: &str) -> Result<(String, String), Failure> {

@@ -9,9 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{env, io};
 
+use ackclock_core::Span;
 use ackclock_core::results::{Provenance, RunResult};
-use ackclock_core::{Span, Streams};
-use ackclock_edge::EdgeConfig;
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, LinkRequest};
@@ -22,12 +21,12 @@ use ackclock_live::{
     TunPort, metrics,
 };
 use ackclock_scenario::{DiskFiles, Inputs, Scenario, certainties, json_line};
-use serde_json::Value;
 
 use super::forward;
 use super::outputs::{self, Captures, Outputs, now, recording};
 use super::progress::{self, Progress};
 use super::requests::Requests;
+use super::running::Current;
 use super::text::Text;
 use super::{Args, Environment};
 use crate::failure::Failure;
@@ -169,13 +168,13 @@ struct Link {
 }
 
 /// Data shared by the threads of a link.
-struct Shared {
-    remote: Remote,
+pub(super) struct Shared {
+    pub(super) remote: Remote,
     scenario: Scenario,
-    seed: u64,
-    files: Read,
-    /// Current `[edge]` table, and the number of changes.
-    edge: Mutex<(EdgeConfig, u32)>,
+    pub(super) seed: u64,
+    pub(super) files: Read,
+    /// Current conditions.
+    pub(super) conditions: Mutex<Current>,
     /// Name of the regulator.
     regulator: String,
     /// Collector of results.
@@ -213,7 +212,7 @@ impl Link {
             scenario,
             seed,
             files,
-            edge: Mutex::new((edge.radio().clone(), 0)),
+            conditions: Mutex::new(Current::new(edge.radio().clone())),
             regulator: account.regulator().to_owned(),
             account: Mutex::new(account),
             snapshot: Mutex::new(None),
@@ -315,35 +314,15 @@ fn drive(plane: Plane, tuns: [OwnedFd; 2], captures: [Option<Recorder>; 2]) -> i
 }
 
 impl Shared {
-    fn answer(&self, request: &LinkRequest) -> Result<String, String> {
+    fn answer(self: &Arc<Self>, request: &LinkRequest) -> Result<String, String> {
         match request {
             LinkRequest::Show => self
                 .results()
                 .map(|(results, _)| json_line(&results, &[]))
                 .ok_or_else(|| "the link has ended".to_owned()),
             LinkRequest::Set(pairs) => self.set(pairs).map(|()| String::new()),
+            LinkRequest::Outage(outage) => self.interrupt(*outage).map(|()| String::new()),
         }
-    }
-
-    /// Changes all keys or none.
-    fn set(&self, pairs: &[(String, String)]) -> Result<(), String> {
-        let mut edge = self.edge.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut config, mut changes) = edge.clone();
-        let streams = Streams::new(self.seed, 0);
-        let mut media = Vec::new();
-        for (key, text) in pairs {
-            let (changed, direction) = config.with(key, &value(text)).map_err(|error| error.to_string())?;
-            changes += 1;
-            let medium = changed.medium(direction, &format!("set{changes}"), &streams, &self.files);
-            media.push((direction, medium.map_err(|error| error.to_string())?));
-            config = changed;
-        }
-        let exchange = move |plane: &mut Plane, _| {
-            media.into_iter().for_each(|(to, medium)| plane.replace_medium(to, medium))
-        };
-        self.remote.ask(exchange).ok_or_else(|| "the link has ended".to_owned())?;
-        *edge = (config, changes);
-        Ok(())
     }
 
     /// The results so far, and the packets of each direction by their fate.
@@ -380,12 +359,3 @@ impl Shared {
 
 /// Maximum age of a reused snapshot.
 const MOMENT: Duration = Duration::from_millis(100);
-
-/// A value as in TOML: a number, a table, or otherwise a string.
-fn value(text: &str) -> Value {
-    if let Some(number) = text.parse().ok().and_then(serde_json::Number::from_f64) {
-        return Value::Number(number);
-    }
-    let table = text.starts_with('{').then(|| toml::from_str(&format!("value = {text}")).ok()).flatten();
-    table.and_then(|mut table: Value| Some(table.get_mut("value")?.take())).unwrap_or_else(|| text.into())
-}
