@@ -283,22 +283,37 @@ class Results:
             raise ValueError(f"{column}: no column of flows or runs; there are {', '.join(there)}{near(column, there)}")
         return self.per_run([column], by)
 
-    def quantiles(
-        self, column: str = "rtt_ms.mean", q: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)
-    ) -> pd.DataFrame:
-        """Quantiles over the runs of each point, with each run's flows combined.
+    def spread(self, column: str, by: Sequence[str]) -> tuple[pd.DataFrame, str]:
+        """Numbers whose distribution a column has, one per row beside the columns `by`, and the name of their column.
 
-        Args:
-            column: A column of `flows` or `runs`.
-            q: Probabilities from 0 to 1; each is a column of the result.
+        These are the quantiles `COLUMN.cdf` of a flow's packets where the scenario measured them
+        (`measure = ["rtt_ms"]`), each flow and run with the same weight; otherwise one number per run.
 
         Raises:
-            ValueError: as for `measured`, or if a probability is out of range.
+            ValueError: as `measured`.
+        """
+        packets, mean = f"{column}.cdf", f"{column}.mean"
+        if packets in self.flows:
+            rows = self.flows_with(packets, *by)[[*by, packets]].explode(packets)
+            return rows.astype({packets: float}), packets
+        name = mean if column not in self.flows and mean in self.flows else column
+        return self.measured(name, by), name
+
+    def quantiles(self, column: str = "rtt_ms", q: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> pd.DataFrame:
+        """Quantiles of each point: over packets where they were measured, otherwise over its runs (`spread`).
+
+        Args:
+            column: A column of `flows` or `runs`, or the name of a distribution such as `rtt_ms`.
+            q: Probabilities from 0 to 1; each is a column of the answer.
+
+        Raises:
+            ValueError: as `measured`, or if a probability is out of range.
         """
         if not all(0 <= one <= 1 for one in q):
             raise ValueError(f"q: {list(q)} are not all from 0 to 1")
         keys = self.varied or ["scenario"]
-        return self.measured(column, keys).groupby(keys, sort=False)[column].quantile(np.asarray(q)).unstack()
+        rows, name = self.spread(column, keys)
+        return rows.groupby(keys, sort=False)[name].quantile(np.asarray(q)).unstack()
 
     def paired(self, column: str = "goodput_bps", *, by: str, baseline: Any) -> pd.DataFrame:
         """Differences of each value of a key from a baseline, run by run.

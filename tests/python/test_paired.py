@@ -87,6 +87,18 @@ def test_a_distribution_rises_by_one_run_at_each_value():
     assert axes.get_ylabel() == "share of runs"
 
 
+def test_a_distribution_is_of_packets_where_they_were_measured():
+    objects = runs("none", [300, 100])
+    (axes,) = plot.cdf(Results(objects)).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("rtt_ms.mean", "share of runs")
+    for run, rtts in zip(objects, ([10, 20], [30, 40]), strict=True):
+        run["flows"][0]["rtt_ms"] = {**run["flows"][0]["rtt_ms"], "cdf": rtts}
+    (axes,) = plot.cdf(Results(objects)).axes
+    assert axes.lines[0].get_xdata().tolist() == [10, 10, 20, 20, 30, 30, 40, 40]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("rtt_ms", "share of samples")
+    assert Results(objects).quantiles(q=[0.5]).loc["none"].tolist() == [25]
+
+
 def test_a_distribution_is_drawn_in_axes_of_the_caller():
     from matplotlib.figure import Figure
 

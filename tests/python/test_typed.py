@@ -123,6 +123,14 @@ def test_parquet_says_how_to_get_it_or_holds_the_table(tmp_path):
         assert parquet.read_table(path).num_rows == len(results.flows)
 
 
+def test_the_samples_of_a_flow_are_measured_if_asked_for():
+    measured = ackclock.run({**SCENARIO, "measure": ["rtt_ms"]})
+    cdf = measured.flows["rtt_ms.cdf"].iloc[0]
+    assert (len(cdf), cdf) == (200, sorted(cdf))
+    assert "rtt_ms.cdf" not in ackclock.run(SCENARIO).flows
+    assert cdf[99] <= measured.quantiles(q=[0.5]).iloc[0, 0] <= cdf[100]
+
+
 def test_missing_values_are_nan():
     flows = Results([run_object(), run_object()]).flows
     assert flows["completion_s"].tolist() == pytest.approx([np.nan, np.nan], nan_ok=True)

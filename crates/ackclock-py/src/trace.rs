@@ -82,21 +82,8 @@ fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
     let whole = || value.parse::<u64>().map_err(|_| "it is a whole number".to_owned());
     match name {
         "form" => options.form = Some(Form::named(value)?),
-        "direction" => {
-            options.towards = Some(match value {
-                "down" => Towards::Mobile,
-                "up" => Towards::Server,
-                _ => return Err("it is one of down, up".to_owned()),
-            });
-        }
-        "missing" => {
-            options.missing = match value {
-                "refuse" => Missing::Refuse,
-                "hold" => Missing::Hold,
-                "zero" => Missing::Zero,
-                _ => return Err("it is one of refuse, hold, zero".to_owned()),
-            };
-        }
+        "direction" => options.towards = Some(Towards::named(value)?),
+        "missing" => options.missing = Missing::named(value)?,
         "probe_rate" => options.rate = Some(value.parse().map_err(|error| format!("{error}"))?),
         "run" => options.run = Some(whole()?),
         "sort" => options.sort = value == "true",

@@ -1,4 +1,4 @@
-//! Optional measurements of a scenario: `measure = ["transit", "ack-gaps", "spurious", "utilisation"]`.
+//! Optional measurements of a scenario: `measure = ["rtt_ms", "transit", "ack-gaps", "spurious", "utilisation"]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
+    /// Distribution of the RTT samples of a flow in 200 quantiles (`rtt_ms.cdf`).
+    #[serde(rename = "rtt_ms")]
+    Rtt,
     /// One-way delay of data segments from sender to receiver (`transit_ms`).
     Transit,
     /// Time between the ACKs of a flow as they leave the edge and as they reach the sender (`ack_gap_ms`).
@@ -20,6 +23,6 @@ pub enum Measure {
 impl Measure {
     /// Whether it is measured from the packets on the wired links.
     pub(crate) fn is_at_wires(self) -> bool {
-        self != Self::Utilisation
+        !matches!(self, Self::Rtt | Self::Utilisation)
     }
 }

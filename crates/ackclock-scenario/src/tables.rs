@@ -34,7 +34,7 @@ pub struct Tables {
     pub seed: u64,
     /// Number of runs. They differ only in their random numbers.
     pub runs: u32,
-    /// Optional measurements, which cost time and memory: "transit" (one-way delay of segments), "ack-gaps" (time
+    /// Optional measurements, which cost time and memory: "rtt_ms" (200 quantiles of the RTT samples), "transit" (one-way delay of segments), "ack-gaps" (time
     /// between ACKs), "spurious" (spurious retransmits and timeouts), "utilisation" (link share of each transfer).
     pub measure: Vec<Measure>,
     /// Wired path between the servers and the edge, or between the servers and the relay if there is one.

@@ -8,11 +8,10 @@ use ackclock_core::results::{
     Distribution, EngineResult, FairnessResult, FlowResult, LegResult, LinkCounts, LossCycles, RelayResult,
     RunResult, UserResult,
 };
-use ackclock_core::{FlowId, Span, Time, name_of};
+use ackclock_core::{FlowId, Histogram, Span, Time, name_of};
 use ackclock_link::Direction;
 use ackclock_tcp::{Sender, SenderStats};
 
-use crate::Scenario;
 use crate::active::ActiveCapacity;
 use crate::island::boxes::Boxes;
 use crate::island::group::Group;
@@ -21,6 +20,7 @@ use crate::plan::FlowPlan;
 use crate::probe::Measured;
 use crate::traffic::Counts;
 use crate::transfers::Transfers;
+use crate::{Measure, Scenario};
 
 /// Results of a run collected so far.
 pub(crate) struct Tally {
@@ -28,6 +28,8 @@ pub(crate) struct Tally {
     regulator: String,
     /// Whether the regulator acts on uploads too.
     regulates_uploads: bool,
+    /// How the RTT samples of a flow are described.
+    rtts: fn(&Histogram) -> Distribution,
     flows: Vec<FlowResult>,
     users: BTreeMap<u32, Counts>,
     transfers: Transfers,
@@ -44,6 +46,10 @@ impl Tally {
             duration: builder.tables.duration,
             regulator: name_of(&builder.tables.edge.regulator),
             regulates_uploads: builder.tables.edge.regulates_uploads(),
+            rtts: match builder.tables.measure.contains(&Measure::Rtt) {
+                true => Distribution::with_cdf,
+                false => |rtts| Distribution::from(rtts),
+            },
             flows: Vec::with_capacity(flows),
             users: BTreeMap::new(),
             transfers: Transfers::default(),
@@ -67,7 +73,7 @@ impl Tally {
     ) {
         for (island, flows) in islands.iter().enumerate() {
             let ids = || (0..flows.len() as u32).map(FlowId);
-            let measured: Vec<Measured> = ids()
+            let mut measured: Vec<Measured> = ids()
                 .map(|id| executor.probe().map_or_else(Measured::default, |probe| probe.measured(island, id)))
                 .collect();
             let (mut boxes, traffic) = executor.island(island);
@@ -80,7 +86,7 @@ impl Tally {
                 let id = FlowId(number as u32);
                 self.users.entry(plan.user).or_default();
                 if let Some(mut flow) = self.flow(plan, &groups[plan.group], &boxes, id) {
-                    measured[number].into_row(&mut flow);
+                    std::mem::take(&mut measured[number]).into_row(&mut flow);
                     flow.link = traffic.link_share(id);
                     self.users.entry(flow.user).or_default().add(&Counts::of(id, &boxes));
                     self.flows.push(flow);
@@ -141,7 +147,7 @@ impl Tally {
             fast_retransmits: Some(boxes.senders(id).map(|sender| sender.stats().fast_retransmits).sum()),
             timeouts: Some(counts.timeouts),
             spurious_timeouts: spurious.sum(),
-            rtt_ms: Distribution::from(&stats.rtt),
+            rtt_ms: (self.rtts)(&stats.rtt),
             timed_rtt_ms: ms(stats.timed_rtt()),
             edge_rtt_ms: ms(boxes.edge.flow_statistics(id).and_then(|flow| flow.edge_rtt.mean())),
             completion_s: finished.map(|at| at.since(plan.start).as_secs_f64()),

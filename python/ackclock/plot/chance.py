@@ -1,4 +1,4 @@
-"""Random variation between runs: distributions, and paired differences."""
+"""Random variation: distributions of samples and runs, and paired differences."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from ackclock.results import Results
 
 
 def cdf(
-    results: Results, column: str = "rtt_ms.mean", *, by: str | Sequence[str] | None = None, ax: Axes | None = None
+    results: Results, column: str = "rtt_ms", *, by: str | Sequence[str] | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Cumulative distribution over runs: share of runs below each value.
+    """Cumulative distribution: share of samples below each value where they were measured, otherwise share of runs.
 
     Args:
-        results: Runs of a sweep or comparison.
-        column: A column of `Results.flows` (combined per run) or of `Results.runs`.
+        results: Runs of a sweep or comparison. With `measure = ["rtt_ms"]` in the scenario, RTT samples are drawn.
+        column: A column of `Results.flows` (combined per run) or of `Results.runs`, or the name of a distribution such
+            as `rtt_ms`.
         by: Keys with a curve per value; default: the varied keys.
         ax: Axes of the caller's figure to draw in.
 
@@ -30,11 +31,12 @@ def cdf(
         ValueError: if the column or a key does not exist.
     """
     keys = results.varied if by is None else [by] if isinstance(by, str) else list(by)
-    measured = results.measured(column, keys)
-    with panel(column, "share of runs") as (figure, own):
+    rows, name = results.spread(column, keys)
+    share = "share of samples" if name.endswith(".cdf") else "share of runs"
+    with panel(name, share) as (figure, own):
         axes = own if ax is None else ax
-        for i, (names, group) in enumerate(grouped(measured, keys)):
-            values = np.sort(group[column].dropna().to_numpy(dtype=float))
+        for i, (names, group) in enumerate(grouped(rows, keys)):
+            values = np.sort(group[name].dropna().to_numpy(dtype=float))
             shares = np.arange(values.size + 1) / max(values.size, 1)
             axes.plot(
                 np.repeat(values, 2),
@@ -42,7 +44,7 @@ def cdf(
                 color=COLOURS[i % len(COLOURS)],
                 label=", ".join(names),
             )
-        axes.set(xlabel=column, ylabel="share of runs", ylim=(0, 1.02))
+        axes.set(xlabel=name.removesuffix(".cdf"), ylabel=share, ylim=(0, 1.02))
         if ax is not None:
             ax.legend()
             figure = ax.get_figure(root=True) or figure

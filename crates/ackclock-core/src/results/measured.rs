@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Distribution;
 
 /// Time between the ACKs of a flow, at two points of their path.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AckGapResult {
     /// Gaps as the ACKs leave the edge; for an upload, as they arrive at it.
     pub edge: GapResult,
@@ -16,7 +16,7 @@ pub struct AckGapResult {
 }
 
 /// Time between ACKs at one point of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GapResult {
     /// The gaps, ms.
     #[serde(flatten)]

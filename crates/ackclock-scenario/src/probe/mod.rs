@@ -56,7 +56,7 @@ enum Leg {
 }
 
 /// Measurements of one flow, as results; `None` if not enabled.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     /// One-way delays of the original sender's connection and of the relay's.
     pub(crate) transit: [Option<Distribution>; 2],

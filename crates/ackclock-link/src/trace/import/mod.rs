@@ -131,6 +131,20 @@ pub enum Towards {
     Server,
 }
 
+impl Towards {
+    /// The direction of a name: `down`, `up`.
+    ///
+    /// # Errors
+    /// Lists the names.
+    pub fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "down" => Ok(Self::Mobile),
+            "up" => Ok(Self::Server),
+            _ => Err("it is one of down, up".to_owned()),
+        }
+    }
+}
+
 /// What becomes of a row without a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
@@ -141,6 +155,21 @@ pub enum Missing {
     Hold,
     /// Rate 0.
     Zero,
+}
+
+impl Missing {
+    /// The treatment of a name: `refuse`, `hold`, `zero`.
+    ///
+    /// # Errors
+    /// Lists the names.
+    pub fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "refuse" => Ok(Self::Refuse),
+            "hold" => Ok(Self::Hold),
+            "zero" => Ok(Self::Zero),
+            _ => Err("it is one of refuse, hold, zero".to_owned()),
+        }
+    }
 }
 
 /// How a foreign recording is read.
