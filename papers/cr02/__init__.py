@@ -15,7 +15,6 @@ PAPER = Paper(
     tables=claims.tables,
     elsewhere={
         "CR02-S5-1": "results that tell the most ACKs held at once are missing",
-        "CR02-S67-8": "a regulator at the mobile, in front of the uplink queue, is missing",
         "CR02-F15a-0": "an input here: the mean SNR of several users is chosen to give this rate",
         "CR02-F15b-0": "an input here: the mean SNR of several users is chosen to give this rate",
         "CR02-S65-1": "a summary of the curves of figures 14 and 15, which are judged one by one",

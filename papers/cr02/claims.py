@@ -305,6 +305,11 @@ def section_6(runs: Runs) -> Claims:
     ]
     yield "CR02-S67-1", Claim(best, note="greatest of B 6..20")
 
+    up = gain(*(runs(grid.upload(regulator), goodput) for regulator in ("ack-regulator", "none")))
+    down = gain(*(runs(grid.variable_rate(variant, 50), goodput) for variant in ("Reno+AR", "Reno")))
+    seen = f"gain at the mobile {_mean(up):.1f} %, at the edge {_mean(down):.1f} %"
+    yield "CR02-S67-8", Claim(ordering=_mean(up) > 0 and _mean(down) > 0, note=seen)
+
 
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
     """Rows of the cell that hold at each Doppler frequency."""

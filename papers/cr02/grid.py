@@ -173,8 +173,14 @@ def fig15(users: int, doppler: float = DOPPLER) -> Family:
     return {v: {b: cell(v, users, b, doppler) for b in BUFFERS_OF_FIG15[users]} for v in VARIANTS}
 
 
+def upload(regulator: str) -> str:
+    """Section 6.7: an upload over an uplink of rate u(200, 50) kbit/s, regulated at the mobile."""
+    return point(SCENARIOS / "upload.toml", {"edge.up_regulator": regulator})
+
+
 def points() -> Iterator[str]:
     """Every point; some belong to several curves."""
+    yield from map(upload, ("none", "ack-regulator"))
     for above_rlc in rlc.by_buffer("none", "ack-regulator").values():
         yield from above_rlc
     yield from TABLE1.values()

@@ -69,7 +69,7 @@ impl Observer {
     /// Nothing has passed yet. The flows of the subscriber share `buffer`.
     pub fn new(law: Law, buffer: Capacity) -> Self {
         let mut bearer = Observed::beside_mobiles(buffer);
-        bearer.want_departures(Departures::Watched);
+        bearer.want_departures(Direction::Down, Departures::Watched);
         bearer.leave_when(if law == Law::Wrs { Left::Certain } else { Left::Estimated });
         Self { law, bearer, flows: BTreeMap::new(), payload: 0, newest: FlowId(0) }
     }

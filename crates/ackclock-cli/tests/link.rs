@@ -26,6 +26,15 @@ fn the_exit_status_is_that_of_the_command() {
 }
 
 #[test]
+fn uploads_can_be_regulated() {
+    let Some(folder) = ready(&[]) else { return };
+    let upload =
+        ["--buffer", "10p", "--set", "edge.up_regulator=wrd", "--closed", "--", "sh", "-c", "exit 7"];
+    let ended = folder.run(&[&["link", "1mbit", "1mbit"][..], &upload].concat());
+    assert_eq!((ended.status, ended.err.as_str()), (7, ""));
+}
+
+#[test]
 fn the_status_of_the_command_goes_before_that_of_its_results() {
     let Some(folder) = ready(&[]) else { return };
     let asked = ["link", "1mbit", "1mbit", "--closed", "--json", "--", "sh", "-c", "sleep 0.1; exit 7"];
@@ -49,6 +58,10 @@ fn wrong_input_is_named_before_anything_is_made() {
         (
             &["link", "1mbit", "1mbit", "--downlink-queue=fifo", "true"],
             "--downlink-queue: `fifo` is not a queue",
+        ),
+        (
+            &["link", "1mbit", "1mbit", "--set", "edge.up_regulator=snoop", "true"],
+            "--set edge.up_regulator=snoop: edge.up_regulator: `snoop` keeps copies",
         ),
         (&["link", "set", "rate"], "`rate` is not KEY=VALUE"),
     ] {

@@ -49,12 +49,15 @@ pub struct EdgeConfig {
     pub user: Vec<CellUser>,
     /// Number of identical, independent cells. Each has its own users, flows and edge, as this file describes them.
     pub cells: u32,
-    /// Size of the uplink queue. Default: `buffer` in scenarios with uploads, unlimited in others.
+    /// Size of the uplink queue. Default: `buffer` in scenarios with uploads or an `up_regulator`, unlimited in others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_buffer: Option<Size>,
     /// Queue discipline of the uplink: a name, or a table with `kind`; default "drop-tail".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_queue: Option<Component<dyn QueueConfig>>,
+    /// Regulator of uploads, at the mobile, before its uplink queue: a name, or a table with `kind`. Default: "none".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_regulator: Option<Component<dyn RegulatorConfig>>,
     /// Reports of the radio's state that the edge sends; none without this table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportTable>,
@@ -112,6 +115,7 @@ impl Default for EdgeConfig {
             cells: 1,
             up_buffer: None,
             up_queue: None,
+            up_regulator: None,
             report: None,
             at: Vec::new(),
         }
@@ -123,6 +127,9 @@ impl ackclock_core::Config for EdgeConfig {
         self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?;
         self.up_queue().config(&QUEUES).map_err(|error| error.under("up_queue"))?;
         self.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
+        if let Some(regulator) = self.up_regulator()? {
+            regulator.regulates_uplinks().map_err(|reason| ConfigError::new("up_regulator", reason))?;
+        }
         if let Some(report) = &self.report {
             report.check().map_err(|error| error.under("report"))?;
         }
@@ -172,6 +179,17 @@ impl EdgeConfig {
         self.regulator.config(&REGULATORS).is_ok_and(|regulator| regulator.regulates_uploads())
     }
 
+    /// The regulator of uploads; `None` where they pass freely.
+    ///
+    /// # Errors
+    /// Names the key of its table that is wrong.
+    pub fn up_regulator(&self) -> Result<Option<&Arc<dyn RegulatorConfig>>, ConfigError> {
+        let Some(regulator) = self.up_regulator.as_ref().filter(|table| name_of(table) != "none") else {
+            return Ok(None);
+        };
+        regulator.config(&REGULATORS).map(Some).map_err(|error| error.under("up_regulator"))
+    }
+
     /// Builds the edge with the given regulator, registered or not, in place of the one that `regulator` names.
     ///
     /// # Errors
@@ -192,7 +210,9 @@ impl EdgeConfig {
         let capacity = capacity_of(self.buffer, self.of_user(nominal(Direction::Down)?), around);
         let down = &plan(queue, capacity, "down");
         let (nominal, up_queue) = (nominal(Direction::Up)?, self.up_queue());
-        let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
+        let up_regulator = self.up_regulator()?;
+        let up_buffer = self.up_buffer.or(up_regulator.map(|_| self.buffer));
+        let capacity = up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
         let up = &plan(up_queue.config(&QUEUES).map_err(|error| error.under("up_queue"))?, capacity, "up");
         let context = BearerContext { down, up, meaning: self.meaning(), streams, files };
         let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());
@@ -201,6 +221,9 @@ impl EdgeConfig {
             bearer.leave_when(left_when);
         }
         let mut edge = Edge::new(bearer, regulator, self.max_flows as usize);
+        if let Some(regulator) = up_regulator {
+            edge.regulate_uploads(Arc::clone(regulator), self.max_flows as usize);
+        }
         edge.expect(self.changes(streams, files)?);
         if let Some(report) = &self.report {
             let each = || Whom::Each(vec![Vec::new(); self.users() as usize]);
@@ -219,6 +242,11 @@ impl EdgeConfig {
             queue: self.queue.complete(&QUEUES).map_err(|error| error.under("queue"))?,
             up_queue: Some(self.up_queue().complete(&QUEUES).map_err(|error| error.under("up_queue"))?),
             regulator: self.regulator.complete(&REGULATORS).map_err(|error| error.under("regulator"))?,
+            up_regulator: self
+                .up_regulator
+                .as_ref()
+                .map(|regulator| regulator.complete(&REGULATORS).map_err(|error| error.under("up_regulator")))
+                .transpose()?,
             down: self.down.complete(&LINKS).map_err(|error| error.under("down"))?,
             up: self.up.complete(&LINKS).map_err(|error| error.under("up"))?,
             bearer: self.bearer.complete(&BEARERS).map_err(|error| error.under("bearer"))?,

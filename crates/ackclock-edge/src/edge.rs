@@ -9,11 +9,11 @@ mod regulation;
 use std::sync::Arc;
 
 use ackclock_core::results::LinkCounts;
-use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
+use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time};
 use ackclock_link::{AnyBearer, Bearer, BearerListener, Direction, LinkEvent, LinkView, Load, Medium};
 
+use self::regulation::{Regulation, Regulations};
 use crate::copies::Copies;
-use crate::flow_table::FlowTable;
 use crate::regulators::RegulatorId;
 use crate::report::Reporter;
 use crate::step::Changes;
@@ -31,12 +31,10 @@ pub struct Edge {
     bearer: AnyBearer,
     /// Sends radio reports; `None` without a listener.
     reporter: Option<Box<Reporter>>,
-    flows: FlowTable,
+    regulations: Regulations,
+    /// Whether data from the mobiles has regulators too.
+    regulates_up: bool,
     copies: Copies,
-    /// Deadlines of the regulators, by regulator number.
-    timers: Wakes,
-    /// Number of slots of `timers`.
-    timed: usize,
     /// When the bearer next has an event, changes, or has a report due.
     bearer_due: Time,
     /// Instant up to which the bearer has run.
@@ -52,20 +50,26 @@ impl Edge {
     /// An edge over `bearer` that regulates at most `most_flows` flows at a time.
     pub fn new(bearer: impl Into<AnyBearer>, regulator: Arc<dyn RegulatorConfig>, most_flows: usize) -> Self {
         let mut bearer = bearer.into();
-        bearer.want_departures(regulator.departures());
+        bearer.want_departures(Direction::Down, regulator.departures());
         Self {
             bearer,
             reporter: None,
-            flows: FlowTable::new(regulator, most_flows),
+            regulations: Regulations::of_downloads(regulator, most_flows),
+            regulates_up: false,
             copies: Copies::new(usize::MAX),
-            timers: Wakes::default(),
-            timed: 0,
             bearer_due: Time::NEVER,
             reached: Time::ZERO,
             changes: Changes::default(),
             planned: Time::NEVER,
             statistics: EdgeStatistics::default(),
         }
+    }
+
+    /// Regulates data from the mobiles too, at most `most_flows` flows at a time; call before the first segment.
+    pub fn regulate_uploads(&mut self, regulator: Arc<dyn RegulatorConfig>, most_flows: usize) {
+        self.bearer.want_departures(Direction::Up, regulator.departures());
+        self.regulations[Direction::Up] = Regulation::new(regulator, most_flows);
+        self.regulates_up = true;
     }
 
     /// Counters of the whole edge.
@@ -75,7 +79,7 @@ impl Edge {
 
     /// Counters of one flow; `None` if it was never seen.
     pub fn flow_statistics(&self, flow: FlowId) -> Option<&FlowStatistics> {
-        self.flows.get(flow).map(|flow| &flow.statistics)
+        self.regulations[Direction::Down].flows.get(flow).map(|flow| &flow.statistics)
     }
 
     /// Mean capacity of the link of a direction from the start to `until`, bit/s; `until` never decreases. `None` if
@@ -110,22 +114,34 @@ impl Edge {
     /// Sets the user of a flow before its first segment, for cells, per-user queues and per-user regulators.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
-        self.flows.regulators.assign(flow, user);
+        self.regulations[Direction::Down].flows.regulators.assign(flow, user);
+        if self.regulates_up {
+            self.regulations[Direction::Up].flows.regulators.assign(flow, user);
+        }
         if let Some(reporter) = &mut self.reporter {
             reporter.assign(flow, user);
         }
     }
 
-    /// Marks a flow as an upload before its first segment: it gets no regulator, unless regulators act on uploads.
-    pub fn leave_upload_alone(&mut self, flow: FlowId) {
-        self.flows.regulators.leave_upload_alone(flow);
+    /// Sets the direction of a flow's data before its first segment: it gets no regulator of the other direction, unless
+    /// that acts on such flows too. Without this call a flow has regulators of both directions.
+    pub fn expect_data(&mut self, flow: FlowId, direction: Direction) {
+        match direction {
+            Direction::Up => self.regulations[Direction::Down].flows.regulators.leave_upload_alone(flow),
+            Direction::Down if self.regulates_up => {
+                self.regulations[Direction::Up].flows.regulators.leave_alone(flow);
+            }
+            Direction::Down => {}
+        }
     }
 
     /// Removes a flow and its state, so its number can be reused. No segment of the flow may be in the bearer or held.
     /// If the regulator serves other flows too, its remaining output is handled at `now`.
     pub fn forget(&mut self, now: Time, flow: FlowId) {
-        self.part(now, flow);
-        self.flows.forget(flow);
+        for direction in Direction::BOTH {
+            self.regulations[direction].part(now, flow);
+            self.regulations[direction].flows.forget(flow);
+        }
         self.bearer.forget(flow);
         if let Some(reporter) = &mut self.reporter {
             reporter.forget(flow);
@@ -158,7 +174,7 @@ impl Edge {
 
     /// Number of ACKs held for `flow`.
     pub fn held(&self, flow: FlowId) -> usize {
-        self.regulator_of(flow).map_or(0, |regulator| regulator.held(flow))
+        self.regulators_of(flow).map(|regulator| regulator.held(flow)).sum()
     }
 
     /// Limits the copies that regulators keep; call before the first segment. A flow gets one more copy while the
@@ -174,11 +190,11 @@ impl Edge {
 
     /// Segments of `flow` of which a copy is kept.
     pub fn kept(&self, flow: FlowId) -> usize {
-        self.regulator_of(flow).map_or(0, |regulator| regulator.kept(flow))
+        self.regulators_of(flow).map(|regulator| regulator.kept(flow)).sum()
     }
 
-    fn regulator_of(&self, flow: FlowId) -> Option<&dyn Regulator> {
-        self.flows.regulators.get(self.flows.get(flow)?.regulator()?)
+    fn regulators_of(&self, flow: FlowId) -> impl Iterator<Item = &dyn Regulator> {
+        self.regulations.iter().filter_map(move |regulation| regulation.of(flow))
     }
 
     /// Processes a segment that arrives at `port`.
@@ -188,9 +204,12 @@ impl Edge {
             self.catch_up(now, out);
         }
         if port == WIRED {
-            self.handle_downlink(now, segment, out);
-        } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
-            self.dropped_up(segment, out);
+            self.statistics.entered += 1;
+            self.handle_data(now, Direction::Down, segment, out);
+        } else if self.regulates_up {
+            self.handle_data(now, Direction::Up, segment, out);
+        } else if let Err(cause) = self.bearer.enqueue(now, Direction::Up, segment) {
+            self.dropped(now, Direction::Up, segment, cause, out);
         }
         self.note_due();
         // A bearer may report events late, with an instant in the past; time never goes back.
@@ -203,11 +222,23 @@ impl Edge {
         if self.bearer_due <= now {
             self.drain(now, out);
         }
-        while let Some((deadline, slot)) = self.timers.first().filter(|&(deadline, _)| deadline <= now) {
-            self.expire(now, RegulatorId::at(slot), out);
-            // A regulator that does not move its deadline would be called forever.
-            if self.timers.deadline(slot).is_some_and(|next| next <= deadline) {
-                self.timers.set(slot, None);
+        self.expire_due(now, Direction::Down, out);
+        if self.regulates_up {
+            self.expire_due(now, Direction::Up, out);
+        }
+    }
+
+    /// Calls the regulators of a direction whose deadline has come.
+    #[inline(always)]
+    fn expire_due(&mut self, now: Time, direction: Direction, out: &mut impl Sink) {
+        while let Some((deadline, slot)) =
+            self.regulations[direction].timers.first().filter(|&(deadline, _)| deadline <= now)
+        {
+            self.expire(now, direction, RegulatorId::at(slot), out);
+            // A regulator that does not move its deadline would be asked for ever.
+            let timers = &mut self.regulations[direction].timers;
+            if timers.deadline(slot).is_some_and(|next| next <= deadline) {
+                timers.set(slot, None);
             }
         }
     }
@@ -215,7 +246,7 @@ impl Edge {
     /// When something is next due; [`Time::NEVER`] if nothing is.
     #[inline]
     pub fn due(&self) -> Time {
-        self.timers.due().min(self.bearer_due)
+        self.regulations.due().min(self.bearer_due)
     }
 
     /// Processes all events of the bearer up to `now`, and its changes that are due.
@@ -279,22 +310,31 @@ impl Edge {
     #[inline(always)]
     fn on_event_down(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
         match event {
-            LinkEvent::Departed => self.departed(at, segment, out),
-            LinkEvent::Freed => self.freed(at, segment, out),
+            LinkEvent::Departed => self.departed(at, Direction::Down, segment, out),
+            LinkEvent::Freed => self.freed(at, Direction::Down, segment, out),
             LinkEvent::Delivered(_) => {
                 self.statistics.on_delivered(segment);
-                out.pass(RADIO, segment);
+                if self.regulates_up {
+                    self.handle_ack(at, Direction::Up, segment, out);
+                } else {
+                    out.pass(RADIO, segment);
+                }
             }
-            LinkEvent::Dropped(cause) => self.dropped(at, segment, cause, out),
+            LinkEvent::Dropped(cause) => self.dropped(at, Direction::Down, segment, cause, out),
         }
     }
 
     #[inline(always)]
     fn on_event_up(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
         match event {
+            LinkEvent::Delivered(_) => {
+                self.statistics.on_delivered_up(segment);
+                self.handle_ack(at, Direction::Down, segment, out);
+            }
+            LinkEvent::Dropped(cause) => self.dropped(at, Direction::Up, segment, cause, out),
+            LinkEvent::Departed if self.regulates_up => self.departed(at, Direction::Up, segment, out),
+            LinkEvent::Freed if self.regulates_up => self.freed(at, Direction::Up, segment, out),
             LinkEvent::Departed | LinkEvent::Freed => {}
-            LinkEvent::Delivered(_) => self.handle_uplink(at, segment, out),
-            LinkEvent::Dropped(_) => self.dropped_up(segment, out),
         }
     }
 
@@ -310,56 +350,55 @@ impl Edge {
         self.note_due();
     }
 
-    /// Processes a segment from the network: consults the regulator, then queues it.
+    /// Processes a segment before the queue of its direction: consults the regulator of that direction's data, then
+    /// queues it.
     #[inline]
-    fn handle_downlink(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
-        self.statistics.entered += 1;
-        let flow = self.flows.open(now, segment.flow);
+    fn handle_data(&mut self, now: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
+        let flow = self.regulations[direction].flows.open(now, segment.flow);
         let regulated = segment.is_tcp() && flow.is_regulated();
         if regulated || segment.has_data() {
             flow.on_data(segment);
             flow.statistics.edge_rtt.on_data(now, segment);
         }
         if regulated {
-            self.regulate_data(now, *segment, out);
+            self.regulate_data(now, direction, *segment, out);
         } else {
-            self.enqueue(now, segment, out);
+            self.enqueue(now, direction, segment, out);
         }
     }
 
     /// Passes a segment to the bearer and processes a refusal as a drop. Returns whether it was accepted.
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) -> bool {
-        match self.bearer.enqueue(now, Direction::Down, segment) {
+    fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) -> bool {
+        match self.bearer.enqueue(now, direction, segment) {
             Ok(()) => true,
             Err(cause) => {
-                self.dropped(now, segment, cause, out);
+                self.dropped(now, direction, segment, cause, out);
                 false
             }
         }
     }
 
-    fn dropped_up(&mut self, segment: &Segment, out: &mut impl Sink) {
-        self.statistics.dropped_up += 1;
-        out.discard(segment);
-    }
-
-    /// Processes a segment from a mobile.
+    /// Processes a segment that has crossed the radio against the `direction` of the data that it may acknowledge.
     #[inline(always)]
-    fn handle_uplink(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
-        self.statistics.on_delivered_up(segment);
-        if self.flows.concerns_regulator(at, segment) {
-            self.regulate_ack(at, segment, out);
+    fn handle_ack(&mut self, at: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
+        if self.regulations[direction].flows.concerns_regulator(at, segment) {
+            self.regulate_ack(at, direction, segment, out);
         } else {
-            self.pass_up(at, segment, out);
+            self.pass_ack(at, direction, segment, out);
         }
     }
 
-    /// Passes a segment on to the servers.
+    /// Passes a segment on to the end that sends data in this direction.
     #[inline(always)]
-    fn pass_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
-        self.bearer.on_told(at, segment);
-        out.pass(WIRED, segment);
+    fn pass_ack(&mut self, at: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
+        match direction {
+            Direction::Down => {
+                self.bearer.on_told(at, segment);
+                out.pass(WIRED, segment);
+            }
+            Direction::Up => out.pass(RADIO, segment),
+        }
     }
 }
 

@@ -66,6 +66,7 @@ impl EdgeConfig {
             ("queue", self.queue != usual.queue),
             ("up_buffer", self.up_buffer.is_some()),
             ("up_queue", self.up_queue.is_some()),
+            ("up_regulator", self.up_regulator.is_some()),
             ("report", self.report.is_some()),
         ];
         if let Some((key, _)) = said.iter().find(|(_, said)| *said) {
@@ -93,6 +94,7 @@ impl EdgeConfig {
         let said = [
             ("channel", self.channel != usual.channel),
             ("max_flows", self.max_flows != usual.max_flows),
+            ("up_regulator", self.up_regulator.is_some()),
             ("report", self.report.is_some()),
         ];
         if let Some((key, _)) = said.iter().find(|(_, said)| *said) {

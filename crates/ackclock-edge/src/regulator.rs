@@ -156,6 +156,14 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it can regulate uploads at the mobile.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn regulates_uplinks(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
+
     /// Whether the regulators need to see departures from the queue.
     fn departures(&self) -> Departures {
         Departures::Watched

@@ -92,10 +92,15 @@ impl Regulators {
         self.users.get(flow.index()).copied().unwrap_or(0)
     }
 
+    /// The flow will have no regulator.
+    pub(crate) fn leave_alone(&mut self, flow: FlowId) {
+        self.assign(flow, LEFT_ALONE);
+    }
+
     /// Marks a flow as an upload: it gets a regulator only if regulators act on uploads.
     pub(crate) fn leave_upload_alone(&mut self, flow: FlowId) {
         if !self.config.regulates_uploads() {
-            self.assign(flow, LEFT_ALONE);
+            self.leave_alone(flow);
         }
     }
 

@@ -103,6 +103,12 @@ impl RegulatorConfig for Config {
     fn regulates_uploads(&self) -> bool {
         self.nacks
     }
+
+    fn regulates_uplinks(&self) -> Result<(), &'static str> {
+        Err(
+            "`snoop` keeps copies of what the mobile has itself; its `nacks` in `edge.regulator` repair uploads",
+        )
+    }
 }
 
 const LARGEST_CACHE: u32 = 100_000;

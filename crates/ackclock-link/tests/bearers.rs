@@ -163,7 +163,7 @@ fn drive(
     departures: Departures,
     extra: Option<Span>,
 ) -> Vec<Outcome> {
-    bearer.want_departures(departures);
+    bearer.want_departures(Direction::Down, departures);
     let (mut seen, mut arrivals, mut asks) = (Vec::new(), arrivals.iter().peekable(), Time::ZERO);
     loop {
         let asked = bearer.due(Direction::Down).min(bearer.due(Direction::Up));
@@ -251,7 +251,7 @@ proptest! {
     fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
         every_combination(capacity, seed, |name, build| {
             let mut bearer = build();
-            bearer.want_departures(Departures::Watched);
+            bearer.want_departures(Direction::Down, Departures::Watched);
             let (mut arrivals, mut reached) = (arrivals.iter().peekable(), Time::ZERO);
             loop {
                 let due = bearer.due(Direction::Down).min(bearer.due(Direction::Up));
@@ -429,7 +429,7 @@ fn unacknowledged_a_packet_arrives_where_all_of_its_pdus_do() {
 fn what_goes_to_the_front_leaves_before_what_waits() {
     for table in with_a_queue() {
         let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 3);
-        bearer.want_departures(Departures::Watched);
+        bearer.want_departures(Direction::Down, Departures::Watched);
         (0..12).for_each(|number| {
             bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1000)).unwrap()
         });
@@ -472,7 +472,7 @@ proptest! {
 fn a_packet_is_freed_once_where_the_buffer_keeps_what_was_sent() {
     for table in every_bearer() {
         let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(20), 3);
-        bearer.want_departures(Departures::Watched);
+        bearer.want_departures(Direction::Down, Departures::Watched);
         let keeps = acknowledges(&table);
         (0..12).for_each(|number| {
             bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1000)).unwrap()
@@ -550,7 +550,7 @@ fn what_deliveries_tell_adds_up_to_what_was_sent_again() {
 fn no_packet_allocates_after_warm_up() {
     for table in every_bearer() {
         let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(20), 1);
-        bearer.want_departures(Departures::Watched);
+        bearer.want_departures(Direction::Down, Departures::Watched);
         let mut offer = |from: u32, rounds: u32| {
             for round in from..from + rounds {
                 let now = Time::ZERO + Span::from_millis(20) * u64::from(round);

@@ -30,7 +30,7 @@ fn bearer(table: &Value, users: u32) -> AnyBearer {
 
 /// Sends packets of each user in both directions every 20 ms for two seconds; returns the events.
 fn events(bearer: &mut AnyBearer, users: u32) -> Vec<(u32, Time, LinkEvent, u32)> {
-    bearer.want_departures(Departures::Watched);
+    bearer.want_departures(Direction::Down, Departures::Watched);
     let mut seen = Vec::new();
     for round in 0..400u32 {
         let now = Time::ZERO + Span::from_millis(20) * u64::from(round);

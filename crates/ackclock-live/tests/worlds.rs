@@ -7,7 +7,7 @@ use std::io;
 use std::rc::Rc;
 
 use ackclock_core::results::Provenance;
-use ackclock_core::{FlowId, Segment, Size, Span, Streams, Time};
+use ackclock_core::{Config, FlowId, Segment, Size, Span, Streams, Time};
 use ackclock_edge::{EdgeConfig, FlowContext, Output, Place, REGULATORS, Regulator, RegulatorConfig, Scope};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{Direction, LinkView, NoFiles};
@@ -186,6 +186,17 @@ fn every_regulator_gives_the_same_departures_in_both_worlds() {
         let edge = EdgeConfig { regulator: entry.name.into(), ..poor_link() };
         check(&edge, Span::ZERO);
         check(&edge, Span::from_millis(7));
+        // The uplink regulated too, with the downlink's properties.
+        let up = EdgeConfig {
+            up: edge.down.clone(),
+            up_buffer: Some(edge.buffer),
+            up_regulator: Some(entry.name.into()),
+            ..edge
+        };
+        if up.check().is_ok() {
+            check(&up, Span::ZERO);
+            check(&up, Span::from_millis(7));
+        }
     }
 }
 

@@ -11,6 +11,14 @@ use ackclock_tcp::Receiver;
 
 use crate::island::boxes::Boxes;
 
+/// The direction of the data of a flow.
+pub(crate) const fn direction_of(towards: Towards) -> Direction {
+    match towards {
+        Towards::Mobile => Direction::Down,
+        Towards::Server => Direction::Up,
+    }
+}
+
 /// Capacity of the link from the start of the run up to an instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
@@ -111,11 +119,7 @@ impl Shares {
 
     /// Capacity so far of the link that data `towards` this end crosses.
     pub(crate) fn mark(&self, now: Time, towards: Towards, boxes: &mut Boxes<'_>) -> Mark {
-        let direction = match towards {
-            Towards::Mobile => Direction::Down,
-            Towards::Server => Direction::Up,
-        };
-        Mark::of(self.link, now, direction, boxes)
+        Mark::of(self.link, now, direction_of(towards), boxes)
     }
 
     /// Registers a file that starts at `start`. Call [`reached`](Self::reached) at its end.

@@ -240,16 +240,21 @@ impl Tables {
         self.check_flows()
     }
 
-    /// Refuses a regulator that has no effect: most regulators act on downloads only.
+    /// Refuses regulators that have no effect: most of `regulator` act on downloads only, `up_regulator` on uploads.
     fn check_uploads(&self) -> Result<(), ConfigError> {
         let regulator = name_of(&self.edge.regulator);
         let acts = regulator == "none" || self.edge.regulates_uploads();
         if !acts && self.flow.iter().all(|flow| flow.towards == Towards::Server) {
             let message = format!(
-                "`{regulator}` acts on the ACKs of downloads, but every flow is an upload: use \"none\", or add a flow \
-                 with `towards = \"mobile\"`"
+                "`{regulator}` acts on the ACKs of downloads, but every flow is an upload: use \"none\" and \
+                 edge.up_regulator = \"{regulator}\", or add a flow with `towards = \"mobile\"`"
             );
             return Err(ConfigError::new("edge.regulator", message));
+        }
+        if self.edge.up_regulator().map_err(|error| error.under("edge"))?.is_some() && !self.has_uploads() {
+            let message =
+                "acts on uploads, but there is none: add a flow with `towards = \"server\"`, or use \"none\"";
+            return Err(ConfigError::new("edge.up_regulator", message));
         }
         Ok(())
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ackclock_core::results::Towards;
 use ackclock_core::results::{
     Distribution, EngineResult, FairnessResult, FlowResult, LegResult, LinkCounts, LossCycles, RelayResult,
     RunResult, UserResult,
 };
 use ackclock_core::{FlowId, Histogram, Span, Time, name_of};
+use ackclock_edge::EdgeConfig;
 use ackclock_link::Direction;
 use ackclock_tcp::{Sender, SenderStats};
 
@@ -16,6 +16,7 @@ use crate::active::ActiveCapacity;
 use crate::island::boxes::Boxes;
 use crate::island::group::Group;
 use crate::island::{Builder, Executor};
+use crate::link_share::direction_of;
 use crate::plan::FlowPlan;
 use crate::probe::Measured;
 use crate::traffic::Counts;
@@ -25,9 +26,8 @@ use crate::{Measure, Scenario};
 /// Results of a run collected so far.
 pub(crate) struct Tally {
     duration: Span,
-    regulator: String,
-    /// Whether the regulator acts on uploads too.
-    regulates_uploads: bool,
+    /// Regulator of flows by the direction of their data; `None` if none acts on them.
+    regulators: [Option<String>; 2],
     /// How the RTT samples of a flow are described.
     rtts: fn(&Histogram) -> Distribution,
     flows: Vec<FlowResult>,
@@ -44,8 +44,7 @@ impl Tally {
     pub(crate) fn new(builder: &Builder<'_>, flows: usize) -> Self {
         Self {
             duration: builder.tables.duration,
-            regulator: name_of(&builder.tables.edge.regulator),
-            regulates_uploads: builder.tables.edge.regulates_uploads(),
+            regulators: regulators(&builder.tables.edge),
             rtts: match builder.tables.measure.contains(&Measure::Rtt) {
                 true => Distribution::with_cdf,
                 false => |rtts| Distribution::from(rtts),
@@ -57,11 +56,6 @@ impl Tally {
             delivered: 0,
             events: 0,
         }
-    }
-
-    /// Whether the regulator acts on flows of this direction.
-    fn regulates(&self, towards: Towards) -> bool {
-        towards.is_mobile() || self.regulates_uploads
     }
 
     /// Adds the counters of finished islands.
@@ -151,7 +145,7 @@ impl Tally {
             timed_rtt_ms: ms(stats.timed_rtt()),
             edge_rtt_ms: ms(boxes.edge.flow_statistics(id).and_then(|flow| flow.edge_rtt.mean())),
             completion_s: finished.map(|at| at.since(plan.start).as_secs_f64()),
-            regulator: self.regulates(group.table.towards).then(|| self.regulator.clone()),
+            regulator: self.regulators[direction_of(group.table.towards) as usize].clone(),
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
             link: None,
@@ -162,6 +156,14 @@ impl Tally {
             real: None,
         })
     }
+}
+
+/// Names of the regulators that act on the data of each direction. Of two that act on uploads the mobile's is named.
+fn regulators(edge: &EdgeConfig) -> [Option<String>; 2] {
+    let down = Some(name_of(&edge.regulator));
+    let up = edge.up_regulator.as_ref().map(|regulator| name_of(regulator)).filter(|name| name != "none");
+    let up = up.or_else(|| down.clone().filter(|_| edge.regulates_uploads()));
+    [down, up]
 }
 
 /// Time during which islands had flows, and their capacity in that time.

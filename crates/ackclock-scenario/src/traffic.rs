@@ -17,7 +17,7 @@ use ackclock_tcp::{Client, EndpointEvent, Receiver, Request, Sender, Supply, The
 use crate::active::Active;
 use crate::island::boxes::Boxes;
 use crate::island::group::Group;
-use crate::link_share::{CapacityReports, LinkShare, Mark, Shares};
+use crate::link_share::{CapacityReports, LinkShare, Mark, Shares, direction_of};
 use crate::plan::FlowPlan;
 use crate::transfers::Transfers;
 
@@ -288,6 +288,7 @@ impl Traffic {
             group.split(boxes.relay, flow, *cell_user, [now; 2], first);
         }
         boxes.edges().for_each(|edge| edge.assign(flow, *cell_user));
+        boxes.edge.expect_data(flow, direction_of(group.table.towards));
         let (sender, receiver) = group.connection(flow, now, first);
         match group.table.towards {
             Towards::Mobile => {
@@ -295,7 +296,6 @@ impl Traffic {
                 boxes.clients.watch_receiver(flow, now, receiver);
             }
             Towards::Server => {
-                boxes.edge.leave_upload_alone(flow);
                 boxes.clients.watch_connecting_sender(flow, now, sender);
                 boxes.servers.watch_receiver(flow, now, receiver);
             }

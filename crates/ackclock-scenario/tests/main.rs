@@ -30,6 +30,7 @@ mod shipped;
 mod snoop;
 mod theory;
 mod transfers;
+mod up_regulator;
 mod uploads;
 mod windows;
 mod wrong_input;

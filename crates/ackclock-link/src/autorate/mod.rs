@@ -140,8 +140,10 @@ impl Bearer for Autorate {
         }
     }
 
-    fn want_departures(&mut self, departures: Departures) {
-        self.shaper.want_departures(departures);
+    fn want_departures(&mut self, direction: Direction, departures: Departures) {
+        if direction == Direction::Down {
+            self.shaper.want_departures(departures);
+        }
     }
 
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {

@@ -138,9 +138,9 @@ impl Bearer for PlainBearer {
         self.due[direction as usize]
     }
 
-    fn want_departures(&mut self, departures: Departures) {
-        self.links[Direction::Down as usize].want_departures(departures);
-        self.note_due(Direction::Down);
+    fn want_departures(&mut self, direction: Direction, departures: Departures) {
+        self.links[direction as usize].want_departures(departures);
+        self.note_due(direction);
     }
 
     #[inline]

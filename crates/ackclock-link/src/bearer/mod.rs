@@ -80,8 +80,8 @@ pub trait Bearer: Send {
     /// none.
     fn due(&self, direction: Direction) -> Time;
 
-    /// Whether to report downlink departures as events; uplink departures never are.
-    fn want_departures(&mut self, departures: Departures);
+    /// Whether to report the departures of a direction as events. An observing bearer reports those of the downlink only.
+    fn want_departures(&mut self, direction: Direction, departures: Departures);
 
     /// State of the queue that serves `flow`.
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
@@ -210,7 +210,7 @@ impl Bearer for AnyBearer {
             fn take_segment(&mut self, direction: Direction) -> Segment;
             #[inline(always)]
             fn due(&self, direction: Direction) -> Time;
-            fn want_departures(&mut self, departures: Departures);
+            fn want_departures(&mut self, direction: Direction, departures: Departures);
             fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;

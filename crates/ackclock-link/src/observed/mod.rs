@@ -192,9 +192,11 @@ impl Bearer for Observed {
         self.events[direction as usize].front().map_or(Time::NEVER, |(at, ..)| *at)
     }
 
-    fn want_departures(&mut self, departures: Departures) {
-        self.departures = departures;
-        self.observer.heed(departures);
+    fn want_departures(&mut self, direction: Direction, departures: Departures) {
+        if direction == Direction::Down {
+            self.departures = departures;
+            self.observer.heed(departures);
+        }
     }
 
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {

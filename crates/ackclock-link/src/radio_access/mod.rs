@@ -138,8 +138,8 @@ impl Bearer for RadioAccess {
         events.chain(self.changes.iter().copied()).min().unwrap_or(Time::NEVER)
     }
 
-    fn want_departures(&mut self, departures: Departures) {
-        self.users.iter_mut().for_each(|user| user.sdus[Direction::Down as usize].departures = departures);
+    fn want_departures(&mut self, direction: Direction, departures: Departures) {
+        self.users.iter_mut().for_each(|user| user.sdus[direction as usize].departures = departures);
     }
 
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {

@@ -13,7 +13,7 @@ use super::boxes::Places;
 use super::group::{FIRST, Group};
 use super::{AnyNode, End, Island};
 use crate::active::Active;
-use crate::link_share::CapacityReports;
+use crate::link_share::{CapacityReports, direction_of};
 use crate::plan::FlowPlan;
 use crate::tables::{FlowGroup, PathTable};
 use crate::traffic::Traffic;
@@ -69,9 +69,7 @@ impl<'a> Builder<'a> {
                     if let Some((_, behind)) = &mut behind {
                         behind.assign(id, flow.cell_user);
                     }
-                    if group.table.towards == Towards::Server {
-                        edge.leave_upload_alone(id);
-                    }
+                    edge.expect_data(id, direction_of(group.table.towards));
                     group.begin([&mut servers, &mut clients], id, flow.start, supply, &mut traffic);
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),

@@ -175,13 +175,18 @@ fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)
         ("up".to_owned(), link(args, Direction::Up, up)?),
     ]);
     let path = Table::from_iter([("delay".to_owned(), string("0s"))]);
-    let whole = Table::from_iter([
+    let mut whole = Table::from_iter([
         ("version".to_owned(), Value::Integer(1)),
         // Who runs it as a simulation gets senders like those of this machine.
         ("preset".to_owned(), string("linux")),
         ("path".to_owned(), Value::Table(path)),
         ("edge".to_owned(), Value::Table(edge)),
     ]);
+    if sets.iter().any(|(set, _)| set.starts_with("edge.up_regulator")) {
+        // A link cannot tell uploads from downloads; the file that it stands for has both.
+        let flows = [Table::new(), Table::from_iter([("towards".to_owned(), string("server"))])];
+        whole.insert("flow".to_owned(), Value::Array(flows.map(Value::Table).into()));
+    }
     let toml = toml::to_string(&whole).map_err(|error| Failure::Run(error.to_string()))?;
     Ok(Text { name: COMMAND_LINE.to_owned(), toml, sets, folder: PathBuf::new(), ignored: Vec::new() })
 }
