@@ -58,8 +58,9 @@ pub trait Regulator: Send {
         None
     }
 
-    /// How far the source of a flow may send, where that follows from what each packet shows by itself and an amount that changes slowly: a
-    /// box without an [`Edge`](crate::Edge) then tells the further of what it has told so far and `base + bytes`.
+    /// Limit of a flow's sender as an amount that changes slowly, beyond a base visible in each packet. A box without
+    /// an [`Edge`](crate::Edge) advertises the further of the previous right edge and `base + bytes`. `None`: not
+    /// available.
     fn allowance(&mut self, _now: Time, _flow: FlowId, _view: LinkView) -> Option<Allowance> {
         None
     }
@@ -80,14 +81,14 @@ pub trait Regulator: Send {
     }
 }
 
-/// How far a source may send: bytes beyond what packets show.
+/// How much a sender may send: bytes beyond a base visible in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowance {
-    /// What they are counted from.
+    /// Base of the bytes.
     pub base: Base,
-    /// Bytes of payload beyond it.
+    /// Payload bytes beyond the base.
     pub bytes: u32,
-    /// Least window told, bytes: no field is rounded down to less.
+    /// Minimum advertised window, bytes; a window field is not rounded down below it.
     pub least: u32,
 }
 

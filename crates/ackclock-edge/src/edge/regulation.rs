@@ -36,7 +36,7 @@ impl Regulation {
         self.flows.regulators.get_mut(number)
     }
 
-    /// Expects the next deadline of a regulator, or none of one that has gone.
+    /// Updates the deadline of a regulator; none if it was removed.
     fn note_deadline(&mut self, number: RegulatorId) {
         let deadline = self.flows.regulators.get(number).and_then(|regulator| regulator.poll_timeout());
         self.set_deadline(number, deadline);
@@ -132,7 +132,7 @@ impl Edge {
         }
     }
 
-    /// Keeps a copy where there is room for one more of its flow.
+    /// Keeps a copy if the flow may have one more.
     fn keep(&mut self, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         let flow = segment.flow;
         if self.copies.take(flow, self.regulations[direction].flows.regulators.user(flow)) {
@@ -162,7 +162,7 @@ impl Edge {
         });
     }
 
-    /// The buffer keeps a segment no more that had left the queue before.
+    /// A segment that had left the queue no longer counts against the buffer.
     #[cold]
     pub(super) fn freed(&mut self, at: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         self.regulate(at, direction, segment.flow, out, |regulator, view| {
@@ -170,7 +170,7 @@ impl Edge {
         });
     }
 
-    /// A bearer that only observes has learnt something.
+    /// An observing bearer has a new estimate.
     #[cold]
     pub(super) fn observed(&mut self, at: Time, observation: &Observation, out: &mut impl Sink) {
         self.regulate(at, Direction::Down, observation.flow, out, |regulator, view| {
@@ -178,7 +178,7 @@ impl Edge {
         });
     }
 
-    /// A segment was refused, or lost later.
+    /// A segment was refused, or dropped later.
     #[cold]
     pub(super) fn dropped(
         &mut self,
@@ -231,7 +231,7 @@ impl Edge {
         self.close_if_over(at, direction, segment, out);
     }
 
-    /// Calls the regulator of a flow, if it has one, and does what it wants.
+    /// Calls the regulator of a flow, if it has one, and executes its output.
     pub(super) fn regulate(
         &mut self,
         now: Time,
@@ -247,7 +247,7 @@ impl Edge {
         self.regulations[direction].note_deadline(number);
     }
 
-    /// The deadline of a regulator has come.
+    /// The deadline of a regulator has passed.
     pub(super) fn expire(
         &mut self,
         now: Time,
@@ -263,7 +263,7 @@ impl Edge {
         self.regulations[direction].note_deadline(number);
     }
 
-    /// Does what a regulator wants.
+    /// Executes the output of a regulator.
     fn obey(&mut self, now: Time, direction: Direction, number: RegulatorId, out: &mut impl Sink) {
         while let Some(output) =
             self.regulations[direction].get_mut(number).and_then(|regulator| regulator.poll_output(now))
@@ -292,7 +292,7 @@ impl Edge {
         }
     }
 
-    /// Puts a segment of the regulator's own into the queue, and tells it what becomes of it.
+    /// Queues a segment of the regulator, and tells it the outcome.
     #[cold]
     fn send_data(
         &mut self,
@@ -303,7 +303,7 @@ impl Edge {
         place: Place,
         out: &mut impl Sink,
     ) {
-        // What is told late has happened before: the bearer is further.
+        // A late event is in the past: the bearer has run further.
         let now = now.max(self.reached);
         if segment.is_made() {
             self.statistics.made[direction as usize] += 1;
@@ -342,7 +342,7 @@ impl Edge {
         }
     }
 
-    /// What was held of a flow that has ended goes on its way.
+    /// Passes on the held segments of a flow that ended.
     fn close(
         &mut self,
         now: Time,

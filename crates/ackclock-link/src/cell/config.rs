@@ -1,4 +1,4 @@
-//! The table of a cell and the tables of its users.
+//! Configuration of a cell and of its users.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext}
 use crate::short_flows::ShortFlows;
 use crate::{AnyLink, Errors, Files, LinkConfig, LinkContext, Nominal};
 
-/// A cell: many users over one channel that fades for each of them, and a scheduler that serves one in a slot. The users are
-/// `[[edge.user]]`, each with queues of its own, one a flow; the link from the mobiles is one for each user.
+/// A cell: many users share one channel, which fades independently for each, and a scheduler serves one user per slot.
+/// The users are `[[edge.user]]`. Each flow has a separate queue, and each user a separate uplink.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CellConfig {
@@ -22,43 +22,44 @@ pub struct CellConfig {
     pub scheduler: Component<dyn SchedulerConfig>,
     /// Order in which the packets of a user are served.
     pub order: IntraUser,
-    /// What makes a flow short.
+    /// When a flow counts as short.
     pub short_flow: ShortFlows,
-    /// Whose packets share a buffer of the size that `edge.buffer` gives.
+    /// Whose packets share a buffer of the size `edge.buffer`.
     pub buffer_per: BufferPer,
-    /// Who loses a packet where the buffer that a user's flows share is full.
+    /// Which packet is dropped when a buffer shared by a user's flows is full.
     pub overflow: Overflow,
-    /// Law of the delay behind the transmitter, one way. Packets of a user do not overtake each other.
+    /// Law of the propagation delay, one way. Packets of a user stay in order.
     pub delay: Law<Span>,
-    /// Packets that the radio loses: a share, each by itself, or an error process, which each user has of its own.
+    /// Packet loss on the radio: a probability, independent for each packet, or an error process, independent for each
+    /// user.
     pub loss: Errors,
-    /// What failed in a slot is sent again in another; without this table nothing fails but by `loss`.
+    /// Retransmission of failed slots; without this table only `loss` causes losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harq: Option<HarqConfig>,
-    /// Slots of a second.
+    /// Slots per second.
     pub slots: u32,
-    /// Slots from the measurement of a user's channel until it can be served at the rate found.
+    /// Delay from the measurement of a user's channel until it can be served at that rate, slots.
     pub drc_delay: u32,
     /// How packets are cut into slots.
     pub transport: Transport,
-    /// What becomes of the rest of a slot in which a packet ends.
+    /// How the rest of a slot is used after the end of a packet.
     pub remainder: Remainder,
-    /// Rates and the SNR that each needs, rising.
+    /// Rates with the SNR that each needs, increasing.
     pub rates: Vec<RateRow>,
-    /// The users, as the edge tells them; one where it tells nothing.
+    /// The users, set by the edge; one by default.
     #[serde(skip)]
     users: Vec<CellUser>,
 }
 
-/// Users of a cell, in a group of equal ones.
+/// A group of users of a cell with equal settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CellUser {
-    /// How many.
+    /// Number of users in the group.
     pub count: u32,
-    /// Mean SNR of each one's channel, dB.
+    /// Mean SNR of each user's channel, dB.
     pub mean_snr: f64,
-    /// Largest Doppler frequency, Hz.
+    /// Maximum Doppler frequency, Hz.
     pub doppler: f64,
     /// How the channel fades.
     pub fading: FadingKind,
@@ -73,9 +74,9 @@ pub enum FadingKind {
     Rayleigh,
     /// Rayleigh fading, after Jakes.
     Jakes,
-    /// Not in time: the rate of each slot is drawn from the probabilities of the rate table.
+    /// No fading over time: the rate of each slot is drawn from the probabilities of the rate table.
     Table,
-    /// Not at all: the SNR is always its mean.
+    /// No fading: the SNR is always its mean.
     None,
 }
 
@@ -83,10 +84,10 @@ pub enum FadingKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntraUser {
-    /// As they came.
+    /// In order of arrival.
     #[default]
     Fifo,
-    /// Short flows first, as they came; then long flows in turn.
+    /// Short flows first, in order of arrival; then long flows in turn.
     Sfp,
 }
 
@@ -94,21 +95,21 @@ pub enum IntraUser {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferPer {
-    /// Those of a flow.
+    /// Packets of a flow.
     #[default]
     Flow,
-    /// Those of a user's flows; `overflow` says who loses a packet where it is full.
+    /// Packets of a user's flows; `overflow` selects the packet that is dropped when it is full.
     User,
 }
 
-/// Who loses a packet where the buffer that a user's flows share is full.
+/// Which packet is dropped when a buffer shared by a user's flows is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
-    /// The longest of the user's queues loses its head, so that a long flow does not keep a short one out.
+    /// The head of the user's longest queue, so that a long flow cannot keep a short one out.
     #[default]
     Longest,
-    /// The packet that arrives is refused: with `order = "fifo"` one drop-tail queue a user.
+    /// The arriving packet: with `order = "fifo"` this is one drop-tail queue per user.
     Arriving,
 }
 
@@ -116,25 +117,25 @@ pub enum Overflow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// A slot carries as many bits as its rate gives.
+    /// A slot has as many bits as its rate gives.
     #[default]
     Bits,
-    /// Whoever is served sends one physical packet of the row's `bits`, and holds the rate for its `slots`.
+    /// A service sends one physical packet of the row's `bits` and keeps the rate for its `slots`.
     Packets,
 }
 
-/// What becomes of the rest of a slot in which a packet ends.
+/// How the rest of a slot is used after the end of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remainder {
-    /// It carries the head of the user's next packet.
+    /// For the start of the user's next packet.
     #[default]
     Next,
-    /// It carries nothing.
+    /// Unused.
     Waste,
 }
 
-/// Most users of a cell.
+/// Maximum number of users of a cell.
 const MOST_USERS: u64 = 100_000;
 
 impl Default for CellConfig {
@@ -254,7 +255,7 @@ impl LinkConfig for CellConfig {
 }
 
 impl CellConfig {
-    /// The cell with these users.
+    /// This cell with the given users.
     ///
     /// # Errors
     /// Names the key of the user that is wrong.
@@ -279,7 +280,7 @@ impl CellConfig {
         Ok(self.scheduler()?.build(SchedulerContext { mean_rates: &mean_rates }))
     }
 
-    /// Mean transmissions of what is sent.
+    /// Mean number of transmissions per block.
     pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let of = |harq: &HarqConfig| harq.transmissions(files).map_err(|error| error.under("harq"));
         self.harq.as_ref().map_or(Ok(1.0), of)
@@ -295,7 +296,8 @@ impl CellConfig {
         self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
     }
 
-    /// The mean of the highest of all users' rates: no scheduler carries more. P(highest <= r) is the product of the users'.
+    /// Mean of the highest rate of all users: an upper bound for any scheduler. P(highest <= r) is the product over
+    /// users.
     fn capacity(&self) -> Rate {
         let mut below = vec![1.0; self.rates.len() + 1];
         for user in &self.users {
@@ -311,13 +313,13 @@ impl CellConfig {
     }
 }
 
-/// The power of mean 1 that each row takes.
+/// Relative power (mean 1) that each row needs.
 pub(super) fn thresholds<'a>(user: &CellUser, rows: &'a [RateRow]) -> impl Iterator<Item = f64> + 'a {
     let mean = linear(user.mean_snr);
     rows.iter().map(move |row| linear(row.snr) / mean)
 }
 
-/// Share of the slots in which a user is in each state: no rate first, then each row.
+/// Share of the slots in each state of a user: no rate first, then each row.
 pub(super) fn shares(user: &CellUser, rows: &[RateRow]) -> Vec<f64> {
     let above: Vec<f64> = match user.fading {
         // P(power >= x) = exp(-x) under Rayleigh fading.
@@ -358,12 +360,12 @@ mod tests {
 
     #[test]
     fn the_capacity_is_the_mean_of_the_highest_rate() {
-        // schedulers.md section 11: 721 for one user at 2.3 dB, 227 at -4 dB. With more users proportional fair comes near the
-        // highest rate of all.
+        // schedulers.md section 11: 721 for one user at 2.3 dB, 227 at -4 dB. With more users proportional fair
+        // approaches the highest rate of all.
         for (snr, kbps) in [(2.3, 721.0), (-4.0, 227.0), (-1.5, 383.0), (0.0, 505.0), (4.0, 917.0)] {
             let got =
                 cell(&[CellUser { mean_snr: snr, ..CellUser::default() }]).capacity().as_bps() as f64 / 1e3;
-            // The computed values are those of a simulation, good to half a percent.
+            // The computed values come from a simulation, accurate to half a percent.
             assert!((got / kbps - 1.0).abs() < 0.005, "{snr} dB: {got}");
         }
         let four = cell(&[CellUser { count: 4, ..CellUser::default() }]).capacity();

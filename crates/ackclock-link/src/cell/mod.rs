@@ -1,31 +1,31 @@
 //! # Cell
 //!
 //! ## Source
-//! CR02 sections 2 and 6.4-6.5 and CR04: 1xEV-DO (HDR), where a base station serves one user in each slot of 1/600 s at the
-//! rate that its channel then carries; `links.md` section 4, `schedulers.md`.
+//! CR02 sections 2 and 6.4-6.5 and CR04: 1xEV-DO (HDR). A base station serves one user in each slot of 1/600 s at the
+//! rate that this user's channel then supports; `links.md` section 4, `schedulers.md`.
 //!
 //! ## What it does
-//! Each flow has a queue, each user the queues of its flows. In every slot with something to send the channel of each user
-//! who has something to send is looked at, a scheduler chooses one of them, and that user sends rate x slot bits. Packets
-//! are cut over slots; what leaves in a slot has left at its end, and then travels for a delay drawn for each packet.
+//! Each flow has a queue. In every slot with data to send, the scheduler chooses one of the users with data by their
+//! channels, and that user sends rate x slot bits. Packets are cut into slots; a packet departs at the end of its last
+//! slot, and then propagates for a delay drawn per packet.
 //!
-//! A packet that arrives is eligible from the next slot on. It is in transmission, and no longer waits, from the slot in
-//! which its first byte goes; a packet that has begun is finished before its user sends another. Slots in which nobody has
-//! anything to send are jumped over.
+//! An arriving packet is eligible from the next slot on. It is in transmission, and no longer queued, from the slot of
+//! its first byte on. A user finishes a packet before it starts another. Slots without data are skipped.
 //!
-//! Who listens is told each user's share of the channel (`reports.rs`).
+//! Reports give each user's share of the channel (`reports.rs`).
 //!
-//! With `harq` what failed in a slot is sent again (`harq.rs`).
+//! With `harq` failed slots are retransmitted (`harq.rs`).
 //!
-//! Draws come from `NAME/fading/USER`, `NAME/delay/USER`, `NAME/loss/USER` and `NAME/harq/USER`, so that one user more changes no other's luck.
+//! Draws come from `NAME/fading/USER`, `NAME/delay/USER`, `NAME/loss/USER` and `NAME/harq/USER`, so adding a user does
+//! not change the draws of others.
 //!
 //! ## Differences from the source
-//! What a user asks for arrives, unless `harq` says which transmissions fail: there is no early termination. Doppler frequency, DRC
-//! delay and packetisation, which the source does not state, are parameters.
+//! Transmissions at the requested rate succeed, unless `harq` has errors: there is no early termination. Doppler
+//! frequency, DRC delay and packetisation, which the source does not give, are parameters.
 //!
 //! ## Validation
-//! Shares of rates as in CR02 Table 4, totals of users without end of data under proportional fair, maximum rate and round
-//! robin against computed values (`tests/cell.rs`, unit tests of the table).
+//! Shares of rates as in CR02 Table 4; totals of users with unlimited data under proportional fair, maximum rate and
+//! round robin against computed values (`tests/cell.rs`, unit tests of the table).
 
 mod air;
 mod backlog;
@@ -65,29 +65,29 @@ use reports::Reports;
 use saturated::Reference;
 use slots::Slots;
 
-/// Bytes of a packet where none came.
+/// Bytes of a packet before the first one.
 const FULL_PACKET: u64 = 1500;
 
-/// Many users, one channel that fades for each of them, and a scheduler.
+/// Many users, a channel that fades independently for each, and a scheduler.
 pub struct Cell {
     slots: Slots,
     drc_delay: u64,
     remainder: Remainder,
     meaning: BufferMeaning,
-    /// What each state of a channel carries; the first is no rate.
+    /// The grant of each state of a channel; the first has no rate.
     grants: Vec<Grant>,
     members: Vec<Member>,
     backlog: Backlog,
     scheduler: Box<dyn Scheduler>,
-    /// Users who have something to send, in the order of their numbers.
+    /// Users with data to send, ordered by number.
     busy: Vec<u32>,
-    /// Scratch space of a decision.
+    /// Candidates of a decision; kept to reuse the memory.
     candidates: Vec<Candidate>,
-    /// The slot that is decided next, where somebody has something to send.
+    /// The slot to decide next, if any user has data.
     next: u64,
-    /// When whose blocks may be sent again, in the order of time.
+    /// When blocks may be retransmitted, and of which user; in order of time.
     repetitions: VecDeque<(Time, u32)>,
-    /// Mean transmissions of what is sent, and slots that were used for what is new and for repetitions.
+    /// Mean transmissions per block.
     transmissions: f64,
     used: [u64; 2],
     air: Air,
@@ -155,7 +155,7 @@ impl Cell {
         }
     }
 
-    /// The next slot for which somebody has something to send.
+    /// The next slot for which a user has data.
     #[inline]
     fn next_slot(&self) -> Option<u64> {
         if !self.busy.is_empty() {
@@ -165,7 +165,7 @@ impl Cell {
         self.repetitions.front().map(|first| self.next.max(self.slots.after(before(first))))
     }
 
-    /// Who is served in the next slot?
+    /// Chooses the user for the next slot.
     fn decide(&mut self) {
         let (slot, start) = (self.next, self.slots.start(self.next));
         while let Some((_, user)) = self.repetitions.pop_front_if(|&mut (due, _)| due <= start) {
@@ -196,14 +196,14 @@ impl Cell {
         }
     }
 
-    /// A user has something to send.
+    /// A user has data to send.
     fn join(&mut self, user: u32) {
         if let Err(at) = self.busy.binary_search(&user) {
             self.busy.insert(at, user);
         }
     }
 
-    /// Gives a user the slots that it gets: for what failed before, or else for what fits into them.
+    /// Gives a user its slots: for a retransmission, or else for new data.
     fn serve(&mut self, start: Time, user: u32) {
         let member = &mut self.members[user as usize];
         let grant = self.grants[member.state.1];
@@ -233,7 +233,7 @@ impl Cell {
         self.tell_drops(start);
     }
 
-    /// Sends what fits into a grant, and gives the work that it takes.
+    /// Sends the packets that fit into a grant; returns the work used.
     fn send(&mut self, start: Time, user: u32, grant: Grant) -> u64 {
         let member = &mut self.members[user as usize];
         let mut room = grant.work;
@@ -261,7 +261,7 @@ impl Cell {
         grant.work - room
     }
 
-    /// The slots that were being sent are over.
+    /// The slots in transmission end.
     fn land(&mut self) {
         let at = std::mem::replace(&mut self.air.ends, Time::NEVER);
         let (user, mut last) = (self.air.user, std::mem::take(&mut self.air.last));
@@ -288,10 +288,10 @@ impl Cell {
         }
     }
 
-    /// The transmitter has done with a packet at `at`, of which a cell with HARQ tells what it had to repeat.
+    /// A packet leaves the transmitter at `at`, with its retransmissions if the cell has HARQ.
     fn leave(&mut self, at: Time, user: u32, segment: Segment, fate: Fate, told: Option<Repetitions>) {
         let member = &mut self.members[user as usize];
-        // Both are drawn for every packet, so that the luck of the next does not hang on the fate of this one.
+        // Both are drawn for every packet, so that one packet's fate does not affect the draws of others.
         let (radio, delay) = (member.errors.fate(at), member.delays.draw());
         if fate == Fate::Lost || radio == Fate::Lost {
             self.outcomes.push(at, LinkEvent::Dropped(Cause::Medium), segment);
@@ -301,7 +301,7 @@ impl Cell {
         if self.departures == Departures::Watched {
             self.outcomes.push(at, LinkEvent::Departed, segment);
         }
-        // Packets of a user do not overtake each other, and users do not hold each other up.
+        // Packets of a user stay in order; different users do not delay each other.
         member.last_arrival = member.last_arrival.max(at + delay);
         match told {
             Some(repetitions) => self.outcomes.put_repeated(member.last_arrival, &segment, repetitions),
@@ -315,7 +315,7 @@ impl Cell {
         }
     }
 
-    /// What is in transmission and came from the part of the buffer that serves `flow`.
+    /// Load in transmission that came from the buffer of `flow`.
     fn in_transmission(&self, flow: FlowId) -> Load {
         let begun =
             self.members[self.backlog.user(flow) as usize].begun.iter().map(|fragment| &fragment.segment);
@@ -323,7 +323,7 @@ impl Cell {
         begun.chain(&self.air.last).filter(of_flow).fold(Load::NONE, |sum, segment| sum + Load::of(segment))
     }
 
-    /// What counts against the capacity of the part of the buffer that serves `flow` without waiting there.
+    /// Load that counts against the capacity of `flow`'s buffer without being queued there.
     fn unqueued(&self, flow: FlowId) -> Load {
         match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(flow),
@@ -331,7 +331,7 @@ impl Cell {
         }
     }
 
-    /// What was sent, may be sent again, and came from the part of the buffer that serves `flow`.
+    /// Load that was sent, may be retransmitted, and came from the buffer of `flow`.
     fn unacknowledged(&self, flow: FlowId) -> Load {
         let member = &self.members[self.backlog.user(flow) as usize];
         let packets = member.harq.iter().flat_map(|harq| harq.unacknowledged());
@@ -339,28 +339,28 @@ impl Cell {
         of_flow.fold(Load::NONE, |sum, segment| sum + Load::of(segment))
     }
 
-    /// No packet travels for less.
+    /// Lower bound of the propagation delay.
     fn least_delay(&self) -> Span {
         self.members[0].delays.least()
     }
 
-    /// When something next happens in a slot: those that are being sent end, or the next is decided.
+    /// Next event of the slots: the end of those in transmission, or a decision.
     fn next_change(&self) -> Time {
         self.next_slot().map_or(self.air.ends, |slot| self.air.ends.min(self.slots.start(slot)))
     }
 
-    /// No packet leaves earlier, once everything due was done.
+    /// Lower bound of the next departure, once everything due was done.
     fn next_departure(&self) -> Time {
         let member = &self.members[self.air.user as usize];
         let leave = self.air.ends != Time::NEVER && (!self.air.last.is_empty() || member.harq.is_some());
         match self.next_slot() {
-            // Nothing ends with the slots that are being sent.
+            // No packet ends with the slots in transmission.
             Some(slot) if !leave => self.slots.start(slot + 1),
             _ => self.air.ends,
         }
     }
 
-    /// Takes a segment into the queue of its flow.
+    /// Adds a segment to the queue of its flow.
     fn put(&mut self, now: Time, segment: &Segment, place: Place) -> Result<(), Cause> {
         self.advance(now);
         let user = self.backlog.user(segment.flow);

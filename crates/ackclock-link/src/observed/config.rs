@@ -1,4 +1,4 @@
-//! The table of the bearer.
+//! Configuration of the UMTS bearer.
 
 use ackclock_core::{Config, ConfigError, Rate, Span};
 use schemars::JsonSchema;
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::{Observed, Observer};
 use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Capacity, Direction, Files, Nominal};
 
-/// A box that has no queue of its own and estimates the one that stands elsewhere, from what passes.
+/// An observing box: it has no queue and estimates the queue of the radio from passing traffic.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObservedConfig {
-    /// Where the box stands: "network", before the queue, or "mobile", behind it.
+    /// Side of the radio's queue on which the box is: "network", before it, or "mobile", behind it.
     pub side: Side,
-    /// After so long without a loop of about the least length the windows are closed until the queue has run empty; left out, 30 s on the
-    /// side of the network and 10 s on that of the mobiles. 0s: never.
+    /// After this long without an RTT sample near the minimum, windows are closed until the queue is empty; default:
+    /// 30 s on the network side, 10 s on the mobile side; 0s: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Span>,
 }
 
-/// Where a box stands that only observes.
+/// Side of a radio on which an observing box is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -30,7 +30,7 @@ pub enum Side {
     Mobile,
 }
 
-/// After so long a probe begins, by side.
+/// Default of `probe`, by side.
 const PROBE_AFTER: [Span; 2] = [Span::from_secs(30), Span::from_secs(10)];
 
 impl Config for ObservedConfig {
@@ -53,7 +53,7 @@ impl BearerConfig for ObservedConfig {
         Some(self.side)
     }
 
-    /// Nothing is known of it.
+    /// Nothing is known of the radio.
     fn nominal(&self, _: Direction, _: &BearerLinks, _: &dyn Files) -> Result<Nominal, ConfigError> {
         Ok(Nominal { rate: Rate::ZERO, delay: Span::ZERO })
     }

@@ -1,34 +1,38 @@
-//! # The observed bearer
+//! # The observing bearer
 //!
 //! ## Source
-//! Ours: `forecast-regulator.md` section 8 and `gateway.md` section 3.
+//! Our own: `forecast-regulator.md` section 8 and `gateway.md` section 3.
 //!
 //! ## What it does
-//! A box that only sees traffic pass has no queue, delay or loss of its own. The queue that it regulates stands elsewhere: between the box
-//! and the mobiles (`side = "network"`), as for a gateway of an operator; or between the box and the servers (`side = "mobile"`), as for a
-//! router behind an LTE or satellite link. No rate is configured. What is known of the queue follows from what passes:
-//! - `record`: what passed of a flow, as sums; all that is learnt follows from such records (`observer`), so that a box that cannot tell of
-//!   each packet, or whose records get lost, learns the same;
-//! - `flow`: windows told to the source of a flow, data that passed, ACKs for it;
-//! - `meter`: how fast data leaves the queue: acknowledged (network) or arrived (mobile);
-//! - `detour`: how long the other way of a loop took, on which the queue does not stand: by the timestamps of TCP, where both ends have them;
-//! - `floor`: the least loop. A loop is the time from the passing of data to its ACK (network), or from the telling of a window to
-//!   the arrival of the data that it called for (mobile);
-//! - `user`: what the flows of a user share: rate, what waits, for how long nothing waited;
-//! - `probe`: closes windows for a moment where a standing queue and a longer route could be taken for each other.
+//! A box that only sees traffic pass has no queue, delay or loss. The queue that it regulates is elsewhere: between
+//! the box and the mobiles (`side = "network"`), as for an operator's gateway; or between the box and the servers
+//! (`side = "mobile"`), as for a router behind an LTE or satellite link. You configure no rate. The state of the queue
+//! is inferred from passing traffic:
+//! - `record`: what passed of a flow, as cumulative sums. All estimates derive from such records (`observer`), so a
+//!   box that cannot report each packet, or whose records get lost, estimates the same;
+//! - `flow`: windows advertised to the sender of a flow, data that passed, and its ACKs;
+//! - `meter`: the rate at which data leaves the queue: acknowledged (network) or arriving (mobile);
+//! - `detour`: duration of the part of a loop without the queue, from TCP timestamps of both ends;
+//! - `floor`: the minimum loop. A loop is the time from data to its ACK (network), or from an advertised window to the
+//!   data that it triggers (mobile);
+//! - `user`: state shared by the flows of a user: rate, queue, and idle time;
+//! - `probe`: briefly closes windows when a standing queue and a longer route cannot be distinguished.
 //!
-//! The buffer `B` of the edge is divided among a user's flows with data in the last two seconds, at least two packets each. A segment has
-//! left the queue when it is acknowledged, or arrives. For regulators that act on estimates ([`Left::Estimated`]) it has left also when it is among the
-//! bytes that leave in one least loop; on the mobiles' side, where all that the box sees has left, these bytes are added to the buffer instead.
+//! The buffer `B` of the edge is divided among a user's flows with data in the last two seconds, at least two packets
+//! each. A segment has left the queue when it is acknowledged, or arrives. For regulators that use estimates
+//! ([`Left::Estimated`]) the bytes that leave within one minimum loop have also left. On the mobile side, where
+//! everything the box sees has left, these bytes are added to the buffer instead.
 //!
 //! ## Differences from the source
-//! SACKed bytes count among those that leave in a least loop. A probe is given up after 5 s. What the other way took beyond its least is no part of a loop, and on the side of
-//! the network what is acknowledged left the queue by as much earlier. On the side of the mobiles only data that its source sent as soon as it was told teaches, by its echo
-//! of the mobile's clock, and of a source that sends less than it may no more is taken to be on its way than came in the last second or two.
+//! Our own. SACKed bytes count as leaving within a minimum loop. A probe ends after at most 5 s. Excess delay of the
+//! part without the queue is not part of a loop; on the network side it also shifts the time at which acknowledged
+//! data left the queue. On the mobile side only data sent as soon as it was allowed gives samples, judged by its echo
+//! of the mobile's TSval. For a sender that leaves its window unused, data in transit is at most what arrived in the
+//! last one to two seconds.
 //!
 //! ## Validation
-//! The accounts by hand (unit tests); the laws of bearers; Window Regulators and our own beside the same regulators at the
-//! queue, whose loop is as long (`crates/ackclock-scenario/tests/observed.rs`).
+//! Sequences by hand (unit tests); the laws of bearers; Window Regulators and our own compared with the same
+//! regulators at the queue, with an equally long loop (`crates/ackclock-scenario/tests/observed.rs`).
 
 mod config;
 mod detour;
@@ -52,28 +56,29 @@ pub use self::observer::Observer;
 pub use self::record::{Acked, Advertised, Passed, Record};
 use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load};
 
-/// When data counts as having left a queue that nobody here sees.
+/// When data counts as departed from a queue that is only observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// When it is among the bytes that leave in one least loop at the rate of late: an estimate of what no ACK shows yet.
+    /// When it is within the bytes that leave in one minimum loop at the recent rate: estimates departures that no ACK
+    /// shows yet.
     Estimated,
-    /// When that is certain: it is acknowledged, or has arrived.
+    /// When it is certain: acknowledged, or arrived.
     Certain,
 }
 
-/// What of a flow each packet shows by itself, and a right edge follows from.
+/// The state of a flow from which a right edge is calculated, visible in its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// The number of the ACK.
+    /// The ACK number.
     Acked,
-    /// The number of the ACK and the bytes that its sender has selectively acknowledged.
+    /// The ACK number plus the SACKed bytes.
     Sacked,
     /// The end of the data that has arrived.
     Arrived,
 }
 
 impl Base {
-    /// What has left a queue for certain that is observed from that side.
+    /// Base that shows what has certainly left a queue observed from this side.
     const fn of(side: Side) -> Self {
         match side {
             Side::Network => Self::Sacked,
@@ -82,26 +87,26 @@ impl Base {
     }
 }
 
-/// What a box has learnt from an ACK, or from data that arrives.
+/// An estimate derived from an ACK or from arriving data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// The flow.
     pub flow: FlowId,
     /// Bytes of its payload that have left the queue.
     pub bytes: u64,
-    /// For how long the queue was empty before.
+    /// How long the queue was empty before.
     pub idle: Span,
-    /// Whether the window had called for this data: its source sent it as soon as it could.
+    /// Whether the window triggered this data: the sender sent it as soon as it was allowed.
     pub called: bool,
-    /// From the telling of a window until its effect on what leaves the queue.
+    /// Delay from an advertised window to its effect on departures from the queue.
     pub horizon: Span,
-    /// They left so much earlier than if the news of it had come as fast as it can.
+    /// Excess delay of the news of these departures.
     pub late: Span,
     /// Whether a probe keeps the windows closed.
     pub probing: bool,
-    /// What shows which data has left the queue for certain.
+    /// Base that shows which data has certainly left the queue.
     pub base: Base,
-    /// Bytes beyond it that have left in the estimate.
+    /// Bytes beyond `base` that have left by the estimate.
     pub leaves: u64,
 }
 
@@ -111,7 +116,7 @@ pub struct Observed {
     records: BTreeMap<FlowId, Record>,
     /// What is to be told of each direction, all of it due.
     events: [VecDeque<(Time, LinkEvent, Segment)>; 2],
-    /// Whether the regulator acts on what has left the queue.
+    /// Whether the regulator acts on departures from the queue.
     departures: Departures,
 }
 
@@ -125,7 +130,7 @@ impl Observed {
         }
     }
 
-    /// A box between the queue and the mobiles, whose flows share `capacity`, with the usual probe.
+    /// A box between the queue and the mobiles, whose flows share `capacity`, with the default probe.
     pub fn beside_mobiles(capacity: Capacity) -> Self {
         let config = ObservedConfig { side: Side::Mobile, ..ObservedConfig::default() };
         Self::new(config.observer(capacity))
@@ -135,7 +140,7 @@ impl Observed {
         self.events[direction as usize].push_back((now, event, *segment));
     }
 
-    /// Data or an answer passes to the mobile. Behind the queue, data that passes has left it.
+    /// Data or a SYN-ACK passes to the mobile. For a box behind the queue, passing data has left it.
     fn on_down(&mut self, now: Time, segment: &Segment) {
         let id = segment.flow;
         let record = self.records.entry(id).or_insert_with(|| Record::new(id));

@@ -1,4 +1,4 @@
-//! The kinds of an air interface's direction. Each is one file; the registry [`AIRS`] lists them.
+//! Kinds of air interface for one direction. Each is one file; the registry [`AIRS`] lists them.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ ackclock_core::registry! {
 
 /// Configuration of a direction's air: its table in a scenario file.
 pub trait AirConfig: fmt::Debug + Send + Sync {
-    /// Which kind it is.
+    /// Kind of this air.
     fn kind(&self) -> AirKind<'_>;
 }
 
-/// The kind of a direction's air.
+/// Kind of a direction's air.
 #[derive(Clone, Copy, Debug)]
 pub enum AirKind<'a> {
-    /// A channel of each user alone.
+    /// A separate channel for each user.
     Dedicated(&'a DedicatedConfig),
 }

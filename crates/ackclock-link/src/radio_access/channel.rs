@@ -9,7 +9,7 @@ use crate::queue::Queue;
 use crate::umts_rlc_am::{Asks, End, Pdu, RlcConfig, Sdus};
 use crate::{Cause, LinkView};
 
-/// Both directions of a user, with an end of the RLC at each side. Arrays are by direction.
+/// Both directions of a user, with an RLC end at each side. Arrays are indexed by direction.
 pub(super) struct Channel {
     /// The end that sends in a direction.
     ends: [End; 2],
@@ -18,7 +18,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// The channel of the user of this number. Of the first one names of streams are those of a bearer with one user.
+    /// The channel of the user with this number. For the first user, streams are named as in a bearer with one user.
     ///
     /// # Errors
     /// With its direction: a file that a table names is unreadable or malformed.
@@ -51,7 +51,7 @@ impl Channel {
         })
     }
 
-    /// When something next happens.
+    /// Instant of the next event.
     pub(super) fn next_change(&self) -> Time {
         let [down, up] = &self.airs;
         down.due().min(up.due()).min(down.next()).min(up.next())
@@ -93,13 +93,13 @@ impl Channel {
         self.plan(ends, direction);
     }
 
-    /// Finds out when a direction is used next, which can be from `from` on.
+    /// Schedules the next use of a direction, at or after `from`.
     fn plan(&mut self, from: Time, direction: Direction) {
         let index = direction as usize;
         self.airs[index].plan(self.ends[index].due(&self.sdus[index]), from);
     }
 
-    /// Both ends forget everything that was sent, and go on at `from`.
+    /// Both ends forget everything that was sent, and continue at `from`.
     fn set_up_anew(&mut self, at: Time, from: Time) {
         for (end, (sdus, air)) in self.ends.iter_mut().zip(self.sdus.iter_mut().zip(&mut self.airs)) {
             end.set_up_anew(at, sdus);
@@ -108,7 +108,7 @@ impl Channel {
         Direction::BOTH.into_iter().for_each(|direction| self.plan(from, direction));
     }
 
-    /// Takes an SDU into the buffer of a direction.
+    /// Adds an SDU to the buffer of a direction.
     pub(super) fn put(
         &mut self,
         now: Time,
@@ -116,7 +116,7 @@ impl Channel {
         enqueue: impl FnOnce(&mut Sdus) -> Result<(), Cause>,
     ) -> Result<(), Cause> {
         let taken = enqueue(&mut self.sdus[direction as usize]);
-        // The TTI that begins at this instant may have been filled already.
+        // The TTI that starts at this instant may already be filled.
         self.plan(now + Span::from_nanos(1), direction);
         taken
     }

@@ -1,4 +1,4 @@
-//! The table of the bearer.
+//! Configuration of the UMTS bearer.
 
 use std::sync::Arc;
 
@@ -14,31 +14,31 @@ use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Directi
 use crate::umts_rlc_am::RlcConfig;
 use crate::{CellUser, Files, Nominal};
 
-/// The radio network of UMTS from its controller to the terminals: packets of each user of `[[edge.user]]` wait in a queue, are cut into
-/// PDUs by the radio link control and go over an air of each direction.
+/// The radio network of UMTS from its controller to the terminals. Packets of each user of `[[edge.user]]` are queued,
+/// cut into PDUs by the radio link control, and sent over an air interface in each direction.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RadioAccessConfig {
-    /// The radio link control between controller and terminals.
+    /// Radio link control between controller and terminals.
     pub rlc: RlcConfig,
     /// What carries its PDUs.
     pub air: Airs,
-    /// The users, as the edge tells them; one where it tells nothing.
+    /// The users, set by the edge; one by default.
     #[serde(skip)]
     users: Vec<CellUser>,
 }
 
-/// What carries the PDUs of each direction.
+/// Air interfaces of both directions.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Airs {
-    /// Towards the terminals: a table with `kind`.
+    /// Downlink: a table with `kind`.
     pub down: Component<dyn AirConfig>,
-    /// From the terminals: a table with `kind`.
+    /// Uplink: a table with `kind`.
     pub up: Component<dyn AirConfig>,
 }
 
-/// Most users of a bearer.
+/// Maximum number of users of a bearer.
 const MOST_USERS: u64 = 10_000;
 
 impl Default for Airs {
@@ -71,7 +71,7 @@ impl Config for RadioAccessConfig {
     }
 }
 
-/// An error in the table of a direction's air.
+/// Adds the path of a direction's air to an error.
 fn under(direction: Direction, error: ConfigError) -> ConfigError {
     error.under(["air.down", "air.up"][direction as usize])
 }
@@ -110,7 +110,7 @@ impl BearerConfig for RadioAccessConfig {
         Some(&self.users)
     }
 
-    /// The rate of all users together.
+    /// Rate of all users together.
     fn nominal(
         &self,
         direction: Direction,

@@ -1,22 +1,23 @@
 //! # Radio access
 //!
 //! ## Source
-//! The radio network of CR02, AC06, L02 and M05, from the radio network controller to the terminals, with the RLC of 3GPP TS 25.322
-//! (`umts_rlc_am`). `radio-access.md` restates it.
+//! The radio network of CR02, AC06, L02 and M05, from the radio network controller to the terminals, with the RLC of
+//! 3GPP TS 25.322 (`umts_rlc_am`); see `radio-access.md`.
 //!
 //! ## What it does
 //! Every user has a queue and a pair of RLC ends in each direction (`channel`), which know nothing of a clock. The air asks them for
 //! PDUs: a dedicated channel once in a TTI (`dedicated`). A packet departs when its last octet is first sent.
 //!
-//! Errors come from the streams `down/errors` and `up/errors` of the first user and `down/errors/N` and `up/errors/N` of the others, so
-//! that one user more changes no other's luck.
+//! Errors are drawn from the streams `down/errors` and `up/errors` for the first user and `down/errors/N` and
+//! `up/errors/N` for the others, so adding a user does not change the draws of others.
 //!
 //! ## Differences from the source
-//! Those of the RLC.
+//! See the RLC.
 //!
 //! ## Validation
-//! The laws of every bearer with one and with three users; a user alone and beside others gets the same events (`tests/radio_access.rs`).
-//! The bearer `umts-rlc-am` is this one with a dedicated channel each way, and judged beside AC06 and closed forms.
+//! The laws of every bearer with one and with three users; a user alone and among others has the same events
+//! (`tests/radio_access.rs`). The bearer `umts-rlc-am` is this bearer with a dedicated channel each way, and is
+//! compared with AC06 and closed forms.
 
 mod air;
 mod channel;
@@ -39,15 +40,15 @@ use crate::{Cause, Departures, LinkEvent, LinkView, Load};
 /// All users between the radio network controller and their terminals.
 pub(crate) struct RadioAccess {
     users: Vec<Channel>,
-    /// When something next happens to each of them.
+    /// Instant of each user's next event.
     changes: Vec<Time>,
     /// Whose flow it is, by its number; user 0 where nothing was said.
     user_of: Vec<u32>,
-    /// Whose event comes next in each direction.
+    /// The user whose event is next, in each direction.
     next: [usize; 2],
-    /// Room in a PDU.
+    /// Room in a PDU, octets.
     octets: u32,
-    /// The PDUs that are sent together.
+    /// The PDUs that are sent together; kept to reuse the memory.
     filling: Vec<Pdu>,
 }
 
@@ -163,7 +164,7 @@ impl Bearer for RadioAccess {
         }
     }
 
-    /// The sums over all users.
+    /// Sums over all users.
     fn gauges(&self, direction: Direction) -> Vec<f64> {
         let mut sums = Vec::new();
         for user in &self.users {

@@ -1,4 +1,5 @@
-//! The end of a direction that sends in it: the protocol without a clock. Somebody else says when it may send, and how many PDUs.
+//! The sending end of a direction: the protocol without a clock. The channel decides when it may send, and how many
+//! PDUs.
 
 use ackclock_core::{Span, Time};
 
@@ -24,23 +25,23 @@ pub(crate) enum End {
     Unacknowledged(Unacknowledged),
 }
 
-/// What a filled TTI asks for.
+/// Action requested by a filled TTI.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// Nothing.
+    /// No action.
     Nothing,
-    /// No answer came to the last RESET: both ends are to be set up anew.
+    /// All RESETs are unanswered: both ends must be set up again.
     SetUpAnew,
 }
 
 impl End {
-    /// An end whose PDUs are not asked for again before a STATUS can know of them, `guard` after they were sent.
+    /// An end that retransmits a PDU only if a STATUS can cover it: `guard` after it was sent.
     pub(crate) fn new(config: &RlcConfig, guard: Span) -> Self {
         let octets = config.pdu_octets();
         if config.mode == RlcMode::Unacknowledged {
             return Self::Unacknowledged(Unacknowledged { shape: Shape::new(octets, HEADER[1]) });
         }
-        // `check` lets only windows of 11 bits pass.
+        // `check` accepts only windows of 11 bits.
         let window = config.window as u16;
         let limits = Limits { window, max_dat: config.max_dat, guard: config.guard.unwrap_or(guard) };
         let discard = Discard::new(config.mrw.timer, config.mrw.most, config.on_max_dat);
@@ -71,7 +72,7 @@ impl End {
         }
     }
 
-    /// A PDU arrives, or would have: `of_peer` is the direction that it belongs to, `own` the other.
+    /// Processes a PDU that arrives or is lost: `of_peer` are the SDUs of its direction, `own` those of the other.
     pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
         match self {
             Self::Acknowledged(entity) => entity.on_pdu(now, pdu, of_peer, own),
@@ -79,7 +80,7 @@ impl End {
         }
     }
 
-    /// When it has something to send, at the earliest; [`Time::ZERO`] where it has it already.
+    /// Earliest time at which there is something to send; [`Time::ZERO`] if there is already.
     pub(crate) fn due(&self, sdus: &Sdus) -> Time {
         match self {
             Self::Acknowledged(entity) => entity.due(sdus),
@@ -87,7 +88,7 @@ impl End {
         }
     }
 
-    /// Forgets everything that was sent and came, as if it were new.
+    /// Forgets everything that was sent and received.
     pub(crate) fn set_up_anew(&mut self, now: Time, own: &mut Sdus) {
         if let Self::Acknowledged(entity) = self {
             entity.reset(now, own);
@@ -100,7 +101,7 @@ impl End {
         let Self::Acknowledged(entity) = self else { return None };
         let Transmitter { window, retransmissions, .. } = entity.transmitter;
         let outstanding = entity.transmitter.outstanding();
-        // More than a window that the peer has made smaller may be outstanding.
+        // More than the window may be in flight after the peer has reduced it.
         let open = window.saturating_sub(outstanding);
         Some([outstanding.into(), open.into(), retransmissions as f64])
     }

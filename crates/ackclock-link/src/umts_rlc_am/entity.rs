@@ -10,19 +10,19 @@ use super::sdus::Sdus;
 use super::status::Status;
 use super::transmitter::Transmitter;
 
-/// A transmitter of one direction, and the receiver of the other.
+/// Transmitter of one direction, and receiver of the other.
 pub(crate) struct Entity {
     pub(super) transmitter: Transmitter,
     pub(super) receiver: Receiver,
     pub(super) resets: Resets,
-    /// What a STATUS PDU has room for.
+    /// Room in a STATUS PDU.
     pub(super) status_room: Room,
-    /// Whether a STATUS may take the place of padding.
+    /// Whether a STATUS may replace padding.
     pub(super) piggyback: bool,
 }
 
 impl Entity {
-    /// Fills a TTI of `room` PDUs, which begins at `now`: control first, then what is sent again, then what is new.
+    /// Fills a TTI of `room` PDUs that starts at `now`: control first, then retransmissions, then new data.
     pub(crate) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         self.transmitter.polling.expire(now);
         self.receiver.expire(now);
@@ -78,7 +78,7 @@ impl Entity {
         self.transmitter.stay_alert(now, sdus);
     }
 
-    /// A PDU arrives; `of_peer` is the direction that it belongs to, `own` the other.
+    /// Processes an arriving PDU; `of_peer` are the SDUs of its direction, `own` those of the other.
     pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
         match *pdu {
             Pdu::Reset(number) => {
@@ -91,7 +91,7 @@ impl Entity {
                     self.reset(now, own);
                 }
             }
-            // Until the answer to a RESET has come, nothing else counts.
+            // Until the RESET is answered, everything else is ignored.
             _ if self.resets.is_pending() => {}
             Pdu::Data(Data { piggyback, .. }) => {
                 if let Pdu::Data(data) = pdu {
@@ -107,7 +107,7 @@ impl Entity {
     }
 
     fn on_status(&mut self, now: Time, status: &Status, of_peer: &mut Sdus, own: &mut Sdus) {
-        // A timer that has ended before counts as ended, whenever it is looked at.
+        // A timer that expired before now counts as expired.
         self.transmitter.polling.expire(now);
         if let Some(window) = status.window {
             self.transmitter.on_window(window);
@@ -126,7 +126,7 @@ impl Entity {
         self.transmitter.stay_alert(now, own);
     }
 
-    /// When it has something to send, at the earliest; [`Time::ZERO`] where it has it already.
+    /// Earliest time at which there is something to send; [`Time::ZERO`] if there is already.
     pub(crate) fn due(&self, sdus: &Sdus) -> Time {
         let resets = self.resets.due();
         if self.resets.is_pending() {
@@ -135,7 +135,7 @@ impl Entity {
         resets.min(self.receiver.due()).min(self.transmitter.discard.due()).min(self.transmitter.due(sdus))
     }
 
-    /// Forgets everything that was sent and came.
+    /// Forgets everything that was sent and received.
     pub(crate) fn reset(&mut self, now: Time, own: &mut Sdus) {
         self.transmitter.reset();
         self.receiver.reset();
@@ -143,7 +143,7 @@ impl Entity {
     }
 }
 
-/// The only STATUS of a TTI takes the padding of its last PDU, where that is enough.
+/// Moves the only STATUS of a TTI into the padding of its last PDU, if it fits.
 fn put_into_padding(tti: &mut Vec<Pdu>, padding: u32) {
     let is_status = |pdu: &Pdu| matches!(pdu, Pdu::Status(_));
     let mut places = (0..tti.len()).filter(|&place| is_status(&tti[place]));

@@ -1,16 +1,16 @@
-//! What the two entities send each other.
+//! Messages between the two entities.
 
 use std::ops::Range;
 
 use super::sn::{SduNumber, Sn};
 use super::status::Status;
 
-/// A protocol data unit, as large as every other.
+/// A protocol data unit; all have the same size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pdu {
     /// AMD or UMD PDU: parts of SDUs.
     Data(Data),
-    /// A UMD PDU of which the radio lost what it carried.
+    /// A UMD PDU whose content the radio lost.
     Lost(Payload),
     /// STATUS PDU.
     Status(Status),
@@ -27,30 +27,30 @@ pub(crate) type ResetNumber = bool;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Data {
     pub(crate) sn: Sn,
-    /// P: the peer is to report.
+    /// P: the peer must report.
     pub(crate) poll: bool,
     pub(crate) payload: Payload,
     /// A STATUS in place of padding.
     pub(crate) piggyback: Option<Status>,
 }
 
-/// The SDUs of which a PDU has parts: some that end in it, by its length indicators, and at most one that goes on.
+/// SDUs with parts in a PDU: those that end in it, by its length indicators, and at most one that continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Payload {
     pub(crate) first: SduNumber,
-    /// Length indicators that tell the end of an SDU.
+    /// Length indicators that mark the end of an SDU.
     pub(crate) ends: u16,
-    /// Whether it has a part too of an SDU that does not end in it.
+    /// Whether it also has a part of an SDU that does not end in it.
     pub(crate) goes_on: bool,
 }
 
 impl Payload {
-    /// Every SDU that has a part in it or its end.
+    /// Every SDU with a part or its end in it.
     pub(crate) fn sdus(self) -> Range<SduNumber> {
         self.first..self.first + u64::from(self.ends) + u64::from(self.goes_on)
     }
 
-    /// Those that end in it.
+    /// SDUs that end in it.
     pub(crate) fn ended(self) -> Range<SduNumber> {
         self.first..self.first + u64::from(self.ends)
     }

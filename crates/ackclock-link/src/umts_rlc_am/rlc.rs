@@ -1,4 +1,4 @@
-//! The protocol's settings, whatever carries its PDUs.
+//! Configuration of the protocol, independent of the channel under it.
 
 use ackclock_core::{ConfigError, Size, Span};
 use schemars::JsonSchema;
@@ -14,67 +14,67 @@ use crate::DeliveryOrder;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RlcConfig {
-    /// Whether PDUs that were lost are sent again: "acknowledged" or "unacknowledged".
+    /// Whether lost PDUs are retransmitted: "acknowledged" or "unacknowledged".
     pub mode: RlcMode,
     /// Room in a PDU for packets and their length indicators.
     pub pdu: Size,
-    /// Whether packets are handed on in the order in which they came, or each as soon as it is whole.
+    /// Whether packets are delivered in order, or each as soon as it is complete.
     pub order: DeliveryOrder,
-    /// PDUs that may be unacknowledged, of the transmitter and of the receiver.
+    /// Maximum unacknowledged PDUs, of the transmitter and the receiver.
     pub window: u32,
-    /// MaxDAT: a PDU is sent one time less at most; where it would be sent once more it is given up.
+    /// MaxDAT: a PDU is sent at most one time less than this, and then given up.
     pub max_dat: u32,
-    /// What then happens: its packets are discarded ("discard"), or both ends are reset ("reset").
+    /// What happens when a PDU is given up: its packets are discarded ("discard"), or both ends are reset ("reset").
     pub on_max_dat: OnMaxDat,
-    /// A PDU that a STATUS reports as missing is sent again unless it was last sent so shortly before; where it is left out, the
-    /// round trip of the radio, in which no STATUS can know of it.
+    /// A PDU that a STATUS reports as missing is retransmitted only if its last transmission is at least this old;
+    /// default: the round trip of the radio, within which no STATUS can cover it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Span>,
-    /// When the transmitter asks for a STATUS.
+    /// When the transmitter requests a STATUS.
     pub poll: PollConfig,
     /// When the receiver sends a STATUS.
     pub status: StatusConfig,
-    /// How a receiver is told what was discarded, by MRW.
+    /// Retries of MRW, which tells a receiver what was discarded.
     pub mrw: Tries,
-    /// How a reset is asked for, by RESET.
+    /// Retries of RESET, which requests a reset.
     pub reset: Tries,
 }
 
-/// Whether PDUs that were lost are sent again.
+/// Whether lost PDUs are retransmitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RlcMode {
-    /// Acknowledged mode: they are.
+    /// Acknowledged mode: lost PDUs are retransmitted.
     #[default]
     Acknowledged,
-    /// Unacknowledged mode: packets with a part in them are lost.
+    /// Unacknowledged mode: packets with a part in a lost PDU are lost.
     Unacknowledged,
 }
 
-/// What happens to a PDU that was sent often enough.
+/// What happens to a PDU that was sent MaxDAT - 1 times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnMaxDat {
     /// Its packets are discarded, and the receiver moves its window.
     #[default]
     Discard,
-    /// Both ends are reset, and what was begun is lost.
+    /// Both ends are reset, and packets partly sent are lost.
     Reset,
 }
 
-/// How often a peer is told, and for how long it is waited between.
+/// Retries of a message to the peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tries {
-    /// Time from one to the next.
+    /// Time between two attempts.
     pub timer: Span,
-    /// How many there are, MaxMRW - 1 or MaxRST - 1; behind the last MRW comes a reset, behind the last reset the bearer is set up
-    /// anew.
+    /// Maximum attempts, MaxMRW - 1 or MaxRST - 1; after the last MRW comes a reset, after the last RESET the bearer
+    /// is set up again.
     pub most: u32,
 }
 
 impl Default for RlcConfig {
-    /// Acknowledged mode as networks set it up.
+    /// Acknowledged mode with typical settings.
     fn default() -> Self {
         Self {
             mode: RlcMode::Acknowledged,
@@ -98,15 +98,15 @@ impl Default for Tries {
     }
 }
 
-/// Half of the numbers, so that a window that was told to move is known from one that has moved.
+/// Half of the sequence numbers: a window that must move can then be told from one that has moved.
 const MOST_WINDOW: u32 = Sn::MOST as u32 / 2;
 const PDU_BYTES: [u64; 2] = [10, 1000];
 
 impl RlcConfig {
-    /// Checks what the protocol can be set to.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Names the key.
+    /// Names the invalid key.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if !matches!(self.pdu, Size::Bytes(bytes) if (PDU_BYTES[0]..=PDU_BYTES[1]).contains(&bytes)) {
             let message = format!("{} is not a size from \"10B\" to \"1000B\"", self.pdu);
@@ -128,12 +128,12 @@ impl RlcConfig {
     pub(crate) const fn pdu_octets(&self) -> u32 {
         match self.pdu {
             Size::Bytes(bytes) => bytes as u32,
-            // `check` lets only bytes pass.
+            // `check` accepts only bytes.
             _ => 0,
         }
     }
 
-    /// Checks that nothing is said of what this mode has not.
+    /// Refuses keys that have no effect in this mode.
     fn check_use(&self) -> Result<(), ConfigError> {
         let usual = Self::default();
         let mrw = ("mrw", self.mrw != usual.mrw);

@@ -1,4 +1,4 @@
-//! The SDUs of a direction, from their arrival until both ends are done with them.
+//! The SDUs of a direction, from their arrival until both ends have finished them.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
 use crate::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 
-/// What waits in the queue, and what has parts in PDUs.
+/// The queue, and the SDUs with parts in PDUs.
 pub(crate) struct Sdus {
     queue: AnyQueue,
-    /// Those of which a part is in a PDU, in their order.
+    /// SDUs with a part in a PDU, in order.
     begun: VecDeque<Sdu>,
-    /// Number of the first of them.
+    /// Number of the first service.
     first: SduNumber,
-    /// Octets of the newest that are in no PDU yet.
+    /// Octets of the newest SDU that are not in a PDU yet.
     pub(crate) uncut: u32,
-    /// The newest filled its last PDU, so that its end is told in the next one.
+    /// The newest SDU filled its last PDU, so the next PDU must mark its end.
     pub(crate) owes_end: bool,
     pub(crate) places: Places,
     pub(crate) outcomes: Outcomes,
@@ -28,23 +28,23 @@ pub(crate) struct Sdus {
     pub(crate) waits: Histogram,
 }
 
-/// An SDU of which a part is in a PDU.
+/// An SDU with a part in a PDU.
 #[derive(Clone, Copy, Debug)]
 struct Sdu {
     segment: Segment,
-    /// PDUs that have a part of it or its end, those of them that were acknowledged, and those that arrived.
+    /// Number of PDUs with a part or the end of it.
     pdus: u32,
     acknowledged: u32,
     arrived: u32,
-    /// When the last of those that arrived did, as far as it was noted.
+    /// Last noted arrival of a part.
     latest: Time,
     /// Places of the first and of the last of its PDUs when they were first sent.
     places: [Place; 2],
-    /// How often PDUs with parts of it were sent again.
+    /// Number of retransmissions of its PDUs.
     repeated: u32,
     /// Its end is in a PDU, or it was given up.
     cut: bool,
-    /// It has left the buffer of the transmitter.
+    /// It has left the transmitter's buffer.
     freed: bool,
     /// It was delivered or lost.
     ended: bool,
@@ -73,26 +73,26 @@ impl Sdus {
         &mut self.queue
     }
 
-    /// Takes an SDU into the buffer, in which those count too that the peer has not acknowledged.
+    /// Accepts an SDU into the buffer, which also holds unacknowledged SDUs.
     pub(crate) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         let taken = self.queue.enqueue(now, segment, self.held(segment.flow));
         self.tell_drops(now);
         taken
     }
 
-    /// Takes an SDU before all others of its flow that wait.
+    /// Accepts an SDU before all queued ones of its flow.
     pub(crate) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         let taken = self.queue.enqueue_front(now, segment, self.held(segment.flow));
         self.tell_drops(now);
         taken
     }
 
-    /// Whether there is something that was never sent.
+    /// Whether there is data that was never sent.
     pub(crate) fn has_new(&self) -> bool {
         self.uncut > 0 || self.owes_end || !self.queue.is_empty()
     }
 
-    /// Begins with the next SDU of the queue, if one is left.
+    /// Starts the next SDU of the queue; false if there is none.
     pub(crate) fn begin(&mut self, now: Time) -> bool {
         let next = self.queue.dequeue(now);
         self.tell_drops(now);
@@ -115,17 +115,17 @@ impl Sdus {
         true
     }
 
-    /// Number of the newest SDU that was begun.
+    /// Number of the newest SDU started.
     pub(crate) fn newest(&self) -> SduNumber {
         self.next() - 1
     }
 
-    /// Number of the SDU that will be begun next.
+    /// Number of the next SDU to start.
     pub(crate) fn next(&self) -> SduNumber {
         self.first + self.begun.len() as u64
     }
 
-    /// A PDU was filled with these.
+    /// A PDU was filled with these parts.
     pub(crate) fn on_cut(&mut self, payload: Payload) {
         let here = self.places.next();
         for number in payload.sdus() {
@@ -137,7 +137,7 @@ impl Sdus {
         }
     }
 
-    /// A PDU with these is sent again.
+    /// A PDU with these parts is retransmitted.
     pub(crate) fn on_repeat(&mut self, payload: Payload) {
         self.places.on_repeat();
         for number in payload.sdus() {
@@ -156,7 +156,7 @@ impl Sdus {
         }
     }
 
-    /// The peer has a PDU with these.
+    /// The peer has acknowledged a PDU with these parts.
     pub(crate) fn acknowledge(&mut self, now: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -169,7 +169,7 @@ impl Sdus {
         self.trim();
     }
 
-    /// Nothing will be asked of what was sent.
+    /// A PDU with these parts was sent and needs no acknowledgement.
     pub(crate) fn free(&mut self, payload: Payload) {
         for number in payload.ended() {
             if let Some(sdu) = self.get(number) {
@@ -189,7 +189,7 @@ impl Sdus {
         }
     }
 
-    /// A PDU with these arrived for the first time: out of sequence, those that are complete are handed on.
+    /// A PDU with these parts arrived for the first time; with out-of-sequence delivery, delivers complete SDUs.
     pub(crate) fn arrive(&mut self, now: Time, payload: Payload, order: DeliveryOrder) {
         for number in payload.sdus() {
             let Some(sdu) = self.get(number) else { continue };
@@ -201,7 +201,7 @@ impl Sdus {
         }
     }
 
-    /// Hands an SDU on, if it was not lost. It was complete at `whole`, or with the last arrival that was noted.
+    /// Delivers an SDU, unless it was lost. It was complete at `whole`, or with the last noted arrival.
     pub(crate) fn deliver(&mut self, now: Time, number: SduNumber, whole: Option<Time>) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
@@ -211,7 +211,7 @@ impl Sdus {
         self.trim();
     }
 
-    /// Loses an SDU, if it was not handed on.
+    /// Loses an SDU, unless it was delivered.
     pub(crate) fn lose(&mut self, now: Time, number: SduNumber) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
@@ -220,12 +220,12 @@ impl Sdus {
         self.trim();
     }
 
-    /// Loses every SDU before `keep` that was not handed on.
+    /// Loses every undelivered SDU before `keep`.
     pub(crate) fn lose_before(&mut self, now: Time, keep: SduNumber) {
         (self.first..keep.min(self.next())).for_each(|number| self.lose(now, number));
     }
 
-    /// The transmitter gives up every SDU before `keep`; of the newest the rest is not sent, so that it is lost.
+    /// The transmitter gives up every SDU before `keep`; the unsent rest of the newest is dropped, so it is lost.
     pub(crate) fn give_up_before(&mut self, now: Time, keep: SduNumber) {
         for number in self.first..keep.min(self.next()) {
             if let Some(sdu) = self.get(number) {
@@ -240,19 +240,19 @@ impl Sdus {
         self.trim();
     }
 
-    /// The transmitter forgets what it has sent; what was not handed on is lost.
+    /// The transmitter forgets what it has sent; undelivered SDUs are lost.
     pub(crate) fn reset(&mut self, now: Time) {
         let keep = self.next();
         self.lose_before(now, keep);
         self.give_up_before(now, keep);
     }
 
-    /// What counts beside the queue against the capacity of the part that serves `flow`: begun, and not yet freed.
+    /// Load that counts against the capacity of `flow` besides the queue: started and not freed.
     pub(crate) fn held(&self, flow: FlowId) -> Load {
         self.begun_load(flow, |_| true)
     }
 
-    /// What is being cut, and what is cut whole and not yet freed.
+    /// Load in transmission, and load sent completely and not freed.
     pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
         [false, true].map(|cut| self.begun_load(flow, |sdu| sdu.cut == cut))
     }
@@ -283,7 +283,7 @@ impl Sdus {
         }
     }
 
-    /// Lets go what is under way.
+    /// Frees everything in flight.
     pub(crate) fn let_go(&mut self) {
         self.outcomes = Outcomes::default();
         self.begun = VecDeque::new();

@@ -1,4 +1,4 @@
-//! Exchanges of PDUs by script: which PDU each end sends in which TTI, for every trigger and timer.
+//! Scripted exchanges of PDUs: which PDU each end sends in which TTI, for every trigger and timer.
 
 use std::collections::VecDeque;
 
@@ -10,21 +10,21 @@ use crate::umts_rlc_am::entity::Entity;
 use crate::{Capacity, Cause, DeliveryOrder, LinkEvent, QueuePlan};
 
 const TTI: u64 = 10;
-/// From the beginning of a TTI until its PDUs have arrived, ms: a TTI and a delay of 25 ms. What arrives is answered in the TTI
-/// that begins 5 ms later.
+/// From the start of a TTI until its PDUs have arrived, ms: a TTI plus a delay of 25 ms. The answer goes into the TTI
+/// that starts 5 ms later.
 const ARRIVES: u64 = 35;
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// Two entities, and TTIs in which the test loses what it wants.
+/// Two entities, and TTIs in which the test loses chosen PDUs.
 struct Pair {
     ends: [Entity; 2],
     sdus: [Sdus; 2],
     room: usize,
     air: VecDeque<(u64, usize, Pdu)>,
-    /// TTI in ms, direction and place in it of the PDUs that are lost.
+    /// Lost PDUs: TTI in ms, direction and place in the TTI.
     lost: Vec<(u64, usize, usize)>,
     now: u64,
     log: Vec<String>,
@@ -33,7 +33,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Entities with room for `room` PDUs of 40 octets in a TTI. STATUS may follow each other after 60 ms, Timer_Poll is 200 ms.
+    /// Entities with room for `room` PDUs of 40 octets per TTI. STATUS may follow each other after 60 ms; Timer_Poll
+    /// is 200 ms.
     fn new(room: usize, change: impl FnOnce(&mut UmtsRlcAmConfig)) -> Self {
         let mut config = UmtsRlcAmConfig { window: 8, ..UmtsRlcAmConfig::default() };
         (config.poll.window_percent, config.poll.every_sdus) = (0, 0);
@@ -56,32 +57,32 @@ impl Pair {
         Self { ends: [entity(), entity()], sdus, room, air, lost, now: 0, log, ended, next: 0 }
     }
 
-    /// Loses the PDUs at these places of a TTI downwards.
+    /// Loses the PDUs at these places of a downlink TTI.
     fn lose<const N: usize>(mut self, tti: u64, places: [usize; N]) -> Self {
         self.lost.extend(places.map(|place| (tti, 0, place)));
         self
     }
 
-    /// Loses the first PDU of a TTI upwards.
+    /// Loses the first PDU of an uplink TTI.
     fn lose_up(mut self, tti: u64) -> Self {
         self.lost.push((tti, 1, 0));
         self
     }
 
-    /// A packet that fills so many PDUs, with its length indicator, is put into the buffer of a direction.
+    /// Adds a packet that fills `pdus` PDUs, with its length indicator, to the buffer of a direction.
     fn put(&mut self, direction: usize, pdus: u16) {
         let packet = Segment::data(FlowId(0), Seq(self.next), pdus * 40 - 1 - 20, 20);
         self.sdus[direction].enqueue(at(self.now), &packet).unwrap();
         self.next += 1;
     }
 
-    /// Puts packets of so many PDUs in downwards.
+    /// Adds downlink packets of these numbers of PDUs.
     fn down(mut self, pdus: &[u16]) -> Self {
         pdus.iter().for_each(|&pdus| self.put(0, pdus));
         self
     }
 
-    /// Lets TTIs pass that begin before `end`.
+    /// Runs the TTIs that start before `end`.
     fn until(mut self, end: u64) -> Self {
         while self.now < end {
             self.arrive();
@@ -127,26 +128,26 @@ impl Pair {
         }
     }
 
-    /// What was sent, by lines.
+    /// The PDUs sent, one per line.
     fn sent(&self) -> Vec<&str> {
         self.log.iter().map(String::as_str).collect()
     }
 
-    /// When each packet was handed on, in ms, by the order in which it was.
+    /// Delivery time of each packet, in ms, in order of delivery.
     fn delivered(&self) -> Vec<(u64, u32)> {
         let delivered = self.ended.iter().filter(|(.., event)| event.is_delivery());
         delivered.map(|&(when, number, _)| (when, number)).collect()
     }
 
-    /// The packets that were lost.
+    /// The lost packets.
     fn discarded(&self) -> Vec<(u64, u32)> {
         let lost = self.ended.iter().filter(|(.., event)| *event == LinkEvent::Dropped(Cause::Medium));
         lost.map(|&(when, number, _)| (when, number)).collect()
     }
 }
 
-/// A PDU as its line shows it: "D3" an AMD PDU, "D3p" with a poll, "D3+ACK2" with a STATUS in its padding, "ACK4-1,2" a STATUS
-/// that acknowledges everything below 4 but 1 and 2, with WINDOW6 one that allows 6 PDUs.
+/// Notation of a PDU: "D3" an AMD PDU, "D3p" with a poll, "D3+ACK2" with a STATUS in its padding, "ACK4-1,2" a STATUS
+/// that acknowledges everything below 4 except 1 and 2, with WINDOW6 one that allows 6 PDUs.
 fn written(pdu: &Pdu) -> String {
     match pdu {
         Pdu::Data(data) => {

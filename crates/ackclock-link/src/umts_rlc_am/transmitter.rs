@@ -1,4 +1,4 @@
-//! The transmitting side of an entity: window, first and further transmissions, acknowledgements (TS 25.322 section 11.3).
+//! Transmitting side of an entity: window, transmissions, acknowledgements (TS 25.322 section 11.3).
 
 use ackclock_core::{Span, Time};
 
@@ -10,10 +10,10 @@ use super::segmentation::{Filled, Shape};
 use super::sn::{Sn, SnSet};
 use super::status::{MrwAck, Report};
 
-/// What the transmitter keeps of its PDUs, and what it knows of their arrival.
+/// Sent PDUs of the transmitter, and what it knows of their arrival.
 pub(super) struct Transmitter {
     shape: Shape,
-    /// VT(WS), and what it is unless the peer says otherwise.
+    /// VT(WS): the window, PDUs.
     pub(super) window: u16,
     configured: u16,
     /// MaxDAT.
@@ -22,15 +22,15 @@ pub(super) struct Transmitter {
     guard: Span,
     /// VT(S): number of the next new PDU.
     pub(super) vt_s: Sn,
-    /// VT(A): the oldest that is not acknowledged.
+    /// VT(A): the oldest unacknowledged PDU.
     pub(super) vt_a: Sn,
-    /// PDUs from VT(A) up to VT(S), by their numbers.
+    /// PDUs from VT(A) up to VT(S), by number.
     slots: Vec<Slot>,
-    /// Those that are to be sent again.
+    /// PDUs to retransmit.
     repeats: SnSet,
-    /// Those of which nothing is known.
+    /// Number of PDUs whose fate is unknown.
     pub(super) unacknowledged: u32,
-    /// Transmissions beyond the first.
+    /// Total number of retransmissions.
     pub(super) retransmissions: u64,
     pub(super) polling: Polling,
     pub(super) discard: Discard,
@@ -48,15 +48,15 @@ struct Slot {
     done: bool,
 }
 
-/// A PDU to be sent.
+/// A PDU to send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     pub(super) data: Data,
-    /// Octets of padding that a STATUS may take.
+    /// Octets of padding available for a STATUS.
     pub(super) padding: u32,
 }
 
-/// How a transmitter is set up.
+/// Limits of a transmitter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) window: u16,
@@ -84,12 +84,12 @@ impl Transmitter {
         }
     }
 
-    /// PDUs from VT(A) up to VT(S).
+    /// Number of PDUs from VT(A) up to VT(S).
     pub(super) const fn outstanding(&self) -> u16 {
         self.vt_s.above(self.vt_a)
     }
 
-    /// Whether a PDU can be sent without being asked for.
+    /// Whether a PDU can be sent without a request.
     pub(super) fn has_pdu(&self, sdus: &Sdus) -> bool {
         !self.repeats.is_empty() || self.is_open() && sdus.has_new()
     }
@@ -98,8 +98,8 @@ impl Transmitter {
         self.outstanding() < self.window
     }
 
-    /// The next PDU to be sent: one again, the lowest number first, or a new one, or one again that only carries a poll. `None`
-    /// where there is none, or what is in it was given up instead.
+    /// The next PDU to send: a retransmission, lowest number first, or a new PDU, or a retransmission only to carry a
+    /// poll. `None` if there is none, or its content was given up instead.
     pub(super) fn next_pdu(&mut self, now: Time, sdus: &mut Sdus) -> Option<Outgoing> {
         if let Some(sn) = self.repeats.first_from(self.vt_a) {
             self.repeats.remove(sn);
@@ -133,7 +133,7 @@ impl Transmitter {
         Outgoing { data, padding: filled.padding }
     }
 
-    /// Sends a PDU once more, or gives up what is in it.
+    /// Retransmits a PDU, or gives up its content.
     fn repeat(&mut self, now: Time, sn: Sn, sdus: &mut Sdus) -> Option<Outgoing> {
         let most = self.max_dat;
         let slot = self.slot(sn);
@@ -163,7 +163,7 @@ impl Transmitter {
         (1..=self.outstanding()).map(below).find(|sn| !self.slots[sn.place(length)].done)
     }
 
-    /// A STATUS reports what has arrived. False where it names a PDU that was not sent.
+    /// Processes a report. Returns false if it names a PDU that was not sent.
     pub(super) fn on_report(&mut self, now: Time, report: &Report, sdus: &mut Sdus) -> bool {
         let reported = report.lsn.above(self.vt_a);
         if reported > self.outstanding()
@@ -202,7 +202,7 @@ impl Transmitter {
         }
     }
 
-    /// The peer lacks a PDU: it is sent again, unless its last transmission may only just be arriving.
+    /// The peer lacks a PDU: schedules a retransmission, unless its last transmission may just be arriving.
     fn ask_again(&mut self, now: Time, sn: Sn) {
         let guard = self.guard;
         let slot = self.slot(sn);
@@ -232,7 +232,7 @@ impl Transmitter {
         self.discard.begin(now, first_kept, ends, keep);
     }
 
-    /// The peer says how many PDUs may be unacknowledged (WINDOW).
+    /// The peer sets the maximum number of unacknowledged PDUs (WINDOW).
     pub(super) const fn on_window(&mut self, window: u16) {
         self.window = window;
     }
@@ -249,14 +249,14 @@ impl Transmitter {
         self.polling.on_status(self.vt_a, self.vt_s, |_| false);
     }
 
-    /// Where something is unacknowledged and nothing would ask for it any more, its timer starts.
+    /// Starts Timer_Poll if something is unacknowledged and nothing else would poll for it.
     pub(super) fn stay_alert(&mut self, now: Time, sdus: &Sdus) {
         if self.unacknowledged > 0 && !self.polling.is_active() && !self.has_pdu(sdus) {
             self.polling.await_answer(now, self.vt_s);
         }
     }
 
-    /// When a PDU is to be sent, at the earliest.
+    /// Earliest time at which a PDU can be sent.
     pub(super) fn due(&self, sdus: &Sdus) -> Time {
         if self.has_pdu(sdus) {
             return Time::ZERO;

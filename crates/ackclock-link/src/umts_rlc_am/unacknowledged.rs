@@ -1,4 +1,4 @@
-//! Unacknowledged mode (TS 25.322 section 11.2): what is lost stays lost.
+//! Unacknowledged mode (TS 25.322 section 11.2): lost data is not retransmitted.
 
 use ackclock_core::Time;
 
@@ -7,13 +7,13 @@ use super::sdus::Sdus;
 use super::segmentation::Shape;
 use super::sn::Sn;
 
-/// A transmitter that keeps nothing of what it has sent, and a receiver that hands on what is whole.
+/// Transmitter and receiver of unacknowledged mode, without state of sent PDUs.
 pub(crate) struct Unacknowledged {
     pub(super) shape: Shape,
 }
 
 impl Unacknowledged {
-    /// Fills a TTI of `room` PDUs, which begins at `now`.
+    /// Fills a TTI of `room` PDUs that starts at `now`.
     pub(crate) fn fill_tti(&self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         sdus.places.begin_tti(now);
         while tti.len() < room
@@ -25,7 +25,7 @@ impl Unacknowledged {
         }
     }
 
-    /// A PDU arrives, or would have.
+    /// Processes a PDU that arrives or is lost.
     pub(crate) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
         match pdu {
             Pdu::Lost(payload) => payload.sdus().for_each(|number| of_peer.lose(now, number)),
@@ -34,7 +34,7 @@ impl Unacknowledged {
         }
     }
 
-    /// When it has something to send.
+    /// When there is something to send.
     pub(crate) fn due(sdus: &Sdus) -> Time {
         if sdus.has_new() { Time::ZERO } else { Time::NEVER }
     }
