@@ -1,7 +1,7 @@
-"""Controllers that order for a link by what they know of its law: those among which `bound` chooses.
+"""Controllers that order packets for a link by its known probabilities; `bound` chooses among them.
 
-Each sees what could be sent in one, two or three windows of the past, in bins, and orders up to the largest number
-whose worth is its price (`bound` says the rule).
+Each observes the link's capacity in one, two or three past windows, in bins, and orders up to the largest number
+that is worth its price (see `bound` for the rule).
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ PAIRS = tuple((one, other) for one, other in combinations(WINDOWS, 2) if other >
 TRIPLES = ((20, 100, 500), (20, 200, 2000))
 SEEN: tuple[tuple[int, ...], ...] = (*((one,) for one in WINDOWS), *PAIRS, *TRIPLES)
 BINS = {1: 40, 2: 16, 3: 11}
-# Waits beyond which a packet is late, in slots, and what a late packet costs beside an idle opportunity.
+# Queueing delays beyond which a packet is late, in slots, and a late packet's cost relative to an idle opportunity.
 LATE = (25, 100, 400, 1600)
 PRICES = (0.1, 0.25, 0.5, 1.0, 2.0)
 # A state counts as if the law of all states together had been seen in it for so many slots.
 PRIOR = 100
-# Constants that are tried.
+# Constants to try.
 CONSTANTS = 80
 CONTROLLERS = len(SEEN) * len(LATE) * len(PRICES)
 
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What a controller tells apart: windows of the past, and for each the numbers above which another bin begins."""
+    """States of a controller: past windows, and the bin boundaries of each."""
 
     windows: tuple[int, ...]
     edges: tuple[Ints, ...]
 
     @classmethod
     def of(cls, link: Link, windows: tuple[int, ...]) -> States:
-        """Bins that are about equally frequent on `link`."""
+        """States with bins about equally frequent on `link`."""
         shares = np.linspace(0, 1, BINS[len(windows)] + 1)[1:-1]
         cuts = (np.quantile(link.behind(window), shares, method="lower") for window in windows)
         return cls(windows, tuple(np.unique(cut).astype(np.int32) for cut in cuts))
 
     @property
     def number(self) -> int:
-        """How many states there are."""
+        """Number of states."""
         return int(np.prod([len(edges) + 1 for edges in self.edges]))
 
 
@@ -58,10 +58,10 @@ def after_each_slot(states: States, link: Link) -> Ints:
     return _state(states, link, np.arange(len(link.slots), dtype=np.int32))
 
 
-# Controllers of the same states come one after another.
+# Controllers with the same states follow each other.
 @lru_cache(maxsize=2)
 def changes(states: States, link: Link) -> tuple[Ints, Ints]:
-    """The slots after which the state may be another, as something enters or leaves a window, and the states."""
+    """The slots after which the state may change, and the states."""
     moved = np.unique(np.concatenate([link.times, *(link.times + window for window in states.windows)]))
     slots = moved[moved < len(link.slots)]
     return slots, _state(states, link, slots)
@@ -83,7 +83,7 @@ class ByState:
     upto: Ints
 
     def __call__(self, link: Link) -> Orders:
-        """Up to how much it orders, and from when on."""
+        """Order levels, and the slots from which they apply."""
         slots, state = changes(self.states, link)
         return slots, self.upto[state]
 
@@ -96,7 +96,7 @@ def constants(link: Link, lead: int) -> list[ByState]:
 
 
 def learnt(link: Link, lead: int) -> Iterator[ByState]:
-    """The controllers of all states, waits and prices that know the law of `link`."""
+    """Controllers for all states, delays and prices with the probabilities of `link`."""
     passed = {late: link.ahead(lead + late) for late in (0, *LATE)}
     most = int(passed[0].max()) + 2
     for windows in SEEN:
@@ -109,7 +109,7 @@ def learnt(link: Link, lead: int) -> Iterator[ByState]:
 
 
 def law(state: Ints, states: int, passed: Ints, most: int) -> NDArray[np.float64]:
-    """P(N = k | state) for k below `most`, a row a state, where `passed` is N after each slot."""
+    """P(N = k | state) for k below `most`, one row per state, where `passed` is N after each slot."""
     table: NDArray[np.float64] = (
         np.bincount(state * most + passed, minlength=states * most).reshape(states, most).astype(float)
     )

@@ -2,7 +2,7 @@
 
 ## Source
 The order-up-to policy of inventory control with lost sales and a lead time (for example Zipkin, Operations Research
-2008). Opportunities to send are the demand, the queue is the stock, the round trip of the wire is the lead time.
+2008). Opportunities to send are the demand, the queue is the stock, the base RTT is the lead time.
 
 ## What it does
 After each slot t a controller orders packets up to S(t) beyond what has left, so that the last packet ordered has the
@@ -11,14 +11,14 @@ at t can leave from slot t + lead on, and each opportunity sends one packet if t
 
     D(t) = min(D(t-1) + opportunities(t), E(t - lead))
 
-A packet's wait is the time from the slot in which it came to the slot in which it left.
+A packet's queueing delay is the time from the slot of its arrival to the slot of its departure.
 
-A *download* begins as a TCP source does, whatever is ordered: it is asked for in the first slot, its first ten packets
-(RFC 6928) come two leads later, and then it sends two for each packet of which it has heard that it left, at most.
+A *download* starts like a TCP source, whatever is ordered: it is requested in the first slot, its first ten packets
+(RFC 6928) arrive two leads later, and then it sends at most two for each packet known to have left.
 
 ## Differences from the source
-S may change with everything that the controller knows. Unmet demand is lost and costs nothing else; there is no
-limit to the stock.
+S may depend on everything that the controller knows. Unmet demand is lost without further cost, and the stock is
+unlimited.
 
 ## Validation
 The same controllers played packet by packet, a constant link and links of independent slots against closed forms
@@ -37,9 +37,9 @@ Ints = NDArray[np.int32]
 
 # Numbers of an array over opportunities and controllers that are played at once: 128 MB in four of them.
 AT_ONCE = 8_000_000
-# Of this many packets one is asked how long it waited.
+# One in this many packets is sampled for its queueing delay.
 EVERY = 4
-# Packets of a download that come before any of them has left, and those that come for each that has.
+# Packets of a download that arrive before any has left, and packets that arrive for each departure.
 FIRST_WINDOW, SLOW_START = 10, 2
 
 
@@ -49,7 +49,7 @@ class Link:
     def __init__(self, slots: Ints) -> None:
         self.slots = slots
         self.passed: Ints = np.cumsum(slots, dtype=np.int32)
-        # Slots in which anything can be sent.
+        # Slots with at least one opportunity.
         self.times: Ints = np.flatnonzero(slots).astype(np.int32)
 
     def ahead(self, slots: int) -> Ints:
@@ -66,7 +66,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Played:
-    """A controller over a part of a recording: packets sent, packets that could be sent, a sample of waits in slots."""
+    """A controller over a part of a recording: packets sent, capacity in packets, sampled queueing delays in slots."""
 
     sent: int
     possible: int
@@ -85,10 +85,10 @@ Controller = Callable[[Link], Orders]
 
 
 def play(link: Link, lead: int, controllers: Sequence[Controller], *, download: bool = False) -> Iterator[Played]:
-    """What each controller reaches on `link`, where orders take `lead` slots.
+    """Performance of each controller on `link`, where orders take `lead` slots.
 
-    Nothing is counted before the first order could come; the link is taken to be full until then. A download has no
-    such beginning: all that the link could send counts.
+    Nothing is counted before the first order can arrive; the link is assumed full until then. For a download the
+    complete capacity of the link counts.
     """
     game = _Download(link, lead) if download else _Game(link, lead)
     at_once = max(1, AT_ONCE // max(1, len(link.times)))
@@ -100,7 +100,7 @@ def play(link: Link, lead: int, controllers: Sequence[Controller], *, download: 
 
 
 class _Game:
-    """What is the same for all controllers on a link."""
+    """State common to all controllers on a link."""
 
     def __init__(self, link: Link, lead: int) -> None:
         self.link, self.lead = link, lead
@@ -113,7 +113,7 @@ class _Game:
         self.before: Ints = link.passed[link.times[: self.begin], np.newaxis]
 
     def departures(self, controllers: Sequence[Controller]) -> Ints:
-        """Packets that have left after each opportunity, a column a controller."""
+        """Packets that have left after each opportunity, one column per controller."""
         times, begin = self.link.times, self.begin
         passed = self.link.passed[times][:, np.newaxis]
         come, between = self.orders(controllers)
@@ -152,11 +152,11 @@ class _Game:
         return come, between
 
     def sent(self, edge: Ints, left: Ints) -> Ints:
-        """How far a source has sent that may send up to `edge` and has heard that so much has left."""
+        """How far a source has sent, given its right edge `edge` and the departures it knows of."""
         return edge
 
     def played(self, left: Ints, changes: Ints, upto: Ints) -> Played:
-        """The account of one controller."""
+        """Results of one controller."""
         times, first = self.link.times, self.begin - 1
         edge = np.maximum.accumulate(left[np.searchsorted(times, changes, side="right") - 1] + upto)
         numbers = np.arange(left[first] + 1, left[-1] + 1, EVERY)
@@ -170,12 +170,12 @@ class _Game:
         return int(self.link.times[self.begin - 1]) + 1
 
     def came(self, numbers: Ints, edge: Ints, changes: Ints, left: Ints) -> Ints:
-        """When packets came, where up to `edge` was ordered after each of `changes`."""
+        """Arrival slots of packets, if the order level was `edge` after each of `changes`."""
         return np.asarray(changes[np.searchsorted(edge, numbers)] + self.lead, np.int32)
 
 
 class _Download(_Game):
-    """A link over which one download begins."""
+    """A link over which one download starts."""
 
     def __init__(self, link: Link, lead: int) -> None:
         super().__init__(link, lead)

@@ -1,4 +1,4 @@
-"""Delay of IP packets over a channel whose damaged frames are repeated.
+"""Delay of IP packets over a channel that retransmits damaged frames.
 
 ## Source
 M05 sections 4.3 and 4.4, tables 4.1 and 4.2, figures 4.7 and 4.9; table 5.1.
@@ -7,8 +7,8 @@ M05 sections 4.3 and 4.4, tables 4.1 and 4.2, figures 4.7 and 4.9; table 5.1.
 A packet is n frames, the first of them in slot 1. A frame that is damaged in slot t is repeated in slot t + g
 (`guard`), up to five times (`rounds`), before new frames. The packet is complete when all its frames are; its
 retransmission delay is that slot less n, in TTI. P_TO is the probability of a delay above mean + 4 standard
-deviations, P_FR that of four packets in a row the first is complete last, which looks like a loss to TCP. Every course
-of errors is followed: courses that leave the same frames to be sent are one state with a law over the states of the
+deviations, P_FR that the first of four successive packets is complete last, which TCP takes for a loss. Every course
+of errors is followed: courses that leave the same frames to send are one state with a distribution over states of the
 error process, so that no length limits them and nothing is drawn.
 
 ## Differences from the source
@@ -49,23 +49,23 @@ Tti = Annotated[float, "Length of a slot, ms."]
 
 
 class ErrorProcess(Protocol):
-    """Errors of frames in a row, as a chain of hidden states."""
+    """Errors of successive frames, as a chain of hidden states."""
 
     @property
     def start(self) -> Law:
         """The stationary law over the states."""
 
     def split(self, law: Law) -> tuple[Law, Law]:
-        """What a law becomes by a good and by a damaged frame; together they have its sum."""
+        """Splits a distribution into the parts after a good and after a damaged frame."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """How damaged frames are repeated.
+    """Retransmission of damaged frames.
 
     Attributes:
         guard: Slots from a damaged frame to its repetition.
-        rounds: How often a frame is repeated.
+        rounds: Maximum number of repetitions of a frame.
 
     Raises:
         ValueError: if `guard` is not from 1 to 120, or `rounds` not from 1 to 100.
@@ -85,7 +85,7 @@ class PacketDelay:
 
     Attributes:
         frames: Frames of a packet.
-        law: Law of the retransmission delay of packets that arrive, TTI.
+        law: Distribution of the retransmission delay of packets that arrive, TTI.
         lost: Probability that a packet does not arrive.
     """
 
@@ -95,7 +95,7 @@ class PacketDelay:
 
 
 def packet_delay(process: ErrorProcess, frames: int, scheme: Scheme = Scheme()) -> PacketDelay:
-    """The law of the delay of packets.
+    """The distribution of the delay of packets.
 
     Raises:
         ValueError: if `frames` is not from 1 to 40, or `guard` times `frames` above 120.
@@ -109,7 +109,7 @@ def packet_delay(process: ErrorProcess, frames: int, scheme: Scheme = Scheme()) 
 
 
 def spurious_fast_retransmit(process: ErrorProcess, frames: int, scheme: Scheme = Scheme()) -> float:
-    """P_FR: probability that the first of four packets of `frames` frames in a row is complete last of the four.
+    """P_FR: probability that the first of four packets of `frames` frames in a row is complete last.
 
     Raises:
         ValueError: if `frames` is not from 1 to 10, or four times `guard` times `frames` above 120.
@@ -121,26 +121,26 @@ def spurious_fast_retransmit(process: ErrorProcess, frames: int, scheme: Scheme 
 
 
 def _check_size(frames: int, scheme: Scheme) -> None:
-    """Courses that differ grow with both: beyond, they would take minutes."""
+    """The number of courses grows with both; larger values would take minutes."""
     if frames * scheme.guard > MOST_GUARD:
         raise ValueError(f"guard: {scheme.guard} is above {MOST_GUARD // frames}, the most for {frames} frames")
 
 
 class _Due(NamedTuple):
-    """A frame that is repeated: its group of frames, and how often it will have been repeated then."""
+    """A scheduled repetition: the frame's group, and its number of repetitions so far."""
 
     group: int
     round: int
 
 
 class _State(NamedTuple):
-    """What is still to be sent: repetitions by slot from the next one on, and new frames of each group."""
+    """Frames still to send: repetitions by slot from the next one on, and new frames of each group."""
 
     due: tuple[_Due | None, ...]
     new: tuple[int, ...]
 
     def missing(self) -> tuple[int, ...]:
-        """How many frames of each group have not arrived."""
+        """Number of missing frames of each group."""
         return tuple(
             new + sum(due is not None and due.group == group for due in self.due) for group, new in enumerate(self.new)
         )
@@ -152,10 +152,10 @@ _Ends = dict[tuple[int, tuple[int, ...]], float]
 def _play(
     process: ErrorProcess, groups: Sequence[int], scheme: Scheme, ended: Callable[[tuple[int, ...]], bool]
 ) -> tuple[_Ends, float]:
-    """Send groups of frames slot by slot until `ended` says so of what is missing.
+    """Send groups of frames slot by slot until `ended` holds for the missing frames.
 
     Returns:
-        Probability of each end, by its slot and what was missing then, and that a frame was given up.
+        Probability of each end, by slot and missing frames, and probability that a frame was given up.
     """
     states = {_State((None,) * scheme.guard, tuple(groups)): process.start}
     ends: _Ends = {}
@@ -176,13 +176,13 @@ def _play(
 
 
 def _sent(process: ErrorProcess, state: _State, law: Law, rounds: int) -> list[tuple[_State | None, Law]]:
-    """The states after the next slot, each with its part of the law; none where a frame is given up."""
+    """The states after the next slot, each with its part of the distribution; None if a frame is given up."""
     good, damaged = process.split(law)
     due, new = state.due[0], list(state.new)
     if due is None:
         group = next((group for group, left in enumerate(new) if left), None)
         if group is None:
-            # The slot carries another packet's frame.
+            # The slot is used by another packet's frame.
             return [(_State((*state.due[1:], None), state.new), good + damaged)]
         new[group] -= 1
         due = _Due(group, 0)
@@ -225,7 +225,7 @@ def model(
 
 
 def picture(laws: Sequence[PacketDelay], tti: float) -> "Figure":
-    """Figure 4.7: the law of the delay of packets of each size, with mean + 4 standard deviations."""
+    """Figure 4.7: the delay distribution of packets of each size, with mean + 4 standard deviations."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

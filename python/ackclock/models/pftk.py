@@ -1,11 +1,11 @@
-"""Throughput from loss probability and round trip time: the PFTK formulas.
+"""Throughput from loss probability and round-trip time: the PFTK formulas.
 
 ## Source
 Padhye, Firoiu, Towsley and Kurose, as used by CR02 section 4 ("model 1").
 
 ## What it does
-Losses come at equal distances with probability `p` a packet; each ends a cycle by a fast retransmit or, with
-probability Q, by a time-out. `full` is the whole formula, `simplified` its well known approximation.
+Losses are equally spaced with probability `p` per packet; each ends a cycle by a fast retransmit or, with
+probability Q, by a timeout. `full` is the complete formula, `simplified` its well-known approximation.
 
 ## Differences from the source
 None; CR02 uses b = 1 (every packet acknowledged) and p = (TD + TO)/packets.
@@ -29,12 +29,12 @@ EXAMPLES = ("0.01 0.2 1", "0.01 0.2 1 --w-max 20 --simplified")
 
 @dataclass(frozen=True)
 class Losses:
-    """What a sender saw.
+    """Measurements of a sender.
 
     Attributes:
         p: Probability that a packet begins a loss event, above 0 and below 1.
         rtt: Mean round trip time, seconds.
-        t0: Mean first time-out, seconds.
+        t0: Mean first timeout, seconds.
         b: Packets that one ACK acknowledges.
 
     Raises:
@@ -53,7 +53,7 @@ class Losses:
 
 
 def full(losses: Losses, w_max: float = inf) -> float:
-    """Throughput in packets per second; `w_max` is the largest window in packets.
+    """Throughput in packets per second; `w_max` is the maximum window in packets.
 
     Raises:
         ValueError: if `w_max` is below 1.
@@ -62,7 +62,7 @@ def full(losses: Losses, w_max: float = inf) -> float:
     p, b = losses.p, losses.b
     w = min(_mean_window(p, b), w_max)
     timeout = _timeout_share(w, p)
-    # Both the packets and the rounds of a cycle are taken times p, so that they stay finite for the smallest p.
+    # Packets and rounds of a cycle are multiplied by p, so that they stay finite for the smallest p.
     packets = 1 - p + p * w + p * timeout / (1 - p)
     # Without a window limit a cycle lasts b/2 * W round trips; with one it also has a flat part.
     rounds = p * (b / 2 * w + 1) if w < w_max else p * (b / 8 * w + 2) + (1 - p) / w
@@ -70,7 +70,7 @@ def full(losses: Losses, w_max: float = inf) -> float:
 
 
 def simplified(losses: Losses, w_max: float = inf) -> float:
-    """Throughput in packets per second by the approximation for small `p`; errors as of `full`."""
+    """Throughput in packets per second by the approximation for small `p`; errors as for `full`."""
     allowed.one_or_more_or_none({"w_max": w_max})
     p, b = losses.p, losses.b
     recovery = losses.rtt * sqrt(2 * b * p / 3)
@@ -102,13 +102,13 @@ def model(
 
 
 def _mean_window(p: float, b: int) -> float:
-    """Mean window at the end of a cycle that no window limit cuts, packets."""
+    """Mean window at the end of a cycle without window limit, packets."""
     c = (2 + b) / (3 * b)
     return c + hypot(sqrt(8 * (1 - p) / (3 * b)) / sqrt(p), c)
 
 
 def _timeout_share(w: float, p: float) -> float:
-    """Q(w): probability that a loss in a window of `w` packets ends in a time-out."""
+    """Q(w): probability that a loss in a window of `w` packets ends in a timeout."""
     if w <= 3:
         return 1.0  # three duplicates need three packets behind the lost one
     return min(1.0, _lost(3, p) * (1 + (1 - p) ** 3 * _lost(w - 3, p)) / _lost(w, p))
@@ -120,5 +120,5 @@ def _lost(packets: float, p: float) -> float:
 
 
 def _backoff(p: float) -> float:
-    """f(p): mean length of a run of time-outs in units of the first, doubling up to 64."""
+    """f(p): mean length of a series of timeouts in units of the first, doubling up to 64."""
     return 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
