@@ -15,7 +15,7 @@ PACKET = 1500  # bytes
 REPORT = {"every": "1s", "delay": "50ms"}  # section 3.6
 
 CONDITIONS = (
-    "Over HSDPA, for which the source names no rates: the cell of the preset hsdpa, a download to each user, and "
+    "Over HSDPA, for which the source names no rates: the cell of the preset hsdpa-mac, a download to each user, and "
     "reports of what each user was served over the last second in the time in which it had data."
 )
 TRIED: dict[str, str] = {}

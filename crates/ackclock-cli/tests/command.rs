@@ -219,6 +219,7 @@ fn lists_come_from_the_registries() {
             "tables",
             "bearers",
             "airs",
+            "flow-controls",
             "links",
             "queues",
             "schedulers",

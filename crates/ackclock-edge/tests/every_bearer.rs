@@ -69,6 +69,8 @@ fn radio_access() -> Vec<Value> {
     let tables = [
         json!({"air": {"down": {"kind": "dedicated", "errors": "20%", "errors_by": "pdu"}}}),
         json!({"rlc": {"mode": "unacknowledged"}}),
+        json!({"air": {"down": {"kind": "shared", "delay": "5ms", "harq": {}}}}),
+        json!({"rlc": {"mode": "unacknowledged"}, "iub": {"flow_control": "none"}, "air": {"down": {"kind": "shared", "delay": "5ms"}}}),
     ];
     let of_two = |mut table: Value| {
         table["kind"] = "radio-access".into();

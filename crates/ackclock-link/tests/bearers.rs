@@ -52,11 +52,16 @@ fn every_bearer() -> Vec<Value> {
 /// The bearer of several users, whose number the key `users` says: what `umts-rlc-am` says otherwise for each of them, and airs of two kinds.
 fn radio_access() -> Vec<Value> {
     let dedicated = |rate: &str, errors: &str| json!({"kind": "dedicated", "rate": rate, "errors": errors});
+    let cell = |harq: Value| json!({"kind": "shared", "slots": 500, "delay": "5ms", "harq": harq});
     vec![
         json!({}),
         json!({"users": 3, "air": {"down": dedicated("384kbit/s", "rayleigh"), "up": dedicated("64kbit/s", "10%")}, "rlc": {"window": 64, "max_dat": 4}}),
         json!({"users": 3, "air": {"down": dedicated("128kbit/s", "40%")}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
         json!({"users": 2, "air": {"down": dedicated("64kbit/s", "20%")}, "rlc": {"mode": "unacknowledged"}}),
+        json!({"users": 3, "air": {"down": cell(json!({"error": "20%"}))}, "rlc": {"poll": {"timer": "100ms"}}}),
+        json!({"users": 3, "air": {"down": cell(json!({"error": "40%", "limit": 0}))}, "iub": {"flow_control": "none", "rate": "2Mbit/s", "delay": "3ms"}, "rlc": {"max_dat": 4, "window": 256, "pdu": "80B"}}),
+        json!({"air": {"down": cell(json!({"error": "50%", "limit": 0})), "up": dedicated("64kbit/s", "30%")}, "iub": {"flow_control": "on-off", "base_station_buffer": "40p"}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
+        json!({"users": 2, "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "iub": {"flow_control": {"kind": "credit", "target": "40ms"}}, "rlc": {"mode": "unacknowledged"}}),
     ]
 }
 
@@ -510,7 +515,9 @@ fn one_by_one(bearer: &mut AnyBearer, count: u32, bytes: u16) -> Vec<Repetitions
 #[test]
 fn a_bearer_that_repeats_tells_it_and_no_other_does() {
     for table in every_bearer() {
-        let repeats = acknowledges(&table) && rlc(&table).unwrap()["max_dat"] != 2;
+        let harq = &table["air"]["down"]["harq"];
+        let repeats = acknowledges(&table) && rlc(&table).unwrap()["max_dat"] != 2
+            || !harq.is_null() && harq["limit"] != 0;
         let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 5);
         let told = one_by_one(&mut bearer, 200, 1500);
         let again = told.iter().filter(|repeated| repeated.times > 0).count();
@@ -569,7 +576,7 @@ fn no_packet_allocates_after_warm_up() {
         offer(25_000, 5_000);
         let made = allocations() - before;
         // A burst of errors longer than all before makes the queue or a histogram grow.
-        assert!(made <= 3, "{made}: {table}");
+        assert!(made <= 3 * u64::from(users(&table)), "{made}: {table}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! The bearer of several users: each user has the events that it would have alone.
 
 use ackclock_core::{FlowId, Span, Streams, Time};
+use ackclock_link::cell::FadingKind;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
     AnyBearer, BEARERS, Bearer, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Departures,
@@ -12,17 +13,23 @@ use crate::common::{MadeUp, segment};
 
 /// The bearer of a table with `users` users, each with one flow.
 fn bearer(table: &Value, users: u32) -> AnyBearer {
+    of_user(table, users, FadingKind::Rayleigh)
+}
+
+/// The same with channels that fade so.
+fn of_user(table: &Value, users: u32, fading: FadingKind) -> AnyBearer {
     let mut table = table.clone();
     table["kind"] = "radio-access".into();
     let streams = &Streams::new(7, 0);
     let link = json!({"kind": "constant"});
     let links = BearerLinks { down: LINKS.resolve(&link).unwrap(), up: LINKS.resolve(&link).unwrap() };
     let queue = QUEUES.resolve(&"drop-tail".into()).unwrap();
-    let plan = |name: &str| QueuePlan::new(queue.clone(), Capacity::Packets(50), streams, name);
+    let plan = |name: &str| QueuePlan::new(queue.clone(), Capacity::Packets(150), streams, name);
     let (down, up, meaning, files) =
         (&plan("down/queue"), &plan("up/queue"), BufferMeaning::Waiting, &MadeUp);
     let config = BEARERS.resolve(&table).unwrap();
-    let served = config.serving(&[CellUser { count: users, ..CellUser::default() }]).unwrap().unwrap();
+    let user = CellUser { count: users, mean_snr: 3.0, doppler: 5.6, fading };
+    let served = config.serving(&[user]).unwrap().unwrap();
     let mut bearer = served.build(&links, BearerContext { down, up, meaning, streams, files }).unwrap();
     (0..users).for_each(|user| bearer.assign(FlowId(user), user));
     bearer
@@ -60,6 +67,124 @@ fn a_user_beside_others_has_the_events_that_it_has_alone() {
         assert!(alone.len() >= 300, "{table}: {}", alone.len());
         assert_eq!(alone, beside, "{table}");
     }
+}
+
+/// A cell like that of HSDPA, whose channels fade as `user` says.
+fn cell(harq: Value) -> Value {
+    let rows = [
+        (68_500, -15.6),
+        (188_500, -11.5),
+        (631_000, -6.4),
+        (1_139_500, -3.4),
+        (2_332_000, 1.7),
+        (3_584_000, 5.8),
+    ];
+    let row =
+        |(rate, snr): (u64, f64)| json!({"rate": format!("{rate}bit/s"), "snr": snr, "probability": 0.15});
+    json!({"kind": "shared", "slots": 500, "drc_delay": 3, "delay": "10ms", "harq": harq, "rates": rows.map(row)})
+}
+
+/// The bearer above such a cell, without errors upwards.
+fn over_cell(harq: Value, iub: Value) -> Value {
+    let up = json!({"kind": "dedicated", "errors": 0});
+    json!({"air": {"down": cell(harq), "up": up}, "iub": iub, "rlc": {"poll": {"timer": "100ms"}, "status": {"prohibit": "60ms"}}})
+}
+
+#[test]
+fn a_user_of_a_cell_beside_one_that_has_nothing_has_the_events_that_it_has_alone() {
+    for control in ["credit", "on-off", "none"] {
+        let table = over_cell(json!({"error": "20%"}), json!({ "flow_control": control }));
+        let alone = events(&mut bearer(&table, 1), 1);
+        let beside = events(&mut bearer(&table, 2), 1);
+        assert!(alone.len() >= 300, "{table}: {}", alone.len());
+        assert_eq!(alone, beside, "{control}");
+    }
+}
+
+/// What users get who always have something to send.
+struct Got {
+    packets: f64,
+    /// Median of the PDUs at the base station.
+    median_pdus: f64,
+    repeated_pdus: f64,
+}
+
+/// Keeps the buffers of all users full for so many seconds, with packets of 1500 bytes.
+fn saturated(bearer: &mut AnyBearer, users: u32, seconds: u64) -> Got {
+    let (mut packets, mut waits, mut number) = (0.0, Vec::new(), 0);
+    for millisecond in 0..seconds * 1000 {
+        let now = Time::ZERO + Span::from_millis(millisecond);
+        for direction in Direction::BOTH {
+            while let Some((_, event)) = bearer.peek_event(now, direction) {
+                bearer.take_segment(direction);
+                packets += f64::from(u8::from(matches!(event, LinkEvent::Delivered(_))));
+            }
+        }
+        for user in 0..users {
+            while bearer.enqueue(now, Direction::Down, &segment(user, number, 1500)).is_ok() {
+                number += 1;
+            }
+        }
+        if millisecond > 5000 {
+            waits.push(bearer.gauges(Direction::Down)[4]);
+        }
+    }
+    waits.sort_by(f64::total_cmp);
+    let repeated_pdus = bearer.gauges(Direction::Down)[3];
+    Got { packets, median_pdus: waits[waits.len() / 2], repeated_pdus }
+}
+
+/// PDUs of 40 octets that packets of 1500 bytes fill, each with the octet of its length indicator.
+const PDUS: f64 = 1501.0 / 40.0;
+
+#[test]
+fn a_block_holds_whole_pdus_and_the_rest_is_padding() {
+    let mut table = over_cell(json!({"error": 0}), json!({}));
+    table["air"]["down"].as_object_mut().unwrap().remove("harq");
+    // 137, 377, 1262, 2279, 4664 and 7168 bits a slot are 0, 1, 3, 6, 13 and 21 PDUs of 336 bits with their header.
+    let expected = 500.0 * 0.15 * (1 + 3 + 6 + 13 + 21) as f64 / PDUS;
+    let got = saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 200).packets / 200.0;
+    assert!((got / expected - 1.0).abs() < 0.01, "{got} packets a second, expected {expected}");
+}
+
+#[test]
+fn the_rlc_repeats_what_harq_gave_up() {
+    // 10 % of 10 %: a block is lost with its PDUs after one repetition.
+    let table = over_cell(json!({"error": "10%", "repetition_error": "10%", "limit": 1}), json!({}));
+    let got = saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 400);
+    let share = got.repeated_pdus / (got.packets * PDUS);
+    // 200 000 blocks, of which 2000 are lost: 0.01 +- 0.0003, and blocks differ in size.
+    assert!((share / 0.01 - 1.0).abs() < 0.1, "{share}");
+}
+
+#[test]
+fn credits_keep_the_goodput_and_a_quarter_of_the_wait_at_the_base_station() {
+    for users in [1, 2, 4, 8] {
+        let of = |control: &str| {
+            let table = over_cell(json!({"repetition_error": "1%"}), json!({ "flow_control": control }));
+            saturated(&mut of_user(&table, users, FadingKind::Rayleigh), users, 60)
+        };
+        let (credit, none) = (of("credit"), of("none"));
+        let goodput = credit.packets / none.packets;
+        assert!(goodput >= 0.98, "{users} users: goodput {goodput}");
+        // The wait is that of the PDUs at the base station at the rate at which they leave.
+        let wait = credit.median_pdus / none.median_pdus / goodput;
+        assert!(wait <= 0.25, "{users} users: wait {wait}");
+        // HARQ gives up one block of ten million, so that whatever the RLC repeats had arrived.
+        assert!(
+            credit.repeated_pdus <= 0.01 * credit.packets * PDUS,
+            "{users} users: {}",
+            credit.repeated_pdus
+        );
+    }
+}
+
+#[test]
+fn without_flow_control_the_window_of_the_rlc_stands_at_the_base_station() {
+    let table = over_cell(json!({"repetition_error": "1%"}), json!({ "flow_control": "none" }));
+    let got = saturated(&mut of_user(&table, 1, FadingKind::Rayleigh), 1, 60);
+    // Less what is on the Iub, on the air and in the STATUS that comes back.
+    assert!((1500.0..2047.0).contains(&got.median_pdus), "{}", got.median_pdus);
 }
 
 #[test]

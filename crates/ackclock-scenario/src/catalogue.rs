@@ -4,7 +4,7 @@ use ackclock_core::{Entry, Registry};
 use ackclock_edge::{REGULATORS, STEERINGS};
 use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
-use ackclock_link::radio_access::AIRS;
+use ackclock_link::radio_access::{AIRS, FLOW_CONTROLS};
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{BEARERS, LINKS};
 use ackclock_tcp::{SENDERS, WORKLOADS};
@@ -38,7 +38,8 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// The tables of a scenario file and of a result, and all components that they can name: bearers, airs, links,
+/// The tables of a scenario file and of a result, and all components that they can name: bearers, airs,
+/// flow controls, links,
 /// queues, schedulers, errors, regulators, steerings, senders, acks, presets and workloads.
 pub fn catalogue() -> Vec<Kind> {
     vec![
@@ -48,6 +49,7 @@ pub fn catalogue() -> Vec<Kind> {
         },
         kind("bearers", &BEARERS),
         kind("airs", &AIRS),
+        kind("flow-controls", &FLOW_CONTROLS),
         kind("links", &LINKS),
         kind("queues", &QUEUES),
         kind("schedulers", &SCHEDULERS),

@@ -10,7 +10,7 @@ use ackclock_core::{ConfigError, Registry};
 use ackclock_edge::{REGULATORS, STEERINGS};
 use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
-use ackclock_link::radio_access::AIRS;
+use ackclock_link::radio_access::{AIRS, FLOW_CONTROLS};
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{BEARERS, LINKS};
 use ackclock_tcp::{SENDERS, WORKLOADS};
@@ -124,6 +124,7 @@ pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
     let mut found = in_registry(&LINKS, kind, key);
     found.extend(in_registry(&BEARERS, kind, key));
     found.extend(in_registry(&AIRS, kind, key));
+    found.extend(in_registry(&FLOW_CONTROLS, kind, key));
     found.extend(in_registry(&QUEUES, kind, key));
     found.extend(in_registry(&SCHEDULERS, kind, key));
     found.extend(in_registry(&ERRORS, kind, key));
@@ -145,6 +146,7 @@ fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
     let schema = in_registry(&LINKS, old, new)
         .or_else(|| in_registry(&BEARERS, old, new))
         .or_else(|| in_registry(&AIRS, old, new))
+        .or_else(|| in_registry(&FLOW_CONTROLS, old, new))
         .or_else(|| in_registry(&QUEUES, old, new))
         .or_else(|| in_registry(&SCHEDULERS, old, new))
         .or_else(|| in_registry(&ERRORS, old, new))

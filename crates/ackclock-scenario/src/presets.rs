@@ -27,7 +27,7 @@ macro_rules! presets {
 
 /// Every preset.
 pub static PRESETS: &[Preset] =
-    presets!["cr02", "cr04", "ac06", "l02", "m05", "m05-uplink", "hsdpa", "linux"];
+    presets!["cr02", "cr04", "ac06", "l02", "m05", "m05-uplink", "hsdpa", "hsdpa-mac", "linux"];
 
 /// The `[[flow]]` table of a file with the preset `name` that sets only `sender`, a name or a table.
 ///

@@ -22,6 +22,7 @@ mod overrides;
 mod probe;
 mod progress;
 mod provenance;
+mod radio_access;
 mod random;
 mod relay;
 mod replication;

@@ -34,11 +34,21 @@ fn radio() -> impl Strategy<Value = String> {
              delay = \"20ms\"\n[[edge.user]]\ncount = {users}\n"
         )
     });
-    let users = (1u32..4, 0.0..0.3f64, any::<bool>()).prop_map(|(users, errors, acknowledged)| {
+    let airs = prop_oneof![
+        (0.0..0.3f64).prop_map(|errors| format!("air.down = {{ kind = \"dedicated\", errors = {errors} }}\n")),
+        (0.0..0.3f64, 0u32..3, 0usize..3).prop_map(|(error, limit, control)| {
+            let control = ["credit", "on-off", "none"][control];
+            format!(
+                "air.down = {{ kind = \"shared\", delay = \"5ms\", harq = {{ error = {error}, limit = {limit} }} }}\n\
+                 iub = {{ flow_control = \"{control}\" }}\n"
+            )
+        })
+    ];
+    let users = (1u32..4, airs, any::<bool>()).prop_map(|(users, air, acknowledged)| {
         let mode = if acknowledged { "acknowledged" } else { "unacknowledged" };
         format!(
-            "[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ mode = \"{mode}\" }}\n\
-             air.down = {{ kind = \"dedicated\", errors = {errors} }}\n[[edge.user]]\ncount = {users}\n"
+            "[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ mode = \"{mode}\" }}\n{air}\
+             [[edge.user]]\ncount = {users}\n"
         )
     });
     prop_oneof![3 => links, 2 => blocks, 3 => rlc, 2 => cell, 3 => users]

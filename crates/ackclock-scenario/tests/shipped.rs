@@ -108,8 +108,8 @@ fn scenarios_that_say_the_same_have_one_hash() {
 }
 
 #[test]
-fn the_preset_hsdpa_repeats_what_failed_and_tcp_sees_delay_and_no_loss() {
-    let text = "preset = \"hsdpa\"\nduration = \"60s\"\n";
+fn the_preset_hsdpa_mac_repeats_what_failed_and_tcp_sees_delay_and_no_loss() {
+    let text = "preset = \"hsdpa-mac\"\nduration = \"60s\"\n";
     let of = |set: &str| {
         let scenario =
             Scenario::load("case.toml", text, &[set.to_owned()]).unwrap_or_else(|error| panic!("{error}"));

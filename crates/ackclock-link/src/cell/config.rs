@@ -246,7 +246,7 @@ impl LinkConfig for CellConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        Ok(Cell::new(self, self.build_scheduler()?, context)?.into())
+        Ok(self.build_cell(context)?.into())
     }
 
     fn has_medium(&self) -> bool {
@@ -259,7 +259,7 @@ impl CellConfig {
     ///
     /// # Errors
     /// Names the key of the user that is wrong.
-    pub(super) fn with_users(self, users: &[CellUser]) -> Result<Self, ConfigError> {
+    pub(crate) fn with_users(self, users: &[CellUser]) -> Result<Self, ConfigError> {
         for (index, user) in users.iter().enumerate() {
             user.check(&self).map_err(|error| error.under(&format!("user.{index}")))?;
         }
@@ -269,6 +269,35 @@ impl CellConfig {
             many => return Err(ConfigError::new("user", format!("{many} users are more than {MOST_USERS}"))),
         }
         Ok(Self { users: users.to_vec(), ..self })
+    }
+
+    /// The same cell where each block holds whole PDUs of so many bits; a block without room for one is no rate.
+    pub(crate) fn of_whole(&self, pdu_bits: u64) -> Self {
+        let whole = |row: &RateRow| {
+            let pdus = match (self.transport, row.bits, row.slots) {
+                (Transport::Packets, Some(bits), Some(_)) => u64::from(bits) / pdu_bits,
+                _ => row.rate.as_bps() / u64::from(self.slots) / pdu_bits,
+            };
+            let bits = pdus * pdu_bits;
+            let slots = u64::from(self.slots)
+                / if self.transport == Transport::Packets { u64::from(row.slots.unwrap_or(1)) } else { 1 };
+            (pdus > 0).then(|| RateRow {
+                rate: Rate::from_bps(bits * slots),
+                bits: Some(bits as u32),
+                ..row.clone()
+            })
+        };
+        Self { rates: self.rates.iter().filter_map(whole).collect(), ..self.clone() }
+    }
+
+    /// Length of a slot.
+    pub(crate) fn slot(&self) -> Span {
+        super::Slots::new(self.slots).length()
+    }
+
+    /// The cell itself.
+    pub(crate) fn build_cell(&self, context: LinkContext<'_>) -> Result<Cell, ConfigError> {
+        Cell::new(self, self.build_scheduler()?, context)
     }
 
     fn scheduler(&self) -> Result<&Arc<dyn SchedulerConfig>, ConfigError> {

@@ -95,6 +95,8 @@ pub struct Cell {
     outcomes: Outcomes,
     reports: Reports,
     waits: Histogram,
+    /// Packets that were begun and when, for a bearer that stands above the cell; `None` while nobody asks.
+    begun: Option<VecDeque<(Time, Segment)>>,
     /// Work that was done, as grants count it, and bytes of the packets that were begun.
     sent: u128,
     bytes: u64,
@@ -132,10 +134,21 @@ impl Cell {
             outcomes: Outcomes::default(),
             reports: Reports::default(),
             waits: Histogram::default(),
+            begun: None,
             sent: 0,
             bytes: 0,
             reference: Reference::new(config, streams, name),
         })
+    }
+
+    /// Keeps from now on which packets were begun.
+    pub(crate) fn want_begun(&mut self) {
+        self.begun = Some(VecDeque::new());
+    }
+
+    /// The next packet that was begun, and when.
+    pub(crate) fn poll_begun(&mut self) -> Option<(Time, Segment)> {
+        self.begun.as_mut()?.pop_front()
     }
 
     /// Decides every slot that begins up to `now`, and ends those that are over.
@@ -241,6 +254,7 @@ impl Cell {
             let begun = member.begun.take().or_else(|| {
                 let (arrived, segment) = self.backlog.take(start, user)?;
                 self.waits.record(start.since(arrived));
+                self.begun.iter_mut().for_each(|begun| begun.push_back((start, segment)));
                 let bytes = u64::from(segment.wire_bytes());
                 self.bytes += bytes;
                 let left = bytes * 8 * self.slots.per_second();

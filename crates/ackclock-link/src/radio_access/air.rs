@@ -3,11 +3,13 @@
 use std::fmt;
 
 use super::dedicated::DedicatedConfig;
+use crate::CellConfig;
 
 ackclock_core::registry! {
     /// All airs of the bearer `radio-access`, by their name in scenario files.
     pub static AIRS: dyn AirConfig = "air" {
         "dedicated" => DedicatedConfig,
+        "shared" => CellConfig,
     }
 }
 
@@ -22,4 +24,12 @@ pub trait AirConfig: fmt::Debug + Send + Sync {
 pub enum AirKind<'a> {
     /// A separate channel for each user.
     Dedicated(&'a DedicatedConfig),
+    /// A cell that serves all users.
+    Cell(&'a CellConfig),
+}
+
+impl AirConfig for CellConfig {
+    fn kind(&self) -> AirKind<'_> {
+        AirKind::Cell(self)
+    }
 }

@@ -1,20 +1,34 @@
-//! What one user has of the bearer: in each direction a queue, an end of the RLC and a dedicated channel.
+//! What one user has of the bearer: in each direction a queue, an end of the RLC and what carries its PDUs.
 
 use ackclock_core::{ConfigError, FlowId, Span, Time};
 
+use super::carrier::Carrier;
 use super::dedicated::{Dedicated, DedicatedConfig};
+use super::flow_control::Allocation;
+use super::iub::{Iub, Sent};
 use crate::bearer::{BearerContext, Direction};
 use crate::errors::ErrorContext;
 use crate::queue::Queue;
-use crate::umts_rlc_am::{Asks, End, Pdu, RlcConfig, Sdus};
-use crate::{Cause, LinkView};
+use crate::umts_rlc_am::{Asks, Data, End, Payload, Pdu, Places, RlcConfig, Sdus};
+use crate::{Cause, LinkView, Repetitions};
 
 /// Both directions of a user, with an RLC end at each side. Arrays are indexed by direction.
 pub(super) struct Channel {
     /// The end that sends in a direction.
     ends: [End; 2],
     pub(super) sdus: [Sdus; 2],
-    pub(super) airs: [Dedicated; 2],
+    pub(super) carriers: [Carrier; 2],
+    /// Round trip of the PDUs without their wait at the base station; `None` where the table says another guard.
+    round_trip: Option<Span>,
+    /// How often both ends were set up anew.
+    setups: u32,
+}
+
+/// What carries the PDUs of a user towards the terminal.
+pub(super) enum Downwards<'a> {
+    Dedicated(&'a DedicatedConfig),
+    /// The Iub, with the time that a PDU takes from the controller to the terminal where it waits for nothing.
+    Shared(Iub, Span),
 }
 
 impl Channel {
@@ -24,48 +38,52 @@ impl Channel {
     /// With its direction: a file that a table names is unreadable or malformed.
     pub(super) fn new(
         rlc: &RlcConfig,
-        airs: [&DedicatedConfig; 2],
+        down: Downwards<'_>,
+        up: &DedicatedConfig,
         number: u32,
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
-        let named = |name: String| if number == 0 { name } else { format!("{name}/{number}") };
-        let air = |direction: Direction| {
-            let side = ["down", "up"][direction as usize];
-            let (streams, files, name) = (context.streams, context.files, &named(format!("{side}/errors")));
+        let named = |name: &str| if number == 0 { name.to_owned() } else { format!("{name}/{number}") };
+        let dedicated = |config: &DedicatedConfig, direction: Direction| {
+            let (streams, files) = (context.streams, context.files);
+            let name = &named(["down/errors", "up/errors"][direction as usize]);
             let errors = ErrorContext { streams, name, files, block: Span::ZERO };
-            Dedicated::new(airs[direction as usize], rlc, errors).map_err(|error| (direction, error))
+            let air = Dedicated::new(config, rlc, errors).map_err(|error| (direction, error))?;
+            Ok((Carrier::Dedicated(air), Some(config.places(rlc)), config.tti + config.delay))
         };
-        let sdus = |direction: Direction| {
-            let (side, queue) = [("down", context.down), ("up", context.up)][direction as usize];
-            let queue = queue.named(named(format!("{side}/queue")));
-            Sdus::new(queue.build(), airs[direction as usize].places(rlc))
+        let [queue_down, queue_up] = [("down/queue", context.down), ("up/queue", context.up)]
+            .map(|(name, queue)| queue.named(named(name)).build());
+        let (down, places, time_down): (_, Option<Places>, _) = match down {
+            Downwards::Dedicated(config) => dedicated(config, Direction::Down)?,
+            Downwards::Shared(iub, time) => (Carrier::Iub(Box::new(iub)), None, time),
         };
-        let [down, up] = airs;
+        let (up, places_up, time_up) = dedicated(up, Direction::Up)?;
         // A STATUS cannot know what was sent less than a round trip ago.
-        let guard =
-            |own: &DedicatedConfig, other: &DedicatedConfig| own.tti + own.delay + other.tti + other.delay;
+        let round_trip = time_down + time_up;
         Ok(Self {
-            ends: [End::new(rlc, guard(down, up)), End::new(rlc, guard(up, down))],
-            sdus: Direction::BOTH.map(sdus),
-            airs: [air(Direction::Down)?, air(Direction::Up)?],
+            ends: Direction::BOTH.map(|_| End::new(rlc, round_trip)),
+            sdus: [Sdus::new(queue_down, places), Sdus::new(queue_up, places_up)],
+            carriers: [down, up],
+            round_trip: rlc.guard.is_none().then_some(round_trip),
+            setups: 0,
         })
     }
 
     /// Instant of the next event.
     pub(super) fn next_change(&self) -> Time {
-        let [down, up] = &self.airs;
+        let [down, up] = &self.carriers;
         down.due().min(up.due()).min(down.next()).min(up.next())
     }
 
-    /// Takes in what arrives at this instant, and then begins the TTIs that begin.
+    /// Takes in what arrives at this instant, and then sends what is to be sent. What arrives at the base station is taken in before.
     pub(super) fn step(&mut self, at: Time, filling: &mut Vec<Pdu>) {
         for direction in Direction::BOTH {
-            if self.airs[direction as usize].due() == at {
+            if self.carriers[direction as usize].due() == at {
                 self.receive(at, direction);
             }
         }
         for direction in Direction::BOTH {
-            if self.airs[direction as usize].next() == at {
+            if self.carriers[direction as usize].next() == at {
                 self.send(at, direction, filling);
             }
         }
@@ -74,36 +92,99 @@ impl Channel {
     /// The PDUs of a direction arrive.
     fn receive(&mut self, at: Time, direction: Direction) {
         let (there, back) = (direction as usize, direction.other() as usize);
+        let Carrier::Dedicated(air) = &mut self.carriers[there] else { return };
         let [down, up] = &mut self.sdus;
         let (of_peer, own) = if direction == Direction::Down { (down, up) } else { (up, down) };
-        for pdu in self.airs[there].receive() {
+        for pdu in air.receive() {
             self.ends[back].on_pdu(at, &pdu, of_peer, own);
         }
         self.plan(at, direction.other());
     }
 
-    /// A TTI of a direction begins.
+    /// The cell has done with a PDU, which arrives at the terminal unless nothing is told of it.
+    pub(super) fn on_landed(&mut self, at: Time, sent: Sent, told: Option<Repetitions>) {
+        if sent.setup != self.setups {
+            return;
+        }
+        let [down, up] = &mut self.sdus;
+        let mut pdu = sent.pdu;
+        if let Pdu::Data(Data { payload, .. }) = pdu {
+            let Repetitions { times, delay } = told.unwrap_or(Repetitions::NONE);
+            down.on_repeat_below(payload, times);
+            if sent.first {
+                down.on_unrepeated(at - delay, payload);
+            }
+            if told.is_none() {
+                pdu = Pdu::Lost(payload);
+            }
+        } else if told.is_none() {
+            return;
+        }
+        self.ends[Direction::Up as usize].on_pdu(at, &pdu, down, up);
+        self.plan(at, Direction::Up);
+    }
+
+    /// The cell has begun to send a new PDU with these.
+    pub(super) fn on_air(&mut self, at: Time, payload: Payload) {
+        self.sdus[Direction::Down as usize].on_air(at, payload);
+    }
+
+    /// The controller's side of the Iub, where there is one.
+    pub(super) fn iub(&mut self) -> Option<&mut Iub> {
+        match &mut self.carriers[Direction::Down as usize] {
+            Carrier::Iub(iub) => Some(iub),
+            Carrier::Dedicated(_) => None,
+        }
+    }
+
+    /// The base station tells the controller what it may send, and how long it keeps PDUs.
+    pub(super) fn tell(&mut self, at: Time, allocation: Allocation, target: Span) {
+        if let Some(iub) = self.iub() {
+            iub.tell(at, allocation);
+        }
+        if let Some(round_trip) = self.round_trip {
+            self.ends[Direction::Down as usize].set_guard(round_trip + target);
+        }
+    }
+
+    /// A direction may send.
     fn send(&mut self, at: Time, direction: Direction, filling: &mut Vec<Pdu>) {
         let index = direction as usize;
-        let asks = self.ends[index].fill(at, self.airs[index].room(), &mut self.sdus[index], filling);
-        let ends = self.airs[index].send(at, filling);
+        let (end, sdus, setup) = (&mut self.ends[index], &mut self.sdus[index], self.setups);
+        let mut asks = Asks::Nothing;
+        let from = match &mut self.carriers[index] {
+            Carrier::Dedicated(air) => {
+                asks = end.fill(at, air.room(), sdus, filling);
+                air.send(at, filling)
+            }
+            Carrier::Iub(iub) => match iub.room(at) {
+                0 => at,
+                room => {
+                    let new = end.next_new();
+                    asks = end.fill(at, room, sdus, filling);
+                    let sent = |pdu: Pdu| Sent { first: new.is_none_or(|new| pdu.is_new(new)), pdu, setup };
+                    iub.send(at, filling.drain(..).map(sent))
+                }
+            },
+        };
         if asks == Asks::SetUpAnew {
-            self.set_up_anew(at, ends);
+            self.set_up_anew(at, from);
         }
-        self.plan(ends, direction);
+        self.plan(from, direction);
     }
 
     /// Schedules the next use of a direction, at or after `from`.
     fn plan(&mut self, from: Time, direction: Direction) {
         let index = direction as usize;
-        self.airs[index].plan(self.ends[index].due(&self.sdus[index]), from);
+        self.carriers[index].plan(self.ends[index].due(&self.sdus[index]), from);
     }
 
     /// Both ends forget everything that was sent, and continue at `from`.
     fn set_up_anew(&mut self, at: Time, from: Time) {
-        for (end, (sdus, air)) in self.ends.iter_mut().zip(self.sdus.iter_mut().zip(&mut self.airs)) {
+        self.setups += 1;
+        for (end, (sdus, carrier)) in self.ends.iter_mut().zip(self.sdus.iter_mut().zip(&mut self.carriers)) {
             end.set_up_anew(at, sdus);
-            air.clear();
+            carrier.clear();
         }
         Direction::BOTH.into_iter().for_each(|direction| self.plan(from, direction));
     }
@@ -121,7 +202,7 @@ impl Channel {
         taken
     }
 
-    /// The buffer that serves `flow` in a direction.
+    /// The buffer that serves `flow` in a direction; a cell says the rate.
     pub(super) fn view(&self, direction: Direction, flow: FlowId) -> LinkView {
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);
@@ -132,7 +213,7 @@ impl Channel {
             unacknowledged,
             occupied: waiting + in_transmission + unacknowledged,
             capacity: sdus.queue().capacity(flow),
-            rate: self.airs[direction as usize].rate,
+            rate: self.carriers[direction as usize].rate(),
         }
     }
 

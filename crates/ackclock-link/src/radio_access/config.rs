@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
-use ackclock_core::{Component, Config, ConfigError, Rate};
+use ackclock_core::{Component, Config, ConfigError, Rate, name_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::RadioAccess;
 use super::air::{AIRS, AirConfig, AirKind};
+use super::channel::{Channel, Downwards};
 use super::dedicated::DedicatedConfig;
+use super::flow_control::FLOW_CONTROLS;
+use super::iub::{Iub, IubConfig};
+use super::shared::Shared;
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
 use crate::umts_rlc_am::RlcConfig;
-use crate::{CellUser, Files, Nominal};
+use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal};
 
 /// The radio network of UMTS from its controller to the terminals. Packets of each user of `[[edge.user]]` are queued,
 /// cut into PDUs by the radio link control, and sent over an air interface in each direction.
@@ -21,6 +25,9 @@ use crate::{CellUser, Files, Nominal};
 pub struct RadioAccessConfig {
     /// Radio link control between controller and terminals.
     pub rlc: RlcConfig,
+    /// The interface between the controller and the base station of a cell. Default: 10 ms with credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iub: Option<IubConfig>,
     /// What carries its PDUs.
     pub air: Airs,
     /// The users, set by the edge; one by default.
@@ -51,23 +58,32 @@ impl Default for Airs {
 impl Default for RadioAccessConfig {
     /// One user with channels of 384 kbit/s.
     fn default() -> Self {
-        Self { rlc: RlcConfig::default(), air: Airs::default(), users: vec![CellUser::default()] }
+        Self { rlc: RlcConfig::default(), iub: None, air: Airs::default(), users: vec![CellUser::default()] }
     }
 }
 
 impl Config for RadioAccessConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.rlc.check().map_err(|error| error.under("rlc"))?;
-        for direction in Direction::BOTH {
-            self.dedicated(direction)?.check_rate(&self.rlc).map_err(|error| under(direction, error))?;
+        self.iub.iter().try_for_each(IubConfig::check).map_err(|error| error.under("iub"))?;
+        self.up()?.check_rate(&self.rlc).map_err(|error| under(Direction::Up, error))?;
+        match self.down()? {
+            AirKind::Dedicated(_) if self.iub.is_some() => Err(ConfigError::new(
+                "iub",
+                "a dedicated channel has no queue at a base station: air.down.kind = \"shared\" has",
+            )),
+            AirKind::Dedicated(down) => {
+                down.check_rate(&self.rlc).map_err(|error| under(Direction::Down, error))
+            }
+            AirKind::Cell(cell) => self.check_cell(cell).map_err(|error| under(Direction::Down, error)),
         }
-        Ok(())
     }
 
     fn complete(self) -> Result<Self, ConfigError> {
+        let iub = self.iub.map(IubConfig::complete).transpose().map_err(|error| error.under("iub"))?;
         let [down, up] = [(&self.air.down, Direction::Down), (&self.air.up, Direction::Up)]
             .map(|(air, direction)| air.complete(&AIRS).map_err(|error| under(direction, error)));
-        Ok(Self { air: Airs { down: down?, up: up? }, ..self })
+        Ok(Self { air: Airs { down: down?, up: up? }, iub, ..self })
     }
 }
 
@@ -77,11 +93,78 @@ fn under(direction: Direction, error: ConfigError) -> ConfigError {
 }
 
 impl RadioAccessConfig {
-    /// The dedicated channel of a direction.
-    fn dedicated(&self, direction: Direction) -> Result<&DedicatedConfig, ConfigError> {
-        let air = [&self.air.down, &self.air.up][direction as usize];
-        let AirKind::Dedicated(config) = air.config(&AIRS).map_err(|error| under(direction, error))?.kind();
-        Ok(config)
+    /// What carries PDUs towards the terminals.
+    fn down(&self) -> Result<AirKind<'_>, ConfigError> {
+        Ok(self.air.down.config(&AIRS).map_err(|error| under(Direction::Down, error))?.kind())
+    }
+
+    /// The channel of each user from its terminal.
+    fn up(&self) -> Result<&DedicatedConfig, ConfigError> {
+        match self.air.up.config(&AIRS).map_err(|error| under(Direction::Up, error))?.kind() {
+            AirKind::Dedicated(config) => Ok(config),
+            AirKind::Cell(_) => Err(ConfigError::new(
+                "air.up.kind",
+                "the shared channel is towards the terminals; from them use \"dedicated\"",
+            )),
+        }
+    }
+
+    /// The cell with blocks of whole PDUs.
+    fn of_whole(&self, cell: &CellConfig) -> Result<CellConfig, ConfigError> {
+        let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
+        let whole = cell.of_whole(u64::from(octets) * 8);
+        if whole.rates.is_empty() {
+            let message = format!("no row has room for a PDU of {octets} octets with its header in a block");
+            return Err(ConfigError::new("rates", message));
+        }
+        Ok(whole)
+    }
+
+    /// Refuses what a cell of PDUs does not have.
+    fn check_cell(&self, cell: &CellConfig) -> Result<(), ConfigError> {
+        let (usual, flows) = (CellConfig::default(), "the base station sees PDUs, not flows");
+        let classes = ["pf-sp", "pf-rp"].contains(&name_of(&cell.scheduler).as_str());
+        let order = cell.harq.as_ref().is_some_and(|harq| harq.order == DeliveryOrder::OutOfSequence);
+        let said = [
+            ("scheduler", classes, flows),
+            ("order", cell.order != usual.order, flows),
+            (
+                "buffer_per",
+                cell.buffer_per != usual.buffer_per,
+                "the controller has the buffer, `edge.buffer`",
+            ),
+            ("overflow", cell.overflow != usual.overflow, "the controller has the buffer, `edge.buffer`"),
+            ("remainder", cell.remainder != usual.remainder, "a block holds whole PDUs"),
+            ("harq.order", order, "PDUs leave the base station in sequence"),
+        ];
+        if let Some((key, _, why)) = said.into_iter().find(|(_, said, _)| *said) {
+            return Err(ConfigError::new(key, format!("{why}: leave this key at its default")));
+        }
+        self.of_whole(cell).map(drop)
+    }
+
+    fn iub(&self) -> IubConfig {
+        self.iub.clone().unwrap_or_default()
+    }
+
+    /// Users over a cell.
+    fn over_cell(&self, config: &CellConfig, context: BearerContext<'_>) -> Result<RadioAccess, ConfigError> {
+        let (iub, up, count) = (self.iub(), self.up()?, self.count() as u32);
+        let config =
+            self.of_whole(config).map_err(|error| under(Direction::Down, error))?.with_users(&self.users)?;
+        let control =
+            iub.flow_control.config(&FLOW_CONTROLS).map_err(|error| error.under("iub.flow_control"))?;
+        let shared = Shared::new(&config, &self.rlc, &iub, control.kind(), count, context);
+        let shared = shared.map_err(|error| under(Direction::Down, error))?;
+        let user = |number| {
+            let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
+            let down = Iub::new(&iub, octets, shared.initial());
+            // The way there and the way of the messages that let it through.
+            let down = Downwards::Shared(down, iub.delay * 2 + config.delay.mean() + config.slot());
+            Channel::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
+        };
+        let users = (0..count).map(user).collect::<Result<_, _>>()?;
+        Ok(RadioAccess::of(users, Some(Box::new(shared)), &self.rlc))
     }
 
     fn count(&self) -> u64 {
@@ -96,6 +179,9 @@ impl BearerConfig for RadioAccessConfig {
 
     fn serving(&self, users: &[CellUser]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {
         let served = Self { users: users.to_vec(), ..self.clone() };
+        if let AirKind::Cell(cell) = self.down()? {
+            self.of_whole(cell).map_err(|error| under(Direction::Down, error))?.with_users(users)?;
+        }
         if let Some(index) = users.iter().position(|user| user.count == 0) {
             return Err(ConfigError::new(format!("user.{index}.count"), "0 is not above 0"));
         }
@@ -117,21 +203,47 @@ impl BearerConfig for RadioAccessConfig {
         _: &BearerLinks,
         files: &dyn Files,
     ) -> Result<Nominal, ConfigError> {
-        let rate = self.dedicated(direction)?.nominal(&self.rlc, files);
-        let rate = rate.map_err(|error| under(direction, error).under("bearer"))?;
-        let one_way = |direction| self.dedicated(direction).map(|air| air.tti + air.delay);
-        let delay = one_way(Direction::Down)? + one_way(Direction::Up)?;
-        Ok(Nominal { rate: Rate::from_bps(rate.as_bps() * self.count()), delay })
+        let (up, users) = (self.up()?, self.count());
+        let dedicated = |air: &DedicatedConfig, direction| {
+            let rate = air.nominal(&self.rlc, files);
+            let rate = rate.map_err(|error| under(direction, error).under("bearer"))?;
+            Ok(Nominal { rate: Rate::from_bps(rate.as_bps() * users), delay: air.tti + air.delay })
+        };
+        let down = match self.down()? {
+            AirKind::Dedicated(air) => dedicated(air, Direction::Down)?,
+            AirKind::Cell(cell) => {
+                let under = |error| under(Direction::Down, error).under("bearer");
+                let Nominal { rate, delay } = self
+                    .of_whole(cell)
+                    .map_err(under)?
+                    .with_users(&self.users)?
+                    .nominal(files)
+                    .map_err(under)?;
+                let [payload, header] = [self.rlc.pdu_octets(), self.rlc.header_octets()].map(u64::from);
+                let rate = Rate::from_bps(rate.as_bps() * payload / (payload + header));
+                Nominal { rate, delay: delay + self.iub().delay }
+            }
+        };
+        let up = dedicated(up, Direction::Up)?;
+        let rate = [down.rate, up.rate][direction as usize];
+        Ok(Nominal { rate, delay: down.delay + up.delay })
     }
 
     fn gauges(&self) -> &'static [&'static str] {
-        self.rlc.gauges()
+        match self.down() {
+            Ok(AirKind::Cell(_)) => self.rlc.gauges_over_cell(),
+            _ => self.rlc.gauges(),
+        }
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
-        let airs = [self.dedicated(Direction::Down)?, self.dedicated(Direction::Up)?];
-        let bearer = RadioAccess::new(&self.rlc, airs, self.count() as u32, context);
-        let bearer = bearer.map_err(|(direction, error)| under(direction, error).under("bearer"))?;
-        Ok(AnyBearer::Other(Box::new(bearer)))
+        let bearer = match self.down()? {
+            AirKind::Dedicated(down) => {
+                let bearer = RadioAccess::new(&self.rlc, [down, self.up()?], self.count() as u32, context);
+                bearer.map_err(|(direction, error)| under(direction, error))
+            }
+            AirKind::Cell(cell) => self.over_cell(cell, context),
+        };
+        Ok(AnyBearer::Other(Box::new(bearer.map_err(|error| error.under("bearer"))?)))
     }
 }

@@ -6,7 +6,9 @@
 //!
 //! ## What it does
 //! Every user has a queue and a pair of RLC ends in each direction (`channel`), which know nothing of a clock. The air asks them for
-//! PDUs: a dedicated channel once in a TTI (`dedicated`). A packet departs when its last octet is first sent.
+//! PDUs: a dedicated channel once in a TTI (`dedicated`), or the Iub to a base station as soon as the flow control lets it (`iub`,
+//! `flow_control`). At the base station each user has a queue of PDUs, and a cell serves them (`shared`). A packet departs when its last
+//! octet is first sent, over the Iub to the base station.
 //!
 //! Errors are drawn from the streams `down/errors` and `up/errors` for the first user and `down/errors/N` and
 //! `up/errors/N` for the others, so adding a user does not change the draws of others.
@@ -20,18 +22,28 @@
 //! compared with AC06 and closed forms.
 
 mod air;
+mod carrier;
 mod channel;
 mod config;
 mod dedicated;
+mod flow_control;
+mod iub;
+mod shared;
 
 use std::borrow::Cow;
 
-use ackclock_core::{ConfigError, FlowId, Histogram, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Segment, Span, Time};
 
 pub use self::air::{AIRS, AirConfig, AirKind};
-use self::channel::Channel;
+use self::carrier::Carrier;
+use self::channel::{Channel, Downwards};
 pub use self::config::{Airs, RadioAccessConfig};
 pub use self::dedicated::{DedicatedConfig, ErrorsBy};
+pub use self::flow_control::{
+    CreditConfig, FLOW_CONTROLS, FlowControlConfig, FlowControlKind, OnOffConfig, UncontrolledConfig,
+};
+pub use self::iub::IubConfig;
+use self::shared::Shared;
 use crate::bearer::{Bearer, BearerContext, Direction};
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Pdu, RlcConfig, Sdus};
@@ -42,6 +54,8 @@ pub(crate) struct RadioAccess {
     users: Vec<Channel>,
     /// Instant of each user's next event.
     changes: Vec<Time>,
+    /// The base station of a cell.
+    shared: Option<Box<Shared>>,
     /// Whose flow it is, by its number; user 0 where nothing was said.
     user_of: Vec<u32>,
     /// The user whose event is next, in each direction.
@@ -53,38 +67,72 @@ pub(crate) struct RadioAccess {
 }
 
 impl RadioAccess {
-    /// So many users with the same airs.
+    /// So many users with the same channels.
     ///
     /// # Errors
     /// With its direction: a file that a table names is unreadable or malformed.
     pub(crate) fn new(
         rlc: &RlcConfig,
-        airs: [&DedicatedConfig; 2],
+        [down, up]: [&DedicatedConfig; 2],
         users: u32,
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
-        let users = (0..users).map(|number| Channel::new(rlc, airs, number, context));
-        let users: Vec<_> = users.collect::<Result<_, _>>()?;
-        Ok(Self {
+        let user = |number| Channel::new(rlc, Downwards::Dedicated(down), up, number, context);
+        Ok(Self::of((0..users).map(user).collect::<Result<_, _>>()?, None, rlc))
+    }
+
+    fn of(users: Vec<Channel>, shared: Option<Box<Shared>>, rlc: &RlcConfig) -> Self {
+        Self {
             changes: vec![Time::NEVER; users.len()],
             users,
+            shared,
             user_of: Vec::new(),
             next: [0; 2],
             octets: rlc.pdu_octets(),
             filling: Vec::new(),
-        })
+        }
     }
 
     fn user(&self, flow: FlowId) -> usize {
         self.user_of.get(flow.index()).map_or(0, |&user| user as usize)
     }
 
-    /// Lets everything happen that is due up to `now`. Users have channels of their own, so that each goes on by itself.
+    /// Lets everything happen that is due up to `now`.
     fn advance(&mut self, now: Time) {
-        for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
-            while *change <= now && *change != Time::NEVER {
-                user.step(*change, &mut self.filling);
+        match &mut self.shared {
+            Some(_) => self.advance_together(now),
+            // Each user goes on by itself.
+            None => {
+                for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
+                    while *change <= now && *change != Time::NEVER {
+                        user.step(*change, &mut self.filling);
+                        *change = user.next_change();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same with a base station that couples the users: first what leaves the cell, then what enters it, then what the base station
+    /// tells, then what ends send.
+    fn advance_together(&mut self, now: Time) {
+        let Some(shared) = &mut self.shared else { return };
+        loop {
+            let at = self.changes.iter().copied().min().unwrap_or(Time::NEVER).min(shared.next_change());
+            if at > now || at == Time::NEVER {
+                return;
+            }
+            shared.land(at, &mut self.users);
+            for (number, user) in self.users.iter_mut().enumerate() {
+                shared.arrive(at, number, user);
+            }
+            shared.look(at, &mut self.users);
+            for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
                 *change = user.next_change();
+                if *change <= at {
+                    user.step(at, &mut self.filling);
+                    *change = user.next_change();
+                }
             }
         }
     }
@@ -136,7 +184,8 @@ impl Bearer for RadioAccess {
 
     fn due(&self, direction: Direction) -> Time {
         let events = self.sdus(direction).map(|sdus| sdus.outcomes.due());
-        events.chain(self.changes.iter().copied()).min().unwrap_or(Time::NEVER)
+        let shared = self.shared.iter().map(|shared| shared.next_change());
+        events.chain(self.changes.iter().copied()).chain(shared).min().unwrap_or(Time::NEVER)
     }
 
     fn want_departures(&mut self, direction: Direction, departures: Departures) {
@@ -145,7 +194,12 @@ impl Bearer for RadioAccess {
 
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
         self.advance(now);
-        self.users[self.user(flow)].view(direction, flow)
+        let user = self.user(flow);
+        let view = self.users[user].view(direction, flow);
+        match &mut self.shared {
+            Some(shared) if direction == Direction::Down => LinkView { rate: shared.rate(now, user), ..view },
+            _ => view,
+        }
     }
 
     fn waiting(&mut self, now: Time, direction: Direction) -> Load {
@@ -175,14 +229,36 @@ impl Bearer for RadioAccess {
                 }
             }
         }
+        if let Some(shared) = &self.shared {
+            sums.extend(if direction == Direction::Down { shared.gauges() } else { [0.0; 2] });
+        }
         sums
+    }
+
+    fn want_reports(&mut self) {
+        self.shared.iter_mut().for_each(|shared| shared.want_reports());
+    }
+
+    /// What a cell reports of its users' shares, with what waits of a user at controller and base station.
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        let report = self.shared.as_mut()?.poll_report(now)?;
+        let user = self.users.get(report.user? as usize)?;
+        let Load { packets, bytes } = user.sdus[Direction::Down as usize].undelivered();
+        Some(RadioReport { queued_packets: packets, queued_bytes: bytes, ..report })
     }
 
     /// What arrived of PDUs that were sent, and what would have in the mean of those that were not.
     fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
         self.advance(until);
+        if let (Some(shared), Direction::Down) = (&mut self.shared, direction) {
+            return shared.capacity_bps(until);
+        }
         let all = until.since(Time::ZERO);
-        let carried: f64 = self.users.iter().map(|user| user.airs[direction as usize].carried(all)).sum();
+        let carried = |user: &Channel| match &user.carriers[direction as usize] {
+            Carrier::Dedicated(air) => air.carried(all),
+            Carrier::Iub(_) => 0.0,
+        };
+        let carried: f64 = self.users.iter().map(carried).sum();
         (all > Span::ZERO).then(|| carried * f64::from(self.octets) * 8.0 / all.as_secs_f64())
     }
 
@@ -190,7 +266,9 @@ impl Bearer for RadioAccess {
         if self.user_of.len() <= flow.index() {
             self.user_of.resize(flow.index() + 1, 0);
         }
-        self.user_of[flow.index()] = user.min(self.users.len() as u32 - 1);
+        let own = user.min(self.users.len() as u32 - 1);
+        self.user_of[flow.index()] = own;
+        self.shared.iter_mut().for_each(|shared| shared.join(own));
         self.sdus_mut().for_each(|sdus| sdus.queue_mut().assign(flow, user));
     }
 
@@ -200,5 +278,6 @@ impl Bearer for RadioAccess {
 
     fn let_go(&mut self) {
         self.sdus_mut().for_each(Sdus::let_go);
+        self.shared.iter_mut().for_each(|shared| shared.let_go());
     }
 }

@@ -10,12 +10,13 @@ use super::poll::Polling;
 use super::receiver::Receiver;
 use super::reset::Resets;
 use super::rlc::RlcConfig;
+use super::rlc::RlcMode;
 use super::sdus::Sdus;
 use super::segmentation::Shape;
+use super::sn::Sn;
 use super::status::{self, TellsWindow};
 use super::transmitter::{Limits, Transmitter};
 use super::unacknowledged::Unacknowledged;
-use super::{HEADER, RlcMode};
 
 /// The entity that sends in a direction and receives in the other.
 pub(crate) enum End {
@@ -39,7 +40,9 @@ impl End {
     pub(crate) fn new(config: &RlcConfig, guard: Span) -> Self {
         let octets = config.pdu_octets();
         if config.mode == RlcMode::Unacknowledged {
-            return Self::Unacknowledged(Unacknowledged { shape: Shape::new(octets, HEADER[1]) });
+            return Self::Unacknowledged(Unacknowledged {
+                shape: Shape::new(octets, config.header_octets()),
+            });
         }
         // `check` accepts only windows of 11 bits.
         let window = config.window as u16;
@@ -49,10 +52,15 @@ impl End {
         let tells_window =
             if config.status.windows.is_empty() { TellsWindow::Never } else { TellsWindow::Sometimes };
         Self::Acknowledged(Box::new(Entity {
-            transmitter: Transmitter::new(Shape::new(octets, HEADER[0]), limits, polling, discard),
+            transmitter: Transmitter::new(
+                Shape::new(octets, config.header_octets()),
+                limits,
+                polling,
+                discard,
+            ),
             receiver: Receiver::new(config.status.clone(), config.order, window),
             resets: Resets::new(config.reset.timer, config.reset.most),
-            status_room: status::room(octets + HEADER[0], tells_window),
+            status_room: status::room(octets + config.header_octets(), tells_window),
             piggyback: config.status.piggyback,
         }))
     }
@@ -93,6 +101,21 @@ impl End {
         if let Self::Acknowledged(entity) = self {
             entity.reset(now, own);
             entity.resets.renew();
+        }
+    }
+
+    /// The number of the next new PDU; `None` where PDUs are never sent again.
+    pub(crate) fn next_new(&self) -> Option<Sn> {
+        match self {
+            Self::Acknowledged(entity) => Some(entity.transmitter.vt_s),
+            Self::Unacknowledged(_) => None,
+        }
+    }
+
+    /// A STATUS cannot know of a PDU that was sent so shortly before.
+    pub(crate) fn set_guard(&mut self, guard: Span) {
+        if let Self::Acknowledged(entity) = self {
+            entity.transmitter.guard = guard;
         }
     }
 

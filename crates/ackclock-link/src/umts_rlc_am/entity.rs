@@ -51,7 +51,7 @@ impl Entity {
     }
 
     fn put_data(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
-        sdus.places.begin_tti(now);
+        sdus.begin_tti(now);
         while tti.len() < room {
             let discard = &mut self.transmitter.discard;
             if let Some(mrw) = discard.poll(now) {
@@ -62,7 +62,7 @@ impl Entity {
                 self.resets.begin(now);
                 return;
             }
-            sdus.places.go_to(tti.len());
+            sdus.go_to(tti.len());
             let Some(outgoing) = self.transmitter.next_pdu(now, sdus) else {
                 if self.transmitter.discard.due() <= now {
                     continue;

@@ -20,6 +20,14 @@ pub(crate) enum Pdu {
     ResetAck(ResetNumber),
 }
 
+impl Pdu {
+    /// Whether it is data that was not sent before it was filled, when `new` was the number of the next new PDU.
+    pub(crate) fn is_new(&self, new: Sn) -> bool {
+        // What is sent again is at most a window before.
+        matches!(self, Self::Data(data) if data.sn.above(new) < Sn::MOST / 2)
+    }
+}
+
 /// RSN: one bit, which changes from reset to reset.
 pub(crate) type ResetNumber = bool;
 

@@ -4,6 +4,7 @@ use ackclock_core::{ConfigError, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::HEADER;
 use super::bounds::{TIMERS, in_bounds};
 use super::poll::PollConfig;
 use super::receiver::StatusConfig;
@@ -161,6 +162,11 @@ impl RlcConfig {
         }
     }
 
+    /// Header of a PDU, octets.
+    pub(crate) const fn header_octets(&self) -> u32 {
+        HEADER[self.mode as usize]
+    }
+
     /// Names of the gauges of a direction.
     pub(crate) const fn gauges(&self) -> &'static [&'static str] {
         match self.mode {
@@ -168,6 +174,21 @@ impl RlcConfig {
                 &["buffer_packets", "outstanding_pdus", "open_window_pdus", "retransmitted_pdus"]
             }
             RlcMode::Unacknowledged => &["buffer_packets"],
+        }
+    }
+
+    /// Names of the gauges of a direction where users share a cell.
+    pub(crate) const fn gauges_over_cell(&self) -> &'static [&'static str] {
+        match self.mode {
+            RlcMode::Acknowledged => &[
+                "buffer_packets",
+                "outstanding_pdus",
+                "open_window_pdus",
+                "retransmitted_pdus",
+                "base_station_pdus",
+                "base_station_target_ms",
+            ],
+            RlcMode::Unacknowledged => &["buffer_packets", "base_station_pdus", "base_station_target_ms"],
         }
     }
 

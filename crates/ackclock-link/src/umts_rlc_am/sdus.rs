@@ -22,7 +22,8 @@ pub(crate) struct Sdus {
     pub(crate) uncut: u32,
     /// The newest SDU filled its last PDU, so the next PDU must mark its end.
     pub(crate) owes_end: bool,
-    pub(crate) places: Places,
+    /// Where PDUs stand in TTIs; `None` where somebody else tells when they are on the air and would have arrived.
+    places: Option<Places>,
     pub(crate) outcomes: Outcomes,
     pub(crate) departures: Departures,
     pub(crate) waits: Histogram,
@@ -38,6 +39,10 @@ struct Sdu {
     arrived: u32,
     /// Last noted arrival of a part.
     latest: Time,
+    /// When it was put into the buffer, until its first octet was on the air.
+    came: Option<Time>,
+    /// When the last of its PDUs would have arrived, had none been sent again, as far as it was told.
+    unrepeated: Time,
     /// Places of the first and of the last of its PDUs when they were first sent.
     places: [Place; 2],
     /// Number of retransmissions of its PDUs.
@@ -51,7 +56,7 @@ struct Sdu {
 }
 
 impl Sdus {
-    pub(crate) fn new(queue: AnyQueue, places: Places) -> Self {
+    pub(crate) fn new(queue: AnyQueue, places: Option<Places>) -> Self {
         Self {
             queue,
             places,
@@ -97,15 +102,19 @@ impl Sdus {
         let next = self.queue.dequeue(now);
         self.tell_drops(now);
         let Some((arrived, segment)) = next else { return false };
-        self.waits.record(now.since(arrived));
+        if self.places.is_some() {
+            self.waits.record(now.since(arrived));
+        }
         self.uncut = segment.wire_bytes();
-        let here = self.places.next();
+        let here = self.here();
         self.begun.push_back(Sdu {
             segment,
             pdus: 0,
             acknowledged: 0,
             arrived: 0,
             latest: now,
+            came: Some(arrived),
+            unrepeated: Time::ZERO,
             places: [here; 2],
             repeated: 0,
             cut: false,
@@ -127,7 +136,7 @@ impl Sdus {
 
     /// A PDU was filled with these parts.
     pub(crate) fn on_cut(&mut self, payload: Payload) {
-        let here = self.places.next();
+        let here = self.here();
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
                 sdu.pdus += 1;
@@ -139,12 +148,49 @@ impl Sdus {
 
     /// A PDU with these parts is retransmitted.
     pub(crate) fn on_repeat(&mut self, payload: Payload) {
-        self.places.on_repeat();
+        self.places.iter_mut().for_each(Places::on_repeat);
+        self.on_repeat_below(payload, 1);
+    }
+
+    /// A PDU with these was sent again so often by what is below.
+    pub(crate) fn on_repeat_below(&mut self, payload: Payload, times: u32) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
-                sdu.repeated += 1;
+                sdu.repeated += times;
             }
         }
+    }
+
+    /// A new PDU with these is on the air since `at`.
+    pub(crate) fn on_air(&mut self, at: Time, payload: Payload) {
+        for number in payload.sdus() {
+            if let Some(came) = self.get(number).and_then(|sdu| sdu.came.take()) {
+                self.waits.record(at.since(came));
+            }
+        }
+    }
+
+    /// A new PDU with these would have arrived at `at`, had it not been sent again.
+    pub(crate) fn on_unrepeated(&mut self, at: Time, payload: Payload) {
+        for number in payload.sdus() {
+            if let Some(sdu) = self.get(number) {
+                sdu.unrepeated = sdu.unrepeated.max(at);
+            }
+        }
+    }
+
+    /// The TTI that begins at `now` is filled.
+    pub(crate) fn begin_tti(&mut self, now: Time) {
+        self.places.iter_mut().for_each(|places| places.begin_tti(now));
+    }
+
+    /// A PDU is now put into this place of the TTI.
+    pub(crate) fn go_to(&mut self, place: usize) {
+        self.places.iter_mut().for_each(|places| places.go_to(place));
+    }
+
+    fn here(&self) -> Place {
+        self.places.as_ref().map_or(Place::default(), Places::next)
     }
 
     /// The last octet of the newest SDU is in a PDU that is sent at `now`.
@@ -205,8 +251,9 @@ impl Sdus {
     pub(crate) fn deliver(&mut self, now: Time, number: SduNumber, whole: Option<Time>) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
-        let Sdu { segment, latest, places, repeated, .. } = *sdu;
-        let delay = whole.unwrap_or(latest).since(self.places.arrival(places));
+        let Sdu { segment, latest, places, repeated, unrepeated, .. } = *sdu;
+        let expected = self.places.as_ref().map_or(unrepeated, |own| own.arrival(places));
+        let delay = whole.unwrap_or(latest).since(expected);
         self.outcomes.put_repeated(now, &segment, Repetitions { times: repeated, delay });
         self.trim();
     }
@@ -255,6 +302,12 @@ impl Sdus {
     /// Load in transmission, and load sent completely and not freed.
     pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
         [false, true].map(|cut| self.begun_load(flow, |sdu| sdu.cut == cut))
+    }
+
+    /// What waits and what was begun and has neither arrived nor been lost.
+    pub(crate) fn undelivered(&self) -> Load {
+        let begun = self.begun.iter().filter(|sdu| !sdu.ended);
+        begun.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
     }
 
     /// SDUs in the buffer, whoever's: those that wait and those that are begun and not freed.

@@ -51,7 +51,7 @@ impl Pair {
             &Streams::new(1, 0),
             "queue",
         );
-        let places = || Places::new(ms(TTI), room as u32, ms(ARRIVES - TTI));
+        let places = || Some(Places::new(ms(TTI), room as u32, ms(ARRIVES - TTI)));
         let sdus = [Sdus::new(plan.build(), places()), Sdus::new(plan.build(), places())];
         let (air, lost, log, ended) = (VecDeque::new(), Vec::new(), Vec::new(), Vec::new());
         Self { ends: [entity(), entity()], sdus, room, air, lost, now: 0, log, ended, next: 0 }

@@ -19,7 +19,7 @@ pub(super) struct Transmitter {
     /// MaxDAT.
     max_dat: u32,
     /// A PDU that was sent so shortly before a STATUS came cannot be reported in it.
-    guard: Span,
+    pub(super) guard: Span,
     /// VT(S): number of the next new PDU.
     pub(super) vt_s: Sn,
     /// VT(A): the oldest unacknowledged PDU.

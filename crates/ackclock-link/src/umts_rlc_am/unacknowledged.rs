@@ -15,7 +15,7 @@ pub(crate) struct Unacknowledged {
 impl Unacknowledged {
     /// Fills a TTI of `room` PDUs that starts at `now`.
     pub(crate) fn fill_tti(&self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
-        sdus.places.begin_tti(now);
+        sdus.begin_tti(now);
         while tti.len() < room
             && let Some(filled) = sdus.fill(now, self.shape)
         {
@@ -29,7 +29,9 @@ impl Unacknowledged {
     pub(crate) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
         match pdu {
             Pdu::Lost(payload) => payload.sdus().for_each(|number| of_peer.lose(now, number)),
-            Pdu::Data(data) => data.payload.ended().for_each(|number| of_peer.deliver(now, number, None)),
+            Pdu::Data(data) => {
+                data.payload.ended().for_each(|number| of_peer.deliver(now, number, Some(now)))
+            }
             Pdu::Status(_) | Pdu::Reset(_) | Pdu::ResetAck(_) => {}
         }
     }

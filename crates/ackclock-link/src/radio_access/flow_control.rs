@@ -1,0 +1,326 @@
+//! How the base station tells the controller what it may send. Messages are those of TS 25.435; that standard has no algorithm for them,
+//! so that the algorithms are ours.
+
+use std::fmt;
+
+use ackclock_core::{Config, ConfigError, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Loss;
+
+ackclock_core::registry! {
+    /// All kinds of flow control between base station and controller, by their name in scenario files.
+    pub static FLOW_CONTROLS: dyn FlowControlConfig = "flow control" {
+        "credit" => CreditConfig,
+        "on-off" => OnOffConfig,
+        "none" => UncontrolledConfig,
+    }
+}
+
+/// Configuration of the flow control: its table in a scenario file.
+pub trait FlowControlConfig: fmt::Debug + Send + Sync {
+    /// Which kind it is.
+    fn kind(&self) -> FlowControlKind<'_>;
+}
+
+/// The kind of a flow control.
+#[derive(Clone, Copy, Debug)]
+pub enum FlowControlKind<'a> {
+    /// The base station allots credits.
+    Credit(&'a CreditConfig),
+    /// The base station stops the controller and lets it go on.
+    OnOff(&'a OnOffConfig),
+    /// The controller sends what the RLC window allows.
+    None,
+}
+
+/// At each interval the base station allots as many PDUs to each user as it will serve in a target time, one round trip and an interval.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CreditConfig {
+    /// Time between two allocations.
+    pub interval: Span,
+    /// PDUs that a user may send before the first allocation.
+    pub initial: u32,
+    /// How long data of a user is to wait at the base station. Default: a time that adapts, so that a share of `underruns` of the
+    /// intervals finds nothing of a user at the base station while data waits at the controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Span>,
+    /// How much an adaptive target grows at an interval with an underrun.
+    pub step: Span,
+    /// Share of intervals with an underrun that an adaptive target tends to.
+    pub underruns: Loss,
+}
+
+/// The base station stops the controller above one wait and lets it go on below another.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OnOffConfig {
+    /// Time between two looks at the queue.
+    pub interval: Span,
+    /// Wait at the base station above which the controller is stopped.
+    pub high: Span,
+    /// Wait at the base station below which it goes on.
+    pub low: Span,
+}
+
+/// No flow control: a PDU leaves the controller as soon as the RLC window allows.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UncontrolledConfig {}
+
+/// Bounds of an adaptive target.
+const TARGETS: [Span; 2] = [Span::from_millis(20), Span::from_millis(500)];
+/// An adaptive target before the first interval.
+const FIRST_TARGET: Span = Span::from_millis(50);
+/// PDUs that a user may send at least who has none at the base station.
+const LEAST: u64 = 8;
+const INTERVALS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
+
+impl Default for CreditConfig {
+    fn default() -> Self {
+        Self {
+            interval: Span::from_millis(10),
+            initial: 64,
+            target: None,
+            step: Span::from_millis(20),
+            underruns: Loss(0.01),
+        }
+    }
+}
+
+impl Default for OnOffConfig {
+    fn default() -> Self {
+        Self { interval: Span::from_millis(10), high: Span::from_millis(60), low: Span::from_millis(20) }
+    }
+}
+
+impl Config for CreditConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        in_bounds("interval", self.interval)?;
+        if self.target == Some(Span::ZERO) {
+            return Err(ConfigError::new("target", "0 is not above 0"));
+        }
+        Ok(())
+    }
+}
+
+impl Config for OnOffConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        in_bounds("interval", self.interval)?;
+        if self.low > self.high {
+            let message = format!("{} is more than `high`, {}", self.low, self.high);
+            return Err(ConfigError::new("low", message));
+        }
+        Ok(())
+    }
+}
+
+impl Config for UncontrolledConfig {}
+
+fn in_bounds(key: &str, value: Span) -> Result<(), ConfigError> {
+    crate::umts_rlc_am::in_bounds(key, value, INTERVALS)
+}
+
+impl FlowControlConfig for CreditConfig {
+    fn kind(&self) -> FlowControlKind<'_> {
+        FlowControlKind::Credit(self)
+    }
+}
+
+impl FlowControlConfig for OnOffConfig {
+    fn kind(&self) -> FlowControlKind<'_> {
+        FlowControlKind::OnOff(self)
+    }
+}
+
+impl FlowControlConfig for UncontrolledConfig {
+    fn kind(&self) -> FlowControlKind<'_> {
+        FlowControlKind::None
+    }
+}
+
+/// What the base station tells the controller about a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Allocation {
+    /// So many PDUs more.
+    More(u64),
+    /// All that the RLC window allows.
+    Go,
+    /// Nothing.
+    Stop,
+}
+
+impl Allocation {
+    /// PDUs that may be sent by now, where so many might before.
+    pub(super) const fn allotted(self, before: u64) -> u64 {
+        match self {
+            Self::More(credits) => before.saturating_add(credits),
+            Self::Go => u64::MAX,
+            Self::Stop => 0,
+        }
+    }
+}
+
+/// What the base station sees of a user at an interval.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// PDUs in its queue.
+    pub(super) queued: u64,
+    /// PDUs that were allotted and have not arrived.
+    pub(super) allotted: u64,
+    /// PDUs that it serves in a second in which it has some.
+    pub(super) per_second: f64,
+    /// The controller has PDUs that wait for credits.
+    pub(super) waits: bool,
+    /// Its queue was empty since the interval before while PDUs waited at the controller.
+    pub(super) underrun: bool,
+}
+
+/// The flow control of one user, at the base station.
+#[derive(Clone, Debug)]
+pub(super) enum FlowControl {
+    Credit { config: CreditConfig, target: Span },
+    OnOff { config: OnOffConfig, stopped: bool },
+    None,
+}
+
+impl FlowControl {
+    pub(super) fn new(kind: FlowControlKind<'_>) -> Self {
+        match kind {
+            FlowControlKind::Credit(config) => {
+                Self::Credit { config: config.clone(), target: config.target.unwrap_or(FIRST_TARGET) }
+            }
+            FlowControlKind::OnOff(config) => Self::OnOff { config: config.clone(), stopped: false },
+            FlowControlKind::None => Self::None,
+        }
+    }
+
+    /// PDUs that the controller may send before it is told anything.
+    pub(super) const fn initial(&self) -> u64 {
+        match self {
+            Self::Credit { config, .. } => config.initial as u64,
+            Self::OnOff { .. } | Self::None => u64::MAX,
+        }
+    }
+
+    /// Time between two looks at the queue; `None` where nobody looks.
+    pub(super) const fn interval(&self) -> Option<Span> {
+        match self {
+            Self::Credit { config, .. } => Some(config.interval),
+            Self::OnOff { config, .. } => Some(config.interval),
+            Self::None => None,
+        }
+    }
+
+    /// How long PDUs are to wait at the base station.
+    pub(super) const fn target(&self) -> Span {
+        match self {
+            Self::Credit { target, .. } => *target,
+            Self::OnOff { config, .. } => config.high,
+            Self::None => Span::ZERO,
+        }
+    }
+
+    /// Whether there may be something to tell at the next interval.
+    pub(super) const fn is_active(&self, seen: Seen) -> bool {
+        match self {
+            Self::Credit { .. } => seen.waits || seen.queued > 0 || seen.allotted < LEAST,
+            Self::OnOff { stopped, .. } => *stopped || seen.queued > 0,
+            Self::None => false,
+        }
+    }
+
+    /// What the controller is told at an interval. A message takes `delay` and so does what it lets through.
+    pub(super) fn allocate(&mut self, seen: Seen, delay: Span) -> Option<Allocation> {
+        match self {
+            Self::Credit { config, target } => {
+                if config.target.is_none() && seen.waits {
+                    adapt(target, config, seen.underrun);
+                }
+                let ahead = *target + delay * 2 + config.interval;
+                let wanted = libm::ceil(seen.per_second * ahead.as_secs_f64()) as u64;
+                let credits = wanted.max(LEAST).saturating_sub(seen.queued + seen.allotted);
+                (credits > 0).then_some(Allocation::More(credits))
+            }
+            Self::OnOff { config, stopped } => {
+                let holds = |wait: Span| seen.per_second * wait.as_secs_f64();
+                let queued = seen.queued as f64;
+                if !*stopped && queued > holds(config.high) {
+                    *stopped = true;
+                    Some(Allocation::Stop)
+                } else if *stopped && queued <= holds(config.low) {
+                    *stopped = false;
+                    Some(Allocation::Go)
+                } else {
+                    None
+                }
+            }
+            Self::None => None,
+        }
+    }
+}
+
+/// Moves a target by an interval that found an underrun or none.
+fn adapt(target: &mut Span, config: &CreditConfig, underrun: bool) {
+    let share = config.underruns.0;
+    let part = |share: f64| Span::from_secs_f64(config.step.as_secs_f64() * share);
+    let moved = if underrun { *target + part(1.0 - share) } else { target.saturating_sub(part(share)) };
+    *target = moved.clamp(TARGETS[0], TARGETS[1]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: Span = Span::from_millis(10);
+
+    fn seen(queued: u64, allotted: u64, waits: bool) -> Seen {
+        Seen { queued, allotted, per_second: 1000.0, waits, underrun: waits && queued == 0 }
+    }
+
+    /// The control after so many intervals that saw the same.
+    fn after(mut control: FlowControl, intervals: u32, seen: Seen) -> FlowControl {
+        for _ in 0..intervals {
+            control.allocate(seen, DELAY);
+        }
+        control
+    }
+
+    #[test]
+    fn credits_fill_the_target_a_round_trip_and_an_interval() {
+        let config = CreditConfig { target: Some(Span::from_millis(40)), ..CreditConfig::default() };
+        let mut control = FlowControl::new(FlowControlKind::Credit(&config));
+        // 40 + 20 + 10 ms at 1000 PDUs a second.
+        assert_eq!(control.allocate(seen(0, 0, true), DELAY), Some(Allocation::More(70)));
+        assert_eq!(control.allocate(seen(30, 15, true), DELAY), Some(Allocation::More(25)));
+        assert_eq!(control.allocate(seen(60, 15, true), DELAY), None);
+        let slow = Seen { per_second: 0.0, ..seen(0, 3, false) };
+        assert_eq!(control.allocate(slow, DELAY), Some(Allocation::More(5)));
+    }
+
+    #[test]
+    fn the_target_holds_where_one_interval_of_a_hundred_runs_empty() {
+        let mut control = FlowControl::new(FlowControlKind::Credit(&CreditConfig::default()));
+        for interval in 0..1000 {
+            control.allocate(seen(u64::from(interval % 100 > 0), 0, true), DELAY);
+        }
+        let target = control.target().as_secs_f64();
+        assert!((target - 0.05).abs() < 0.021, "{target}");
+        control = after(control, 100, seen(0, 0, true));
+        assert_eq!(control.target(), TARGETS[1]);
+        control = after(control, 10_000, seen(1, 0, true));
+        assert_eq!(control.target(), TARGETS[0]);
+        control = after(control, 100, seen(0, 0, false));
+        assert_eq!(control.target(), TARGETS[0], "nothing waits: no underrun");
+    }
+
+    #[test]
+    fn on_and_off_have_marks_of_their_own() {
+        let mut control = FlowControl::new(FlowControlKind::OnOff(&OnOffConfig::default()));
+        let told = [10, 61, 100, 30, 20, 40].map(|queued| control.allocate(seen(queued, 0, false), DELAY));
+        let expected = [None, Some(Allocation::Stop), None, None, Some(Allocation::Go), None];
+        assert_eq!(told, expected);
+    }
+}

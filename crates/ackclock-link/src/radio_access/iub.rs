@@ -1,0 +1,189 @@
+//! The interface between the controller and the base station: PDUs of one user on their way, and what the controller may send.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Component, Config, ConfigError, Rate, Size, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::flow_control::{Allocation, FLOW_CONTROLS, FlowControlConfig};
+use crate::Capacity;
+use crate::umts_rlc_am::Pdu;
+
+/// The interface between the radio network controller and a base station.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IubConfig {
+    /// Delay of PDUs and messages, one way.
+    pub delay: Span,
+    /// Rate of each user's PDUs with their headers; unlimited if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// What the base station holds of each user, in PDUs ("500p") or bytes; unlimited if left out. PDUs beyond it are lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_station_buffer: Option<Size>,
+    /// How the base station limits what the controller sends: a name, or a table with `kind`.
+    pub flow_control: Component<dyn FlowControlConfig>,
+}
+
+/// Longest delay.
+const MOST_DELAY: Span = Span::from_secs(1);
+
+impl Default for IubConfig {
+    fn default() -> Self {
+        Self {
+            delay: Span::from_millis(10),
+            rate: None,
+            base_station_buffer: None,
+            flow_control: "credit".into(),
+        }
+    }
+}
+
+impl Config for IubConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.delay > MOST_DELAY {
+            return Err(ConfigError::new("delay", format!("{} is more than {MOST_DELAY}", self.delay)));
+        }
+        if self.rate == Some(Rate::ZERO) {
+            return Err(ConfigError::new("rate", "0 is not above 0"));
+        }
+        if let Some(size) = self.base_station_buffer
+            && !matches!(size, Size::Packets(1..) | Size::Bytes(1..))
+        {
+            let message = format!("{size} is not a number of PDUs, such as \"500p\", or of bytes above 0");
+            return Err(ConfigError::new("base_station_buffer", message));
+        }
+        self.flow_control.config(&FLOW_CONTROLS).map(drop).map_err(|error| error.under("flow_control"))
+    }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let control = self.flow_control.complete(&FLOW_CONTROLS);
+        Ok(Self { flow_control: control.map_err(|error| error.under("flow_control"))?, ..self })
+    }
+}
+
+impl IubConfig {
+    /// Capacity of each user's queue at the base station.
+    pub(super) const fn capacity(&self) -> Capacity {
+        match self.base_station_buffer {
+            Some(Size::Packets(pdus)) => Capacity::Packets(pdus),
+            Some(Size::Bytes(bytes)) => Capacity::Bytes(bytes),
+            // `check` lets no others pass.
+            _ => Capacity::Unlimited,
+        }
+    }
+}
+
+/// A PDU that was sent to the base station.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) pdu: Pdu,
+    /// It was not sent before.
+    pub(super) first: bool,
+    /// How often both ends had been set up anew before.
+    pub(super) setup: u32,
+}
+
+/// The controller's side of a user, and what is on its way both ways.
+pub(super) struct Iub {
+    delay: Span,
+    /// Time that a PDU takes the interface.
+    one: Span,
+    /// PDUs that the controller may send.
+    credits: u64,
+    /// Allocations on their way to the controller.
+    allocations: VecDeque<(Time, Allocation)>,
+    /// When each PDU arrives at the base station.
+    pdus: VecDeque<(Time, Sent)>,
+    /// Whether PDUs wait for credits, as the base station is told, and when it is.
+    waits: VecDeque<(Time, bool)>,
+    told: bool,
+    /// When the interface has sent what was given to it.
+    free: Time,
+    /// When the controller may have something to send and may send it.
+    next: Time,
+}
+
+impl Iub {
+    /// The interface for PDUs of `bytes` with their header, of which so many may be sent at first.
+    pub(super) fn new(config: &IubConfig, bytes: u32, credits: u64) -> Self {
+        Self {
+            delay: config.delay,
+            one: config.rate.map_or(Span::ZERO, |rate| rate.time_for(bytes.into())),
+            credits,
+            allocations: VecDeque::new(),
+            pdus: VecDeque::new(),
+            waits: VecDeque::new(),
+            told: false,
+            free: Time::ZERO,
+            next: Time::NEVER,
+        }
+    }
+
+    /// When the controller has something to do.
+    pub(super) fn next(&self) -> Time {
+        self.allocations.front().map_or(Time::NEVER, |&(at, _)| at).min(self.next)
+    }
+
+    /// When something arrives at the base station.
+    pub(super) fn due(&self) -> Time {
+        let pdu = self.pdus.front().map_or(Time::NEVER, |&(at, _)| at);
+        self.waits.front().map_or(Time::NEVER, |&(at, _)| at).min(pdu)
+    }
+
+    /// PDUs that may be sent at `now`, with the allocations that have come.
+    pub(super) fn room(&mut self, now: Time) -> usize {
+        while let Some((_, allocation)) = self.allocations.pop_front_if(|&mut (at, _)| at <= now) {
+            self.credits = allocation.allotted(self.credits);
+        }
+        self.credits.min(MOST_AT_ONCE) as usize
+    }
+
+    /// Something is to be sent at `wanted` or later, and not before `from`.
+    pub(super) fn plan(&mut self, wanted: Time, from: Time) {
+        self.next = if self.credits == 0 || wanted == Time::NEVER { Time::NEVER } else { wanted.max(from) };
+        let waits = self.credits == 0 && wanted <= from;
+        if waits != self.told {
+            self.told = waits;
+            self.waits.push_back((from + self.delay, waits));
+        }
+    }
+
+    /// Sends PDUs at `now`, and gives the instant from which more may be sent; none are left.
+    pub(super) fn send(&mut self, now: Time, pdus: impl ExactSizeIterator<Item = Sent>) -> Time {
+        let count = pdus.len() as u64;
+        if self.credits != u64::MAX {
+            self.credits = self.credits.saturating_sub(count);
+        }
+        for sent in pdus {
+            self.free = self.free.max(now) + self.one;
+            self.pdus.push_back((self.free + self.delay, sent));
+        }
+        // An end that has something to do and nothing to send is not asked again at once.
+        if count > 0 { now } else { now + LOOKS }
+    }
+
+    /// The base station tells the controller something at `now`.
+    pub(super) fn tell(&mut self, now: Time, allocation: Allocation) {
+        self.allocations.push_back((now + self.delay, allocation));
+    }
+
+    /// The next PDU that has arrived at the base station.
+    pub(super) fn take(&mut self, now: Time) -> Option<Sent> {
+        self.pdus.pop_front_if(|&mut (at, _)| at <= now).map(|(_, sent)| sent)
+    }
+
+    /// The newest word that has come to the base station of whether PDUs wait for credits.
+    pub(super) fn take_waits(&mut self, now: Time) -> Option<bool> {
+        let mut newest = None;
+        while let Some((_, waits)) = self.waits.pop_front_if(|&mut (at, _)| at <= now) {
+            newest = Some(waits);
+        }
+        newest
+    }
+}
+
+/// More than any RLC window.
+const MOST_AT_ONCE: u64 = 4096;
+const LOOKS: Span = Span::from_millis(1);

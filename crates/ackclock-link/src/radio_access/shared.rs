@@ -1,0 +1,251 @@
+//! The base station that all users share: a queue of PDUs for each user, and a cell that serves them.
+//!
+//! To the cell a PDU is a packet of one size, and a block holds whole PDUs. What its HARQ gives up is lost to the RLC.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ackclock_core::{ConfigError, FlowId, RadioReport, Rate, Segment, Seq, Span, Time};
+
+use super::channel::Channel;
+use super::flow_control::{FlowControl, FlowControlKind, Seen};
+use super::iub::{IubConfig, Sent};
+use crate::bearer::BearerContext;
+use crate::queue::DropTailConfig;
+use crate::umts_rlc_am::{Pdu, RlcConfig};
+use crate::{BufferMeaning, Cell, CellConfig, Link, LinkContext, LinkEvent, QueuePlan};
+
+/// The base station.
+pub(super) struct Shared {
+    cell: Cell,
+    users: Vec<AtBaseStation>,
+    delay: Span,
+    /// Octets of the payload and of the header of a PDU.
+    octets: [u32; 2],
+    interval: Option<Span>,
+    /// Scratch space for PDUs that found no room.
+    refused: Vec<Sent>,
+    /// Somebody listens to reports.
+    reports: bool,
+    /// When the queues are looked at next; [`Time::NEVER`] while there would be nothing to tell.
+    looks: Time,
+}
+
+/// What the base station has and knows of a user.
+struct AtBaseStation {
+    /// PDUs that have not left the cell, by number; those that have are gone.
+    pdus: VecDeque<Option<Sent>>,
+    /// Number of the first of them.
+    first: u32,
+    control: FlowControl,
+    /// PDUs in its queue.
+    queued: u64,
+    /// The queue was empty since the last look while PDUs waited at the controller.
+    ran_empty: bool,
+    /// PDUs that were allotted and have not arrived.
+    allotted: u64,
+    /// PDUs wait at the controller for credits.
+    waits: bool,
+}
+
+impl AtBaseStation {
+    fn place(&self, number: Seq) -> usize {
+        number.0.wrapping_sub(self.first) as usize
+    }
+
+    /// The number of a PDU that enters the cell.
+    fn keep(&mut self, sent: Sent) -> Seq {
+        self.pdus.push_back(Some(sent));
+        Seq(self.first.wrapping_add(self.pdus.len() as u32 - 1))
+    }
+
+    /// Takes out a PDU that has left the cell.
+    fn take(&mut self, number: Seq) -> Option<Sent> {
+        let place = self.place(number);
+        let taken = self.pdus.get_mut(place)?.take();
+        while self.pdus.pop_front_if(|pdu| pdu.is_none()).is_some() {
+            self.first = self.first.wrapping_add(1);
+        }
+        taken
+    }
+}
+
+impl Shared {
+    /// A cell of so many users.
+    ///
+    /// # Errors
+    /// A file that the cell's table names is unreadable or malformed.
+    pub(super) fn new(
+        config: &CellConfig,
+        rlc: &RlcConfig,
+        iub: &IubConfig,
+        control: FlowControlKind<'_>,
+        users: u32,
+        context: BearerContext<'_>,
+    ) -> Result<Self, ConfigError> {
+        let BearerContext { streams, files, .. } = context;
+        let drop_tail = Arc::new(DropTailConfig::default());
+        let queue = QueuePlan::new(drop_tail, iub.capacity(), streams, "down/base-station/queue");
+        let context = LinkContext { queue, meaning: BufferMeaning::Waiting, streams, name: "down", files };
+        let mut cell = config.build_cell(context)?;
+        cell.want_reports();
+        cell.want_begun();
+        let control = FlowControl::new(control);
+        let user = |_| AtBaseStation {
+            pdus: VecDeque::new(),
+            first: 0,
+            control: control.clone(),
+            queued: 0,
+            ran_empty: false,
+            allotted: control.initial(),
+            waits: false,
+        };
+        Ok(Self {
+            cell,
+            users: (0..users).map(user).collect(),
+            delay: iub.delay,
+            octets: [rlc.pdu_octets(), rlc.header_octets()],
+            interval: control.interval(),
+            refused: Vec::new(),
+            reports: false,
+            looks: Time::NEVER,
+        })
+    }
+
+    /// PDUs that the controller of each user may send before it is told anything.
+    pub(super) fn initial(&self) -> u64 {
+        self.users[0].allotted
+    }
+
+    /// When something next happens here.
+    pub(super) fn next_change(&self) -> Time {
+        self.cell.poll_timeout().unwrap_or(Time::NEVER).min(self.looks)
+    }
+
+    /// A flow comes to a user.
+    pub(super) fn join(&mut self, user: u32) {
+        self.cell.assign(FlowId(user), user);
+    }
+
+    /// Hands on what the cell has done with up to `at`.
+    pub(super) fn land(&mut self, at: Time, channels: &mut [Channel]) {
+        while let Some((when, event)) = self.cell.peek_event(at) {
+            self.note_begun(channels);
+            let pdu = self.cell.take_segment();
+            let user = pdu.flow.index();
+            let told = if let LinkEvent::Delivered(repeated) = event { Some(repeated) } else { None };
+            if let Some(sent) = self.users[user].take(pdu.seq) {
+                channels[user].on_landed(when, sent, told);
+            }
+        }
+        self.note_begun(channels);
+        while !self.reports && self.cell.poll_report(at).is_some() {}
+    }
+
+    /// Somebody listens to reports from now on.
+    pub(super) const fn want_reports(&mut self) {
+        self.reports = true;
+    }
+
+    /// Tells the channels which PDUs the cell has begun to send.
+    fn note_begun(&mut self, channels: &mut [Channel]) {
+        while let Some((at, pdu)) = self.cell.poll_begun() {
+            let user = &mut self.users[pdu.flow.index()];
+            user.queued -= 1;
+            if let Some(Some(Sent { pdu: Pdu::Data(data), first: true, .. })) =
+                user.pdus.get(user.place(pdu.seq))
+            {
+                channels[pdu.flow.index()].on_air(at, data.payload);
+            }
+        }
+    }
+
+    /// Takes in what arrives over the Iub of a user at `at`.
+    pub(super) fn arrive(&mut self, at: Time, number: usize, channel: &mut Channel) {
+        let Some(iub) = channel.iub() else { return };
+        let (flow, user) = (FlowId(number as u32), &mut self.users[number]);
+        while let Some(sent) = iub.take(at) {
+            user.allotted =
+                if user.allotted == u64::MAX { u64::MAX } else { user.allotted.saturating_sub(1) };
+            let key = user.keep(sent);
+            let [payload, header] = self.octets.map(|octets| octets as u16);
+            if self.cell.enqueue(at, &Segment::data(flow, key, payload, header)).is_err() {
+                self.refused.extend(user.take(key));
+            } else {
+                user.ran_empty |= user.queued == 0 && user.waits;
+                user.queued += 1;
+            }
+        }
+        user.waits = iub.take_waits(at).unwrap_or(user.waits);
+        self.refused.drain(..).for_each(|sent| channel.on_landed(at, sent, None));
+        if let Some(interval) = self.interval
+            && self.looks == Time::NEVER
+        {
+            self.looks = next_multiple(at, interval);
+        }
+    }
+
+    /// Looks at the queues, where it is time to, and tells the controller what it may send.
+    pub(super) fn look(&mut self, at: Time, channels: &mut [Channel]) {
+        let Some(interval) = self.interval.filter(|_| self.looks <= at) else { return };
+        let bits = f64::from(self.octets[0] + self.octets[1]) * 8.0;
+        let mut active = false;
+        for (number, (user, channel)) in self.users.iter_mut().zip(channels).enumerate() {
+            let rate = self.cell.view(at, FlowId(number as u32)).rate;
+            let AtBaseStation { queued, allotted, waits, .. } = *user;
+            let underrun = std::mem::take(&mut user.ran_empty) || waits && queued == 0;
+            let mut seen =
+                Seen { queued, allotted, per_second: rate.as_bps() as f64 / bits, waits, underrun };
+            if user.control.is_active(seen)
+                && let Some(allocation) = user.control.allocate(seen, self.delay)
+            {
+                seen.allotted = allocation.allotted(seen.allotted);
+                channel.tell(at, allocation, user.control.target());
+            }
+            user.allotted = seen.allotted;
+            active |= user.control.is_active(seen);
+        }
+        self.looks = if active { at + interval } else { Time::NEVER };
+    }
+
+    /// Rate of the payload that a user is served.
+    pub(super) fn rate(&mut self, now: Time, user: usize) -> Rate {
+        let rate = self.cell.view(now, FlowId(user as u32)).rate;
+        self.payload(rate)
+    }
+
+    /// The part of a rate that is payload of PDUs.
+    fn payload(&self, rate: Rate) -> Rate {
+        let [payload, header] = self.octets.map(u64::from);
+        Rate::from_bps(rate.as_bps() * payload / (payload + header))
+    }
+
+    /// Mean capacity for payload until `until`, bit/s.
+    pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        let [payload, header] = self.octets.map(f64::from);
+        Some(self.cell.capacity_bps(until)? * payload / (payload + header))
+    }
+
+    /// The next report of the cell up to `now`, with the rate of the payload.
+    pub(super) fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        let report = self.cell.poll_report(now)?;
+        Some(RadioReport { rate: self.payload(report.rate), ..report })
+    }
+
+    /// PDUs at the base station, and the mean target, ms.
+    pub(super) fn gauges(&self) -> [f64; 2] {
+        let pdus = self.users.iter().map(|user| user.queued as f64).sum();
+        let targets: f64 = self.users.iter().map(|user| user.control.target().as_millis_f64()).sum();
+        [pdus, targets / self.users.len() as f64]
+    }
+
+    /// Lets go what is under way.
+    pub(super) fn let_go(&mut self) {
+        self.cell.let_go();
+    }
+}
+
+/// The first multiple of a span that is not before an instant.
+fn next_multiple(at: Time, span: Span) -> Time {
+    Time::from_nanos(at.as_nanos().div_ceil(span.as_nanos()) * span.as_nanos())
+}

@@ -1,0 +1,84 @@
+//! RLC above a shared cell, from server to terminal: the preset `hsdpa`.
+
+use ackclock_scenario::{DiskFiles, RunOptions, RunResult, Scenario, run};
+
+/// The result of the preset with these settings.
+fn of(sets: &[&str]) -> RunResult {
+    let text = "preset = \"hsdpa\"\nduration = \"40s\"\n";
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load("case.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, &DiskFiles::in_folder("."), RunOptions::default()).unwrap().result
+}
+
+#[test]
+fn the_preset_hsdpa_loses_nothing_below_tcp_and_delays_it_by_the_radio() {
+    let result = of(&[]);
+    assert_eq!((result.bottleneck.drops, result.flows[0].retransmits), (0, 0));
+    // The wired path takes 40 ms, the Iub 10 ms, the cell 10 ms and the way up 30 ms.
+    let rtt = result.flows[0].rtt_ms.mean.unwrap();
+    assert!(rtt > 90.0, "{rtt}");
+}
+
+#[test]
+fn without_flow_control_in_unacknowledged_mode_a_regulator_has_no_queue_to_act_on() {
+    let um = [
+        "edge.bearer.rlc.mode=unacknowledged",
+        // The usual values, since nothing would obey others.
+        "edge.bearer.rlc.poll.timer=200ms",
+        "edge.bearer.rlc.status.prohibit=100ms",
+        "edge.bearer.iub.flow_control=none",
+        "edge.buffer=20p",
+        "flow.max_window=128kB",
+    ];
+    let with = |regulator: &str| of(&[&um[..], &[&format!("edge.regulator={regulator}")]].concat());
+    let none = with("none");
+    for regulator in ["wrd", "ack-regulator"] {
+        let got = with(regulator);
+        let goodput = got.flows[0].goodput_bps.unwrap() / none.flows[0].goodput_bps.unwrap();
+        let rtt = got.flows[0].rtt_ms.mean.unwrap() / none.flows[0].rtt_ms.mean.unwrap();
+        assert!((goodput - 1.0).abs() < 0.01 && (rtt - 1.0).abs() < 0.01, "{regulator}: {goodput} {rtt}");
+    }
+}
+
+#[test]
+fn a_window_regulator_keeps_new_data_from_being_dropped_at_the_controller() {
+    for users in ["1", "4"] {
+        let users = [format!("edge.user=[{{ count = {users} }}]"), format!("flow.count={users}")];
+        let of = |regulator: &str| {
+            of(&[
+                &users[0],
+                &users[1],
+                "edge.buffer=20p",
+                "flow.max_window=512kB",
+                &format!("edge.regulator={regulator}"),
+            ])
+        };
+        let none = of("none");
+        assert!(none.bottleneck.drops > 10, "{}", none.bottleneck.drops);
+        for regulator in ["wrs", "wrd"] {
+            assert_eq!(of(regulator).bottleneck.drops, 0, "{regulator}, {} users", users[1]);
+        }
+    }
+}
+
+#[test]
+fn what_a_cell_of_pdus_does_not_have_is_refused_with_its_key() {
+    let refused = |set: &str| {
+        let text = "preset = \"hsdpa\"\n";
+        Scenario::load("case.toml", text, &[set.to_owned()]).unwrap_err().to_string()
+    };
+    for (set, key) in [
+        ("edge.bearer.air.up={ kind = \"shared\" }", "air.up.kind"),
+        ("edge.bearer.air.down={ kind = \"dedicated\" }", "iub"),
+        ("edge.bearer.air.down.scheduler=pf-sp", "air.down.scheduler"),
+        ("edge.bearer.air.down.buffer_per=user", "air.down.buffer_per"),
+        ("edge.bearer.air.down.harq.order=out-of-sequence", "air.down.harq.order"),
+        ("edge.bearer.air.down.slots=100000", "air.down.rates"),
+        ("edge.bearer.iub.base_station_buffer=10ms", "iub.base_station_buffer"),
+        ("edge.bearer.iub.flow_control={ kind = \"credit\", high = \"3ms\" }", "high"),
+        ("edge.user=[{ count = 0 }]", "user.0.count"),
+    ] {
+        let message = refused(set);
+        assert!(message.contains(key), "{set}: {message}");
+    }
+}
