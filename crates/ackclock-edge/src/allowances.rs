@@ -78,12 +78,12 @@ impl Allowances {
             feed.tell(at, syn.flow, |regulator, view| regulator.on_syn(at, &syn, view));
         }
         let answer = record.answered.filter(|_| record.answers_since(before)).into_iter();
-        let data = record.passed_since(before).map(|segment| (record.at, segment));
+        let data = record.passed_since(before).map(|segment| (record.passed.at, segment));
         answer.chain(data).for_each(|(at, segment)| feed.on_data(at, &segment));
         feed.observer.on_record(record);
         feed.on_learnt(record, before);
         if let Some(ack) = record.acks_since(before) {
-            let at = record.at;
+            let at = record.acked.at;
             feed.tell(at, ack.flow, |regulator, view| regulator.handle_ack(at, ack, view));
         }
     }
@@ -147,7 +147,7 @@ impl Feed<'_> {
             });
         }
         if self.observer.side() == Side::Mobile {
-            record.passed_since(before).for_each(|segment| self.on_departed(record.at, &segment));
+            record.passed_since(before).for_each(|segment| self.on_departed(record.passed.at, &segment));
         }
         while let Some((at, segment)) = self.observer.poll_left() {
             self.on_departed(at, &segment);

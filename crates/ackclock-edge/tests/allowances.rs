@@ -33,7 +33,7 @@ struct Twin {
 
 impl Twin {
     fn new(regulator: &str, side: Side) -> Self {
-        let observed = ObservedConfig { side, probe: Some(Span::from_secs(1)) };
+        let observed = ObservedConfig { side, probe: Some(Span::from_secs(1)), ..ObservedConfig::default() };
         let allowances = Allowances::new(&json!(regulator), &observed, Size::Packets(BUFFER)).unwrap();
         let table = json!({"bearer": {"kind": "observed", "side": side, "probe": "1s"}});
         let edge = edge_over(&table, BUFFER, REGULATORS.resolve(&json!(regulator)).unwrap()).unwrap();
@@ -228,14 +228,16 @@ fn a_box_without_an_edge_tells_the_windows_of_one_that_observes() {
 
 #[test]
 fn a_regulator_without_allowances_is_refused_with_the_reason() {
-    let observed = |side| ObservedConfig { side, probe: None };
+    let observed = |side| ObservedConfig { side, ..ObservedConfig::default() };
     let refused = |regulator, side| {
         Allowances::new(&regulator, &observed(side), Size::Packets(20)).err().unwrap().to_string()
     };
-    let reason = refused(json!("wrb"), Side::Network);
-    assert!(reason.contains("regulator") && reason.contains("gives no allowance"), "{reason}");
-    assert!(refused(json!("wrb"), Side::Mobile).contains("lengthens the round trip"));
-    assert!(refused(json!("snoop"), Side::Mobile).contains("acts on the queue itself"));
-    assert!(refused(json!("none"), Side::Mobile).contains("gives no allowance"));
-    assert!(refused(json!({"kind": "wrd", "count": "printed"}), Side::Mobile).contains("gives no allowance"));
+    for (name, side) in [("wrb", Side::Mobile), ("snoop", Side::Mobile), ("ack-regulator", Side::Network)] {
+        let reason = REGULATORS.resolve(&json!(name)).unwrap().observes(side).unwrap_err();
+        assert_eq!(refused(json!(name), side), format!("regulator: `{name}`: {reason}"));
+    }
+    for regulator in [json!("wrb"), json!("none"), json!({"kind": "wrd", "count": "printed"})] {
+        let reason = refused(regulator, Side::Network);
+        assert!(reason.starts_with("regulator: ") && reason.contains("no allowance"), "{reason}");
+    }
 }

@@ -1,7 +1,20 @@
 //! A box that only observes passing traffic, on either side of the radio whose queue it regulates.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use ackclock_core::results::RunResult;
-use ackclock_scenario::{NoFiles, RunOptions, Scenario, run};
+use ackclock_scenario::{Files, NoFiles, RunOptions, Scenario, run};
+
+/// The shipped recordings.
+struct Shipped;
+
+impl Files for Shipped {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/recordings");
+        std::fs::read(folder.join(path)).map(Into::into).map_err(|error| format!("{path}: {error}"))
+    }
+}
 
 /// A downlink of 2 Mbit/s and a base RTT of 60 ms, of which 20 ms are the wired path.
 const RADIO: &str = r#"
@@ -305,4 +318,25 @@ fn a_box_believes_what_is_so() {
     let least = last("edge.down.least_loop_ms");
     // 40 ms of radio, 6 ms of transmission down and 0.4 up; the newest of two packets waits 6 ms for the other.
     assert!((40.0..52.5).contains(&least), "{least}");
+}
+
+/// A box in a kernel makes one record per millisecond and flow and loses some. Sums and timestamps in the next record make up for it.
+#[test]
+fn records_that_are_rare_and_get_lost_teach_what_every_packet_teaches() {
+    let driving = "[edge.behind]\nbuffer = \"1000p\"\n[edge.behind.down]\nkind = \"trace\"\nfile = \"synthetic-evdo-NAME.down\"\n[edge.behind.up]\nkind = \"constant\"\nrate = \"1Mbit/s\"\ndelay = \"10ms\"\n";
+    for regulator in ["wrs", "wrd", "forecast"] {
+        for name in ["driving", "walking", "shared"] {
+            let text = text(&mobile(regulator), &driving.replace("NAME", name));
+            let with = |sets: &[&str]| {
+                let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
+                let scenario = Scenario::load("records.toml", &text, &sets).unwrap();
+                let result = run(&scenario, 0, &Shipped, RunOptions::default()).unwrap().result;
+                (result.bottleneck.utilisation.unwrap(), result.bottleneck.queue_ms.p95.unwrap())
+            };
+            let every = with(&[]);
+            let some = with(&["edge.bearer.record_interval=1ms", "edge.bearer.record_loss=0.1"]);
+            assert!((some.0 - every.0).abs() <= 0.01, "{regulator}, {name}: {every:?}, {some:?}");
+            assert!((some.1 / every.1 - 1.0).abs() <= 0.1, "{regulator}, {name}: {every:?}, {some:?}");
+        }
+    }
 }

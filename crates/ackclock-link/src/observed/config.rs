@@ -17,6 +17,11 @@ pub struct ObservedConfig {
     /// 30 s on the network side, 10 s on the mobile side; 0s: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Span>,
+    /// Minimum time between two records of a flow, from which everything is estimated. A program in the kernel makes
+    /// one per millisecond. 0s: one per packet.
+    pub record_interval: Span,
+    /// Share of the records that are lost.
+    pub record_loss: f64,
 }
 
 /// Side of a radio on which an observing box is.
@@ -35,6 +40,10 @@ const PROBE_AFTER: [Span; 2] = [Span::from_secs(30), Span::from_secs(10)];
 
 impl Config for ObservedConfig {
     fn check(&self) -> Result<(), ConfigError> {
+        if !(0.0..1.0).contains(&self.record_loss) {
+            let message = format!("{} is no share of at least 0 and below 1", self.record_loss);
+            return Err(ConfigError::new("record_loss", message));
+        }
         match self.probe {
             Some(probe) if probe > Span::ZERO && probe < Span::from_secs(1) => {
                 Err(ConfigError::new("probe", format!("{probe:?} is neither 0s nor at least 1s")))
@@ -63,7 +72,7 @@ impl BearerConfig for ObservedConfig {
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
-        Ok(AnyBearer::Other(Box::new(Observed::new(self.observer(context.down.capacity())))))
+        Ok(AnyBearer::Other(Box::new(Observed::new(self, context.down.capacity()))))
     }
 }
 
@@ -72,5 +81,19 @@ impl ObservedConfig {
     pub fn observer(&self, capacity: Capacity) -> Observer {
         let after = self.probe.unwrap_or(PROBE_AFTER[self.side as usize]);
         Observer::new(self.side, Some(after).filter(|after| *after > Span::ZERO), capacity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_lost_records_is_below_one() {
+        for record_loss in [1.0, -0.1, f64::NAN] {
+            let config = ObservedConfig { record_loss, ..ObservedConfig::default() };
+            assert_eq!(config.check().unwrap_err().path, "record_loss");
+        }
+        assert!(ObservedConfig { record_loss: 0.5, ..ObservedConfig::default() }.check().is_ok());
     }
 }

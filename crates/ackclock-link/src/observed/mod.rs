@@ -110,10 +110,10 @@ pub struct Observation {
     pub leaves: u64,
 }
 
-/// A bearer that passes everything on at once and makes a record of each packet for its [`Observer`].
+/// A bearer that passes everything on at once and makes records of it for its [`Observer`].
 pub struct Observed {
     observer: Observer,
-    records: BTreeMap<FlowId, Record>,
+    records: Records,
     /// What is to be told of each direction, all of it due.
     events: [VecDeque<(Time, LinkEvent, Segment)>; 2],
     /// Whether the regulator acts on departures from the queue.
@@ -121,10 +121,14 @@ pub struct Observed {
 }
 
 impl Observed {
-    fn new(observer: Observer) -> Self {
+    fn new(config: &ObservedConfig, capacity: Capacity) -> Self {
         Self {
-            observer,
-            records: BTreeMap::new(),
+            observer: config.observer(capacity),
+            records: Records {
+                interval: config.record_interval,
+                loss: config.record_loss,
+                ..Records::default()
+            },
             events: Default::default(),
             departures: Departures::Unwatched,
         }
@@ -133,7 +137,7 @@ impl Observed {
     /// A box between the queue and the mobiles, whose flows share `capacity`, with the default probe.
     pub fn beside_mobiles(capacity: Capacity) -> Self {
         let config = ObservedConfig { side: Side::Mobile, ..ObservedConfig::default() };
-        Self::new(config.observer(capacity))
+        Self::new(&config, capacity)
     }
 
     fn emit(&mut self, now: Time, direction: Direction, event: LinkEvent, segment: &Segment) {
@@ -142,11 +146,9 @@ impl Observed {
 
     /// Data or a SYN-ACK passes to the mobile. For a box behind the queue, passing data has left it.
     fn on_down(&mut self, now: Time, segment: &Segment) {
-        let id = segment.flow;
-        let record = self.records.entry(id).or_insert_with(|| Record::new(id));
-        if record.on_down(now, segment) {
-            self.observer.on_record(record);
-        }
+        self.records.open(segment.flow);
+        let record = self.records.note(segment.flow, |record| record.on_down(now, segment));
+        record.into_iter().for_each(|record| self.observer.on_record(record));
         if self.observer.side() == Side::Mobile
             && self.departures == Departures::Watched
             && segment.has_data()
@@ -159,12 +161,42 @@ impl Observed {
     /// A SYN or an ACK arrives from the mobile.
     fn on_up(&mut self, now: Time, segment: &Segment) {
         if segment.flags.intersects(Flags::SYN) {
-            self.records.entry(segment.flow).or_insert_with(|| Record::new(segment.flow));
+            self.records.open(segment.flow);
         }
-        let Some(record) = self.records.get_mut(&segment.flow) else { return };
-        if record.on_up(now, segment) {
-            self.observer.on_record(record);
+        let record = self.records.note(segment.flow, |record| record.on_up(now, segment));
+        record.into_iter().for_each(|record| self.observer.on_record(record));
+    }
+}
+
+/// The records of all flows; decides which of them the observer receives.
+#[derive(Default)]
+struct Records {
+    of: BTreeMap<FlowId, (Record, Option<Time>)>,
+    interval: Span,
+    loss: f64,
+    /// Records to lose so far, minus those lost.
+    to_lose: f64,
+}
+
+impl Records {
+    fn open(&mut self, flow: FlowId) {
+        self.of.entry(flow).or_insert_with(|| (Record::new(flow), None));
+    }
+
+    /// Notes a packet. Returns the record if it contains something new, the minimum time since the flow's last record
+    /// has passed, and the record is not lost.
+    fn note(&mut self, flow: FlowId, note: impl FnOnce(&mut Record) -> bool) -> Option<&Record> {
+        let (record, sent) = self.of.get_mut(&flow)?;
+        if !note(record) || sent.is_some_and(|sent| record.at.since(sent) < self.interval) {
+            return None;
         }
+        *sent = Some(record.at);
+        self.to_lose += self.loss;
+        if self.to_lose >= 1.0 {
+            self.to_lose -= 1.0;
+            return None;
+        }
+        Some(record)
     }
 }
 
@@ -231,12 +263,12 @@ impl Bearer for Observed {
     }
 
     fn forget(&mut self, flow: FlowId) {
-        self.records.remove(&flow);
+        self.records.of.remove(&flow);
         self.observer.forget(flow);
     }
 
     fn let_go(&mut self) {
-        self.records.clear();
+        self.records.of.clear();
         self.observer.clear();
     }
 
@@ -245,10 +277,8 @@ impl Bearer for Observed {
     }
 
     fn on_told(&mut self, now: Time, segment: &Segment) {
-        let Some(record) = self.records.get_mut(&segment.flow) else { return };
-        if record.on_told(now, segment) {
-            self.observer.on_record(record);
-        }
+        let record = self.records.note(segment.flow, |record| record.on_told(now, segment));
+        record.into_iter().for_each(|record| self.observer.on_record(record));
     }
 
     fn poll_observation(&mut self) -> Option<(Time, Observation)> {

@@ -110,17 +110,17 @@ impl Observer {
         }
         if record.passed.newest.is_some() {
             self.user(record.at, id).note_others(record.others);
-            record.passed_since(before).for_each(|segment| self.on_data(record.at, &segment));
+            record.passed_since(before).for_each(|segment| self.on_data(record.passed.at, &segment));
         }
         if self.known(id).is_none() {
             return;
         }
         if let Some(ack) = record.acks_since(before).filter(|_| measures && self.side == Side::Network) {
-            self.on_ack(record.at, &ack);
+            self.on_ack(record.acked.at, &ack);
         }
         let flow = self.user(record.at, id).flow(record.at, id);
-        if let Some(told) = record.advertised.filter(|_| measures) {
-            flow.on_told(record.at, told.edge, told.stamp);
+        if let Some(told) = record.told_since(before).filter(|_| measures) {
+            flow.on_told(told.at, told.edge, told.stamp);
         }
         flow.seen = Some(*record);
     }

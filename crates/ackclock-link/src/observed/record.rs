@@ -26,6 +26,8 @@ pub struct Record {
 /// Data of a flow that passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
+    /// Time of the newest packet; the record may be made later.
+    pub at: Time,
     /// Packets so far, including FINs and retransmissions.
     pub packets: u64,
     /// Payload bytes so far, including retransmissions.
@@ -39,6 +41,8 @@ pub struct Passed {
 /// ACKs of a flow that arrived from the mobile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acked {
+    /// Time of the newest ACK.
+    pub at: Time,
     /// Number of ACKs so far.
     pub packets: u64,
     /// The newest ACK, as the mobile wrote it.
@@ -48,8 +52,12 @@ pub struct Acked {
 /// A right edge advertised to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advertised {
+    /// Time at which it was advertised.
+    pub at: Time,
     /// The right edge.
     pub edge: Seq,
+    /// Number of right edges advertised so far, each beyond the one before.
+    pub edges: u64,
     /// TSval of the ACK that advertised it.
     pub stamp: Option<u32>,
 }
@@ -75,6 +83,7 @@ impl Record {
         if segment.flags.intersects(Flags::SYN) {
             self.answered = Some((at, *segment));
         } else if segment.has_data() {
+            self.passed.at = at;
             self.passed.packets += 1;
             self.passed.bytes += u64::from(segment.payload);
             self.passed.newest = Some(*segment);
@@ -91,6 +100,7 @@ impl Record {
         if segment.flags.intersects(Flags::SYN) {
             self.asked = Some((at, *segment));
         } else if segment.flags.contains(Flags::ACK) {
+            self.acked.at = at;
             self.acked.packets += 1;
             self.acked.newest = Some(*segment);
         } else {
@@ -108,8 +118,9 @@ impl Record {
             return false;
         }
         self.at = at;
+        let edges = self.advertised.map_or(0, |told| told.edges) + 1;
         let stamp = ack.timestamps().map(|timestamps| timestamps.value);
-        self.advertised = Some(Advertised { edge, stamp });
+        self.advertised = Some(Advertised { at, edge, edges, stamp });
         true
     }
 
@@ -126,6 +137,17 @@ impl Record {
     /// The newest ACK, if one has arrived since `before`.
     pub fn acks_since(&self, before: Option<&Self>) -> Option<Segment> {
         self.acked.newest.filter(|_| self.news(before, |record| record.acked.packets) > 0)
+    }
+
+    /// The right edge advertised since `before`. If records between the two are missing, its time is the earliest
+    /// possible one, so that no loop is measured too short.
+    pub(super) fn told_since(&self, before: Option<&Self>) -> Option<Advertised> {
+        let told = self.advertised?;
+        let last = before.and_then(|before| before.advertised);
+        match last.filter(|last| told.edges > last.edges + 1) {
+            Some(last) => Some(Advertised { at: last.at, ..told }),
+            None => Some(told),
+        }
     }
 
     /// Packets that passed since `before`: those derived from the sums, then the newest, none larger than a full
@@ -178,5 +200,67 @@ impl Record {
     /// Increase of a sum since `before`.
     fn news(&self, before: Option<&Self>, sum: impl Fn(&Self) -> u64) -> u64 {
         sum(self).saturating_sub(before.map_or(0, sum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::Span;
+
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn data(seq: u32, payload: u16) -> Segment {
+        Segment::data(FlowId(0), Seq(seq), payload, 40)
+    }
+
+    /// First byte and payload of what passed between two records.
+    fn passed(record: &Record, before: Option<&Record>) -> Vec<(u32, u16)> {
+        record.passed_since(before).map(|segment| (segment.seq.0, segment.payload)).collect()
+    }
+
+    #[test]
+    fn packets_between_two_records_follow_from_the_sums() {
+        let mut record = Record::new(FlowId(0));
+        record.on_down(at(1), &data(0, 1000));
+        assert_eq!(passed(&record, None), [(0, 1000)]);
+        let before = record;
+        (1..4).for_each(|number| assert!(record.on_down(at(2), &data(1000 * number, 1000))));
+        assert_eq!(passed(&record, Some(&before)), [(1000, 1000), (2000, 1000), (3000, 1000)]);
+        // A retransmission leaves no gap, and of a gap no more passed than was counted.
+        let before = record;
+        record.on_down(at(3), &data(0, 1000));
+        record.on_down(at(3), &data(9000, 500));
+        assert_eq!(passed(&record, Some(&before)), [(8000, 1000), (9000, 500)]);
+        assert_eq!(passed(&record, Some(&record)), []);
+    }
+
+    #[test]
+    fn a_packet_that_a_device_joined_is_cut_into_full_ones() {
+        let mut record = Record::new(FlowId(0));
+        record.passed =
+            Passed { packets: 1, bytes: 2500, newest: Some(data(0, 2500)), full: 1000, ..record.passed };
+        assert_eq!(passed(&record, None), [(0, 1000), (1000, 1000), (2000, 500)]);
+    }
+
+    #[test]
+    fn an_edge_after_others_that_are_not_known_may_have_been_told_as_early_as_they() {
+        let ack = |number: u32| {
+            let mut ack = Segment::pure_ack(FlowId(0), Seq(number), 40);
+            ack.set_scale(Some(0));
+            ack.window = 5000;
+            ack
+        };
+        let mut record = Record::new(FlowId(0));
+        assert!(record.on_told(at(1), &ack(0)));
+        let first = record;
+        assert!(record.on_told(at(4), &ack(1000)) && !record.on_told(at(5), &ack(1000)));
+        let told = |record: &Record, before| record.told_since(before).map(|told| (told.at, told.edge.0));
+        assert_eq!(told(&record, Some(&first)), Some((at(4), 6000)));
+        assert!(record.on_told(at(7), &ack(2000)));
+        assert_eq!(told(&record, Some(&first)), Some((at(1), 7000)));
     }
 }
