@@ -10,6 +10,7 @@ mod limits;
 mod lines;
 mod output;
 mod paired;
+mod profiles;
 mod progress;
 mod python;
 mod report;

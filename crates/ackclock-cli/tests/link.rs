@@ -397,6 +397,60 @@ fn an_outage_stops_a_direction_until_its_end_whatever_is_set_meanwhile() {
 }
 
 #[test]
+fn every_profile_is_a_scenario_that_options_override() {
+    let folder = Folder::new();
+    let listed: serde_json::Value =
+        serde_json::from_str(&folder.prints(&["list", "profiles", "--json"])).unwrap();
+    let profiles = listed.as_array().unwrap();
+    assert!(profiles.len() > 5);
+    for profile in profiles {
+        let name = profile["name"].as_str().unwrap();
+        folder.write("profile.toml", folder.prints(&["link", "--profile", name, "--generate"]));
+        folder.prints(&["check", "profile.toml"]);
+        for key in ["source", "assumed", "buffer"] {
+            assert!(profile[key].is_string(), "{name}: {key}");
+        }
+        assert!(folder.prints(&["list", "profile", name]).contains(profile["source"].as_str().unwrap()));
+    }
+    let changed = folder.prints(&[
+        "link",
+        "--profile",
+        "3g",
+        "--jitter",
+        "20ms",
+        "--loss",
+        "1%",
+        "--set",
+        "edge.down.rate=2mbit",
+        "--generate",
+    ]);
+    for value in ["n(150ms, 20ms)", "interval(200ms)", "loss = 0.01", "2mbit", "768kbit/s"] {
+        assert!(changed.contains(value), "{value}: {changed}");
+    }
+    let told = [
+        (&["link", "--profile", "5g"][..], "there are edge, 3g-slow, 3g"),
+        (&["link", "--profile", "3g", "1mbit", "8mbit", "--", "true"], "--profile 3g says what the link is"),
+        (&["link", "--profile", "cdma-1x", "--jitter", "5ms", "--generate"], "add --delay TIME"),
+        (&["link", "3g", "3g"], "`3g` is a profile: ackclock link --profile 3g"),
+        (&["list", "profiles", "5g"], "there are edge"),
+    ];
+    for (words, expected) in told {
+        let message = folder.complains(2, words);
+        assert!(message.contains(expected), "{words:?}: {message}");
+    }
+}
+
+#[test]
+fn a_ping_behind_a_profile_takes_its_round_trip() {
+    let Some(folder) = ready(&["ping"]) else { return };
+    let ping = "ping -c 1 -W 60 $ACKCLOCK_BASE | sed -n 's/.*time=\\([0-9]*\\).*/\\1/p'";
+    let ended = folder.run(&["link", "--profile", "3g", "--closed", "--", "sh", "-c", ping]);
+    let ms: u32 = ended.out.trim().parse().unwrap_or_else(|_| panic!("{}{}", ended.out, ended.err));
+    // What the machine adds is its own.
+    assert!(ms >= 300, "{ms} ms");
+}
+
+#[test]
 fn links_nest_and_the_narrow_one_decides() {
     let Some(folder) = ready(&["python3"]) else { return };
     let inner = format!("{} link 10mbit 4mbit --json --", env!("CARGO_BIN_EXE_ackclock"));

@@ -126,11 +126,7 @@ const SCENARIOS: &[Row] = &[
 
 const LINKS: &[Row] = &[
     (&["link", "1mbit", "--", "true"], 2, "link: DOWN is missing; write `ackclock link UP DOWN -- COMMAND`"),
-    (
-        &["link", "3g", "3g"],
-        2,
-        "`3g` is neither a recording (no such file) nor a rate like 1mbit; there are no profiles",
-    ),
+    (&["link", "3g", "3g"], 2, "`3g` is a profile: ackclock link --profile 3g"),
     (&["link", "1M", "8M"], 2, "DOWN: `8M` has no unit; write 8mbit (or --cbr before it, as mm-link does)"),
     (
         &["link", "1mbit", "8mbit", "--dealy", "40ms", "--", "true"],

@@ -22,6 +22,7 @@ use self::conditions::Conditions;
 use self::mahimahi::Spelling;
 use crate::failure::Failure;
 use crate::output;
+use crate::profiles::{self, Profile};
 use crate::scenario_file::patiently;
 use crate::scenario_file::{say_dropped, say_recordings};
 
@@ -32,14 +33,18 @@ pub(crate) struct Args {
     #[command(subcommand)]
     request: Option<change::Verb>,
     /// Uplink, from the command: a recording or a rate.
-    #[arg(value_name = "UP", required_unless_present_any = ["scenario", "check"])]
+    #[arg(value_name = "UP", required_unless_present_any = ["scenario", "profile", "check"])]
     up: Option<OsString>,
     /// Downlink, to the command: a recording or a rate.
-    #[arg(value_name = "DOWN", required_unless_present_any = ["scenario", "check"])]
+    #[arg(value_name = "DOWN", required_unless_present_any = ["scenario", "profile", "check"])]
     down: Option<OsString>,
     /// Command to run, after `--` if it has options. Default: your shell.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
+    /// Take the conditions of a named link, such as 3g or lte, in place of UP and DOWN (`ackclock list profiles`). Other options
+    /// override its values.
+    #[arg(long, value_name = "NAME", conflicts_with = "scenario", value_parser = profiles::parse)]
+    profile: Option<Profile>,
     /// Take [edge] and the delay of [path] from a scenario instead of UP and DOWN.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
@@ -105,6 +110,7 @@ const EXAMPLES: &str = "\
 Examples:
   ackclock link 1mbit 8mbit --delay 40ms
   ackclock link 768kbit 1600kbit --rtt 300ms --jitter 20ms --down-loss 1% --loss-burst 100ms
+  ackclock link --profile 3g -- curl -s https://example.org
   ackclock link umts.up umts.down -- curl -s https://example.org
   ackclock link 64kbit 384kbit --delay 150ms --buffer 20p --regulator ack-regulator
   ackclock link 1mbit 8mbit --server 'iperf3 -s' --json -- sh -c 'iperf3 -R -c $ACKCLOCK_BASE'
@@ -149,7 +155,11 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
 impl Args {
     /// Words of the command; with a scenario, UP and DOWN are absent.
     fn words(&self) -> Vec<OsString> {
-        let links = if self.scenario.is_some() { [&self.up, &self.down] } else { [&None, &None] };
+        let links = if self.scenario.is_some() || self.profile.is_some() {
+            [&self.up, &self.down]
+        } else {
+            [&None, &None]
+        };
         links.into_iter().flatten().chain(&self.command).cloned().collect()
     }
 

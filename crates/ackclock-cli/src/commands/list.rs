@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::profiles;
 use crate::python::become_module;
 use crate::table::{Align, Table, terminal_width};
 
@@ -14,8 +15,8 @@ use crate::table::{Align, Table, terminal_width};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// tables, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets, workloads or models
-    /// (Python). Default: everything that a scenario can name.
+    /// tables, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets, workloads, profiles
+    /// (of links) or models (Python). Default: everything that a scenario can name.
     what: Option<String>,
     /// Describe this entry: the keys of its table with their defaults.
     name: Option<String>,
@@ -28,6 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   ackclock list regulators
   ackclock list link variable
+  ackclock list profiles
   ackclock list models
   ackclock list --json > catalogue.json";
 
@@ -37,6 +39,9 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         let name = args.name.iter().map(OsString::from);
         let words: Vec<_> = name.chain(args.json.then(|| "--json".into())).collect();
         return Err(become_module(&["list", "models"], &words));
+    }
+    if args.what.as_deref().is_some_and(|what| what == "profile" || what == "profiles") {
+        return profiles::list(args.name.as_deref(), args.json);
     }
     let mut kinds = catalogue();
     if let Some(what) = &args.what {
@@ -57,7 +62,7 @@ fn print_json(value: &Value) -> Result<(), Failure> {
 /// The kind called `what`, singular or plural.
 fn find_kind(kinds: Vec<Kind>, what: &str) -> Result<Kind, Failure> {
     let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
-    let unknown = format!("nothing is called `{what}`; there are {}, models", names.join(", "));
+    let unknown = format!("nothing is called `{what}`; there are {}, profiles, models", names.join(", "));
     let called = |kind: &Kind| kind.name == what || kind.name.strip_suffix('s') == Some(what);
     kinds.into_iter().find(called).ok_or(Failure::Input(unknown))
 }

@@ -106,6 +106,23 @@ impl Conditions {
         Ok(())
     }
 
+    /// Names of the options that were given.
+    pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("--delay", self.delay.is_some()),
+            ("--rtt", self.rtt.is_some()),
+            ("--up-delay", self.up_delay.is_some()),
+            ("--down-delay", self.down_delay.is_some()),
+            ("--loss", self.loss.is_some()),
+            ("--up-loss", self.up_loss.is_some()),
+            ("--down-loss", self.down_loss.is_some()),
+            ("--jitter", self.jitter.is_some()),
+            ("--up-jitter", self.up_jitter.is_some()),
+            ("--down-jitter", self.down_jitter.is_some()),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
     /// Writes the keys of one direction into its link's table.
     ///
     /// # Errors
@@ -115,9 +132,20 @@ impl Conditions {
             Direction::Up => (self.up_delay, self.up_loss, self.up_jitter),
             Direction::Down => (self.down_delay, self.down_loss, self.down_jitter),
         };
-        let delay = delay.or(self.delay).or(self.rtt.map(|rtt| rtt / 2)).unwrap_or(Span::ZERO);
-        table.insert("delay".to_owned(), Value::String(delay.to_string()));
+        let given = delay.or(self.delay).or(self.rtt.map(|rtt| rtt / 2));
+        let own = table.get("delay").and_then(Value::as_str).map(str::parse::<Span>);
+        // A profile's delay may follow a law.
+        let delay = given.or_else(|| own.unwrap_or(Ok(Span::ZERO)).ok());
+        if let Some(delay) = delay {
+            table.insert("delay".to_owned(), Value::String(delay.to_string()));
+        }
         if let Some(jitter) = jitter.or(self.jitter).filter(|jitter| jitter.spread > Span::ZERO) {
+            let delay = delay.ok_or_else(|| {
+                Failure::Input(
+                    "--jitter: the profile's delay varies already; add --delay TIME, or leave --jitter out"
+                        .to_owned(),
+                )
+            })?;
             self.put_jitter(delay, jitter, table)?;
         }
         if let Some(loss) = loss.or(self.loss) {

@@ -12,6 +12,7 @@ use toml::{Table, Value};
 
 use super::Args;
 use crate::failure::Failure;
+use crate::profiles;
 use crate::scenario_file::read_text;
 
 /// A scenario as text, and where it comes from.
@@ -46,25 +47,34 @@ pub(super) fn of(args: &Args) -> Result<Text, Failure> {
     });
     let typed = args.set.iter().map(|set| (set.clone(), format!("--set {set}")));
     let sets: Vec<_> = queues.into_iter().chain(own).chain(typed).collect();
+    refuse_second_link(args)?;
     match (&args.scenario, &args.up, &args.down) {
-        (Some(file), up, _) => {
-            let is_rate = |word: &OsString| word.to_str().is_some_and(|word| word.parse::<Rate>().is_ok());
-            let both = matches!(args.before_escape(), Some(1 | 2));
-            match up {
-                Some(up) if both || is_rate(up) => Err(Failure::Input(format!(
-                    "link: --scenario {} says what the link is, and so would `{}`; leave one out",
-                    file.display(),
-                    up.display()
-                ))),
-                _ => of_file(file, sets),
-            }
-        }
+        (Some(file), ..) => of_file(file, sets),
+        (None, ..) if args.profile.is_some() => of_profile(args, sets),
         (None, ..) if args.before_escape() == Some(1) => {
             Err(Failure::Input("link: DOWN is missing; write `ackclock link UP DOWN -- COMMAND`".to_owned()))
         }
         (None, Some(up), Some(down)) => of_operands(args, up, down, sets),
         // clap asks for both operands where there is no scenario.
         _ => Err(Failure::Input("UP and DOWN are missing".to_owned())),
+    }
+}
+
+/// Refuses UP and DOWN where a scenario or a profile describes the link.
+fn refuse_second_link(args: &Args) -> Result<(), Failure> {
+    let says = match (&args.scenario, args.profile) {
+        (Some(file), _) => format!("--scenario {}", file.display()),
+        (None, Some(profile)) => format!("--profile {}", profile.name),
+        (None, None) => return Ok(()),
+    };
+    let is_rate = |word: &OsString| word.to_str().is_some_and(|word| word.parse::<Rate>().is_ok());
+    let both = matches!(args.before_escape(), Some(1 | 2));
+    match &args.up {
+        Some(up) if both || is_rate(up) => Err(Failure::Input(format!(
+            "link: {says} says what the link is, and so would `{}`; leave one out",
+            up.display()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -114,13 +124,18 @@ impl Text {
         Ok(scenario)
     }
 
+    /// Whether a file has this text: its lines can be named.
+    fn is_file(&self) -> bool {
+        self.name != COMMAND_LINE && !self.name.starts_with("profile ")
+    }
+
     fn load(&self, sets: &[String]) -> Result<Scenario, Failure> {
         Scenario::load(&self.name, &self.toml, sets).map_err(|error| {
             let typed = self.sets.iter().find(|(set, _)| error.place == format!("--set {set}"));
             let place = match typed {
                 Some((_, typed)) => typed.clone(),
                 // The lines of a text that nobody has written say nothing.
-                None if self.name == COMMAND_LINE => COMMAND_LINE.to_owned(),
+                None if !self.is_file() => self.name.clone(),
                 None => error.place.clone(),
             };
             ScenarioError { place, ..error }.into()
@@ -174,6 +189,31 @@ fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)
         ("down".to_owned(), link(args, Direction::Down, down)?),
         ("up".to_owned(), link(args, Direction::Up, up)?),
     ]);
+    of_edge(COMMAND_LINE.to_owned(), edge, sets)
+}
+
+/// The scenario of a profile and options.
+fn of_profile(args: &Args, sets: Vec<(String, String)>) -> Result<Text, Failure> {
+    args.conditions.check()?;
+    let (mut edge, name) = args.profile.map(|profile| (profile.edge(), profile.name)).unwrap_or_default();
+    for (key, direction) in [("down", Direction::Down), ("up", Direction::Up)] {
+        if let Some(table) = edge.get_mut(key).and_then(Value::as_table_mut) {
+            args.conditions.put(direction, table)?;
+        }
+    }
+    let typed = sets.iter().map(|(_, typed)| typed.clone());
+    let with: Vec<String> = args.conditions.given().map(str::to_owned).chain(typed).collect();
+    let name = if with.is_empty() {
+        format!("profile {name}")
+    } else {
+        format!("profile {name} with {}", with.join(", "))
+    };
+    of_edge(name, edge, sets)
+}
+
+/// The scenario of a link that no file describes.
+fn of_edge(name: String, edge: Table, sets: Vec<(String, String)>) -> Result<Text, Failure> {
+    let string = |text: &str| Value::String(text.to_owned());
     let path = Table::from_iter([("delay".to_owned(), string("0s"))]);
     let mut whole = Table::from_iter([
         ("version".to_owned(), Value::Integer(1)),
@@ -188,7 +228,7 @@ fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)
         whole.insert("flow".to_owned(), Value::Array(flows.map(Value::Table).into()));
     }
     let toml = toml::to_string(&whole).map_err(|error| Failure::Run(error.to_string()))?;
-    Ok(Text { name: COMMAND_LINE.to_owned(), toml, sets, folder: PathBuf::new(), ignored: Vec::new() })
+    Ok(Text { name, toml, sets, folder: PathBuf::new(), ignored: Vec::new() })
 }
 
 /// Why an operand means no link.
@@ -201,9 +241,10 @@ fn no_link(text: &str, missing: &io::Error, not_a_rate: &str) -> String {
         _ if text.contains(['/', '.']) || missing.kind() != io::ErrorKind::NotFound => {
             format!("`{text}` is neither a recording ({missing}) nor a rate ({not_a_rate})")
         }
-        _ => format!(
-            "`{text}` is neither a recording (no such file) nor a rate like 1mbit; there are no profiles"
-        ),
+        _ if profiles::find(text).is_some() => {
+            format!("`{text}` is a profile: ackclock link --profile {text}")
+        }
+        _ => format!("`{text}` is neither a recording (no such file) nor a rate like 1mbit"),
     }
 }
 

@@ -1,0 +1,153 @@
+//! Profiles: named conditions of links, each a file with the source of its numbers.
+
+use ackclock_core::{Rate, Span};
+use serde_json::{Value as Json, json};
+use toml::{Table, Value};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::table::{self, Align, terminal_width};
+
+/// One profile: a table `[edge]`, and where its numbers come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Profile {
+    pub(crate) name: &'static str,
+    text: &'static str,
+}
+
+macro_rules! profiles {
+    ($($name:literal),* $(,)?) => {
+        &[$(Profile { name: $name, text: include_str!(concat!("../profiles/", $name, ".toml")) }),*]
+    };
+}
+
+/// Every profile.
+static PROFILES: &[Profile] =
+    profiles!["edge", "3g-slow", "3g", "4g-slow", "4g-fast", "lte", "dsl", "cable", "geo", "cdma-1x"];
+
+/// The profile with this name.
+pub(crate) fn find(name: &str) -> Option<Profile> {
+    PROFILES.iter().find(|profile| profile.name == name).copied()
+}
+
+/// The profile of `--profile NAME`.
+///
+/// # Errors
+/// Names the profiles that there are.
+pub(crate) fn parse(name: &str) -> Result<Profile, String> {
+    let names = || PROFILES.iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ");
+    find(name).ok_or_else(|| format!("no such profile; there are {}", names()))
+}
+
+impl Profile {
+    fn table(&self) -> Table {
+        // A test parses every profile.
+        self.text.parse().unwrap_or_default()
+    }
+
+    /// The table `[edge]`.
+    pub(crate) fn edge(&self) -> Table {
+        self.table().get("edge").and_then(Value::as_table).cloned().unwrap_or_default()
+    }
+
+    /// A text beside the numbers: `source`, `assumed` or `fitted`.
+    fn said(&self, key: &str) -> Option<String> {
+        self.table().get(key).and_then(Value::as_str).map(str::to_owned)
+    }
+
+    fn key(&self, direction: &str, key: &str) -> Option<String> {
+        self.edge().get(direction)?.get(key)?.as_str().map(str::to_owned)
+    }
+
+    fn rate(&self, direction: &str) -> Option<Rate> {
+        self.key(direction, "rate")?.parse().ok()
+    }
+
+    /// Round-trip propagation delay, unless a delay follows a law.
+    fn rtt(&self) -> Option<Span> {
+        let delay = |direction: &str| self.key(direction, "delay")?.parse::<Span>().ok();
+        Some(delay("down")? + delay("up")?)
+    }
+
+    /// Laws of the delays that are not constant.
+    fn law(&self) -> Option<String> {
+        if self.rtt().is_some() { None } else { self.key("down", "delay") }
+    }
+
+    fn buffer(&self) -> Option<String> {
+        self.edge().get("buffer").and_then(Value::as_str).map(str::to_owned)
+    }
+
+    fn json(&self) -> Json {
+        json!({
+            "name": self.name,
+            "down_bps": self.rate("down").map(Rate::as_bps),
+            "up_bps": self.rate("up").map(Rate::as_bps),
+            "rtt_ms": self.rtt().map(Span::as_millis_f64),
+            "down_delay": self.law(),
+            "loss": 0.0,
+            "buffer": self.buffer(),
+            "source": self.said("source"),
+            "assumed": self.said("assumed"),
+            "fitted": self.said("fitted"),
+        })
+    }
+}
+
+/// Prints all profiles, or one.
+///
+/// # Errors
+/// An unknown name.
+pub(crate) fn list(name: Option<&str>, as_json: bool) -> Result<(), Failure> {
+    let profiles: Vec<Profile> = match name {
+        Some(name) => vec![parse(name).map_err(|error| Failure::Input(format!("{name}: {error}")))?],
+        None => PROFILES.to_vec(),
+    };
+    if as_json {
+        let all: Vec<Json> = profiles.iter().map(Profile::json).collect();
+        return output::print(&format!("{}\n", Json::Array(all)));
+    }
+    let mut table = table::Table::default();
+    table.column("profile", Align::Left);
+    for heading in ["down", "up", "RTT", "queue"] {
+        table.column(heading, Align::Right);
+    }
+    let shown = |value: Option<String>| value.unwrap_or_else(|| "law".to_owned());
+    for profile in &profiles {
+        let rate = |direction: &str| shown(profile.rate(direction).map(|rate| rate.to_string()));
+        let rtt = shown(profile.rtt().map(|rtt| rtt.to_string()));
+        table.row(vec![profile.name.to_owned(), rate("down"), rate("up"), rtt, shown(profile.buffer())]);
+    }
+    let notes: String = profiles.iter().map(notes).collect();
+    output::print(&format!(
+        "{}\nNo profile loses packets; add --loss. Sources:\n{notes}",
+        table.render(terminal_width())
+    ))
+}
+
+fn notes(profile: &Profile) -> String {
+    let lines = [
+        profile.said("source").map(|source| format!("{}: {source}", profile.name)),
+        profile.law().map(|law| format!("  delay of downlink packets: {law}")),
+        profile.said("assumed").map(|assumed| format!("  assumed: {assumed}")),
+        profile.said("fitted").map(|fitted| format!("  fitted: {fitted}")),
+    ];
+    lines.into_iter().flatten().map(|line| line + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_says_its_numbers_and_where_they_come_from() {
+        for profile in PROFILES {
+            profile.text.parse::<Table>().unwrap_or_else(|error| panic!("{}: {error}", profile.name));
+            assert!(profile.rate("down").is_some() && profile.rate("up").is_some(), "{}", profile.name);
+            assert!(profile.rtt().is_some() != profile.law().is_some(), "{}", profile.name);
+            for key in ["source", "assumed"] {
+                assert!(profile.said(key).is_some_and(|text| text.len() > 10), "{}: {key}", profile.name);
+            }
+        }
+    }
+}
