@@ -7,4 +7,5 @@
 pub mod asked;
 pub mod names;
 pub mod pair;
+pub mod prefix;
 pub mod server;

@@ -15,39 +15,7 @@ use nix::sys::socket::{
 use crate::asked::{Asked, Speech, Trouble, Wish, read};
 use crate::names::Names;
 use crate::pair::{BUFFER, Goes, Leg, Pair, reset};
-
-/// A network whose clients may use the proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
-    address: IpAddr,
-    bits: u32,
-}
-
-impl std::str::FromStr for Prefix {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a network, as 192.0.2.0/24 or 2001:db8::/56");
-        let (address, bits) =
-            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| wrong()))?;
-        if bits <= most { Ok(Self { address, bits }) } else { Err(wrong()) }
-    }
-}
-
-impl Prefix {
-    /// Whether an address belongs to the network.
-    pub fn contains(&self, address: IpAddr) -> bool {
-        let shared = |a: u128, b: u128, width: u32| (a ^ b).checked_shr(width - self.bits).unwrap_or(0) == 0;
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(a), IpAddr::V4(b)) => shared(a.to_bits().into(), b.to_bits().into(), 32),
-            (IpAddr::V6(a), IpAddr::V6(b)) => shared(a.to_bits(), b.to_bits(), 128),
-            _ => false,
-        }
-    }
-}
+use crate::prefix::Prefix;
 
 /// How the proxy is set up.
 #[derive(Clone, Debug)]
@@ -124,6 +92,7 @@ pub struct Server {
     next: u64,
     counts: Counts,
     buffer: Vec<u8>,
+    now: Instant,
     looked: Instant,
 }
 
@@ -132,7 +101,7 @@ impl Server {
     ///
     /// # Errors
     /// If an address cannot be listened on, or would be open to everybody.
-    pub fn start(options: Options) -> Result<Self, StartError> {
+    pub fn start(options: Options, now: Instant) -> Result<Self, StartError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
         let names = Names::start()?;
         epoll.add(names.bell(), EpollEvent::new(EpollFlags::EPOLLIN, BELL)).map_err(io::Error::from)?;
@@ -149,17 +118,7 @@ impl Server {
             listeners.push(listener);
         }
         let (clients, counts, buffer) = (Vec::new(), Counts::default(), vec![0; BUFFER]);
-        Ok(Self {
-            options,
-            listeners,
-            epoll,
-            names,
-            clients,
-            next: 0,
-            counts,
-            buffer,
-            looked: Instant::now(),
-        })
+        Ok(Self { options, listeners, epoll, names, clients, next: 0, counts, buffer, now, looked: now })
     }
 
     /// Where it listens, with the ports that the kernel chose.
@@ -175,11 +134,12 @@ impl Server {
         self.counts
     }
 
-    /// Waits for at most `patience` and does what is due.
+    /// Waits for at most `patience` and does what is due; it is `now`.
     ///
     /// # Errors
     /// If the kernel does not tell what is due.
-    pub fn turn(&mut self, patience: Duration) -> io::Result<()> {
+    pub fn turn(&mut self, now: Instant, patience: Duration) -> io::Result<()> {
+        self.now = now;
         let mut events = [EpollEvent::empty(); 256];
         let patience = EpollTimeout::try_from(patience.min(LOOK_AT_TIMES)).unwrap_or(EpollTimeout::ZERO);
         let count = match self.epoll.wait(&mut events, patience) {
@@ -193,8 +153,8 @@ impl Server {
                 token => self.on_client(token as usize / 2, token as usize % 2, event.events()),
             }
         }
-        if self.looked.elapsed() >= LOOK_AT_TIMES {
-            self.looked = Instant::now();
+        if self.now.duration_since(self.looked) >= LOOK_AT_TIMES {
+            self.looked = self.now;
             self.end_late();
         }
         Ok(())
@@ -225,7 +185,7 @@ impl Server {
                 address: from.ip().to_canonical(),
                 state: State::Asking { bytes: Vec::new(), greeted: false, speech: Speech::Http },
                 pair: None,
-                deadline: Some(Instant::now() + PATIENCE),
+                deadline: Some(self.now + PATIENCE),
                 watched: [EpollFlags::empty(); 2],
             });
             self.watch(slot);
@@ -348,7 +308,7 @@ impl Server {
             match begin(address) {
                 Ok(server) => {
                     let Some(client) = self.clients[slot].as_mut() else { return };
-                    client.deadline = Some(Instant::now() + PATIENCE);
+                    client.deadline = Some(self.now + PATIENCE);
                     client.state = State::Connecting { wish, rest, server, others };
                     return self.watch(slot);
                 }
@@ -448,7 +408,7 @@ impl Server {
 
     /// Ends clients that have not said in time what they want, or whose server does not answer.
     fn end_late(&mut self) {
-        let now = Instant::now();
+        let now = self.now;
         for slot in 0..self.clients.len() {
             let Some(client) = self.clients.get(slot).and_then(Option::as_ref) else { continue };
             if client.deadline.is_none_or(|deadline| now < deadline) {

@@ -5,10 +5,11 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ackclock_proxy::pair::reset;
-use ackclock_proxy::server::{Counts, Options, Prefix, Server, StartError};
+use ackclock_proxy::prefix::Prefix;
+use ackclock_proxy::server::{Counts, Options, Server, StartError};
 
 /// A proxy in a thread of its own.
 struct Running {
@@ -22,12 +23,12 @@ fn options() -> Options {
 }
 
 fn started(options: Options) -> Running {
-    let mut server = Server::start(options).unwrap();
+    let mut server = Server::start(options, Instant::now()).unwrap();
     let (address, stop) = (server.addresses().unwrap()[0], Arc::new(AtomicBool::new(false)));
     let asked = Arc::clone(&stop);
     let thread = thread::spawn(move || {
         while !asked.load(Ordering::Relaxed) {
-            server.turn(Duration::from_millis(20)).unwrap();
+            server.turn(Instant::now(), Duration::from_millis(20)).unwrap();
         }
         server.counts()
     });
@@ -208,7 +209,7 @@ fn two_hundred_at_once_and_a_full_proxy_refuses() {
 #[test]
 fn an_address_of_others_needs_clients_that_are_named() {
     let open = Options { listen: vec![(Ipv4Addr::UNSPECIFIED, 0).into()], ..options() };
-    assert!(matches!(Server::start(open), Err(StartError::Open(_))));
+    assert!(matches!(Server::start(open, Instant::now()), Err(StartError::Open(_))));
     let prefix = |text: &str| text.parse::<Prefix>();
     assert!(prefix("192.0.2.0/24").unwrap().contains("192.0.2.7".parse().unwrap()));
     assert!(prefix("192.0.2.0/24").unwrap().contains("::ffff:192.0.2.7".parse().unwrap()));

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ackclock_proxy::server::{Counts, Options, Prefix, Server, StartError};
+use ackclock_proxy::prefix::Prefix;
+use ackclock_proxy::server::{Counts, Options, Server, StartError};
 
 use crate::failure::Failure;
 use crate::output;
@@ -35,10 +36,11 @@ Examples:
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Runs until it is interrupted.
+#[allow(clippy::disallowed_methods)] // The command may ask a clock.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let (listen, allow) = (args.listen.clone(), args.allow.clone());
     let options = Options { listen, allow, max_connections: args.max_connections as usize };
-    let mut server = Server::start(options).map_err(|error| match error {
+    let mut server = Server::start(options, Instant::now()).map_err(|error| match error {
         StartError::Io(error) => Failure::Run(error.to_string()),
         error => Failure::Input(format!("--listen: {error}")),
     })?;
@@ -50,7 +52,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("signals cannot be handled: {error}")))?;
     while !ends.load(Ordering::Relaxed) {
-        server.turn(PATIENCE).map_err(run)?;
+        server.turn(Instant::now(), PATIENCE).map_err(run)?;
     }
     output::print(&summary(server.counts()))
 }
