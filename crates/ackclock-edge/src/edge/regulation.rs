@@ -1,4 +1,4 @@
-//! Calls the regulators of an edge and does what they want. Each direction of data has regulators of its own.
+//! Calls the regulators of an edge and executes their output. Each direction of data has separate regulators.
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -50,8 +50,8 @@ impl Regulation {
         self.timers.set(number.index(), deadline);
     }
 
-    /// Takes a flow from its regulator between two events. Its remaining output for other flows waits until the edge
-    /// runs at `now`.
+    /// Ends regulation of a flow between two events. The regulator's output for other flows waits until the edge runs
+    /// at `now`.
     pub(super) fn part(&mut self, now: Time, id: FlowId) {
         let Some(number) = self.flows.end(id) else { return };
         if let Some(regulator) = self.get_mut(number) {
@@ -66,7 +66,7 @@ impl Regulation {
 pub(super) struct Regulations([Regulation; 2]);
 
 impl Regulations {
-    /// Those of downloads; nothing regulates uploads.
+    /// Regulators of downloads only; uploads are unregulated.
     pub(super) fn of_downloads(config: Arc<dyn RegulatorConfig>, most_flows: usize) -> Self {
         Self([Regulation::new(config, most_flows), Regulation::new(Arc::new(none::None {}), 0)])
     }
@@ -99,7 +99,7 @@ impl IndexMut<Direction> for Regulations {
 }
 
 impl Edge {
-    /// A segment of a regulated flow comes from the end that sends data in this direction.
+    /// Processes a segment of a regulated flow from the end that sends data in this direction.
     pub(super) fn regulate_data(
         &mut self,
         now: Time,

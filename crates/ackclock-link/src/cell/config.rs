@@ -258,7 +258,7 @@ impl CellConfig {
     /// This cell with the given users.
     ///
     /// # Errors
-    /// Names the key of the user that is wrong.
+    /// Names the invalid key of the user.
     pub(crate) fn with_users(self, users: &[CellUser]) -> Result<Self, ConfigError> {
         for (index, user) in users.iter().enumerate() {
             user.check(&self).map_err(|error| error.under(&format!("user.{index}")))?;

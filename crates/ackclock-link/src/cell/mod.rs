@@ -97,7 +97,7 @@ pub struct Cell {
     waits: Histogram,
     /// Packets that were begun and when, for a bearer that stands above the cell; `None` while nobody asks.
     begun: Option<VecDeque<(Time, Segment)>>,
-    /// Work that was done, as grants count it, and bytes of the packets that were begun.
+    /// Work done, in units of grants.
     sent: u128,
     bytes: u64,
     reference: Reference,
@@ -151,7 +151,7 @@ impl Cell {
         self.begun.as_mut()?.pop_front()
     }
 
-    /// Decides every slot that begins up to `now`, and ends those that are over.
+    /// Decides every slot that starts up to `now`, and ends those that are over.
     fn advance(&mut self, now: Time) {
         loop {
             if self.air.ends <= now {

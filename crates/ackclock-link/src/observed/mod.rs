@@ -114,7 +114,7 @@ pub struct Observation {
 pub struct Observed {
     observer: Observer,
     records: Records,
-    /// What is to be told of each direction, all of it due.
+    /// Pending events of each direction, all due.
     events: [VecDeque<(Time, LinkEvent, Segment)>; 2],
     /// Whether the regulator acts on departures from the queue.
     departures: Departures,

@@ -1,20 +1,20 @@
-//! What carries the PDUs of a direction of a user, on the side that sends.
+//! The channel under the sending RLC end of a direction of one user.
 
 use ackclock_core::{Rate, Time};
 
 use super::dedicated::Dedicated;
 use super::iub::Iub;
 
-/// What an end of the RLC gives its PDUs to.
+/// The channel to which an RLC end gives its PDUs.
 pub(super) enum Carrier {
-    /// A channel of its own.
+    /// A dedicated channel.
     Dedicated(Dedicated),
-    /// The Iub to a base station that users share.
+    /// The Iub to a base station shared by all users.
     Iub(Box<Iub>),
 }
 
 impl Carrier {
-    /// When something arrives at the far end.
+    /// When a PDU next arrives at the far end.
     pub(super) fn due(&self) -> Time {
         match self {
             Self::Dedicated(air) => air.due(),
@@ -22,7 +22,7 @@ impl Carrier {
         }
     }
 
-    /// When something is to be sent.
+    /// When the end may next send.
     pub(super) fn next(&self) -> Time {
         match self {
             Self::Dedicated(air) => air.next(),
@@ -30,7 +30,7 @@ impl Carrier {
         }
     }
 
-    /// Something is to be sent at `wanted` or later, and not before `from`.
+    /// Schedules the next transmission: at or after `wanted`, and not before `from`.
     pub(super) fn plan(&mut self, wanted: Time, from: Time) {
         match self {
             Self::Dedicated(air) => air.plan(wanted, from),
@@ -38,14 +38,14 @@ impl Carrier {
         }
     }
 
-    /// Loses what is on its way. PDUs on the Iub arrive, and are of no use to ends that were set up anew.
+    /// Loses everything in transit. PDUs on the Iub still arrive, but ends that were set up again ignore them.
     pub(super) fn clear(&mut self) {
         if let Self::Dedicated(air) = self {
             air.clear();
         }
     }
 
-    /// The rate of the payload; unknown to a controller behind which users share a cell.
+    /// Rate of the payload; unknown to a controller whose users share a cell.
     pub(super) const fn rate(&self) -> Rate {
         match self {
             Self::Dedicated(air) => air.rate,

@@ -1,4 +1,4 @@
-//! What one user has of the bearer: in each direction a queue, an end of the RLC and what carries its PDUs.
+//! The channel of one user: in each direction a queue, an RLC end, and the channel for its PDUs.
 
 use ackclock_core::{ConfigError, FlowId, Span, Time};
 
@@ -18,16 +18,16 @@ pub(super) struct Channel {
     ends: [End; 2],
     pub(super) sdus: [Sdus; 2],
     pub(super) carriers: [Carrier; 2],
-    /// Round trip of the PDUs without their wait at the base station; `None` where the table says another guard.
+    /// Round trip of PDUs without queueing delay at the base station; `None` if the table sets a guard.
     round_trip: Option<Span>,
-    /// How often both ends were set up anew.
+    /// How often both ends were set up again.
     setups: u32,
 }
 
-/// What carries the PDUs of a user towards the terminal.
+/// Channel for the downlink PDUs of a user.
 pub(super) enum Downwards<'a> {
     Dedicated(&'a DedicatedConfig),
-    /// The Iub, with the time that a PDU takes from the controller to the terminal where it waits for nothing.
+    /// The Iub, and the time of a PDU from controller to terminal without queueing delay.
     Shared(Iub, Span),
 }
 
@@ -58,7 +58,7 @@ impl Channel {
             Downwards::Shared(iub, time) => (Carrier::Iub(Box::new(iub)), None, time),
         };
         let (up, places_up, time_up) = dedicated(up, Direction::Up)?;
-        // A STATUS cannot know what was sent less than a round trip ago.
+        // A STATUS cannot cover PDUs sent less than a round trip ago.
         let round_trip = time_down + time_up;
         Ok(Self {
             ends: Direction::BOTH.map(|_| End::new(rlc, round_trip)),
@@ -75,7 +75,7 @@ impl Channel {
         down.due().min(up.due()).min(down.next()).min(up.next())
     }
 
-    /// Takes in what arrives at this instant, and then sends what is to be sent. What arrives at the base station is taken in before.
+    /// Processes arrivals at this instant, then sends what is due. Arrivals at the base station are processed before.
     pub(super) fn step(&mut self, at: Time, filling: &mut Vec<Pdu>) {
         for direction in Direction::BOTH {
             if self.carriers[direction as usize].due() == at {
@@ -101,7 +101,7 @@ impl Channel {
         self.plan(at, direction.other());
     }
 
-    /// The cell has done with a PDU, which arrives at the terminal unless nothing is told of it.
+    /// The cell has finished a PDU, which arrives at the terminal unless `told` is `None`.
     pub(super) fn on_landed(&mut self, at: Time, sent: Sent, told: Option<Repetitions>) {
         if sent.setup != self.setups {
             return;
@@ -124,12 +124,12 @@ impl Channel {
         self.plan(at, Direction::Up);
     }
 
-    /// The cell has begun to send a new PDU with these.
+    /// The cell has started to send a new PDU with these parts.
     pub(super) fn on_air(&mut self, at: Time, payload: Payload) {
         self.sdus[Direction::Down as usize].on_air(at, payload);
     }
 
-    /// The controller's side of the Iub, where there is one.
+    /// The controller's side of the Iub, if there is one.
     pub(super) fn iub(&mut self) -> Option<&mut Iub> {
         match &mut self.carriers[Direction::Down as usize] {
             Carrier::Iub(iub) => Some(iub),
@@ -137,7 +137,7 @@ impl Channel {
         }
     }
 
-    /// The base station tells the controller what it may send, and how long it keeps PDUs.
+    /// The base station allocates PDUs to the controller, and reports its target delay.
     pub(super) fn tell(&mut self, at: Time, allocation: Allocation, target: Span) {
         if let Some(iub) = self.iub() {
             iub.tell(at, allocation);
@@ -202,7 +202,7 @@ impl Channel {
         taken
     }
 
-    /// The buffer that serves `flow` in a direction; a cell says the rate.
+    /// View of the buffer that serves `flow` in a direction; a cell sets the rate.
     pub(super) fn view(&self, direction: Direction, flow: FlowId) -> LinkView {
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);

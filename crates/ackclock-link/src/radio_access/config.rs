@@ -25,10 +25,10 @@ use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal};
 pub struct RadioAccessConfig {
     /// Radio link control between controller and terminals.
     pub rlc: RlcConfig,
-    /// The interface between the controller and the base station of a cell. Default: 10 ms with credits.
+    /// Interface between the controller and the base station of a cell. Default: 10 ms with credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iub: Option<IubConfig>,
-    /// What carries its PDUs.
+    /// Air interfaces that transmit the PDUs.
     pub air: Airs,
     /// The users, set by the edge; one by default.
     #[serde(skip)]
@@ -93,12 +93,12 @@ fn under(direction: Direction, error: ConfigError) -> ConfigError {
 }
 
 impl RadioAccessConfig {
-    /// What carries PDUs towards the terminals.
+    /// Air of the downlink.
     fn down(&self) -> Result<AirKind<'_>, ConfigError> {
         Ok(self.air.down.config(&AIRS).map_err(|error| under(Direction::Down, error))?.kind())
     }
 
-    /// The channel of each user from its terminal.
+    /// Each user's uplink channel.
     fn up(&self) -> Result<&DedicatedConfig, ConfigError> {
         match self.air.up.config(&AIRS).map_err(|error| under(Direction::Up, error))?.kind() {
             AirKind::Dedicated(config) => Ok(config),
@@ -120,7 +120,7 @@ impl RadioAccessConfig {
         Ok(whole)
     }
 
-    /// Refuses what a cell of PDUs does not have.
+    /// Refuses settings that a cell of PDUs does not support.
     fn check_cell(&self, cell: &CellConfig) -> Result<(), ConfigError> {
         let (usual, flows) = (CellConfig::default(), "the base station sees PDUs, not flows");
         let classes = ["pf-sp", "pf-rp"].contains(&name_of(&cell.scheduler).as_str());
@@ -159,7 +159,7 @@ impl RadioAccessConfig {
         let user = |number| {
             let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
             let down = Iub::new(&iub, octets, shared.initial());
-            // The way there and the way of the messages that let it through.
+            // One way for PDUs, plus one for the messages that allow them.
             let down = Downwards::Shared(down, iub.delay * 2 + config.delay.mean() + config.slot());
             Channel::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
         };

@@ -1,5 +1,5 @@
-//! How the base station tells the controller what it may send. Messages are those of TS 25.435; that standard has no algorithm for them,
-//! so that the algorithms are ours.
+//! Flow control: how the base station limits what the controller sends. Messages follow TS 25.435; the standard
+//! defines no algorithms, so these are ours.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Loss;
 
 ackclock_core::registry! {
-    /// All kinds of flow control between base station and controller, by their name in scenario files.
+    /// All flow controls between base station and controller, by their name in scenario files.
     pub static FLOW_CONTROLS: dyn FlowControlConfig = "flow control" {
         "credit" => CreditConfig,
         "on-off" => OnOffConfig,
@@ -20,48 +20,49 @@ ackclock_core::registry! {
 
 /// Configuration of the flow control: its table in a scenario file.
 pub trait FlowControlConfig: fmt::Debug + Send + Sync {
-    /// Which kind it is.
+    /// Kind of this flow control.
     fn kind(&self) -> FlowControlKind<'_>;
 }
 
-/// The kind of a flow control.
+/// Kind of a flow control.
 #[derive(Clone, Copy, Debug)]
 pub enum FlowControlKind<'a> {
-    /// The base station allots credits.
+    /// The base station grants credits.
     Credit(&'a CreditConfig),
-    /// The base station stops the controller and lets it go on.
+    /// The base station stops and restarts the controller.
     OnOff(&'a OnOffConfig),
-    /// The controller sends what the RLC window allows.
+    /// Only the RLC window limits the controller.
     None,
 }
 
-/// At each interval the base station allots as many PDUs to each user as it will serve in a target time, one round trip and an interval.
+/// At each interval the base station grants each user the PDUs that it will serve in a target delay, one round trip
+/// and an interval.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CreditConfig {
-    /// Time between two allocations.
+    /// Time between two grants.
     pub interval: Span,
-    /// PDUs that a user may send before the first allocation.
+    /// PDUs that a user may send before the first grant.
     pub initial: u32,
-    /// How long data of a user is to wait at the base station. Default: a time that adapts, so that a share of `underruns` of the
-    /// intervals finds nothing of a user at the base station while data waits at the controller.
+    /// Target queueing delay of a user at the base station. Default: an adaptive delay, such that in a share
+    /// `underruns` of the intervals the base station has no data of a user while the controller has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Span>,
-    /// How much an adaptive target grows at an interval with an underrun.
+    /// Increase of an adaptive target after an interval with an underrun.
     pub step: Span,
-    /// Share of intervals with an underrun that an adaptive target tends to.
+    /// Long-run share of intervals with an underrun for an adaptive target.
     pub underruns: Loss,
 }
 
-/// The base station stops the controller above one wait and lets it go on below another.
+/// The base station stops the controller above one queueing delay and restarts it below another.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OnOffConfig {
-    /// Time between two looks at the queue.
+    /// Time between two checks of the queue.
     pub interval: Span,
-    /// Wait at the base station above which the controller is stopped.
+    /// Queueing delay at the base station above which the controller is stopped.
     pub high: Span,
-    /// Wait at the base station below which it goes on.
+    /// Queueing delay at the base station below which the controller is restarted.
     pub low: Span,
 }
 
@@ -70,11 +71,11 @@ pub struct OnOffConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct UncontrolledConfig {}
 
-/// Bounds of an adaptive target.
+/// Limits of an adaptive target.
 const TARGETS: [Span; 2] = [Span::from_millis(20), Span::from_millis(500)];
-/// An adaptive target before the first interval.
+/// Initial adaptive target.
 const FIRST_TARGET: Span = Span::from_millis(50);
-/// PDUs that a user may send at least who has none at the base station.
+/// Minimum PDUs for a user who has none at the base station.
 const LEAST: u64 = 8;
 const INTERVALS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
 
@@ -141,19 +142,19 @@ impl FlowControlConfig for UncontrolledConfig {
     }
 }
 
-/// What the base station tells the controller about a user.
+/// Message of the base station to the controller about a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Allocation {
-    /// So many PDUs more.
+    /// This many more PDUs.
     More(u64),
-    /// All that the RLC window allows.
+    /// As many as the RLC window allows.
     Go,
-    /// Nothing.
+    /// No PDUs.
     Stop,
 }
 
 impl Allocation {
-    /// PDUs that may be sent by now, where so many might before.
+    /// PDUs that may be sent now, given those allowed before.
     pub(super) const fn allotted(self, before: u64) -> u64 {
         match self {
             Self::More(credits) => before.saturating_add(credits),
@@ -163,22 +164,22 @@ impl Allocation {
     }
 }
 
-/// What the base station sees of a user at an interval.
+/// State of a user at the base station at an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// PDUs in its queue.
     pub(super) queued: u64,
-    /// PDUs that were allotted and have not arrived.
+    /// PDUs that were granted and have not arrived.
     pub(super) allotted: u64,
-    /// PDUs that it serves in a second in which it has some.
+    /// PDUs served per second while it has some.
     pub(super) per_second: f64,
-    /// The controller has PDUs that wait for credits.
+    /// Whether the controller has PDUs that wait for credits.
     pub(super) waits: bool,
     /// Its queue was empty since the interval before while PDUs waited at the controller.
     pub(super) underrun: bool,
 }
 
-/// The flow control of one user, at the base station.
+/// The flow control of one user at the base station.
 #[derive(Clone, Debug)]
 pub(super) enum FlowControl {
     Credit { config: CreditConfig, target: Span },
@@ -197,7 +198,7 @@ impl FlowControl {
         }
     }
 
-    /// PDUs that the controller may send before it is told anything.
+    /// PDUs that the controller may send before the first message.
     pub(super) const fn initial(&self) -> u64 {
         match self {
             Self::Credit { config, .. } => config.initial as u64,
@@ -205,7 +206,7 @@ impl FlowControl {
         }
     }
 
-    /// Time between two looks at the queue; `None` where nobody looks.
+    /// Time between two checks of the queue; `None` without checks.
     pub(super) const fn interval(&self) -> Option<Span> {
         match self {
             Self::Credit { config, .. } => Some(config.interval),
@@ -214,7 +215,7 @@ impl FlowControl {
         }
     }
 
-    /// How long PDUs are to wait at the base station.
+    /// Target queueing delay at the base station.
     pub(super) const fn target(&self) -> Span {
         match self {
             Self::Credit { target, .. } => *target,
@@ -223,7 +224,7 @@ impl FlowControl {
         }
     }
 
-    /// Whether there may be something to tell at the next interval.
+    /// Whether the next interval may produce a message.
     pub(super) const fn is_active(&self, seen: Seen) -> bool {
         match self {
             Self::Credit { .. } => seen.waits || seen.queued > 0 || seen.allotted < LEAST,
@@ -232,7 +233,7 @@ impl FlowControl {
         }
     }
 
-    /// What the controller is told at an interval. A message takes `delay` and so does what it lets through.
+    /// The message at an interval, if any. A message takes `delay`, and so do the PDUs that it allows.
     pub(super) fn allocate(&mut self, seen: Seen, delay: Span) -> Option<Allocation> {
         match self {
             Self::Credit { config, target } => {
@@ -262,7 +263,7 @@ impl FlowControl {
     }
 }
 
-/// Moves a target by an interval that found an underrun or none.
+/// Adapts a target after an interval with or without an underrun.
 fn adapt(target: &mut Span, config: &CreditConfig, underrun: bool) {
     let share = config.underruns.0;
     let part = |share: f64| Span::from_secs_f64(config.step.as_secs_f64() * share);

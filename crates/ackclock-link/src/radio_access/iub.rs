@@ -1,4 +1,5 @@
-//! The interface between the controller and the base station: PDUs of one user on their way, and what the controller may send.
+//! The Iub interface between the controller and the base station: PDUs of one user in transit, and how many the
+//! controller may send.
 
 use std::collections::VecDeque;
 
@@ -16,13 +17,14 @@ use crate::umts_rlc_am::Pdu;
 pub struct IubConfig {
     /// Delay of PDUs and messages, one way.
     pub delay: Span,
-    /// Rate of each user's PDUs with their headers; unlimited if left out.
+    /// Rate of each user's PDUs including headers; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// What the base station holds of each user, in PDUs ("500p") or bytes; unlimited if left out. PDUs beyond it are lost.
+    /// Size of each user's queue at the base station, in PDUs ("500p") or bytes; unlimited by default. PDUs that do not
+    /// fit are lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_station_buffer: Option<Size>,
-    /// How the base station limits what the controller sends: a name, or a table with `kind`.
+    /// How the base station limits the controller: a name, or a table with `kind`.
     pub flow_control: Component<dyn FlowControlConfig>,
 }
 
@@ -69,44 +71,44 @@ impl IubConfig {
         match self.base_station_buffer {
             Some(Size::Packets(pdus)) => Capacity::Packets(pdus),
             Some(Size::Bytes(bytes)) => Capacity::Bytes(bytes),
-            // `check` lets no others pass.
+            // `check` refuses all other sizes.
             _ => Capacity::Unlimited,
         }
     }
 }
 
-/// A PDU that was sent to the base station.
+/// A PDU sent to the base station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) pdu: Pdu,
-    /// It was not sent before.
+    /// Whether it is the first transmission.
     pub(super) first: bool,
-    /// How often both ends had been set up anew before.
+    /// How often both ends had been set up again before.
     pub(super) setup: u32,
 }
 
-/// The controller's side of a user, and what is on its way both ways.
+/// The controller's side of a user, and everything in transit both ways.
 pub(super) struct Iub {
     delay: Span,
-    /// Time that a PDU takes the interface.
+    /// Transmission time of a PDU.
     one: Span,
     /// PDUs that the controller may send.
     credits: u64,
-    /// Allocations on their way to the controller.
+    /// Allocations in transit to the controller.
     allocations: VecDeque<(Time, Allocation)>,
-    /// When each PDU arrives at the base station.
+    /// Arrival of each PDU at the base station.
     pdus: VecDeque<(Time, Sent)>,
-    /// Whether PDUs wait for credits, as the base station is told, and when it is.
+    /// When the base station learns whether PDUs wait for credits, and whether they do.
     waits: VecDeque<(Time, bool)>,
     told: bool,
-    /// When the interface has sent what was given to it.
+    /// When the interface is free again.
     free: Time,
-    /// When the controller may have something to send and may send it.
+    /// When the controller may next send.
     next: Time,
 }
 
 impl Iub {
-    /// The interface for PDUs of `bytes` with their header, of which so many may be sent at first.
+    /// The interface for PDUs of `bytes` including headers, of which `credits` may be sent at first.
     pub(super) fn new(config: &IubConfig, bytes: u32, credits: u64) -> Self {
         Self {
             delay: config.delay,
@@ -121,18 +123,18 @@ impl Iub {
         }
     }
 
-    /// When the controller has something to do.
+    /// Instant of the controller's next event.
     pub(super) fn next(&self) -> Time {
         self.allocations.front().map_or(Time::NEVER, |&(at, _)| at).min(self.next)
     }
 
-    /// When something arrives at the base station.
+    /// Next arrival at the base station.
     pub(super) fn due(&self) -> Time {
         let pdu = self.pdus.front().map_or(Time::NEVER, |&(at, _)| at);
         self.waits.front().map_or(Time::NEVER, |&(at, _)| at).min(pdu)
     }
 
-    /// PDUs that may be sent at `now`, with the allocations that have come.
+    /// PDUs that may be sent at `now`, including allocations that have arrived.
     pub(super) fn room(&mut self, now: Time) -> usize {
         while let Some((_, allocation)) = self.allocations.pop_front_if(|&mut (at, _)| at <= now) {
             self.credits = allocation.allotted(self.credits);
@@ -140,7 +142,7 @@ impl Iub {
         self.credits.min(MOST_AT_ONCE) as usize
     }
 
-    /// Something is to be sent at `wanted` or later, and not before `from`.
+    /// Schedules the next transmission: at or after `wanted`, and not before `from`.
     pub(super) fn plan(&mut self, wanted: Time, from: Time) {
         self.next = if self.credits == 0 || wanted == Time::NEVER { Time::NEVER } else { wanted.max(from) };
         let waits = self.credits == 0 && wanted <= from;
@@ -150,7 +152,7 @@ impl Iub {
         }
     }
 
-    /// Sends PDUs at `now`, and gives the instant from which more may be sent; none are left.
+    /// Sends all PDUs at `now`. Returns the instant from which more may be sent.
     pub(super) fn send(&mut self, now: Time, pdus: impl ExactSizeIterator<Item = Sent>) -> Time {
         let count = pdus.len() as u64;
         if self.credits != u64::MAX {
@@ -160,11 +162,11 @@ impl Iub {
             self.free = self.free.max(now) + self.one;
             self.pdus.push_back((self.free + self.delay, sent));
         }
-        // An end that has something to do and nothing to send is not asked again at once.
+        // An end that has nothing to send despite its schedule is not polled again at once.
         if count > 0 { now } else { now + LOOKS }
     }
 
-    /// The base station tells the controller something at `now`.
+    /// The base station sends a message to the controller at `now`.
     pub(super) fn tell(&mut self, now: Time, allocation: Allocation) {
         self.allocations.push_back((now + self.delay, allocation));
     }
@@ -174,7 +176,7 @@ impl Iub {
         self.pdus.pop_front_if(|&mut (at, _)| at <= now).map(|(_, sent)| sent)
     }
 
-    /// The newest word that has come to the base station of whether PDUs wait for credits.
+    /// The latest news at the base station of whether PDUs wait for credits.
     pub(super) fn take_waits(&mut self, now: Time) -> Option<bool> {
         let mut newest = None;
         while let Some((_, waits)) = self.waits.pop_front_if(|&mut (at, _)| at <= now) {

@@ -5,10 +5,10 @@
 //! 3GPP TS 25.322 (`umts_rlc_am`); see `radio-access.md`.
 //!
 //! ## What it does
-//! Every user has a queue and a pair of RLC ends in each direction (`channel`), which know nothing of a clock. The air asks them for
-//! PDUs: a dedicated channel once in a TTI (`dedicated`), or the Iub to a base station as soon as the flow control lets it (`iub`,
-//! `flow_control`). At the base station each user has a queue of PDUs, and a cell serves them (`shared`). A packet departs when its last
-//! octet is first sent, over the Iub to the base station.
+//! Every user has a queue and a pair of RLC ends in each direction (`channel`), without a clock. The air requests PDUs
+//! from them: a dedicated channel once per TTI (`dedicated`), or the Iub to a base station as soon as the flow control
+//! allows (`iub`, `flow_control`). At the base station each user has a queue of PDUs, which a cell serves (`shared`).
+//! A packet departs when its last octet is first sent, over the Iub to the base station.
 //!
 //! Errors are drawn from the streams `down/errors` and `up/errors` for the first user and `down/errors/N` and
 //! `up/errors/N` for the others, so adding a user does not change the draws of others.
@@ -56,7 +56,7 @@ pub(crate) struct RadioAccess {
     changes: Vec<Time>,
     /// The base station of a cell.
     shared: Option<Box<Shared>>,
-    /// Whose flow it is, by its number; user 0 where nothing was said.
+    /// User of each flow; 0 by default.
     user_of: Vec<u32>,
     /// The user whose event is next, in each direction.
     next: [usize; 2],
@@ -67,7 +67,7 @@ pub(crate) struct RadioAccess {
 }
 
 impl RadioAccess {
-    /// So many users with the same channels.
+    /// This many users with the same channels.
     ///
     /// # Errors
     /// With its direction: a file that a table names is unreadable or malformed.
@@ -97,11 +97,11 @@ impl RadioAccess {
         self.user_of.get(flow.index()).map_or(0, |&user| user as usize)
     }
 
-    /// Lets everything happen that is due up to `now`.
+    /// Processes all events up to `now`.
     fn advance(&mut self, now: Time) {
         match &mut self.shared {
             Some(_) => self.advance_together(now),
-            // Each user goes on by itself.
+            // Users are independent.
             None => {
                 for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
                     while *change <= now && *change != Time::NEVER {
@@ -113,8 +113,8 @@ impl RadioAccess {
         }
     }
 
-    /// The same with a base station that couples the users: first what leaves the cell, then what enters it, then what the base station
-    /// tells, then what ends send.
+    /// Processes all events up to `now` with a base station that couples the users: first departures from the cell,
+    /// then arrivals at it, then messages of the base station, then transmissions of the ends.
     fn advance_together(&mut self, now: Time) {
         let Some(shared) = &mut self.shared else { return };
         loop {
@@ -239,7 +239,7 @@ impl Bearer for RadioAccess {
         self.shared.iter_mut().for_each(|shared| shared.want_reports());
     }
 
-    /// What a cell reports of its users' shares, with what waits of a user at controller and base station.
+    /// Reports of a cell about its users' shares, with each user's queues at controller and base station.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
         let report = self.shared.as_mut()?.poll_report(now)?;
         let user = self.users.get(report.user? as usize)?;
@@ -247,7 +247,7 @@ impl Bearer for RadioAccess {
         Some(RadioReport { queued_packets: packets, queued_bytes: bytes, ..report })
     }
 
-    /// What arrived of PDUs that were sent, and what would have in the mean of those that were not.
+    /// PDUs that arrived, plus the expected number in unused room.
     fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
         self.advance(until);
         if let (Some(shared), Direction::Down) = (&mut self.shared, direction) {

@@ -1,6 +1,7 @@
-//! The base station that all users share: a queue of PDUs for each user, and a cell that serves them.
+//! The base station shared by all users: a queue of PDUs for each user, and a cell that serves them.
 //!
-//! To the cell a PDU is a packet of one size, and a block holds whole PDUs. What its HARQ gives up is lost to the RLC.
+//! For the cell a PDU is a packet of fixed size, and a block holds whole PDUs. PDUs that its HARQ gives up are lost to
+//! the RLC.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,26 +26,26 @@ pub(super) struct Shared {
     interval: Option<Span>,
     /// Scratch space for PDUs that found no room.
     refused: Vec<Sent>,
-    /// Somebody listens to reports.
+    /// Whether reports are wanted.
     reports: bool,
-    /// When the queues are looked at next; [`Time::NEVER`] while there would be nothing to tell.
+    /// When the queues are checked next; [`Time::NEVER`] while no message is possible.
     looks: Time,
 }
 
-/// What the base station has and knows of a user.
+/// State of a user at the base station.
 struct AtBaseStation {
-    /// PDUs that have not left the cell, by number; those that have are gone.
+    /// PDUs that have not left the cell, by number; `None` for those that have.
     pdus: VecDeque<Option<Sent>>,
-    /// Number of the first of them.
+    /// Number of the first service.
     first: u32,
     control: FlowControl,
     /// PDUs in its queue.
     queued: u64,
     /// The queue was empty since the last look while PDUs waited at the controller.
     ran_empty: bool,
-    /// PDUs that were allotted and have not arrived.
+    /// PDUs that were granted and have not arrived.
     allotted: u64,
-    /// PDUs wait at the controller for credits.
+    /// Whether PDUs at the controller wait for credits.
     waits: bool,
 }
 
@@ -53,13 +54,13 @@ impl AtBaseStation {
         number.0.wrapping_sub(self.first) as usize
     }
 
-    /// The number of a PDU that enters the cell.
+    /// Stores a PDU that enters the cell; returns its number.
     fn keep(&mut self, sent: Sent) -> Seq {
         self.pdus.push_back(Some(sent));
         Seq(self.first.wrapping_add(self.pdus.len() as u32 - 1))
     }
 
-    /// Takes out a PDU that has left the cell.
+    /// Removes a PDU that has left the cell.
     fn take(&mut self, number: Seq) -> Option<Sent> {
         let place = self.place(number);
         let taken = self.pdus.get_mut(place)?.take();
@@ -71,7 +72,7 @@ impl AtBaseStation {
 }
 
 impl Shared {
-    /// A cell of so many users.
+    /// A cell of this many users.
     ///
     /// # Errors
     /// A file that the cell's table names is unreadable or malformed.
@@ -112,22 +113,22 @@ impl Shared {
         })
     }
 
-    /// PDUs that the controller of each user may send before it is told anything.
+    /// PDUs that each user's controller may send before the first message.
     pub(super) fn initial(&self) -> u64 {
         self.users[0].allotted
     }
 
-    /// When something next happens here.
+    /// Instant of the next event at the base station.
     pub(super) fn next_change(&self) -> Time {
         self.cell.poll_timeout().unwrap_or(Time::NEVER).min(self.looks)
     }
 
-    /// A flow comes to a user.
+    /// A user gets a flow.
     pub(super) fn join(&mut self, user: u32) {
         self.cell.assign(FlowId(user), user);
     }
 
-    /// Hands on what the cell has done with up to `at`.
+    /// Passes on the PDUs that the cell has finished by `at`.
     pub(super) fn land(&mut self, at: Time, channels: &mut [Channel]) {
         while let Some((when, event)) = self.cell.peek_event(at) {
             self.note_begun(channels);
@@ -142,12 +143,12 @@ impl Shared {
         while !self.reports && self.cell.poll_report(at).is_some() {}
     }
 
-    /// Somebody listens to reports from now on.
+    /// Generates reports from now on.
     pub(super) const fn want_reports(&mut self) {
         self.reports = true;
     }
 
-    /// Tells the channels which PDUs the cell has begun to send.
+    /// Tells the channels which PDUs the cell has started to send.
     fn note_begun(&mut self, channels: &mut [Channel]) {
         while let Some((at, pdu)) = self.cell.poll_begun() {
             let user = &mut self.users[pdu.flow.index()];
@@ -160,7 +161,7 @@ impl Shared {
         }
     }
 
-    /// Takes in what arrives over the Iub of a user at `at`.
+    /// Processes arrivals over the Iub of a user at `at`.
     pub(super) fn arrive(&mut self, at: Time, number: usize, channel: &mut Channel) {
         let Some(iub) = channel.iub() else { return };
         let (flow, user) = (FlowId(number as u32), &mut self.users[number]);
@@ -185,7 +186,7 @@ impl Shared {
         }
     }
 
-    /// Looks at the queues, where it is time to, and tells the controller what it may send.
+    /// Checks the queues if due, and sends messages to the controllers.
     pub(super) fn look(&mut self, at: Time, channels: &mut [Channel]) {
         let Some(interval) = self.interval.filter(|_| self.looks <= at) else { return };
         let bits = f64::from(self.octets[0] + self.octets[1]) * 8.0;
@@ -208,13 +209,13 @@ impl Shared {
         self.looks = if active { at + interval } else { Time::NEVER };
     }
 
-    /// Rate of the payload that a user is served.
+    /// Rate of a user's payload.
     pub(super) fn rate(&mut self, now: Time, user: usize) -> Rate {
         let rate = self.cell.view(now, FlowId(user as u32)).rate;
         self.payload(rate)
     }
 
-    /// The part of a rate that is payload of PDUs.
+    /// The payload's part of a rate of PDUs.
     fn payload(&self, rate: Rate) -> Rate {
         let [payload, header] = self.octets.map(u64::from);
         Rate::from_bps(rate.as_bps() * payload / (payload + header))
@@ -239,13 +240,13 @@ impl Shared {
         [pdus, targets / self.users.len() as f64]
     }
 
-    /// Lets go what is under way.
+    /// Frees everything in flight.
     pub(super) fn let_go(&mut self) {
         self.cell.let_go();
     }
 }
 
-/// The first multiple of a span that is not before an instant.
+/// The first multiple of a span at or after an instant.
 fn next_multiple(at: Time, span: Span) -> Time {
     Time::from_nanos(at.as_nanos().div_ceil(span.as_nanos()) * span.as_nanos())
 }

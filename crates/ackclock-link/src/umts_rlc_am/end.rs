@@ -119,7 +119,7 @@ impl End {
         }
     }
 
-    /// PDUs that are outstanding, those that the window has room for, and those that were sent again; `None` in unacknowledged mode.
+    /// PDUs in flight, room in the window, and total retransmissions; `None` in unacknowledged mode.
     pub(crate) fn window(&self) -> Option<[f64; 3]> {
         let Self::Acknowledged(entity) = self else { return None };
         let Transmitter { window, retransmissions, .. } = entity.transmitter;

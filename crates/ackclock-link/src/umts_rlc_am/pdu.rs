@@ -28,7 +28,7 @@ impl Pdu {
     }
 }
 
-/// RSN: one bit, which changes from reset to reset.
+/// RSN: one bit, alternating from reset to reset.
 pub(crate) type ResetNumber = bool;
 
 /// An AMD PDU.

@@ -43,7 +43,7 @@ struct Sdu {
     came: Option<Time>,
     /// When the last of its PDUs would have arrived, had none been sent again, as far as it was told.
     unrepeated: Time,
-    /// Places of the first and of the last of its PDUs when they were first sent.
+    /// Places of the first and the last of its PDUs when first sent.
     places: [Place; 2],
     /// Number of retransmissions of its PDUs.
     repeated: u32,
@@ -179,12 +179,12 @@ impl Sdus {
         }
     }
 
-    /// The TTI that begins at `now` is filled.
+    /// Starts filling the TTI that starts at `now`.
     pub(crate) fn begin_tti(&mut self, now: Time) {
         self.places.iter_mut().for_each(|places| places.begin_tti(now));
     }
 
-    /// A PDU is now put into this place of the TTI.
+    /// Continues at this place of the TTI.
     pub(crate) fn go_to(&mut self, place: usize) {
         self.places.iter_mut().for_each(|places| places.go_to(place));
     }
@@ -193,7 +193,7 @@ impl Sdus {
         self.places.as_ref().map_or(Place::default(), Places::next)
     }
 
-    /// The last octet of the newest SDU is in a PDU that is sent at `now`.
+    /// The last octet of the newest SDU is in a PDU sent at `now`.
     pub(crate) fn depart(&mut self, now: Time) {
         if self.departures == Departures::Watched
             && let Some(sdu) = self.begun.back()
@@ -310,7 +310,7 @@ impl Sdus {
         begun.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
     }
 
-    /// SDUs in the buffer, whoever's: those that wait and those that are begun and not freed.
+    /// SDUs of all flows in the buffer: queued, and started but not freed.
     pub(crate) fn buffered(&self) -> u32 {
         self.queue.load().packets + self.begun.iter().filter(|sdu| !sdu.freed).count() as u32
     }

@@ -18,7 +18,7 @@ pub(super) struct Transmitter {
     configured: u16,
     /// MaxDAT.
     max_dat: u32,
-    /// A PDU that was sent so shortly before a STATUS came cannot be reported in it.
+    /// A PDU sent less than this before a STATUS arrived cannot be covered by it.
     pub(super) guard: Span,
     /// VT(S): number of the next new PDU.
     pub(super) vt_s: Sn,
