@@ -271,7 +271,7 @@ impl CellConfig {
         Ok(Self { users: users.to_vec(), ..self })
     }
 
-    /// The same cell where each block holds whole PDUs of so many bits; a block without room for one is no rate.
+    /// This cell with blocks of whole PDUs of this many bits; a block without room for one counts as no rate.
     pub(crate) fn of_whole(&self, pdu_bits: u64) -> Self {
         let whole = |row: &RateRow| {
             let pdus = match (self.transport, row.bits, row.slots) {

@@ -95,7 +95,7 @@ pub struct Cell {
     outcomes: Outcomes,
     reports: Reports,
     waits: Histogram,
-    /// Packets that were begun and when, for a bearer that stands above the cell; `None` while nobody asks.
+    /// Packets that were started and when, for a bearer above the cell; `None` unless requested.
     begun: Option<VecDeque<(Time, Segment)>>,
     /// Work done, in units of grants.
     sent: u128,

@@ -281,7 +281,7 @@ mod tests {
         Seen { queued, allotted, per_second: 1000.0, waits, underrun: waits && queued == 0 }
     }
 
-    /// The control after so many intervals that saw the same.
+    /// The flow control after this many equal intervals.
     fn after(mut control: FlowControl, intervals: u32, seen: Seen) -> FlowControl {
         for _ in 0..intervals {
             control.allocate(seen, DELAY);

@@ -104,7 +104,7 @@ impl End {
         }
     }
 
-    /// The number of the next new PDU; `None` where PDUs are never sent again.
+    /// Number of the next new PDU; `None` if PDUs are never retransmitted.
     pub(crate) fn next_new(&self) -> Option<Sn> {
         match self {
             Self::Acknowledged(entity) => Some(entity.transmitter.vt_s),

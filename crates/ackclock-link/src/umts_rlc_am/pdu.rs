@@ -23,7 +23,7 @@ pub(crate) enum Pdu {
 impl Pdu {
     /// Whether it is data that was not sent before it was filled, when `new` was the number of the next new PDU.
     pub(crate) fn is_new(&self, new: Sn) -> bool {
-        // What is sent again is at most a window before.
+        // Retransmissions are at most a window behind.
         matches!(self, Self::Data(data) if data.sn.above(new) < Sn::MOST / 2)
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Sdus {
     pub(crate) uncut: u32,
     /// The newest SDU filled its last PDU, so the next PDU must mark its end.
     pub(crate) owes_end: bool,
-    /// Where PDUs stand in TTIs; `None` where somebody else tells when they are on the air and would have arrived.
+    /// Positions of PDUs in TTIs; `None` if the layer below reports their transmission and arrival times.
     places: Option<Places>,
     pub(crate) outcomes: Outcomes,
     pub(crate) departures: Departures,
@@ -41,7 +41,7 @@ struct Sdu {
     latest: Time,
     /// When it was put into the buffer, until its first octet was on the air.
     came: Option<Time>,
-    /// When the last of its PDUs would have arrived, had none been sent again, as far as it was told.
+    /// When its last PDU would have arrived without retransmissions, as far as reported.
     unrepeated: Time,
     /// Places of the first and the last of its PDUs when first sent.
     places: [Place; 2],
@@ -152,7 +152,7 @@ impl Sdus {
         self.on_repeat_below(payload, 1);
     }
 
-    /// A PDU with these was sent again so often by what is below.
+    /// The layer below retransmitted a PDU with these parts this many times.
     pub(crate) fn on_repeat_below(&mut self, payload: Payload, times: u32) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -170,7 +170,7 @@ impl Sdus {
         }
     }
 
-    /// A new PDU with these would have arrived at `at`, had it not been sent again.
+    /// A new PDU with these parts would have arrived at `at` without retransmissions.
     pub(crate) fn on_unrepeated(&mut self, at: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -304,7 +304,7 @@ impl Sdus {
         [false, true].map(|cut| self.begun_load(flow, |sdu| sdu.cut == cut))
     }
 
-    /// What waits and what was begun and has neither arrived nor been lost.
+    /// Load queued, and started but neither delivered nor lost.
     pub(crate) fn undelivered(&self) -> Load {
         let begun = self.begun.iter().filter(|sdu| !sdu.ended);
         begun.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
