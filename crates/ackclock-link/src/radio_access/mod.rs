@@ -171,8 +171,13 @@ impl Bearer for RadioAccess {
 
     fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
         self.advance(now);
-        let due = self.sdus(direction).map(|sdus| sdus.outcomes.due()).enumerate();
-        let (first, _) = due.min_by_key(|&(_, due)| due)?;
+        let first = match self.users.len() {
+            1 => 0,
+            _ => {
+                let due = self.sdus(direction).map(|sdus| sdus.outcomes.due()).enumerate();
+                due.min_by_key(|&(_, due)| due)?.0
+            }
+        };
         self.next[direction as usize] = first;
         self.users[first].sdus[direction as usize].outcomes.next(now)
     }
@@ -183,6 +188,9 @@ impl Bearer for RadioAccess {
     }
 
     fn due(&self, direction: Direction) -> Time {
+        if let ([user], None) = (self.users.as_slice(), &self.shared) {
+            return user.sdus[direction as usize].outcomes.due().min(self.changes[0]);
+        }
         let events = self.sdus(direction).map(|sdus| sdus.outcomes.due());
         let shared = self.shared.iter().map(|shared| shared.next_change());
         events.chain(self.changes.iter().copied()).chain(shared).min().unwrap_or(Time::NEVER)
