@@ -130,6 +130,9 @@ def the_options_exist(words: list[str]) -> None:
 # What a page may show although this test does not run it: `make` would run this very test, `make skeletons` runs the
 # steps of the tutorial that build, and tests/python/test_paper.py reruns papers.
 ELSEWHERE = {
+    # On an interface of its own, by tests/python/test_box.py.
+    "ackclock box": the_options_exist,
+    "mountpoint -q /sys/fs/bpf": lambda _: None,
     "make": a_target_exists,
     "cargo": cargo_knows_it,
     "ackclock paper": the_options_exist,

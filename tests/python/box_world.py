@@ -163,7 +163,9 @@ def datagrams(stop: threading.Event, outcome: dict) -> None:
 
 def box(*more: str) -> subprocess.Popen:
     started = subprocess.Popen(
-        [ACKCLOCK, "box", "radio0", "--act", "--regulator", "wrs", "--json", *more], stdout=subprocess.PIPE, text=True
+        [ACKCLOCK, "box", "radio0", "--act", "--regulator", sys.argv[3], "--json", *more],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     # The first report comes after a second.
     started.stdout.readline()

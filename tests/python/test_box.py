@@ -41,8 +41,9 @@ def needs() -> None:
         pytest.skip(f"{missing[0]['what']}: {missing[0]['found']}")
 
 
-def test_nothing_breaks_while_a_box_is_killed_stopped_and_started():
-    ended = inside(f'{sys.executable} {WORLD} main "$0"')
+@pytest.mark.parametrize("regulator", ["wrs", "forecast"])
+def test_nothing_breaks_while_a_box_is_killed_stopped_and_started(regulator):
+    ended = inside(f'{sys.executable} {WORLD} main "$0" {regulator}')
     assert ended.returncode == 0, ended.stderr
     seen = json.loads(ended.stdout)
     # The laws: nothing lost, nothing out of order, no right edge moved left, no connection broken, nothing left behind.
@@ -69,7 +70,13 @@ ip link add radio0 type veth peer name other0 && ip link set radio0 up
 "$0" box radio0 --json > /run/ackclock/out & box=$!
 ip link set other0 up && ip address add 10.78.0.1/24 dev radio0
 sleep 1.5
-python3 -c "import socket; s = socket.socket(2, 2); s.setsockopt(1, 6, 1); [s.sendto(bytes(1400), ('10.78.0.255', 9)) for _ in range(100)]"
+python3 - << END
+import socket
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+for _ in range(100):
+    sender.sendto(bytes(1400), ("10.78.0.255", 9))
+END
 sleep 1.5
 first=$("$0" box status radio0 --json)
 ip link delete radio0
@@ -124,14 +131,30 @@ acting() { "$0" box status lo --json | python3 -c 'import json, sys; print(json.
     ]
 
 
+@pytest.mark.parametrize("page", ["radio-queue", "radio-box"])
+def test_the_commands_of_a_page_do_what_it_says(page):
+    """All of them in order; a box that runs is ended by `box stop`."""
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
+    lines = [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+    assert len(lines) > 4
+    lines = [
+        f"{line} > /run/ackclock/out & sleep 2" if line.startswith("ackclock box wwan0") else line for line in lines
+    ]
+    ended = inside(
+        'ackclock() { "$0" "$@"; }\nset -e\nip link add wwan0 type veth peer name other0 && ip link set wwan0 up\n'
+        + "\n".join(lines)
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
         ("box nosuch0", 2, "there is no interface `nosuch0`; there are lo"),
-        ("box lo --regulator forecast", 2, "--regulator: `forecast` cannot stand in a box: it holds ACKs"),
-        ("box lo --regulator snoop", 2, "--regulator: `snoop` cannot stand in a box: it keeps copies of packets"),
-        ("box lo --regulator nosuch", 2, "--regulator: `nosuch` is no regulator of a box; wrs and wrd are"),
-        ("box lo --buffer 500ms", 2, "--buffer: 500ms: a box knows no rate: a number of packets"),
+        ("box lo --regulator wrb", 2, "--regulator: `wrb`: it holds ACKs"),
+        ("box lo --regulator snoop", 2, "--regulator: `snoop`: it acts on the queue itself"),
+        ("box lo --regulator nosuch", 2, "--regulator: unknown regulator `nosuch`; known are"),
+        ("box lo --buffer 500ms", 2, "--buffer: 500ms: a box knows no rate"),
         ("box lo --act 0s", 2, "box: --act 0s: must be above 0"),
         ("box stop lo", 1, "no box runs on `lo`"),
         ("box status lo", 1, "no box runs on `lo`"),

@@ -54,6 +54,7 @@ struct allowance {
 struct counts {
 	__u64 in_bytes, out_bytes;          /* all that passes */
 	__u64 in_regulated_bytes;           /* payload of flows whose windows can be clipped */
+	__u64 in_flow_bytes;                /* of their packets with data */
 	__u64 in_tcp_bytes;                 /* of all TCP packets */
 	__u64 in_quic_bytes, in_udp_bytes, in_esp_bytes;
 	__u64 acks, clipped, lower;         /* lower: the law's window is below the receiver's, written or not */
@@ -350,6 +351,7 @@ int clip_in(struct __sk_buff *skb)
 	if (!flow || !packet.payload || (packet.tcp.flags & SYN))
 		return TC_ACT_UNSPEC;
 	counted->in_regulated_bytes += packet.payload;
+	counted->in_flow_bytes += skb->len;
 	__u32 end = net32(packet.tcp.seq) + packet.payload;
 	__u32 segment = skb->gso_size && skb->gso_size < packet.payload ? skb->gso_size : packet.payload;
 	if (segment > flow->segment)

@@ -25,7 +25,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfeb.o");
 pub const PINS: &str = "/sys/fs/bpf/ackclock";
 
 /// Layout of the maps. A box of another layout is not taken over.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 const MAPS: [&str; 8] = ["knobs", "allowances", "counts", "numbers", "opening", "opened", "flows", "records"];
 /// Programs, what they are pinned as, and which packets of the interface they see.
 const PROGRAMS: [(&str, &str, TcAttachType); 2] =
@@ -265,6 +265,14 @@ impl Clip {
     /// If the kernel refuses it.
     pub fn allow(&mut self, allowance: Allowance) -> Result<(), ClipError> {
         Ok(Array::<_, Allowance>::try_from(self.map("allowances")?)?.set(0, allowance, 0)?)
+    }
+
+    /// What the sources may have ahead now.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn allowance(&mut self) -> Result<Allowance, ClipError> {
+        Ok(Array::<_, Allowance>::try_from(&*self.map("allowances")?)?.get(&0, 0)?)
     }
 
     /// What was counted.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ackclock_core::{Histogram, Span, Time};
-use ackclock_link::Capacity;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,20 +14,17 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::clip::{Clip, ClipError, Pins};
-use crate::law::Base;
 use crate::machine;
 use crate::maps::{Allowance, Counts, Knobs, Record};
-use crate::observers::{Law, Observer};
+use crate::observers::Observer;
 
 /// What a box is to do.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The interface towards the radio.
     pub interface: String,
-    /// Its law.
-    pub law: Law,
-    /// What its flows share.
-    pub buffer: Capacity,
+    /// Name of its regulator.
+    pub regulator: String,
     /// Whether windows are lowered; otherwise it only measures.
     pub act: bool,
     /// After so long it only measures again, unless it is told to keep on.
@@ -50,7 +46,7 @@ pub struct Report {
     pub pid: i32,
     /// The interface.
     pub interface: String,
-    /// "wrs" or "wrd".
+    /// Name of its regulator.
     pub regulator: String,
     /// Whether windows are lowered.
     pub acting: bool,
@@ -66,6 +62,12 @@ pub struct Report {
     pub wait_p95_ms: Option<f64>,
     /// Share of the bytes from the servers whose windows can be clipped, 0 to 1.
     pub regulated_share: Option<f64>,
+    /// Share of QUIC in the bytes from the servers, 0 to 1.
+    pub quic_share: Option<f64>,
+    /// Share of other UDP, 0 to 1.
+    pub udp_share: Option<f64>,
+    /// Share of IPsec (ESP), 0 to 1.
+    pub esp_share: Option<f64>,
     /// Share of the ACKs for which the law asks for a lower window, 0 to 1.
     pub lower_share: Option<f64>,
 }
@@ -198,6 +200,7 @@ pub struct Daemon {
     clip: Clip,
     records: aya::maps::RingBuf<aya::maps::MapData>,
     observer: Observer,
+    allowance: Option<Allowance>,
     waits: Histogram,
     index: Option<u32>,
     begun: Time,
@@ -213,7 +216,7 @@ impl Daemon {
     ///
     /// # Errors
     /// If the interface is none, another process has the box, or the kernel refuses the program.
-    pub fn start(options: Options) -> Result<Self, BoxError> {
+    pub fn start(options: Options, observer: Observer) -> Result<Self, BoxError> {
         let interface = machine::interface(&options.interface).map_err(BoxError::Interface)?;
         let (files, pins) = (Files::of(&options.folder, &options.interface), Pins::of(&options.interface)?);
         let lock = files.take(&options.interface)?;
@@ -226,9 +229,12 @@ impl Daemon {
         clip.set(knobs)?;
         let records = clip.records()?;
         let until = options.act_for.map(|time| begun + Span::from_nanos(time.as_nanos() as u64));
-        let counts = clip.counts()?;
+        let (counts, allowance) = (clip.counts()?, clip.allowance()?);
+        // What an earlier process allowed stays in force until more is known, unless the program has given it up.
+        let is_fresh = allowance.at_ns > 0 && begun.as_nanos() - allowance.at_ns < stale_ns;
         Ok(Self {
-            observer: Observer::new(options.law, options.buffer),
+            observer,
+            allowance: is_fresh.then_some(allowance),
             index: machine::index(&options.interface),
             waits: Histogram::default(),
             knobs,
@@ -261,6 +267,8 @@ impl Daemon {
     ) -> Result<(), BoxError> {
         while !ends() {
             pause();
+            let counts = self.clip.counts()?;
+            self.observer.note_others(counts.in_bytes.saturating_sub(counts.in_flow_bytes));
             while let Some(bytes) = self.records.next() {
                 if let Some(record) = Record::read(&bytes) {
                     self.observer.learn(&record);
@@ -282,13 +290,14 @@ impl Daemon {
     }
 
     fn allow(&mut self, now: Time) -> Result<(), BoxError> {
-        let allowed = self.observer.allowed(now);
         if let Some(wait) = self.observer.wait(now) {
             self.waits.record(wait);
         }
-        let base = u32::from(allowed.base == Base::Arrived);
-        let (at_ns, bytes, least) = (now.as_nanos(), allowed.bytes, allowed.least);
-        Ok(self.clip.allow(Allowance { at_ns, bytes, base, least, unused: 0 })?)
+        self.allowance = self.observer.allowed(now).or(self.allowance);
+        if let Some(allowance) = self.allowance {
+            self.clip.allow(Allowance { at_ns: now.as_nanos(), ..allowance })?;
+        }
+        Ok(())
     }
 
     /// An interface that went and came again has no program.
@@ -328,14 +337,17 @@ impl Daemon {
         Ok(Report {
             pid: std::process::id() as i32,
             interface: self.options.interface.clone(),
-            regulator: if self.options.law == Law::Wrs { "wrs" } else { "wrd" }.to_owned(),
+            regulator: self.options.regulator.clone(),
             acting: self.knobs.acts(),
             running_s: now.since(self.begun).as_secs_f64(),
             rate_bps: bytes as f64 * 8.0 / now.since(last).as_secs_f64(),
             connections: self.observer.connections(),
             wait_p50_ms: quantile(0.5),
             wait_p95_ms: quantile(0.95),
-            regulated_share: share(counts.in_regulated_bytes, counts.in_bytes),
+            regulated_share: share(counts.in_flow_bytes, counts.in_bytes),
+            quic_share: share(counts.in_quic_bytes, counts.in_bytes),
+            udp_share: share(counts.in_udp_bytes, counts.in_bytes),
+            esp_share: share(counts.in_esp_bytes, counts.in_bytes),
             lower_share: share(counts.lower, counts.acks),
         })
     }

@@ -56,6 +56,8 @@ pub struct Counts {
     pub out_bytes: u64,
     /// Payload, from the servers, of connections whose windows can be clipped, bytes.
     pub in_regulated_bytes: u64,
+    /// Bytes of the packets with that payload.
+    pub in_flow_bytes: u64,
     /// Bytes of all TCP packets from the servers.
     pub in_tcp_bytes: u64,
     /// Bytes of QUIC from the servers: UDP of port 443.
@@ -89,6 +91,7 @@ impl Counts {
             in_bytes: a.in_bytes + b.in_bytes,
             out_bytes: a.out_bytes + b.out_bytes,
             in_regulated_bytes: a.in_regulated_bytes + b.in_regulated_bytes,
+            in_flow_bytes: a.in_flow_bytes + b.in_flow_bytes,
             in_tcp_bytes: a.in_tcp_bytes + b.in_tcp_bytes,
             in_quic_bytes: a.in_quic_bytes + b.in_quic_bytes,
             in_udp_bytes: a.in_udp_bytes + b.in_udp_bytes,

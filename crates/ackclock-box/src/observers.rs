@@ -1,131 +1,73 @@
-//! What passes teaches rate, waiting time and allowance, by the estimates of the observed bearer.
+//! What passes teaches rate, queueing delay and allowance: by [`Allowances`], as a box allows them in a simulation.
 //!
-//! Records of the kernel become the segments that they stand for, each of the largest size seen, so that the box learns
-//! what `bearer = "observed"` with `side = "mobile"` learns in a simulation.
+//! A record of the kernel tells the sums of one connection; here they become the [`Record`] that the estimates read.
 
 use std::collections::BTreeMap;
 
-use ackclock_core::{Flags, FlowId, Segment, Seq, Span, Time, Timestamps};
-use ackclock_link::{Bearer, Capacity, Departures, Direction, Left, Observed};
+use ackclock_core::{ConfigError, Flags, FlowId, Segment, Seq, Size, Span, Time, Timestamps};
+use ackclock_edge::Allowances;
+use ackclock_link::{Base, ObservedConfig, Record as Sums, Side};
+use serde_json::Value;
 
-use crate::law::{Allowed, Base};
-use crate::maps::Record;
+use crate::maps::{Allowance, Record};
 
-/// The laws that a box knows: those that only say how far a source may be ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Law {
-    /// Window Regulator, static: the buffer beyond the ACK.
-    Wrs,
-    /// Window Regulator, dynamic: the buffer and what leaves in a least loop, beyond what arrived.
-    Wrd,
-}
-
-impl Law {
-    /// The law called `name`.
-    ///
-    /// # Errors
-    /// Why a box has no such law.
-    pub fn named(name: &str) -> Result<Self, String> {
-        let reason = match name {
-            "wrs" => return Ok(Self::Wrs),
-            "wrd" => return Ok(Self::Wrd),
-            "none" => "a box without a regulator has nothing to do; leave --act out and it only measures",
-            "wrb" | "forecast" => "it holds ACKs, and a packet never waits in a box",
-            "ack-regulator" | "ack-rate-control" => "it delays ACKs by a queue that it must own",
-            "snoop" => "it keeps copies of packets, and a packet never leaves the kernel here",
-            _ => return Err(format!("`{name}` is no regulator of a box; wrs and wrd are")),
-        };
-        Err(format!("`{name}` cannot stand in a box: {reason}; wrs and wrd can"))
-    }
-}
-
-/// Payload of a full packet before one was seen, bytes.
-const USUAL_PAYLOAD: u32 = 1448;
-/// The least window of every law, packets.
-const LEAST_PACKETS: u32 = 2;
 /// Connections beyond these are not observed: one peer must not grow the memory for all.
 const MOST_FLOWS: usize = 1024;
 /// A connection without data for so long is forgotten.
 const QUIET: Span = Span::from_secs(10);
+/// A connection without data for so long has no say in what the others are allowed.
+const ACTIVE: Span = Span::from_secs(2);
 const HEADER: u16 = 52;
+/// No window that TCP can advertise is larger.
+const LARGEST: u32 = 1 << 30;
 
-#[derive(Clone, Copy, Debug)]
 struct Seen {
-    arrived: Seq,
+    sums: Sums,
     last: Time,
 }
 
 /// The observer of one subscriber.
 pub struct Observer {
-    law: Law,
-    bearer: Observed,
+    allowances: Allowances,
     flows: BTreeMap<u32, Seen>,
-    payload: u32,
     /// The connection that data last arrived for.
     newest: FlowId,
+    /// Bytes to the subscriber of no connection that is observed.
+    others: u64,
 }
 
 impl Observer {
     /// Nothing has passed yet. The flows of the subscriber share `buffer`.
-    pub fn new(law: Law, buffer: Capacity) -> Self {
-        let mut bearer = Observed::beside_mobiles(buffer);
-        bearer.want_departures(Direction::Down, Departures::Watched);
-        bearer.leave_when(if law == Law::Wrs { Left::Certain } else { Left::Estimated });
-        Self { law, bearer, flows: BTreeMap::new(), payload: 0, newest: FlowId(0) }
+    ///
+    /// # Errors
+    /// Why a box cannot have this regulator, or this buffer.
+    pub fn new(regulator: &str, buffer: Size) -> Result<Self, ConfigError> {
+        let observed = ObservedConfig { side: Side::Mobile, ..ObservedConfig::default() };
+        let allowances = Allowances::new(&Value::from(regulator), &observed, buffer)?;
+        Ok(Self { allowances, flows: BTreeMap::new(), newest: FlowId(0), others: 0 })
+    }
+
+    /// Bytes so far to the subscriber that belong to no connection with records; they use the link too.
+    pub const fn note_others(&mut self, bytes: u64) {
+        self.others = bytes;
     }
 
     /// Learns from a record.
     pub fn learn(&mut self, record: &Record) {
         let (at, flow) = (Time::from_nanos(record.at_ns), FlowId(record.flow));
+        self.make_room(at);
+        let others = self.others;
+        let seen = self.flows.entry(record.flow).or_insert_with(|| Seen { sums: Sums::new(flow), last: at });
+        (seen.sums.at, seen.sums.others) = (at, others);
         match record.kind {
-            Record::OPENED => self.on_opened(at, flow, record),
-            Record::ACK => self.on_ack(at, flow, record),
-            _ => self.on_data(at, flow, record),
-        }
-        self.settle(at);
-    }
-
-    fn on_opened(&mut self, at: Time, flow: FlowId, record: &Record) {
-        self.make_room(at);
-        let mut syn = Segment::pure_ack(flow, Seq(0), HEADER);
-        syn.flags = Flags::SYN;
-        syn.window = u16::try_from(record.told).unwrap_or(u16::MAX);
-        let asked = at.as_nanos().saturating_sub(u64::from(record.value) * 1000);
-        let _ = self.bearer.enqueue(Time::from_nanos(asked), Direction::Up, &syn);
-        let mut answer = Segment::pure_ack(flow, Seq(0), HEADER);
-        answer.seq = Seq(record.arrived.wrapping_sub(1));
-        answer.flags = Flags::SYN | Flags::ACK;
-        let _ = self.bearer.enqueue(at, Direction::Down, &answer);
-        self.flows.insert(record.flow, Seen { arrived: Seq(record.arrived), last: at });
-    }
-
-    fn on_ack(&mut self, at: Time, flow: FlowId, record: &Record) {
-        let mut ack = Segment::pure_ack(flow, Seq(record.told), HEADER);
-        ack.set_scale(Some(0));
-        if record.stamped != 0 {
-            ack.set_timestamps(Timestamps { value: record.value, echo: record.echo });
-        }
-        self.bearer.on_told(at, &ack);
-    }
-
-    fn on_data(&mut self, at: Time, flow: FlowId, record: &Record) {
-        self.payload = self.payload.max(record.segment);
-        self.newest = flow;
-        self.make_room(at);
-        let end = Seq(record.arrived);
-        let seen = self.flows.entry(record.flow).or_insert(Seen { arrived: end, last: at });
-        let mut next = std::mem::replace(&mut seen.arrived, end);
-        seen.last = at;
-        let piece = record.segment.clamp(1, u32::from(u16::MAX));
-        while end.after(next) {
-            let mut data = Segment::data(flow, next, end.since(next).min(piece) as u16, HEADER);
-            if record.stamped != 0 {
-                data.set_timestamps(Timestamps { value: record.value, echo: record.echo });
+            Record::OPENED => on_opened(&mut seen.sums, record),
+            Record::ACK => on_ack(&mut seen.sums, record),
+            _ => {
+                on_data(&mut seen.sums, record);
+                (seen.last, self.newest) = (at, flow);
             }
-            next = data.end();
-            let _ = self.bearer.enqueue(at, Direction::Down, &data);
-            self.settle(at);
         }
+        self.allowances.on_record(&seen.sums);
     }
 
     /// Forgets the connection that was quiet longest, where it was so for long or there are too many.
@@ -136,41 +78,30 @@ impl Observer {
             && (self.flows.len() >= MOST_FLOWS || now.since(last) > QUIET)
         {
             self.flows.remove(&flow);
-            self.bearer.forget(FlowId(flow));
+            self.allowances.forget(now, FlowId(flow));
         }
     }
 
-    /// Takes away what the bearer says: nothing waits here.
-    fn settle(&mut self, now: Time) {
-        for direction in Direction::BOTH {
-            while self.bearer.peek_event(now, direction).is_some() {
-                self.bearer.take_segment(direction);
-            }
-        }
-        while self.bearer.poll_observation().is_some() {}
+    /// How far each source may be ahead: as far as the one with most. `None` where that is not known: a box that has just begun
+    /// leaves in force what an earlier one allowed.
+    pub fn allowed(&mut self, now: Time) -> Option<Allowance> {
+        let active = self.flows.iter().filter(|(_, seen)| now.since(seen.last) < ACTIVE);
+        let allowances = &mut self.allowances;
+        let allowed = active.filter_map(|(flow, _)| allowances.allowance(now, FlowId(*flow)));
+        let most = allowed.max_by_key(|allowance| allowance.bytes)?;
+        Some(Allowance {
+            at_ns: now.as_nanos(),
+            bytes: most.bytes.min(LARGEST),
+            base: (most.base == Base::Arrived).into(),
+            least: most.least,
+            unused: 0,
+        })
     }
 
-    /// How far each source may be ahead.
-    pub fn allowed(&mut self, now: Time) -> Allowed {
-        let payload = self.payload();
-        let share = match self.bearer.view(now, Direction::Down, self.newest).capacity {
-            Capacity::Packets(packets) => packets.saturating_mul(payload),
-            Capacity::Bytes(bytes) => u32::try_from(bytes).unwrap_or(u32::MAX),
-            Capacity::Unlimited => u32::MAX,
-        };
-        let base = if self.law == Law::Wrs { Base::Acked } else { Base::Arrived };
-        // The largest window that TCP can tell is below 1 GiB.
-        Allowed { base, bytes: share.min(1 << 30), least: LEAST_PACKETS * payload }
-    }
-
-    fn payload(&self) -> u32 {
-        if self.payload > 0 { self.payload } else { USUAL_PAYLOAD }
-    }
-
-    /// How long a new packet would wait, by what waits and how fast it leaves; `None` while no connection has data.
-    pub fn wait(&mut self, now: Time) -> Option<Span> {
+    /// How long a new packet would be queued, by what waits and how fast it leaves; `None` while no connection has data.
+    pub fn wait(&self, now: Time) -> Option<Span> {
         let last = self.flows.get(&self.newest.0)?.last;
-        let view = self.bearer.view(now, Direction::Down, self.newest);
+        let view = self.allowances.observer().view(now, self.newest);
         let rate = view.rate.as_bps();
         (rate > 0 && now.since(last) < Span::from_secs(1))
             .then(|| Span::from_secs_f64(view.waiting.bytes as f64 * 8.0 / rate as f64))
@@ -179,5 +110,43 @@ impl Observer {
     /// Connections that are observed.
     pub fn connections(&self) -> usize {
         self.flows.len()
+    }
+}
+
+fn on_opened(sums: &mut Sums, record: &Record) {
+    let asked = sums.at.as_nanos().saturating_sub(u64::from(record.value) * 1000);
+    let mut syn = Segment::pure_ack(sums.flow, Seq(0), HEADER);
+    syn.flags = Flags::SYN;
+    syn.window = u16::try_from(record.told).unwrap_or(u16::MAX);
+    let mut answer = Segment::pure_ack(sums.flow, Seq(0), HEADER);
+    answer.seq = Seq(record.arrived.wrapping_sub(1));
+    answer.flags = Flags::SYN | Flags::ACK;
+    (sums.asked, sums.answered) = (Some((Time::from_nanos(asked), syn)), Some((sums.at, answer)));
+}
+
+fn on_data(sums: &mut Sums, record: &Record) {
+    let full = record.segment.clamp(1, u16::MAX.into()) as u16;
+    let new = record.passed.saturating_sub(sums.passed.bytes).clamp(1, full.into()) as u16;
+    let mut newest = Segment::data(sums.flow, Seq(record.arrived.wrapping_sub(new.into())), new, HEADER);
+    stamp(&mut newest, record);
+    sums.on_down(sums.at, &newest);
+    (sums.passed.bytes, sums.passed.full) = (record.passed, full);
+}
+
+fn on_ack(sums: &mut Sums, record: &Record) {
+    let mut ack = Segment::pure_ack(sums.flow, Seq(record.acked), HEADER);
+    // What the mobile offered is not recorded: all that there is.
+    ack.window = u16::MAX;
+    ack.set_scale(Some(ackclock_core::LARGEST_WINDOW_SCALE));
+    stamp(&mut ack, record);
+    sums.on_up(sums.at, &ack);
+    // An ACK with the same right edge.
+    (ack.ack, ack.window) = (Seq(record.told), 0);
+    sums.on_told(sums.at, &ack);
+}
+
+fn stamp(segment: &mut Segment, record: &Record) {
+    if record.stamped != 0 {
+        segment.set_timestamps(Timestamps { value: record.value, echo: record.echo });
     }
 }

@@ -5,4 +5,5 @@
 
 mod frames;
 mod law;
+mod observers;
 mod untouched;

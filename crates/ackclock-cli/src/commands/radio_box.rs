@@ -10,9 +10,8 @@ use ackclock_box::clip::Pins;
 use ackclock_box::daemon::{BoxError, Daemon, Files, Options, Report};
 use ackclock_box::machine;
 use ackclock_box::maps::Counts;
-use ackclock_box::observers::Law;
+use ackclock_box::observers::Observer;
 use ackclock_core::{Size, Span};
-use ackclock_link::Capacity;
 use ackclock_live::runtime_dir;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
@@ -31,7 +30,7 @@ pub(crate) struct Args {
     /// Lower windows, and not only measure; with a TIME for so long, unless `ackclock box keep` is called.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "", value_parser = act)]
     act: Option<Act>,
-    /// What the windows follow: wrs or wrd.
+    /// What the windows follow: wrs, wrd or forecast.
     #[arg(long, default_value = "wrd")]
     regulator: String,
     /// What the downloads share: packets ("20p") or bytes ("30kB").
@@ -104,7 +103,7 @@ const EXAMPLES: &str = "\
 Examples:
   ackclock box check wwan0                 what is missing, if anything
   ackclock box wwan0                       measure the queue of the radio; nothing is written
-  ackclock box wwan0 --act 10m             lower windows for ten minutes
+  ackclock box wwan0 --act 10min           lower windows for ten minutes
   ackclock box keep wwan0                  ... and go on
   ackclock box stop wwan0                  end, leave nothing
 
@@ -142,23 +141,21 @@ fn files(interface: &str) -> Result<Files, Failure> {
 }
 
 fn run(args: &Args, interface: &str) -> Result<(), Failure> {
-    let law = Law::named(&args.regulator).map_err(|why| Failure::Input(format!("--regulator: {why}")))?;
-    let buffer = match args.buffer {
-        Size::Packets(packets @ 2..) => Capacity::Packets(packets),
-        Size::Bytes(bytes @ 3000..) => Capacity::Bytes(bytes),
-        other => {
-            let message = "a box knows no rate: a number of packets, \"20p\", of 2 at least, or bytes, \"30kB\", of 3000 at least";
-            return Err(Failure::Input(format!("--buffer: {other}: {message}")));
-        }
-    };
+    let observer = Observer::new(&args.regulator, args.buffer)
+        .map_err(|error| Failure::Input(format!("--{}: {}", error.path, error.message)))?;
     let act_for = match args.act {
         Some(Act::For(time)) => Some(Duration::from_nanos(time.as_nanos())),
         _ => None,
     };
     let folder = runtime_dir::private().map_err(|error| Failure::Run(error.to_string()))?;
-    let options =
-        Options { interface: interface.to_owned(), law, buffer, act: args.act.is_some(), act_for, folder };
-    let mut daemon = Daemon::start(options).map_err(failure)?;
+    let options = Options {
+        interface: interface.to_owned(),
+        regulator: args.regulator.clone(),
+        act: args.act.is_some(),
+        act_for,
+        folder,
+    };
+    let mut daemon = Daemon::start(options, observer).map_err(failure)?;
     if daemon.has_taken_over() {
         output::remark(&format!(
             "{interface}: takes over from a box that has ended; windows stayed as they were"
@@ -239,13 +236,15 @@ fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, 
     };
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
     let wait = report.wait_p95_ms.map_or("unknown".to_owned(), |wait| format!("p95 {wait:.0} ms"));
-    let Counts { in_bytes, in_regulated_bytes, in_tcp_bytes, acks, clipped, lower, .. } = counts;
-    let (can, tcp) = (share(in_regulated_bytes, in_bytes), share(in_tcp_bytes, in_bytes));
+    let Counts { in_bytes, in_flow_bytes, in_tcp_bytes, acks, clipped, lower, .. } = counts;
+    let (can, tcp) = (share(in_flow_bytes, in_bytes), share(in_tcp_bytes, in_bytes));
+    let (quic, udp) = (share(counts.in_quic_bytes, in_bytes), share(counts.in_udp_bytes, in_bytes));
+    let esp = share(counts.in_esp_bytes, in_bytes);
     let (asks, does) = (share(lower, acks), share(clipped, acks));
     let Counts { unknown, stale, refused, lost_records, .. } = counts;
     format!(
         "{interface}: {doing}\n\
-         bytes that can be regulated: {can:.0} % of {in_bytes} from the servers (TCP: {tcp:.0} %)\n\
+         bytes that can be regulated: {can:.0} % of {in_bytes} from the servers (TCP: {tcp:.0} %, QUIC: {quic:.0} %, other UDP: {udp:.0} %, ESP: {esp:.0} %)\n\
          wait in the queue: {wait}\n\
          windows: {acks} ACKs, the law asks for less at {asks:.0} %, lowered at {does:.0} %\n\
          left alone: {unknown} ACKs without a beginning, {stale} with too old an allowance, {refused} refused; \

@@ -134,12 +134,6 @@ impl Observed {
         }
     }
 
-    /// A box between the queue and the mobiles, whose flows share `capacity`, with the default probe.
-    pub fn beside_mobiles(capacity: Capacity) -> Self {
-        let config = ObservedConfig { side: Side::Mobile, ..ObservedConfig::default() };
-        Self::new(&config, capacity)
-    }
-
     fn emit(&mut self, now: Time, direction: Direction, event: LinkEvent, segment: &Segment) {
         self.events[direction as usize].push_back((now, event, *segment));
     }

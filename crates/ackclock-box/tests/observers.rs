@@ -1,0 +1,90 @@
+//! What records of the kernel teach.
+
+use ackclock_box::maps::Record;
+use ackclock_box::observers::Observer;
+use ackclock_core::{Size, Span, Time};
+
+const PAYLOAD: u32 = 1448;
+const EVERY: Span = Span::from_millis(10);
+
+fn observer(regulator: &str) -> Observer {
+    Observer::new(regulator, Size::Packets(20)).unwrap()
+}
+
+fn record(at: Time, kind: u32, arrived: u32, told: u32) -> Record {
+    let passed = u64::from(arrived) - 1;
+    let segment = if kind == Record::OPENED { 0 } else { PAYLOAD };
+    Record {
+        at_ns: at.as_nanos(),
+        passed,
+        kind,
+        flow: 3,
+        arrived,
+        told,
+        acked: arrived,
+        segment,
+        ..Record::default()
+    }
+}
+
+/// A download of one packet every 10 ms, each called for by the ACK of 40 ms before, from the 50th on of 80 ms before, half of which is
+/// queueing delay; gives its end.
+fn download(observer: &mut Observer, packets: u32) -> Time {
+    let begin = Time::from_nanos(5_000_000_000);
+    observer.learn(&Record { value: 40_000, ..record(begin, Record::OPENED, 1, 4 * PAYLOAD) });
+    let mut now = begin;
+    for number in 1..=packets {
+        now += EVERY;
+        let end = 1 + number * PAYLOAD;
+        observer.learn(&record(now, Record::DATA, end, 0));
+        let ahead = if number < 50 { 4 } else { 8 };
+        observer.learn(&record(now, Record::ACK, end, 1 + (number + ahead) * PAYLOAD));
+    }
+    now
+}
+
+#[test]
+fn a_window_regulator_allows_its_buffer_in_packets_of_the_largest_size_seen() {
+    for (regulator, base) in [("wrs", 0), ("wrd", 1)] {
+        let mut observer = observer(regulator);
+        let now = download(&mut observer, 20);
+        let allowed = observer.allowed(now).unwrap();
+        assert_eq!((allowed.base, allowed.least), (base, 2 * PAYLOAD), "{regulator}");
+        assert!(allowed.bytes >= 20 * PAYLOAD, "{regulator}: {allowed:?}");
+        assert!(regulator != "wrs" || allowed.bytes == 20 * PAYLOAD, "{allowed:?}");
+    }
+}
+
+#[test]
+fn a_forecast_allows_less_than_the_buffer_where_less_fills_the_link() {
+    let mut observer = observer("forecast");
+    let now = download(&mut observer, 500);
+    let allowed = observer.allowed(now).unwrap();
+    // Four packets leave in the least loop, and what arrived has left.
+    assert!(allowed.base == 1 && allowed.bytes < 20 * PAYLOAD, "{allowed:?}");
+    assert!(allowed.bytes > 2 * PAYLOAD, "{allowed:?}");
+}
+
+#[test]
+fn without_data_nothing_new_is_allowed() {
+    let mut observer = observer("wrs");
+    assert_eq!(observer.allowed(Time::ZERO), None);
+    let now = download(&mut observer, 20) + Span::from_secs(3);
+    assert_eq!(observer.allowed(now), None);
+}
+
+#[test]
+fn regulators_that_need_the_queue_itself_are_refused_with_the_reason() {
+    for (regulator, path, reason) in [
+        ("snoop", "regulator", "`snoop`: "),
+        ("ack-regulator", "regulator", "`ack-regulator`: "),
+        ("wrb", "regulator", "`wrb`: "),
+        ("none", "regulator", "`none`: "),
+        ("nosuch", "regulator", "nosuch"),
+    ] {
+        let error = Observer::new(regulator, Size::Packets(20)).map(|_| ()).unwrap_err();
+        assert!(error.path == path && error.message.contains(reason), "{error:?}");
+    }
+    let error = Observer::new("wrs", Size::Time(Span::from_secs(1))).map(|_| ()).unwrap_err();
+    assert_eq!(error.path, "buffer");
+}
