@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use ackclock_core::results::LinkCounts;
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time};
-use ackclock_link::{AnyBearer, Bearer, BearerListener, Direction, LinkEvent, LinkView, Load, Medium};
+use ackclock_link::{
+    AnyBearer, Bearer, BearerListener, Change, Direction, LinkEvent, LinkView, Load, Medium,
+};
 
 use self::regulation::{Regulation, Regulations};
 use crate::copies::Copies;
@@ -155,7 +157,7 @@ impl Edge {
 
     /// Replaces the medium of a direction at `time`, or at once if that has passed.
     pub fn replace_medium(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
-        self.changes.add(time, direction, medium);
+        self.changes.add(time, direction, Change::Medium(medium));
         self.note_planned();
     }
 
@@ -270,9 +272,9 @@ impl Edge {
     fn do_planned(&mut self, now: Time, out: &mut impl Sink) {
         while self.planned <= now {
             let at = self.planned;
-            while let Some((at, direction, medium)) = self.changes.take(at) {
+            while let Some((at, direction, change)) = self.changes.take(at) {
                 self.drain_bearer(at, out);
-                self.bearer.replace_medium(at, direction, medium);
+                self.bearer.change(at, direction, change);
             }
             if self.reporter.as_ref().is_some_and(|reporter| reporter.due <= at) {
                 self.drain_bearer(at, out);

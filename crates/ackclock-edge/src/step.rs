@@ -1,7 +1,9 @@
 //! Links that change while they run: the steps of `[[edge.at]]`, and changes of a live link.
 
 use ackclock_core::{Component, ConfigError, Rate, Span, Streams, Time, name_of};
-use ackclock_link::{AnyMedium, Direction, Files, LINKS, LinkConfig, Medium, MediumContext, Silence};
+use ackclock_link::{
+    AnyMedium, Change, Direction, Faded, Files, LINKS, LinkConfig, Medium, MediumContext, OutageKind, Silence,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,12 +17,38 @@ pub struct Step {
     /// When the change happens, since the start of the run.
     pub time: Span,
     /// Keys of the links with their values from then on: `{ down.rate = "1Mbit/s" }`. A rate of 0 is an outage.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
+    /// Interrupts the radio from then on, for a time. The next step comes after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Outage>,
 }
 
-/// Scheduled replacements of media, latest first.
+/// An interruption of the radio.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// How long it lasts.
+    #[serde(rename = "for")]
+    pub lasts: Span,
+    /// "silent": nothing is sent, and packets wait. "fade": the transmitter does not know, and what it sends is lost.
+    /// Default: "silent" for links, "fade" over radio link control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<OutageKind>,
+    /// The direction that is interrupted. Default: both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+}
+
+impl Outage {
+    fn directions(self) -> impl Iterator<Item = Direction> {
+        Direction::BOTH.into_iter().filter(move |&one| self.direction.is_none_or(|only| only == one))
+    }
+}
+
+/// Scheduled changes, latest first.
 #[derive(Default)]
-pub(crate) struct Changes(Vec<(Time, Direction, Box<dyn Medium>)>);
+pub(crate) struct Changes(Vec<(Time, Direction, Change)>);
 
 impl Changes {
     /// When the next replacement is due; [`Time::NEVER`] without one.
@@ -30,13 +58,13 @@ impl Changes {
     }
 
     /// Adds a replacement, after those of the same instant.
-    pub(crate) fn add(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
+    pub(crate) fn add(&mut self, time: Time, direction: Direction, change: Change) {
         let at = self.0.partition_point(|(other, ..)| *other > time);
-        self.0.insert(at, (time, direction, medium));
+        self.0.insert(at, (time, direction, change));
     }
 
     /// Removes and returns the next replacement if it is due at `now`.
-    pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Direction, Box<dyn Medium>)> {
+    pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Direction, Change)> {
         if self.due() <= now { self.0.pop() } else { None }
     }
 }
@@ -119,7 +147,10 @@ impl EdgeConfig {
     /// defaults of the old kind, written out by now, may not be keys of the new one.
     pub(crate) fn whole_steps(&self) -> Result<Vec<Step>, ConfigError> {
         let mut steps = self.at.clone();
-        self.each_step(|number, _, direction, config| {
+        self.each_step(|number, _, direction, outage, config| {
+            if outage.is_some() {
+                return Ok(());
+            }
             let (side, table) = match direction {
                 Direction::Down => ("down", &config.down),
                 Direction::Up => ("up", &config.up),
@@ -137,10 +168,23 @@ impl EdgeConfig {
     /// All changes that `at` describes, with their instants.
     pub(crate) fn changes(&self, streams: &Streams, files: &dyn Files) -> Result<Changes, ConfigError> {
         let mut changes = Changes::default();
-        self.each_step(|number, time, direction, config| {
-            let side = if direction == Direction::Down { "down" } else { "up" };
-            let medium = config.medium(direction, &format!("{side}/at{number}"), streams, files)?;
-            changes.add(Time::ZERO + time, direction, medium);
+        self.each_step(|number, time, direction, outage, config| {
+            let (side, at) = (if direction == Direction::Down { "down" } else { "up" }, Time::ZERO + time);
+            let medium = || config.medium(direction, &format!("{side}/at{number}"), streams, files);
+            match outage {
+                None => changes.add(at, direction, Change::Medium(medium()?)),
+                Some((until, kind)) if !config.bearer()?.uses_links() => {
+                    changes.add(at, direction, Change::Outage(until, kind));
+                }
+                Some((until, kind)) => {
+                    let interrupted: Box<dyn Medium> = match kind {
+                        OutageKind::Silent => Box::new(Silence),
+                        OutageKind::Fade => Box::new(Faded(medium()?)),
+                    };
+                    changes.add(at, direction, Change::Medium(interrupted));
+                    changes.add(until, direction, Change::Medium(medium()?));
+                }
+            }
             Ok(())
         })?;
         Ok(changes)
@@ -148,29 +192,68 @@ impl EdgeConfig {
 
     /// Checks the steps without building anything.
     pub(crate) fn check_steps(&self) -> Result<(), ConfigError> {
-        self.each_step(|_, _, _, _| Ok(()))
+        self.each_step(|_, _, _, _, _| Ok(()))
     }
 
-    /// Calls `visit` for each change: with the number of the step, its instant, the direction and the resulting table.
+    /// Calls `visit` for each change: with the number of the step, its instant, the direction, the end and kind of an
+    /// outage, and the resulting table.
     fn each_step(
         &self,
-        mut visit: impl FnMut(usize, Span, Direction, &Self) -> Result<(), ConfigError>,
+        mut visit: impl FnMut(
+            usize,
+            Span,
+            Direction,
+            Option<(Time, OutageKind)>,
+            &Self,
+        ) -> Result<(), ConfigError>,
     ) -> Result<(), ConfigError> {
         let (mut now, mut config) = (Span::ZERO, self.clone());
         for (number, step) in self.at.iter().enumerate() {
             let under = |error: ConfigError| error.under(&format!("at[{number}].set"));
             if step.time < now {
-                let message = format!("{} is before the step above it", step.time);
+                let message = format!("{} is before the step above it, or within its outage", step.time);
                 return Err(ConfigError::new(format!("at[{number}].time"), message));
             }
             now = step.time;
             for (key, value) in &step.set {
                 let direction;
                 (config, direction) = config.with(key, value).map_err(under)?;
-                visit(number, step.time, direction, &config).map_err(under)?;
+                visit(number, step.time, direction, None, &config).map_err(under)?;
+            }
+            let Some(outage) = step.outage else { continue };
+            let under = |error: ConfigError| error.under(&format!("at[{number}].outage"));
+            now = Span::from_nanos(step.time.as_nanos().saturating_add(outage.lasts.as_nanos()));
+            for direction in outage.directions() {
+                let kind = config.outage_kind(&outage, direction).map_err(under)?;
+                visit(number, step.time, direction, Some((Time::ZERO + now, kind)), &config)
+                    .map_err(under)?;
             }
         }
         Ok(())
+    }
+
+    /// The kind of an outage of a direction, where that can be interrupted.
+    fn outage_kind(&self, outage: &Outage, direction: Direction) -> Result<OutageKind, ConfigError> {
+        let (side, table) = match direction {
+            Direction::Down => ("down", &self.down),
+            Direction::Up => ("up", &self.up),
+        };
+        let refused = |what: &str, name| {
+            let message = format!("a {what} of kind `{name}` cannot be interrupted");
+            Err(ConfigError::new("for", message))
+        };
+        if outage.lasts == Span::ZERO {
+            return Err(ConfigError::new("for", "0s: an outage lasts longer"));
+        }
+        let bearer = self.bearer()?;
+        let Some(usual) = bearer.outage() else { return refused("bearer", name_of(&self.bearer)) };
+        if bearer.uses_links() {
+            let in_cell = !is_silent(&self.down) && self.cell_users()?.is_some();
+            if in_cell || !has_medium(table, side)? {
+                return refused("link", name_of(if in_cell { &self.down } else { table }));
+            }
+        }
+        Ok(outage.kind.unwrap_or(usual))
     }
 }
 
@@ -271,6 +354,37 @@ mod tests {
     }
 
     #[test]
+    fn an_outage_silences_or_fades_a_link_for_its_time() {
+        // Packets of 10 ms arrive at 0, 20 and 80 ms; the outage is from 5 to 55 ms.
+        let passes = |outage: Value| {
+            let config = config(json!([{ "time": "5ms", "outage": outage }]));
+            config.check().unwrap();
+            let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
+            let mut edge = config.build(&Streams::new(1, 0), &NoFiles, around).unwrap();
+            let mut out = Outbox::for_one_node();
+            let mut left = Vec::new();
+            for (number, ms) in [(0, 0), (1, 20), (2, 80)] {
+                let at = Time::ZERO + Span::from_millis(ms);
+                let segment = Message::Segment(Segment::data(FlowId(0), Seq(number), 960, 40));
+                edge.receive(at, WIRED, &segment, &mut out);
+                let end = at + Span::from_millis(if number == 0 { 19 } else { 59 });
+                while let Some(next) = edge.next_wake().filter(|&next| next <= end) {
+                    edge.wake(next, &mut out);
+                    while let Some((port, _)) = out.take() {
+                        assert_eq!(port, RADIO);
+                        left.push(next.as_nanos() / 1_000_000);
+                    }
+                }
+            }
+            left
+        };
+        assert_eq!(passes(json!({ "for": "50ms" })), [60, 70, 90]);
+        assert_eq!(passes(json!({ "for": "50ms", "direction": "up" })), [10, 30, 90]);
+        // The first packet was on its way; the second is sent and lost.
+        assert_eq!(passes(json!({ "for": "50ms", "kind": "fade" })), [10, 90]);
+    }
+
+    #[test]
     fn of_two_steps_at_one_instant_the_lower_one_holds() {
         let config = config(json!([
             { "time": "1s", "set": { "down.rate": "100kbit/s" } },
@@ -311,6 +425,8 @@ mod tests {
             (json!([{ "time": "1s", "set": { "buffer": "4p" } }]), "at[0].set.buffer"),
             (json!([{ "time": "1s", "set": { "down.rat": "1Mbit/s" } }]), "at[0].set.down.rat"),
             (json!([{ "time": "2s", "set": {} }, { "time": "1s", "set": {} }]), "at[1].time"),
+            (json!([{ "time": "1s", "outage": { "for": "2s" } }, { "time": "2s" }]), "at[1].time"),
+            (json!([{ "time": "1s", "outage": { "for": "0s" } }]), "at[0].outage.for"),
         ] {
             let error = config(at).check().unwrap_err();
             assert!(error.path == path || error.message.contains("rat"), "{error}");

@@ -44,8 +44,8 @@ mod variable;
 pub use artificial_delay::ArtificialDelayConfig;
 pub use autorate::{Autorate, AutorateConfig};
 pub use bearer::{
-    AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Direction,
-    LinksConfig, PlainBearer,
+    AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Change, Direction,
+    LinksConfig, OutageKind, PlainBearer,
 };
 pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
@@ -67,7 +67,7 @@ pub use reassembly::DeliveryOrder;
 pub use redraw::Redraw;
 pub use report_wire::ReportWire;
 pub use serial::SerialLink;
-pub use silence::{Severed, Silence};
+pub use silence::{Faded, Severed, Silence};
 pub use umts_rlc::UmtsRlcConfig;
 pub use umts_rlc_am::{
     MissingFormat, OnMaxDat, PollConfig, RlcConfig, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig,

@@ -2,7 +2,7 @@
 
 use ackclock_core::{Rate, Segment, Span, Time};
 
-use crate::medium::{Fate, Medium, Transmission};
+use crate::medium::{Fate, Found, Medium, Transmission};
 
 /// A medium at rate zero; a packet in transmission pauses until the medium is replaced.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,35 @@ impl Medium for Severed {
 
     fn rate(&self, _: Time) -> Rate {
         Rate::ZERO
+    }
+}
+
+/// A medium whose transmitter knows nothing of an outage: every packet is sent as ever, and lost. It has no capacity.
+pub struct Faded(pub Box<dyn Medium>);
+
+impl Medium for Faded {
+    fn ready(&mut self, now: Time, found: Found) -> Time {
+        self.0.ready(now, found)
+    }
+
+    fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
+        Transmission { fate: Fate::Lost, ..self.0.transmit(arrived, start, segment) }
+    }
+
+    fn rate(&self, now: Time) -> Rate {
+        self.0.rate(now)
+    }
+
+    fn rate_until(&self, now: Time) -> Time {
+        self.0.rate_until(now)
+    }
+
+    fn work(&mut self, _: Time, _: Time) -> Option<u128> {
+        Some(0)
+    }
+
+    fn least_delay(&self) -> Span {
+        self.0.least_delay()
     }
 }
 

@@ -4,12 +4,15 @@ use ackclock_core::{FlowId, Span, Streams, Time};
 use ackclock_link::cell::FadingKind;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
-    AnyBearer, BEARERS, Bearer, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Departures,
-    Direction, LINKS, LinkEvent, QueuePlan,
+    AnyBearer, BEARERS, Bearer, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Change,
+    Departures, Direction, LINKS, LinkEvent, OutageKind, QueuePlan,
 };
 use serde_json::{Value, json};
 
 use crate::common::{MadeUp, segment};
+
+/// Seconds from which and until which the radio is interrupted.
+const OUTAGE: [u64; 2] = [1, 3];
 
 /// The bearer of a table with `users` users, each with one flow.
 fn bearer(table: &Value, users: u32) -> AnyBearer {
@@ -37,9 +40,22 @@ fn of_user(table: &Value, users: u32, fading: FadingKind) -> AnyBearer {
 
 /// Sends packets of each user in both directions every 20 ms for two seconds; returns the events.
 fn events(bearer: &mut AnyBearer, users: u32) -> Vec<(u32, Time, LinkEvent, u32)> {
+    interrupted(bearer, users, None)
+}
+
+/// The same with an outage of both directions from one second until three.
+fn interrupted(
+    bearer: &mut AnyBearer,
+    users: u32,
+    outage: Option<OutageKind>,
+) -> Vec<(u32, Time, LinkEvent, u32)> {
     bearer.want_departures(Direction::Down, Departures::Watched);
     let mut seen = Vec::new();
     for round in 0..400u32 {
+        if let Some(kind) = outage.filter(|_| round == 50) {
+            let [from, until] = OUTAGE.map(|second| Time::ZERO + Span::from_secs(second));
+            Direction::BOTH.map(|direction| bearer.change(from, direction, Change::Outage(until, kind)));
+        }
         let now = Time::ZERO + Span::from_millis(20) * u64::from(round);
         for direction in Direction::BOTH {
             while let Some((at, event)) = bearer.peek_event(now, direction) {
@@ -185,6 +201,30 @@ fn without_flow_control_the_window_of_the_rlc_stands_at_the_base_station() {
     let got = saturated(&mut of_user(&table, 1, FadingKind::Rayleigh), 1, 60);
     // Less what is on the Iub, on the air and in the STATUS that comes back.
     assert!((1500.0..2047.0).contains(&got.median_pdus), "{}", got.median_pdus);
+}
+
+#[test]
+fn nothing_crosses_in_an_outage_and_nothing_is_delivered_twice() {
+    let [from, until] = OUTAGE.map(|second| Time::ZERO + Span::from_secs(second));
+    for kind in [OutageKind::Silent, OutageKind::Fade] {
+        // The radio takes 15 ms; what was sent before the outage still arrives.
+        let mut delivered: Vec<_> = interrupted(&mut bearer(&json!({}), 1), 1, Some(kind))
+            .into_iter()
+            .filter(|(_, _, event, _)| event.is_delivery())
+            .map(|(_, at, _, seq)| (at, seq))
+            .collect();
+        let during = delivered.iter().filter(|(at, _)| *at > from + Span::from_millis(25) && *at < until);
+        assert_eq!(during.count(), 0, "{kind:?}");
+        let resumed = delivered.iter().map(|(at, _)| *at).filter(|&at| at >= until).min().unwrap();
+        // Silent: one TTI, the delay and what errors repeat; fade: a timer of the transmitter must come first.
+        let wait = if kind == OutageKind::Silent { 100 } else { 1000 };
+        assert!(resumed <= until + Span::from_millis(wait), "{kind:?}: {resumed:?}");
+        let count = delivered.len();
+        delivered.sort_by_key(|&(_, seq)| seq);
+        // A packet of each direction has the number of its round.
+        let most = delivered.chunk_by(|a, b| a.1 == b.1).map(<[_]>::len).max();
+        assert!(count > 100 && most <= Some(2), "{kind:?}: {count} {most:?}");
+    }
 }
 
 #[test]

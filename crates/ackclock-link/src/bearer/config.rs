@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ackclock_core::{ConfigError, Streams};
 
 use super::{AnyBearer, Direction};
-use crate::{BufferMeaning, CellUser, Files, LinkConfig, LinkContext, Nominal, QueuePlan, Side};
+use crate::{BufferMeaning, CellUser, Files, LinkConfig, LinkContext, Nominal, OutageKind, QueuePlan, Side};
 
 /// The link tables of an edge, for bearers made of links.
 #[derive(Debug)]
@@ -47,8 +47,13 @@ impl<'a> BearerContext<'a> {
 /// Configuration of a bearer: its table in a scenario file.
 pub trait BearerConfig: fmt::Debug + Send + Sync {
     /// Whether the bearer is made of the edge's links `down` and `up`. For other bearers these keys are refused, and
-    /// so are steps of `[[edge.at]]`.
+    /// so are keys of `set` in `[[edge.at]]`.
     fn uses_links(&self) -> bool;
+
+    /// What an outage is where nothing says it; `None` if the bearer cannot be interrupted.
+    fn outage(&self) -> Option<OutageKind> {
+        None
+    }
 
     /// Side of the radio, for a box that only observes its queue. The buffer of such a box must be given in packets or
     /// bytes, and it has no configurable queue discipline.

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction};
 use crate::{
-    AnyLink, BufferMeaning, Cause, CellUser, Departures, Files, Link, LinkEvent, LinkView, Load, Medium,
-    Nominal, PerUser,
+    AnyLink, BufferMeaning, Cause, CellUser, Change, Departures, Files, Link, LinkEvent, LinkView, Load,
+    Nominal, OutageKind, PerUser,
 };
 
 /// Two independent links, `down` and `up`.
@@ -34,6 +34,10 @@ impl Config for LinksConfig {}
 impl BearerConfig for LinksConfig {
     fn uses_links(&self) -> bool {
         true
+    }
+
+    fn outage(&self) -> Option<OutageKind> {
+        Some(OutageKind::Silent)
     }
 
     fn nominal(
@@ -178,8 +182,11 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].capacity_bps(until)
     }
 
-    fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
-        self.links[direction as usize].replace_medium(now, medium);
+    fn change(&mut self, now: Time, direction: Direction, change: Change) {
+        // An outage of links comes as a medium.
+        if let Change::Medium(medium) = change {
+            self.links[direction as usize].replace_medium(now, medium);
+        }
         self.note_due(direction);
     }
 

@@ -1,6 +1,7 @@
 //! The [`Bearer`] trait: both directions of a radio channel. Each bearer is one file; the registry [`BEARERS`] lists
 //! them.
 
+mod change;
 mod config;
 mod links;
 
@@ -8,9 +9,12 @@ use std::borrow::Cow;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use delegate::delegate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::{AnyLink, Cause, Departures, Left, LinkEvent, LinkView, Load, Medium, Observation};
+use crate::{AnyLink, Cause, Departures, Left, LinkEvent, LinkView, Load, Observation};
 
+pub use change::{Change, OutageKind};
 pub use config::{BearerConfig, BearerContext, BearerLinks};
 pub use links::{LinksConfig, PlainBearer};
 
@@ -26,7 +30,8 @@ ackclock_core::registry! {
 }
 
 /// Direction of a segment over the radio.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Downlink: from the network to the mobile.
     Down = 0,
@@ -110,9 +115,8 @@ pub trait Bearer: Send {
         None
     }
 
-    /// Replaces the medium of a direction at `now`; see [`Link::replace_medium`](crate::Link::replace_medium). Called
-    /// only for bearers made of links.
-    fn replace_medium(&mut self, _now: Time, _direction: Direction, _medium: Box<dyn Medium>) {}
+    /// Changes a direction at `now`. Called only with what [`BearerConfig`] allows.
+    fn change(&mut self, _now: Time, _direction: Direction, _change: Change) {}
 
     /// Sets the user of a flow, for per-user queues.
     fn assign(&mut self, flow: FlowId, user: u32);
@@ -218,7 +222,7 @@ impl Bearer for AnyBearer {
             fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
             fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
-            fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
+            fn change(&mut self, now: Time, direction: Direction, change: Change);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);

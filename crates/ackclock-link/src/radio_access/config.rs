@@ -16,7 +16,7 @@ use super::iub::{Iub, IubConfig};
 use super::shared::Shared;
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
 use crate::umts_rlc_am::RlcConfig;
-use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal};
+use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal, OutageKind};
 
 /// The radio network of UMTS from its controller to the terminals. Packets of each user of `[[edge.user]]` are queued,
 /// cut into PDUs by the radio link control, and sent over an air interface in each direction.
@@ -175,6 +175,11 @@ impl RadioAccessConfig {
 impl BearerConfig for RadioAccessConfig {
     fn uses_links(&self) -> bool {
         false
+    }
+
+    fn outage(&self) -> Option<OutageKind> {
+        // A cell cannot be interrupted.
+        matches!(self.down(), Ok(AirKind::Dedicated(_))).then_some(OutageKind::Fade)
     }
 
     fn serving(&self, users: &[CellUser]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {

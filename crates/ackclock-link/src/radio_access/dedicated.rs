@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::air::{AirConfig, AirKind};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::umts_rlc_am::{Data, Pdu, Places, RlcConfig, in_bounds};
-use crate::{Fate, Files};
+use crate::{Fate, Files, OutageKind};
 
 /// A channel of constant rate for a single user.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -141,6 +141,10 @@ pub(super) struct Dedicated {
     pdus: VecDeque<Pdu>,
     /// PDUs that were sent.
     sent: u64,
+    /// The last outage: from, until, and its kind.
+    outage: Option<(Time, Time, OutageKind)>,
+    /// Length of the outages before.
+    interrupted: Span,
     arrived: u64,
 }
 
@@ -170,6 +174,8 @@ impl Dedicated {
             ttis: VecDeque::new(),
             pdus: VecDeque::new(),
             sent: 0,
+            outage: None,
+            interrupted: Span::ZERO,
             arrived: 0,
         })
     }
@@ -191,22 +197,54 @@ impl Dedicated {
             Time::NEVER => Time::NEVER,
             _ => {
                 let first = wanted.max(from).as_nanos().div_ceil(tti);
-                Time::from_nanos(first * tti).max(self.not_before)
+                let next = Time::from_nanos(first * tti).max(self.not_before);
+                self.after_silence(next)
             }
         };
+    }
+
+    /// Nothing is sent, or all that is sent is lost, from `now` until an instant.
+    pub(super) fn interrupt(&mut self, now: Time, until: Time, kind: OutageKind) {
+        self.interrupted = self.interrupted_until(now);
+        self.outage = Some((now, until, kind));
+        if self.next != Time::NEVER {
+            self.next = self.after_silence(self.next);
+        }
+    }
+
+    /// The first TTI at `next` or later in which something may be sent.
+    fn after_silence(&self, next: Time) -> Time {
+        match self.outage {
+            Some((from, until, OutageKind::Silent)) if from <= next && next < until => {
+                let tti = self.tti.as_nanos();
+                Time::from_nanos(until.as_nanos().div_ceil(tti) * tti)
+            }
+            _ => next,
+        }
+    }
+
+    /// Length of all outages up to `time`.
+    fn interrupted_until(&self, time: Time) -> Span {
+        let last = self.outage.map_or(Span::ZERO, |(from, until, _)| until.min(time.max(from)).since(from));
+        self.interrupted + last
+    }
+
+    fn fades(&self, now: Time) -> bool {
+        matches!(self.outage, Some((from, until, OutageKind::Fade)) if from <= now && now < until)
     }
 
     /// Sends all PDUs of the TTI that starts at `now`. Returns the instant of its end.
     pub(super) fn send(&mut self, now: Time, pdus: &mut Vec<Pdu>) -> Time {
         self.not_before = now + self.tti;
-        self.sent += pdus.len() as u64;
+        let fades = self.fades(now);
+        self.sent += if fades { 0 } else { pdus.len() as u64 };
         let (before, one) = (self.pdus.len(), self.tti / u64::from(self.room));
         let mut fate = Fate::Arrives;
         for (place, pdu) in (0u64..).zip(pdus.drain(..)) {
             if place == 0 || self.by == ErrorsBy::Pdu {
                 fate = self.errors.fate(now + one * place);
             }
-            match (fate, pdu) {
+            match (if fades { Fate::Lost } else { fate }, pdu) {
                 (Fate::Arrives, pdu) => {
                     self.arrived += 1;
                     self.pdus.push_back(pdu);
@@ -241,7 +279,8 @@ impl Dedicated {
 
     /// PDUs that arrived until now, plus the expected number in unused TTIs.
     pub(super) fn carried(&self, time: Span) -> f64 {
-        let all = time.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room);
+        let usable = time.saturating_sub(self.interrupted_until(Time::ZERO + time));
+        let all = usable.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room);
         self.arrived as f64 + (all - self.sent as f64).max(0.0) * self.good
     }
 }

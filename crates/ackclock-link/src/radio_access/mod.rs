@@ -44,7 +44,7 @@ pub use self::flow_control::{
 };
 pub use self::iub::IubConfig;
 use self::shared::Shared;
-use crate::bearer::{Bearer, BearerContext, Direction};
+use crate::bearer::{Bearer, BearerContext, Change, Direction};
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Pdu, RlcConfig, Sdus};
 use crate::{Cause, Departures, LinkEvent, LinkView, Load};
@@ -268,6 +268,18 @@ impl Bearer for RadioAccess {
         };
         let carried: f64 = self.users.iter().map(carried).sum();
         (all > Span::ZERO).then(|| carried * f64::from(self.octets) * 8.0 / all.as_secs_f64())
+    }
+
+    fn change(&mut self, now: Time, direction: Direction, change: Change) {
+        self.advance(now);
+        if let Change::Outage(until, kind) = change {
+            for (user, next) in self.users.iter_mut().zip(&mut self.changes) {
+                if let Carrier::Dedicated(air) = &mut user.carriers[direction as usize] {
+                    air.interrupt(now, until, kind);
+                }
+                *next = user.next_change();
+            }
+        }
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -10,7 +10,7 @@ use super::rlc::{OnMaxDat, RlcConfig, RlcMode, Tries};
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
 use crate::errors::Errors;
 use crate::radio_access::{DedicatedConfig, ErrorsBy, RadioAccess};
-use crate::{DeliveryOrder, Files, Nominal};
+use crate::{DeliveryOrder, Files, Nominal, OutageKind};
 
 /// A UMTS bearer with the complete radio link control of 3GPP TS 25.322, acknowledged or unacknowledged. Packets are
 /// cut into PDUs; in acknowledged mode lost PDUs are retransmitted, and a packet stays in the buffer until the peer
@@ -145,6 +145,10 @@ impl UmtsRlcAmConfig {
 impl BearerConfig for UmtsRlcAmConfig {
     fn uses_links(&self) -> bool {
         false
+    }
+
+    fn outage(&self) -> Option<OutageKind> {
+        Some(OutageKind::Fade)
     }
 
     fn nominal(
