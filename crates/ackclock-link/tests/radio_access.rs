@@ -54,7 +54,9 @@ fn interrupted(
     for round in 0..400u32 {
         if let Some(kind) = outage.filter(|_| round == 50) {
             let [from, until] = OUTAGE.map(|second| Time::ZERO + Span::from_secs(second));
-            Direction::BOTH.map(|direction| bearer.change(from, direction, Change::Outage(until, kind)));
+            for direction in Direction::BOTH {
+                bearer.change(from, direction, Change::Outage(until, kind));
+            }
         }
         let now = Time::ZERO + Span::from_millis(20) * u64::from(round);
         for direction in Direction::BOTH {
