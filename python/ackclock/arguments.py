@@ -36,7 +36,7 @@ def one_value_each(values: Mapping[str, Any], function: str) -> dict[str, Any]:
         ValueError: naming the key and the function, if it has a list of values.
     """
     for key, value in values.items():
-        if is_axis(value):
+        if is_axis(key, value):
             raise ValueError(f"{key}: {function} takes one value; sweep runs each of a list")
     return dict(values)
 
@@ -47,22 +47,30 @@ def split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any
     Raises:
         ValueError: naming the key, if a list is empty.
     """
-    axes = {key: list(value) for key, value in values.items() if is_axis(value)}
+    axes = {key: list(value) for key, value in values.items() if is_axis(key, value)}
     for key, listed in axes.items():
         if not listed:
             raise ValueError(f"{key}: an empty list; an axis has at least one value")
     return {key: value for key, value in values.items() if key not in axes}, axes
 
 
-def is_axis(value: Any) -> bool:
-    """Whether a value is a list, tuple, range, array or table column.
+# Keys whose one value is a list.
+LISTS = {"measure", "flow", "edge.at", "edge.user", "edge.behind.at", "edge.behind.user"}
 
-    >>> is_axis(["4p", "8p"]), is_axis("4p"), is_axis({"kind": "wrd"})
+
+def is_axis(key: str, value: Any) -> bool:
+    """Whether a value is a list, tuple, range, array or table column of values for the key.
+
+    >>> is_axis("edge.buffer", ["4p", "8p"]), is_axis("edge.buffer", "4p"), is_axis("edge.regulator", {"kind": "wrd"})
     (True, False, False)
+    >>> is_axis("measure", ["rtt_ms"]), is_axis("measure", [["rtt_ms"], []])
+    (False, True)
     """
     if isinstance(value, np.ndarray):
         return value.ndim > 0
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | np.generic)
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping | np.generic):
+        return False
+    return key not in LISTS or all(isinstance(one, list | tuple) for one in value)
 
 
 def swept(text: Source, axes: Mapping[str, Sequence[Any]]) -> Source:

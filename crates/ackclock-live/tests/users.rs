@@ -61,9 +61,11 @@ fn takes(plane: &mut Plane, built: &Passing, bytes: &[u8]) -> Vec<(u32, u32)> {
     buffer[..bytes.len()].copy_from_slice(bytes);
     let packet = plane.pool_mut().claim(&mut buffer, bytes.len()).unwrap();
     plane.arrive(Time::ZERO, Side::Wired, packet);
-    plane.advance(plane.next_wake().unwrap_or(Time::ZERO));
-    while let Some(departure) = plane.poll_departure() {
-        plane.release(departure.packet);
+    while let Some(at) = plane.next_wake() {
+        plane.advance(at);
+        while let Some(departure) = plane.poll_departure() {
+            plane.release(departure.packet);
+        }
     }
     std::mem::take(&mut *built.0.lock().unwrap())
 }

@@ -169,7 +169,7 @@ fn a_threshold_that_nobody_would_obey_is_refused() {
         (json!({"kind": "cubic", "stack": "linux", "dup_thresh": "careful"}), "adapts its own"),
         (json!({"kind": "sack", "dup_thresh": "bold"}), "1 to 1000, \"careful\" or \"aggressive\""),
         (json!({"kind": "sack", "dup_thresh": -1}), "1 to 1000"),
-        (json!({"kind": "newreno", "dup_thresh": "careful"}), "sack, westwood-plus, cubic or bbr"),
+        (json!({"kind": "newreno", "dup_thresh": "careful"}), "use sack, westwood-plus, cubic, bbr"),
         (
             json!({"kind": "sack", "dup_thresh": "careful", "limited_transmit": "on"}),
             "limited_transmit \"off\"",

@@ -388,6 +388,10 @@ fn refused(what: &str) -> TraceError {
 }
 
 fn unknown(bytes: &[u8]) -> TraceError {
+    if let Err(error) = std::str::from_utf8(bytes) {
+        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        return TraceError::at(line, "it is not text in UTF-8");
+    }
     let begins: String = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
     let forms: Vec<&str> = Form::ALL.iter().map(|form| form.name()).collect();
     TraceError::whole(format!(
