@@ -76,17 +76,7 @@ impl EdgeConfig {
     /// # Errors
     /// Names the key, and which keys can change.
     pub fn with(&self, key: &str, value: &Value) -> Result<(Self, Direction), ConfigError> {
-        let (side, rest) = key.split_once('.').unwrap_or((key, ""));
-        let direction = match side {
-            "down" => Direction::Down,
-            "up" => Direction::Up,
-            _ => {
-                return Err(ConfigError::new(
-                    key,
-                    "only keys of `down` and `up` can change while a link runs",
-                ));
-            }
-        };
+        let (direction, side, rest) = side_of(key)?;
         if !self.bearer()?.uses_links() {
             let message = format!("a bearer of kind `{}` cannot change while it runs", name_of(&self.bearer));
             return Err(ConfigError::new(key, message));
@@ -254,6 +244,16 @@ impl EdgeConfig {
             }
         }
         Ok(outage.kind.unwrap_or(usual))
+    }
+}
+
+/// The direction of a key, its name, and the rest of the key.
+fn side_of(key: &str) -> Result<(Direction, &str, &str), ConfigError> {
+    let (side, rest) = key.split_once('.').unwrap_or((key, ""));
+    match side {
+        "down" => Ok((Direction::Down, side, rest)),
+        "up" => Ok((Direction::Up, side, rest)),
+        _ => Err(ConfigError::new(key, "only keys of `down` and `up` can change while a link runs")),
     }
 }
 

@@ -6,6 +6,8 @@ use super::dedicated::Dedicated;
 use super::iub::Iub;
 
 /// The channel to which an RLC end gives its PDUs.
+// A bearer has one; a box would cost a look-up for each packet.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Carrier {
     /// A dedicated channel.
     Dedicated(Dedicated),
