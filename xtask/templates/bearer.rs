@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig};
-use crate::{Cause, Departures, Files, Left, LinkEvent, LinkView, Load, Medium, Nominal, Observation};
+use crate::{Cause, Change, Departures, Files, Left, LinkEvent, LinkView, Load, Nominal, Observation};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl Bearer for STRUCT {
             fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
             fn take_segment(&mut self, direction: Direction) -> Segment;
             fn due(&self, direction: Direction) -> Time;
-            fn want_departures(&mut self, departures: Departures);
+            fn want_departures(&mut self, direction: Direction, departures: Departures);
             fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
@@ -75,7 +75,7 @@ impl Bearer for STRUCT {
             fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
             fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
-            fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
+            fn change(&mut self, now: Time, direction: Direction, change: Change);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);

@@ -273,3 +273,19 @@ proptest! {
         );
     }
 }
+
+/// A medium that has carried nothing yet has no known capacity; that of another one must not be counted in its time.
+#[test]
+fn a_link_that_becomes_another_before_the_first_flow_carries_no_more_than_it_could() {
+    for seed in 1..40 {
+        let text = format!(
+            "preset = \"cr02\"\nduration = \"8s\"\nseed = {seed}\n[edge]\nbuffer = \"6p\"\n\
+             down = {{ kind = \"variable\", rate = \"ln(633kbit/s, 1266kbit/s)\", delay = \"1ms\", redraw = \"slot\" }}\n\
+             up = {{ kind = \"constant\", rate = \"1Mbit/s\", delay = \"15ms\" }}\n\
+             at = [{{ time = \"2s\", set = {{ down = {{ kind = \"variable\", rate = \"ln(115kbit/s, 230kbit/s)\" }} }} }}]\n\
+             [[flow]]\nsender = \"reno\"\nstart = \"2208ms\"\nmax_window = \"20p\"\n"
+        );
+        let used = outcome(&text, RunOptions::default()).result.bottleneck.utilisation.unwrap();
+        assert!(used <= 1.0 + 2.5e-5, "seed {seed}: {used}");
+    }
+}
