@@ -35,7 +35,18 @@ class Edges:
     """Right edges in the ACKs that the server's interface receives, by connection."""
 
     def __init__(self) -> None:
-        self.scales, self.edges, self.left, self.acks = {}, {}, 0, 0
+        self.scales, self.edges, self.ends, self.left, self.acks = {}, {}, {}, 0, 0
+
+    def see_sent(self, frame: bytes) -> None:
+        """Notes where the server's data ends."""
+        ip = frame[14:]
+        if frame[12:14] != b"\x08\x00" or ip[9] != 6:
+            return
+        tcp = ip[(ip[0] & 15) * 4 :]
+        source, target, seq, _, offset, flags, _ = struct.unpack("!HHIIBBH", tcp[:16])
+        if flags & 1:
+            size = struct.unpack("!H", ip[2:4])[0] - (ip[0] & 15) * 4 - (offset >> 4) * 4
+            self.ends[target, source] = (seq + size + 1) % 2**32
 
     def see(self, frame: bytes) -> None:
         ip = frame[14:]
@@ -46,9 +57,12 @@ class Edges:
         connection = source, target
         if flags & 2:
             self.scales[connection], self.edges[connection] = scale_of(tcp[20 : (offset >> 4) * 4]), None
+            self.ends.pop(connection, None)
             return
         if flags & 4 or not flags & 16 or connection not in self.scales:
             return
+        if self.ends.get(connection) == ack:
+            return  # Nothing can follow: what TIME-WAIT says of its window means nothing.
         self.acks += 1
         edge, last = ack + (window << self.scales[connection]), self.edges[connection]
         # Modulo 2^32.
@@ -103,7 +117,9 @@ def sniff(edges: Edges) -> None:
     sniffer.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
     while True:
         frame, place = sniffer.recvfrom(65535)
-        if place[2] != 4:  # not what this machine sends
+        if place[2] == 4:
+            edges.see_sent(frame)
+        else:
             edges.see(frame)
 
 
