@@ -73,6 +73,11 @@ pub struct Timestamps {
 
 impl Timestamps {
     const NONE: Self = Self { value: 0, echo: 0 };
+
+    /// Whether TSval `one` is later than TSval `other`, modulo 2^32 (RFC 7323 section 5.2).
+    pub const fn is_later(one: u32, other: u32) -> bool {
+        one != other && one.wrapping_sub(other) < 1 << 31
+    }
 }
 
 /// A TCP segment, or an opaque packet of which only the size is known. It is plain data and cheap to copy.

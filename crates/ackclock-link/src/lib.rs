@@ -14,6 +14,7 @@ mod config;
 mod constant;
 mod delay;
 pub mod errors;
+pub mod estimate;
 pub mod fading;
 mod in_order;
 mod link;

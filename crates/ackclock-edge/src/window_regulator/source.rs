@@ -8,11 +8,10 @@
 use std::collections::VecDeque;
 
 use ackclock_core::{Seq, Span, Time};
+use ackclock_link::estimate::WindowedMin;
 
 /// Wired RTT before the first measurement.
 const UNKNOWN: Span = Span::from_millis(100);
-/// Length of the current and of the previous interval over which the minimum is taken.
-const MEMORY: Span = Span::from_secs(10);
 /// Minimum of RTO minus smoothed RTT (Linux: `TCP_RTO_MIN`), and of the probe timeout (RFC 8985 section 7.2, with one
 /// delayed ACK).
 const LEAST_TIMEOUT: f64 = 0.2;
@@ -42,36 +41,6 @@ pub(super) struct Filling {
     pub(super) window: bool,
     /// Packets in flight when it was sent; `None` if unknown.
     pub(super) outstanding: Option<f64>,
-}
-
-/// Minimum of the samples of the last 10 to 20 s.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WindowedMin {
-    /// Start and minimum of the current interval, then of the one before.
-    since: [(Time, Span); 2],
-}
-
-impl Default for WindowedMin {
-    fn default() -> Self {
-        Self { since: [(Time::ZERO, Span::MAX); 2] }
-    }
-}
-
-impl WindowedMin {
-    pub(super) fn note(&mut self, now: Time, sample: Span) {
-        let [(began, least), _] = &mut self.since;
-        if now.since(*began) > MEMORY {
-            self.since = [(now, sample), self.since[0]];
-        } else {
-            *least = sample.min(*least);
-        }
-    }
-
-    /// The minimum; `None` before the first sample.
-    pub(super) fn span(&self) -> Option<Span> {
-        let [(_, now), (_, before)] = self.since;
-        Some(now.min(before)).filter(|least| *least < Span::MAX)
-    }
 }
 
 /// What the edge knows of the sender of one flow.
@@ -114,14 +83,14 @@ impl Source {
     pub(super) fn answering(now: Time, before: &Self) -> Self {
         let mut source = Self { wired: before.wired, ..Self::default() };
         if let Some(asked) = before.syn {
-            source.wired.note(now, now.since(asked));
+            source.wired.add(now, now.since(asked));
         }
         source
     }
 
     /// Minimum wired RTT: edge, sender, edge.
     pub(super) fn wired(&self) -> Span {
-        self.wired.span().unwrap_or(UNKNOWN)
+        self.wired.get().unwrap_or(UNKNOWN)
     }
 
     /// Whether the advertised window limits the sender: it leaves at most `few` bytes or a quarter of the window
@@ -181,7 +150,7 @@ impl Source {
         self.awaited = None;
         let after = now.since(told);
         if after < self.wired() || !(self.keeps || self.spares_most()) {
-            self.wired.note(now, after);
+            self.wired.add(now, after);
         }
         if after <= self.at_once() { Arrival::Triggered } else { Arrival::New }
     }
@@ -284,7 +253,7 @@ mod tests {
     #[test]
     fn a_source_that_fills_its_window_leaves_nothing_unused() {
         let mut source = Source::default();
-        source.wired.note(at(0), Span::from_millis(30));
+        source.wired.add(at(0), Span::from_millis(30));
         for packet in 1..200 {
             let told = Seq(1000 * packet);
             source.on_told(at(100 * u64::from(packet)), told - 1000, told, None);

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Segment, Span, Time};
+use ackclock_core::{Segment, Span, Time, Timestamps};
 
 /// TSvals of one end of a flow, seen in passing.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl RoundTrips {
     /// A segment passes whose TSval will be echoed.
     pub(super) fn on_asked(&mut self, now: Time, segment: &Segment) {
         let Some(timestamps) = segment.timestamps() else { return };
-        let is_new = self.latest.is_none_or(|latest| is_after(timestamps.value, latest));
+        let is_new = self.latest.is_none_or(|latest| Timestamps::is_later(timestamps.value, latest));
         if !is_new {
             return;
         }
@@ -44,7 +44,9 @@ impl RoundTrips {
         let echo = segment.timestamps()?.echo;
         let paused = self.answered.replace(now).map_or(Span::ZERO, |last| now.since(last));
         let mut asked = None;
-        while let Some((value, at)) = self.asked.front().filter(|(value, _)| !is_after(*value, echo)) {
+        while let Some((value, at)) =
+            self.asked.front().filter(|(value, _)| !Timestamps::is_later(*value, echo))
+        {
             let _ = value;
             asked = Some(*at);
             self.asked.pop_front();
@@ -53,14 +55,9 @@ impl RoundTrips {
     }
 }
 
-/// Whether TSval `one` is later than `other` (RFC 7323 section 5.2).
-const fn is_after(one: u32, other: u32) -> bool {
-    one != other && one.wrapping_sub(other) < 1 << 31
-}
-
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{FlowId, Seq, Timestamps};
+    use ackclock_core::{FlowId, Seq};
 
     use super::*;
 

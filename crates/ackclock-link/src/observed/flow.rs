@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{SackBlock, Segment, Seq, Span, Time};
+use ackclock_core::{SackBlock, Segment, Seq, Span, Time, Timestamps};
 
 use super::Side;
 use super::detour::Detour;
@@ -10,6 +10,7 @@ use super::floor::Floor;
 use super::outstanding::Outstanding;
 use super::record::Record;
 use super::vocabulary::{Acknowledged, Passage, Passed};
+use crate::estimate::{Recent, WindowedMin};
 
 /// Observed state of one flow.
 #[derive(Debug)]
@@ -42,7 +43,8 @@ pub(super) struct Flow {
     pub(super) floor: Floor,
     /// Whether the last new data was sent as soon as it was allowed.
     prompt: bool,
-    came: RecentBytes,
+    /// Bytes that passed in the last one to two seconds.
+    recent_bytes: Recent<u64>,
     /// The part of the loop without the queue.
     detour: Detour,
 }
@@ -67,6 +69,8 @@ const QUIET: Span = Span::from_secs(2);
 /// Data within this fraction of the round trip, plus a little, was triggered by the window.
 const PROMPT_PART: u64 = 8;
 const PROMPT: Span = Span::from_millis(2);
+/// Length of an interval over which recent bytes are summed.
+const RECENT: Span = Span::from_secs(1);
 
 impl Flow {
     pub(super) fn new(now: Time) -> Self {
@@ -79,7 +83,7 @@ impl Flow {
             told: VecDeque::new(),
             syn: None,
             syn_ack: None,
-            wired: WindowedMin::default(),
+            wired: WindowedMin::from_first_sample(),
             passed: Outstanding::default(),
             covered: Vec::new(),
             staying: 0,
@@ -87,7 +91,7 @@ impl Flow {
             left: 0,
             floor: Floor::new(now),
             prompt: true,
-            came: RecentBytes::default(),
+            recent_bytes: Recent::since(Time::ZERO, RECENT),
             detour: Detour::default(),
         }
     }
@@ -143,15 +147,16 @@ impl Flow {
         }
         let since_told = self.told.front().map(|told| now.since(told.at));
         self.prompt = self.is_prompt(segment);
-        self.came.add(now, segment.payload.into());
+        *self.recent_bytes.at(now) += u64::from(segment.payload);
         Passage { is_new: true, since_told, prompt: self.prompt }
     }
 
     /// Whether the sender had received nothing newer than the needed right edge when it sent a segment.
     fn is_prompt(&self, segment: &Segment) -> bool {
         let (Some(needed), Some(timestamps)) = (self.told.front(), segment.timestamps()) else { return true };
-        let not_heard =
-            |told: &AdvertisedEdge| told.stamp.is_some_and(|stamp| is_after(stamp, timestamps.echo));
+        let not_heard = |told: &AdvertisedEdge| {
+            told.stamp.is_some_and(|stamp| Timestamps::is_later(stamp, timestamps.echo))
+        };
         let heard = self.told.partition_point(|told| !not_heard(told));
         let last = heard.checked_sub(1).map_or(needed, |last| &self.told[last]);
         last.at.since(needed.at) <= self.floor.get() / PROMPT_PART + PROMPT
@@ -295,69 +300,13 @@ impl Flow {
             (Some(edge), Some(highest)) => edge.since(highest).into(),
             _ => 0,
         };
-        if self.prompt { told } else { told.min(self.came.get()) }
-    }
-}
-
-/// Whether TSval `one` is later than `other` (RFC 7323 section 5.2).
-const fn is_after(one: u32, other: u32) -> bool {
-    one != other && one.wrapping_sub(other) < 1 << 31
-}
-
-/// Minimum of the samples of the last ten to twenty seconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct WindowedMin {
-    /// Start of the younger half, with its minimum.
-    younger: Option<(Time, Span)>,
-    older: Option<Span>,
-}
-
-/// Length of a half.
-const HALF: Span = Span::from_secs(10);
-
-impl WindowedMin {
-    fn add(&mut self, now: Time, sample: Span) {
-        match &mut self.younger {
-            Some((since, least)) if now.since(*since) <= HALF => *least = (*least).min(sample),
-            younger => {
-                self.older = younger.map(|(_, least)| least);
-                *younger = Some((now, sample));
-            }
-        }
-    }
-
-    fn get(&self) -> Option<Span> {
-        self.younger.map(|(_, least)| self.older.map_or(least, |older| older.min(least)))
-    }
-}
-
-/// Bytes of the last one to two seconds.
-#[derive(Debug, Default)]
-struct RecentBytes {
-    /// Start of the younger half, with its bytes.
-    younger: (Time, u64),
-    older: u64,
-}
-
-/// Length of a half.
-const RECENT: Span = Span::from_secs(1);
-
-impl RecentBytes {
-    fn add(&mut self, now: Time, bytes: u64) {
-        if now.since(self.younger.0) > RECENT {
-            (self.older, self.younger) = (self.younger.1, (now, 0));
-        }
-        self.younger.1 += bytes;
-    }
-
-    const fn get(&self) -> u64 {
-        self.older + self.younger.1
+        if self.prompt { told } else { told.min(self.recent_bytes.both().into_iter().sum()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{FlowId, SackBlock, Timestamps};
+    use ackclock_core::{FlowId, SackBlock};
 
     use super::*;
 
@@ -491,16 +440,6 @@ mod tests {
         segment.set_timestamps(Timestamps { value: 0, echo: 405 });
         assert!(!flow.on_data(at(500), &segment).prompt);
         assert_eq!(flow.called_for(), 1000, "the window allows 49 000");
-    }
-
-    #[test]
-    fn the_least_of_a_flow_lasts_ten_to_twenty_seconds() {
-        let mut least = WindowedMin::default();
-        least.add(at(0), Span::from_millis(30));
-        least.add(at(10_001), Span::from_millis(50));
-        assert_eq!(least.get(), Some(Span::from_millis(30)));
-        least.add(at(20_002), Span::from_millis(60));
-        assert_eq!(least.get(), Some(Span::from_millis(50)));
     }
 
     thread_local! {

@@ -1,8 +1,7 @@
 //! RTT to the mobile: from a packet's departure from the queue to the ACK for it.
 
 use ackclock_core::{Seq, Span, Time};
-
-use crate::window_regulator::source::WindowedMin;
+use ackclock_link::estimate::WindowedMin;
 
 /// Times one departure at a time and keeps the minimum.
 #[derive(Debug, Default)]
@@ -26,13 +25,13 @@ impl Air {
     /// The mobile acknowledges everything before `ack`.
     pub(super) fn on_ack(&mut self, now: Time, ack: Seq) {
         if let Some((_, left)) = self.timed.take_if(|(end, _)| end.at_or_before(ack)) {
-            self.least.note(now, now.since(left));
+            self.least.add(now, now.since(left));
         }
     }
 
     /// Recent minimum; zero before the first measurement.
     pub(super) fn span(&self) -> Span {
-        self.least.span().unwrap_or_default()
+        self.least.get().unwrap_or_default()
     }
 }
 

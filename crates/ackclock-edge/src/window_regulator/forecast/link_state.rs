@@ -10,17 +10,13 @@
 //! is observed.
 
 use ackclock_core::{Span, Time};
+use ackclock_link::estimate::{GRAIN, History, RATE_WINDOWS};
 
 use super::gain::{FIRST_GAIN, Gain};
-use super::past::{Past, Reach, Row};
 use super::usual_rate::UsualRate;
 
-/// Interval of the stored history of service and idle time.
-pub(super) const GRAIN: Span = Span::from_millis(10);
-/// Windows over which the rate is measured.
-const WINDOWS: [Span; 3] = [Span::from_millis(100), Span::from_millis(500), Span::from_millis(1000)];
 /// The rate is known after service for as long as the longest window.
-const LONGEST: Span = WINDOWS[WINDOWS.len() - 1];
+const LONGEST: Span = RATE_WINDOWS[RATE_WINDOWS.len() - 1];
 /// Multiple of the apparent service that is expected before the rate is known: a sender in slow start doubles its data
 /// in flight per round trip.
 const DOUBLED: f64 = 2.0;
@@ -35,17 +31,15 @@ const SLACK: Span = Span::from_millis(40);
 #[derive(Debug)]
 pub(super) struct LinkState {
     gain: Gain,
-    /// Positions of the rate windows in the history.
-    windows: [Reach; WINDOWS.len()],
-    /// Position of the last forecast's horizon in the history.
-    horizon: Reach,
+    /// Horizon of the last forecast.
+    horizon: Span,
     /// Payload bytes served since the start.
     served: f64,
     /// Seconds idle since the start.
     idle: f64,
     /// Since when there is nothing to serve.
     idle_since: Option<Time>,
-    past: Past,
+    past: History<Row>,
     /// Rate at the newest row, bytes per second.
     rate: f64,
     usual: UsualRate,
@@ -55,12 +49,11 @@ impl LinkState {
     pub(super) fn new(idle_share: f64, learning: f64) -> Self {
         Self {
             gain: Gain::new(idle_share, learning),
-            windows: WINDOWS.map(Reach::of),
-            horizon: Reach::of(Span::ZERO),
+            horizon: Span::ZERO,
             served: 0.0,
             idle: 0.0,
             idle_since: None,
-            past: Past::new(),
+            past: History::default(),
             rate: 0.0,
             usual: UsualRate::default(),
         }
@@ -115,7 +108,7 @@ impl LinkState {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);
         }
-        self.horizon.span = horizon;
+        self.horizon = horizon;
         let [served, over] = [horizon, air].map(|span| self.served_in(now, span));
         let gain = self.gain.of(yields);
         gain * served + (gain - FIRST_GAIN).max(0.0) * over
@@ -128,7 +121,7 @@ impl LinkState {
 
     /// Payload bytes served within `horizon` at the recent rate, without the gain.
     pub(super) fn served_in(&mut self, now: Time, horizon: Span) -> f64 {
-        if self.past.newest().is_none_or(|newest| now.since(newest.at) > GRAIN) {
+        if self.past.newest().is_none_or(|(at, _)| now.since(*at) > GRAIN) {
             self.measure(now);
         }
         self.rate * horizon.as_secs_f64()
@@ -141,31 +134,32 @@ impl LinkState {
 
     /// Updates the rate, at most once per grain.
     fn measure(&mut self, now: Time) {
-        let mut row = Row { at: now, served: self.served, idle: self.idle_at(now), rate: 0.0 };
-        if let Some(newest) = self.past.newest() {
-            let passed = now.since(newest.at);
+        let mut row = Row { served: self.served, idle: self.idle_at(now), rate: 0.0 };
+        if let Some((at, newest)) = self.past.newest() {
+            let passed = now.since(*at);
             if passed < GRAIN {
                 return;
             }
             let busy = passed.as_secs_f64() - (row.idle - newest.idle);
             self.usual.note(row.served - newest.served, busy);
-            self.compare(&row, passed);
-            self.rate = self.windows.each_mut().into_iter().fold(0.0, |rate, window| {
-                let over = window
-                    .begin(&self.past, now)
-                    .map(|before| row.rate_since(before, window.span, self.rate));
+            self.compare(now, &row, passed);
+            self.rate = RATE_WINDOWS.into_iter().fold(0.0, |rate, window| {
+                let over = self
+                    .past
+                    .begin(now, window)
+                    .map(|(at, before)| row.rate_since(before, now.since(*at), window, self.rate));
                 rate.max(over.unwrap_or_default())
             });
         }
         row.rate = self.rate;
-        self.past.push(row, LONGEST);
+        self.past.push(now, row);
     }
 
     /// Compares the service in the horizon that ends with `row` with the rate at its start; `passed` is the time since
     /// the last comparison. Ignores a horizon that was idle for half of its time.
-    fn compare(&mut self, row: &Row, passed: Span) {
-        let Some(first) = self.horizon.begin(&self.past, row.at) else { return };
-        let length = row.at.since(first.at).as_secs_f64();
+    fn compare(&mut self, now: Time, row: &Row, passed: Span) {
+        let Some((at, first)) = self.past.begin(now, self.horizon) else { return };
+        let length = now.since(*at).as_secs_f64();
         let busy = length - (row.idle - first.idle);
         if first.rate > 0.0 && busy > HALF * length && self.is_known() {
             let times = (row.served - first.served) / busy / first.rate;
@@ -179,11 +173,22 @@ impl LinkState {
     }
 }
 
+/// Cumulative service and idle time, and the rate, at an instant.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// Payload bytes served since the start.
+    served: f64,
+    /// Seconds idle since the start.
+    idle: f64,
+    /// Rate at that instant, bytes per second.
+    rate: f64,
+}
+
 impl Row {
-    /// Bytes per second over the `window` that began with `before`, or since the start. Idle time counts as service at
-    /// the previous `rate`.
-    fn rate_since(&self, before: &Self, window: Span, rate: f64) -> f64 {
-        let elapsed = self.at.since(before.at).as_secs_f64();
+    /// Bytes per second over the `window` that began with `before`, `elapsed` ago, or since the start. Idle time counts
+    /// as service at the previous `rate`.
+    fn rate_since(&self, before: &Self, elapsed: Span, window: Span, rate: f64) -> f64 {
+        let elapsed = elapsed.as_secs_f64();
         let length = elapsed.max((window / 2).as_secs_f64());
         let paused = (length - elapsed + self.idle - before.idle).min(length);
         (self.served - before.served + rate * paused) / length

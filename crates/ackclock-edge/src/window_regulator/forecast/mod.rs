@@ -53,7 +53,6 @@ mod flow;
 mod gain;
 mod link_state;
 mod pace;
-mod past;
 mod released;
 mod repair;
 mod shares;

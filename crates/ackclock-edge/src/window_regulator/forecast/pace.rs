@@ -10,6 +10,7 @@
 //! when a sender sends its first window. If it is too slow for bursts to show, the window must be filled less often.
 
 use ackclock_core::{Span, Time};
+use ackclock_link::estimate::Recent;
 
 use crate::window_regulator::source::Filling;
 
@@ -120,21 +121,21 @@ impl Pace {
 }
 
 /// Maximum packets in flight in the last one or two intervals of `LATELY`.
-#[derive(Debug, Default)]
-struct WindowedMax {
-    began: Time,
-    /// Maximum of the current interval, and of the one before.
-    since: [f64; 2],
+#[derive(Debug)]
+struct WindowedMax(Recent<f64>);
+
+impl Default for WindowedMax {
+    fn default() -> Self {
+        Self(Recent::since(Time::ZERO, LATELY))
+    }
 }
 
 impl WindowedMax {
     /// Updates with `packets` in flight; returns whether that is near the maximum.
     fn is_near(&mut self, now: Time, packets: f64) -> bool {
-        if now.since(self.began) >= LATELY {
-            (self.began, self.since) = (now, [packets, self.since[0]]);
-        }
-        self.since[0] = self.since[0].max(packets);
-        let most = self.since[0].max(self.since[1]);
+        let most = self.0.at(now);
+        *most = most.max(packets);
+        let most = self.0.both().into_iter().fold(0.0, f64::max);
         packets > most - CALLED.max(SPARE * most)
     }
 }

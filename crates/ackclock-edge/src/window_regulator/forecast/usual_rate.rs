@@ -1,6 +1,6 @@
 //! The usual rate of a link: mean service over the last hundred seconds or so with something to serve.
 
-use super::link_state::GRAIN;
+use ackclock_link::estimate::GRAIN;
 
 /// Averaging time of the usual rate, seconds of service: longer than a fade.
 const USUALLY: f64 = 100.0;
