@@ -4,26 +4,27 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ackclock_core::Seq;
 
-/// First byte of a packet and the byte after its last.
+/// Sequence number of a packet's first byte, and of the byte after its last byte.
 type Packet = (Seq, Seq);
 
-/// A multiset of packets: a retransmission may be inside more than once.
+/// A multiset of the packets of a flow that are in the queue or in transmission: a retransmission may be contained more
+/// than once.
 #[derive(Debug, Default)]
 pub(super) struct Inside {
-    /// Packets in order: each starts at or beyond the end of the one before.
+    /// Packets in sequence order: each packet starts at or beyond the end of the packet before it.
     in_order: VecDeque<Packet>,
-    /// Retransmitted or overtaken packets, with how often each is inside.
+    /// Retransmitted or overtaken packets, each with its number of copies in the set.
     others: BTreeMap<(u32, u32), usize>,
     len: usize,
 }
 
 impl Inside {
-    /// Number of packets.
+    /// Number of packets in the queue and in transmission.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Adds an arriving packet.
+    /// Adds an arriving packet to the set.
     pub(super) fn add(&mut self, packet: Packet) {
         self.len += 1;
         if self.in_order.back().is_none_or(|last| last.1.at_or_before(packet.0)) {
@@ -33,7 +34,7 @@ impl Inside {
         }
     }
 
-    /// Removes a departing packet; no effect if its arrival was not seen, in a flow joined midway.
+    /// Removes a departing packet from the set. A packet that arrived before the flow was observed is ignored.
     pub(super) fn remove(&mut self, packet: Packet) {
         if let Some(at) = self.at(packet) {
             self.in_order.remove(at);
@@ -48,19 +49,20 @@ impl Inside {
         self.len -= 1;
     }
 
-    /// Removes all packets.
+    /// Removes all packets from the set.
     pub(super) fn clear(&mut self) {
         self.in_order.clear();
         self.others.clear();
         self.len = 0;
     }
 
-    /// Whether a packet is inside.
+    /// Whether `packet` is in the queue or in transmission.
     pub(super) fn contains(&self, packet: Packet) -> bool {
         self.at(packet).is_some() || self.others.contains_key(&key(packet))
     }
 
-    /// Position among the packets in order: usually the first, unless the queue drops one further back.
+    /// Position of `packet` among the packets in sequence order: usually the first, unless the queue drops a packet
+    /// further back.
     fn at(&self, packet: Packet) -> Option<usize> {
         if self.in_order.front() == Some(&packet) {
             return Some(0);

@@ -1,63 +1,66 @@
 //! Writes the window of an ACK so that the sender may send exactly up to a right edge.
 //!
-//! The window never exceeds what the receiver offers. The right edge never moves left of where the regulator had put
-//! it (RFC 9293 section 3.8.6 discourages shrinking). The window is zero only if the receiver's is. The field counts
-//! units of `2^s` bytes and is rounded down; it is rounded up only if rounding down would move the edge left or fall
-//! below the minimum.
+//! The written window never exceeds the window that the receiver offers. The right edge never moves left of an edge
+//! that the regulator advertised earlier (RFC 9293 section 3.8.6 discourages shrinking). A window of zero is written
+//! only if the receiver's window is zero. The window field counts units of `2^s` bytes and is rounded down; it is
+//! rounded up only if rounding down would move the right edge left or fall below the minimum.
 
 use ackclock_core::{ConfigError, LARGEST_WINDOW_SCALE, Segment, Seq};
 
 use super::dequeued::AckKind;
 
-/// What was advertised to the sender of one flow.
+/// Windows advertised to the sender of one flow.
 #[derive(Debug)]
 pub struct WindowLaw {
-    /// Window scale if the handshake was not seen; `None` leaves windows of such a flow unchanged.
+    /// Window scale to assume for a flow whose handshake was not seen; with `None` the windows of such a flow are not
+    /// changed.
     assumed_scale: Option<u8>,
-    /// Furthest right edge advertised.
+    /// Furthest right edge advertised to the sender.
     edge: Option<Seq>,
     /// ACK number and window field of the last ACK written.
     last: Option<(Seq, u16)>,
-    /// Last window before rounding, bytes.
+    /// Last advertised window before rounding, bytes.
     window: u32,
 }
 
 impl WindowLaw {
-    /// Nothing is advertised yet. A flow whose handshake was not seen has the window scale `assumed_scale`.
+    /// Creates the state of a flow to which no window was advertised yet. A flow whose handshake was not seen has the
+    /// window scale `assumed_scale`.
     pub const fn new(assumed_scale: Option<u8>) -> Self {
         Self { assumed_scale, edge: None, last: None, window: 0 }
     }
 
-    /// Whether the window of `ack` can be written: its scale is known and the receiver's window is not zero.
+    /// Whether the window of `ack` can be written: the window scale is known and the receiver's window is not zero.
     pub(super) fn applies(&self, ack: &Segment) -> bool {
         self.scale(ack).is_some() && ack.window > 0
     }
 
-    /// Window in bytes, before rounding, that lets the sender send up to `target`, but at least `least`.
+    /// Window in bytes, before rounding, that lets the sender send up to `target`; at least `least` bytes.
     pub(super) fn window_for(&self, ack: &Segment, target: Seq, least: u32) -> u32 {
         let offered = u32::from(ack.window) << self.scale(ack).unwrap_or(0);
         target.since(ack.ack).max(least).min(offered)
     }
 
-    /// Furthest right edge advertised.
+    /// Furthest right edge advertised to the sender.
     pub(super) fn edge(&self) -> Option<Seq> {
         self.edge
     }
 
-    /// Right edge that `ack` would advertise for a window up to `target`, or of `least` bytes if that is more.
+    /// Right edge that `ack` would advertise for a window that ends at `target`, or for a window of `least` bytes if
+    /// that window is larger.
     pub(super) fn reach(&self, ack: &Segment, target: Seq, least: u32) -> Seq {
         let scale = self.scale(ack).unwrap_or(0);
         ack.ack
             + (field_of(self.window_for(ack, target, least), least, scale).min(ack.window.into()) << scale)
     }
 
-    /// Last window before rounding, bytes.
+    /// Last advertised window before rounding, bytes.
     pub(super) fn window(&self) -> u32 {
         self.window
     }
 
-    /// Writes the window of an ACK of kind `kind` so that the sender may send up to `target`; unchanged if `target` is
-    /// `None`.
+    /// Writes the window of an ACK of kind `kind` so that the sender may send up to `target`. If `target` is `None`,
+    /// the window stays unchanged.
     pub fn write(&mut self, ack: &mut Segment, kind: AckKind, target: Option<Seq>, least: u32) {
         match target {
             Some(target) if kind == AckKind::Duplicate => self.repeat(ack, target, least),
@@ -66,7 +69,7 @@ impl WindowLaw {
         }
     }
 
-    /// Notes the window of an ACK that passes unchanged.
+    /// Records the window of an ACK that passes unchanged.
     pub fn pass(&mut self, ack: &mut Segment) {
         if let Some(scale) = self.scale(ack).filter(|_| self.applies(ack)) {
             self.put(ack, ack.window, scale);
@@ -78,12 +81,12 @@ impl WindowLaw {
         self.window = self.window_for(ack, target, least);
         let kept = self.edge.map_or(0, |edge| edge.since(ack.ack)).div_ceil(1 << scale);
         let field = field_of(self.window, least, scale).max(kept).max(1).min(ack.window.into());
-        // At most the receiver's field.
+        // The window field is at most the receiver's window field.
         self.put(ack, field as u16, scale);
     }
 
-    /// Gives a duplicate the window field of the ACK it repeats: with another window it would not be a duplicate (RFC
-    /// 5681 section 2).
+    /// Gives a duplicate ACK the window field of the ACK that it repeats: with a different window it would not count as
+    /// a duplicate (RFC 5681 section 2).
     fn repeat(&mut self, ack: &mut Segment, target: Seq, least: u32) {
         match (self.last, self.scale(ack)) {
             (Some((number, field)), Some(scale)) if number == ack.ack && self.applies(ack) => {
@@ -105,7 +108,7 @@ impl WindowLaw {
     }
 }
 
-/// Window field: rounded down, but not below `least`.
+/// Window field for `window` bytes: rounded down, but not below `least` bytes.
 fn field_of(window: u32, least: u32, scale: u8) -> u32 {
     (window >> scale).max(least.div_ceil(1 << scale))
 }

@@ -1,4 +1,4 @@
-//! A Window Regulator: accounts of one flow, and the law by which its ACKs advertise windows.
+//! A Window Regulator: the state of one flow, and the rule by which the flow's ACKs advertise windows.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::dequeued::{AckKind, Count};
 use super::{Advertiser, tells_a_window};
 use crate::{Allowance, Output, Regulator, Verdict};
 
-/// Right edge that an ACK advertises, and when the ACK is sent.
+/// Rule for the right edge that an ACK advertises, and for the time at which the ACK is sent.
 pub(super) trait Law: Send {
     /// Whether the right edge depends on the packets in the queue.
     const FOLLOWS_QUEUE: bool = true;
@@ -17,21 +17,21 @@ pub(super) trait Law: Send {
     /// Sends or holds an ACK that advertises a window.
     fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, view: LinkView);
 
-    /// Allowance of the sender beyond the base visible in packets.
+    /// Bytes that the sender may send beyond those visible in the queue.
     fn allowance(&self, _advertiser: &Advertiser) -> Option<Allowance> {
         None
     }
 
-    /// The queue may have more room: held ACKs may be sent.
+    /// Sends held ACKs if the queue has more room.
     fn on_room(&mut self, _now: Time, _flow: &mut Flow) {}
 
     /// Sends all held ACKs.
     fn release_all(&mut self, _now: Time, _flow: &mut Flow) {}
 
-    /// The [deadline](Self::deadline) has passed.
+    /// Handles the expiry of the [deadline](Self::deadline).
     fn on_timeout(&mut self, _now: Time, _flow: &mut Flow) {}
 
-    /// When a held ACK is sent at the latest.
+    /// Latest time at which the regulator sends a held ACK.
     fn deadline(&self) -> Option<Time> {
         None
     }
@@ -56,20 +56,20 @@ impl Flow {
     }
 }
 
-/// The Window Regulator of one flow with the law `L`.
+/// The Window Regulator of one flow that follows the rule `L`.
 pub(super) struct WindowRegulator<L> {
     law: L,
     flow: Flow,
 }
 
 impl<L: Law> WindowRegulator<L> {
-    /// A regulator without a floor under the goodput.
+    /// Creates a regulator without a minimum goodput.
     pub(super) fn new(law: L, count: Count, min_window: u32, assumed_scale: Option<u8>) -> Self {
         let advertiser = Advertiser::new(count, min_window, assumed_scale);
         Self { law, flow: Flow { advertiser, output: VecDeque::new() } }
     }
 
-    /// Adds a floor under the goodput if `wanted`.
+    /// Adds a minimum goodput if `wanted`.
     pub(super) fn with_floor(mut self, wanted: bool) -> Self {
         self.flow.advertiser = self.flow.advertiser.with_floor(wanted);
         self
@@ -78,7 +78,8 @@ impl<L: Law> WindowRegulator<L> {
 
 impl<L: Law> Regulator for WindowRegulator<L> {
     fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
-        // A SYN starts a new connection. A source that retransmits acknowledged data timed out waiting for a held ACK.
+        // A SYN starts a new connection. A source that retransmits acknowledged data has timed out while a held ACK
+        // delayed its acknowledgement.
         let accounts = &self.flow.advertiser.accounts;
         let retransmitted = segment.has_data() && accounts.has_acknowledged(segment);
         if segment.flags.intersects(Flags::SYN) || retransmitted {

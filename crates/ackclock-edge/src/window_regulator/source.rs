@@ -1,26 +1,27 @@
-//! Model of a flow's sender as seen from the edge: RTT of the wired path, whether the window limits it, and its timer.
+//! Model of a flow's sender as seen from the edge: RTT of the wired path, whether the advertised window limits the
+//! sender, and the sender's retransmission timer.
 //!
-//! The wired RTT is measured from an advertised right edge to the first new data that needed it, and from the mobile's
-//! SYN to its answer. A sender that leaves the window unused is limited by its congestion window or pacing. The timer
-//! follows RFC 6298 as in Linux, with the samples the sender itself takes: the age of the data that an ACK
-//! acknowledges, plus the wired RTT.
+//! The wired RTT is measured from an advertised right edge to the first new data beyond the previous edge, and from the
+//! mobile's SYN to the SYN-ACK. A sender that leaves the advertised window unused is limited by its congestion window
+//! or by pacing. The modelled timer follows RFC 6298 as in Linux. Its RTT samples equal those of the sender: the age of
+//! the data that an ACK acknowledges, plus the wired RTT.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Seq, Span, Time};
 use ackclock_link::estimate::WindowedMin;
 
-/// Wired RTT before the first measurement.
+/// Wired RTT that is assumed before the first measurement.
 const UNKNOWN: Span = Span::from_millis(100);
 /// Minimum of RTO minus smoothed RTT (Linux: `TCP_RTO_MIN`), and of the probe timeout (RFC 8985 section 7.2, with one
 /// delayed ACK).
 const LEAST_TIMEOUT: f64 = 0.2;
 
-/// A sender that leaves more than this multiple of its used window unused does not wait for a right edge.
+/// A sender whose unused window exceeds its used window by this factor does not wait for a right edge.
 const SPARES: f64 = 4.0;
-/// Fewer bytes count as zero: decay by a share would otherwise reach subnormal numbers, which are slow.
+/// Number of bytes below which a decaying average is set to zero: subnormal numbers would be slow.
 const NOTHING: f64 = 1e-6;
-/// Tolerance, plus an eighth of the wired RTT, for data triggered by a right edge.
+/// Tolerance for the arrival of data triggered by a right edge, in addition to an eighth of the wired RTT.
 const JITTER: Span = Span::from_millis(2);
 
 /// Classification of data that arrives from a sender.
@@ -28,18 +29,18 @@ const JITTER: Span = Span::from_millis(2);
 pub(super) enum Arrival {
     /// Old data: retransmitted or reordered.
     Old,
-    /// New data.
+    /// New data that was not triggered by a right edge.
     New,
-    /// New data that a right edge triggered: the sender had waited for it.
+    /// New data that a right edge triggered: the sender had waited for the larger window.
     Triggered,
 }
 
-/// How much of its limits the sender used for its newest data.
+/// How full the sender's windows were when it sent its newest data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filling {
-    /// No room for another packet remained in the window.
+    /// Set if the advertised window had no room for another packet.
     pub(super) window: bool,
-    /// Packets in flight when it was sent; `None` if unknown.
+    /// Packets in flight when the sender sent its newest data; `None` if unknown.
     pub(super) outstanding: Option<f64>,
 }
 
@@ -48,38 +49,37 @@ pub(super) struct Filling {
 pub(super) struct Source {
     /// Minimum wired RTT.
     wired: WindowedMin,
-    /// When the mobile's SYN passed, until it is answered.
+    /// Time when the mobile's SYN passed; `None` after the SYN-ACK.
     syn: Option<Time>,
-    /// A right edge for which the sender waits was advanced: its old position, and when the new one was advertised.
+    /// Previous right edge, beyond which new data is awaited, and the time when the new right edge was advertised.
     awaited: Option<(Seq, Time)>,
-    /// End of the data that arrived.
+    /// Sequence number after the highest data that arrived.
     highest: Option<Seq>,
-    /// Advertised right edges: when, where, and the end of the data that had left the queue. The sender of data
-    /// arriving now had received the first.
+    /// Advertised right edges: each with its time, its sequence number, and the end of the data that had left the queue
+    /// by then. The sender knew the first of these edges when it sent the data that arrives now.
     edges: VecDeque<(Time, Seq, Option<Seq>)>,
-    /// Recent maximum of the data that the sender sent beyond what had left the queue, bytes; `None` before the first
-    /// sample.
+    /// Recent maximum of the sender's data that has not left the queue yet, bytes; `None` before the first sample.
     used: Option<f64>,
-    /// Smoothed unused part of the window, bytes; `None` before the first sample.
+    /// Smoothed unused part of the advertised window, bytes; `None` before the first sample.
     unused: Option<f64>,
-    /// Unused part of the window at the newest data, bytes.
+    /// Unused part of the advertised window when the newest data was sent, bytes.
     spare: Option<u32>,
-    /// ACKs in transit to the sender, with their departures.
+    /// ACKs in transit to the sender, each with its departure time.
     acks: VecDeque<(Time, Seq)>,
-    /// The last ACK that the sender has received.
+    /// Acknowledgement number of the last ACK that the sender has received.
     heard: Option<Seq>,
-    /// Set while the sender paces: a delay before its data is then no sample of the wired RTT.
+    /// Set while the sender paces: a delay before data of a pacing sender is no sample of the wired RTT.
     keeps: bool,
-    /// Data whose ACK has not passed yet: its end, and when it arrived.
+    /// End and arrival time of data whose ACK has not passed yet.
     arrivals: VecDeque<(Seq, Time)>,
-    /// Smoothed round-trip time, seconds.
+    /// Smoothed round-trip time of the sender, seconds.
     srtt: f64,
-    /// Variation of the round-trip time, seconds.
+    /// Round-trip time variation of the sender (RTTVAR), seconds.
     rttvar: f64,
 }
 
 impl Source {
-    /// A sender whose SYN-ACK arrives now; `before` saw the SYN.
+    /// Creates the state of a sender whose SYN-ACK arrives now; `before` is the state that saw the SYN.
     pub(super) fn answering(now: Time, before: &Self) -> Self {
         let mut source = Self { wired: before.wired, ..Self::default() };
         if let Some(asked) = before.syn {
@@ -88,13 +88,13 @@ impl Source {
         source
     }
 
-    /// Minimum wired RTT: edge, sender, edge.
+    /// Minimum RTT of the wired path from the edge to the sender and back.
     pub(super) fn wired(&self) -> Span {
         self.wired.get().unwrap_or(UNKNOWN)
     }
 
-    /// Whether the advertised window limits the sender: it leaves at most `few` bytes or a quarter of the window
-    /// unused.
+    /// Whether the advertised window limits the sender: the sender leaves at most `few` bytes or a quarter of the
+    /// window unused.
     pub(super) fn is_window_limited(&self, few: f64) -> bool {
         let window = |unused: f64| unused + self.used.unwrap_or_default();
         self.unused.is_some_and(|unused| unused <= few.max(window(unused) / 4.0))
@@ -105,7 +105,8 @@ impl Source {
         self.used
     }
 
-    /// How full the window and the path were when the newest data was sent, in packets of `payload` bytes.
+    /// Fill levels of the advertised window and of the path when the sender sent its newest data, in packets of
+    /// `payload` bytes.
     pub(super) fn filling(&self, payload: u32) -> Filling {
         let outstanding = self.highest.zip(self.heard).map(|(highest, heard)| highest.since(heard));
         Filling {
@@ -114,30 +115,30 @@ impl Source {
         }
     }
 
-    /// Whether only shorter wired RTT samples count from now on.
+    /// Sets whether the wired RTT is kept, so that only samples shorter than it count from now on.
     pub(super) const fn keep_wire(&mut self, keeps: bool) {
         self.keeps = keeps;
     }
 
-    /// End of the data that arrived.
+    /// Sequence number after the highest data that arrived.
     pub(super) fn highest(&self) -> Option<Seq> {
         self.highest
     }
 
-    /// Whether the sender of data arriving now had received an ACK of everything before `end`. Allows for an ACK that
-    /// is slightly late.
+    /// Whether the sender had received an ACK of everything before `end` when it sent the data that arrives now. An ACK
+    /// may be slightly late.
     pub(super) fn had_heard(&mut self, now: Time, end: Seq) -> bool {
         let late = self.wired() / 8 + JITTER;
         self.hear(now - late);
         self.heard.is_some_and(|heard| end.at_or_before(heard))
     }
 
-    /// The mobile sends a SYN. A retransmitted SYN is not timed.
+    /// Handles a SYN of the mobile. A retransmitted SYN is not timed.
     pub(super) fn on_syn(&mut self, now: Time) {
         self.syn = if self.syn.is_some() { None } else { Some(now) };
     }
 
-    /// Processes data from the sender.
+    /// Processes data from the sender that ends at `end`.
     pub(super) fn on_data(&mut self, now: Time, end: Seq) -> Arrival {
         if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
             return Arrival::Old;
@@ -155,13 +156,13 @@ impl Source {
         if after <= self.at_once() { Arrival::Triggered } else { Arrival::New }
     }
 
-    /// Data that arrives within this time after an ACK was triggered by it.
+    /// Longest time between an ACK and the arrival of data that the ACK triggered.
     pub(super) fn at_once(&self) -> Span {
         let wired = self.wired();
         wired + wired / 8 + JITTER
     }
 
-    /// A higher right edge is advertised while data up to `left` has left the queue (`None`: unknown).
+    /// Handles the advertisement of a higher right edge. Data up to `left` has left the queue; `None` means unknown.
     pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq, left: Option<Seq>) {
         self.edges.push_back((now, edge, left));
         if self.awaited.is_none() {
@@ -169,7 +170,7 @@ impl Source {
         }
     }
 
-    /// An ACK passes to the sender: takes a sample of the sender's round-trip time.
+    /// Handles an ACK that passes to the sender, and takes a sample of the sender's round-trip time.
     pub(super) fn on_passed(&mut self, now: Time, ack: Seq) {
         self.hear(now);
         self.acks.push_back((now, ack));
@@ -188,8 +189,8 @@ impl Source {
         }
     }
 
-    /// Seconds from an ACK to the sender's next timeout: the earlier of RACK-TLP's probe timeout and RTO. `None`
-    /// before the first sample.
+    /// Seconds from an ACK to the sender's next timeout: the earlier of the RACK-TLP probe timeout and the RTO. `None`
+    /// before the first RTT sample.
     pub(super) fn timeout(&self) -> Option<f64> {
         let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);
         let probe = (2.0 * self.srtt).max(LEAST_TIMEOUT);
@@ -204,12 +205,12 @@ impl Source {
         }
     }
 
-    /// Whether the sender leaves most of its window unused: its data then says nothing of the wired RTT.
+    /// Whether the sender leaves most of its window unused, so that its data is no sample of the wired RTT.
     fn spares_most(&self) -> bool {
         self.unused.zip(self.used).is_some_and(|(unused, used)| unused > SPARES * used)
     }
 
-    /// Updates how much more the sender could have sent, judged by the right edge sent 9/8 of a wired RTT ago.
+    /// Updates the unused part of the window, based on the right edge that was sent 9/8 of a wired RTT ago.
     fn notice_unused(&mut self, now: Time, end: Seq) {
         let wired = self.wired();
         let heard = wired + wired / 8;

@@ -1,36 +1,38 @@
 //! # Window Regulator with an ACK buffer (WRB)
 //!
 //! ## Source
-//! CR04; `window-regulator.md` section 4.
+//! Source: CR04; described in `window-regulator.md` section 4.
 //!
 //! ## What it does
-//! The right edge is that of the dynamic Window Regulator: data that has left the queue plus `B` packets. An ACK that
-//! would advertise a smaller window than the last is held until departures from the queue make up for it. When the
-//! radio speeds up, each departing packet releases a held ACK, so the sender learns of new room at once instead of one
-//! radio round trip later.
+//! The right edge is the one of the dynamic Window Regulator: data that has left the queue plus `B` packets. An ACK
+//! that would advertise a smaller window than the last ACK is held until departures from the queue have raised its
+//! window. When the radio speeds up, each departing packet releases a held ACK, so the sender learns of new room at
+//! once instead of one radio round trip later.
 //!
 //! ## Differences from the source
-//! The slides do not show when `Ba`, the number of held ACKs, is decremented. Here it is before the window is
-//! computed, so that the right edge is exact (`reading = "printed"` decrements after, one packet further). ACKs are
-//! released in order of arrival. A duplicate releases all held ACKs and keeps the window of the ACK it repeats; so do
-//! data, FIN and RST of the mobile. `Y` is derived from sequence numbers (`dequeued.rs`), not counted (`count =
-//! "printed"` counts).
+//! The slides do not show when `Ba`, the number of held ACKs, is decremented. Here `Ba` is decremented before the
+//! window is computed, so that the right edge is exact; `reading = "printed"` decrements `Ba` afterwards, which moves
+//! the right edge one packet further. ACKs are released in order of arrival. A duplicate ACK releases all held ACKs and
+//! keeps the window of the ACK it repeats; data, FIN and RST of the mobile also release all held ACKs. `Y` is derived
+//! from sequence numbers (`dequeued.rs`), not counted (`count = "printed"` counts).
 //!
-//! While more ACKs are held, an ACK does not raise the window (see `left_to_the_next`). So an ACK that covers k
-//! packets is released after k departures; the source releases one ACK per departure. The window is at least two
-//! packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender.
+//! While further ACKs are held, a released ACK does not raise the window (see `left_to_the_next`). So an ACK that
+//! covers k packets is released after k departures; the source releases one ACK per departure. The window is at least
+//! two packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender.
 //!
-//! If the link layer keeps a packet until the far end has acknowledged it, the packet occupies `B` until then, and its
-//! release may release held ACKs.
+//! If the link layer keeps a packet until the receiver has acknowledged it, the packet occupies one of the `B` buffer
+//! places until then, and its release may release held ACKs.
 //!
-//! Held ACKs are released when the queue is empty or the sender retransmits acknowledged data, as holding them has no
-//! benefit then (`empty = "hold"` waits until the air is empty as well). A safety timer releases the others.
+//! Held ACKs are released when the queue is empty or the sender retransmits acknowledged data, because holding ACKs has
+//! no benefit then (`empty = "hold"` waits until no packets are in the air either). A safety timer releases held ACKs
+//! in all other cases.
 //!
-//! `floor`, off by default, is not part of the source (`floor.rs`).
+//! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! Sequences by hand (tests below); the right edge under random traffic, and no drop of new data over any bearer
-//! (`tests/windows.rs`); the ordering of CR04, and no drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
+//! Tests: sequences worked out by hand (below); the right edge under random traffic, and no drop of new data over any
+//! bearer (`tests/windows.rs`); the ordering of CR04, and no drop if the rate changes but never drops to zero
+//! (`crates/ackclock-scenario/tests/windows.rs`).
 
 use std::collections::VecDeque;
 
@@ -44,13 +46,13 @@ use super::regulator::{Flow, Law, WindowRegulator};
 use super::{Advertiser, floor, law};
 use crate::{FlowContext, Regulator, RegulatorConfig};
 
-/// As `wrd`, but holds ACKs that would shrink the window until packets leave the queue.
+/// Advertises the window of `wrd`, but holds ACKs that would shrink the window until packets leave the queue.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
     /// How packets in the air are counted.
     pub(crate) count: Count,
-    /// Whether an ACK leaving the buffer still counts in its own window.
+    /// Whether an ACK that is released still counts as held when its own window is computed.
     pub(crate) reading: Reading,
     /// How many ACKs are released at a time.
     pub(crate) release: Release,
@@ -67,13 +69,13 @@ pub(crate) struct Config {
     pub(crate) assumed_scale: Option<u8>,
 }
 
-/// Whether an ACK leaving the buffer still counts in its own window.
+/// Whether an ACK that is released still counts as held when its own window is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reading {
-    /// No: the right edge is the data that has left the queue plus the buffer.
+    /// The released ACK does not count: the right edge is the data that has left the queue plus the buffer.
     Strict,
-    /// Yes, as the source prints it: the right edge is one packet further.
+    /// The released ACK counts, as the source prints it: the right edge is one packet further.
     Printed,
 }
 
@@ -81,19 +83,19 @@ pub(crate) enum Reading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Release {
-    /// The oldest ACK, then as many as the window allows.
+    /// Releases the oldest ACK, then further ACKs as long as the window does not shrink.
     Fifo,
-    /// All held ACKs.
+    /// Releases all held ACKs.
     All,
 }
 
-/// What happens to held ACKs when the queue holds nothing of the flow.
+/// What happens to held ACKs when the queue holds no packet of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Empty {
-    /// They are released.
+    /// Releases the held ACKs.
     Release,
-    /// They stay held while packets are in the air.
+    /// Keeps ACKs held while packets of the flow are in the air.
     Hold,
 }
 
@@ -142,7 +144,7 @@ const MOST_HELD: usize = 4096;
 /// Holds ACKs that would shrink the window.
 struct AckBuffer {
     held: VecDeque<Segment>,
-    /// When the oldest held ACK arrived, or the one before it was released.
+    /// Arrival time of the oldest held ACK, or release time of the ACK before it if that is later.
     waiting_since: Time,
     config: Config,
 }
@@ -159,7 +161,7 @@ impl AckBuffer {
         Self { held: VecDeque::new(), waiting_since: Time::ZERO, config }
     }
 
-    /// Section 4: releases held ACKs as long as their window is not smaller than the last.
+    /// Releases held ACKs as long as their window is not smaller than the last one (`window-regulator.md` section 4).
     fn release(&mut self, now: Time, flow: &mut Flow, reason: Reason) {
         while let Some(head) = self.held.front() {
             let edge = flow.advertiser.accounts.right_edge(head.ack, self.held.len() as u32 - 1);
@@ -173,8 +175,9 @@ impl AckBuffer {
         }
     }
 
-    /// Whether to release all ACKs: the queue is empty, too many are held, or the floor raises the window above the
-    /// buffer. In the last case held ACKs released at once would overflow the queue.
+    /// Whether to release all ACKs: the queue is empty, too many ACKs are held, or the minimum goodput raises the
+    /// window above the buffer. If ACKs were held while the window exceeds the buffer, their release at once would
+    /// overflow the queue.
     fn is_starving(&self, advertiser: &Advertiser) -> bool {
         let empty = advertiser.accounts.queue_is_empty();
         let full = self.held.len() > MOST_HELD || advertiser.exceeds_buffer();
@@ -191,8 +194,9 @@ impl AckBuffer {
         self.waiting_since = now;
     }
 
-    /// Right edge for an ACK while more are held: that of the last window at most. A partially filled packet would
-    /// raise the window by a fraction of a packet for good, as it never shrinks; the next ACK gets it instead.
+    /// Right edge for an ACK that is released while more ACKs are held: at most the edge of the last window. Without
+    /// this limit a partially filled packet would raise the window by a fraction of a packet permanently, as the window
+    /// never shrinks. The next ACK advertises the remaining bytes instead.
     fn left_to_the_next(&self, advertiser: &Advertiser, ack: &Segment, edge: Seq) -> Seq {
         let kept = ack.ack + advertiser.law.window();
         if self.held.is_empty() || edge.before(kept) { edge } else { kept }
@@ -200,7 +204,7 @@ impl AckBuffer {
 }
 
 impl Law for AckBuffer {
-    /// Holds an ACK that advances; any other ACK is sent at once, behind all held ones.
+    /// Holds an ACK that acknowledges new data; sends any other ACK at once, after all held ACKs.
     fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, _: LinkView) {
         if kind == AckKind::Advance && ack.is_pure_ack() && flow.advertiser.regulates(&ack) {
             if self.held.is_empty() {

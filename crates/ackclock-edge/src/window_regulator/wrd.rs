@@ -1,7 +1,7 @@
 //! # Window Regulator, dynamic (WRD)
 //!
 //! ## Source
-//! CR04; `window-regulator.md` section 3.
+//! Source: CR04; described in `window-regulator.md` section 3.
 //!
 //! ## What it does
 //! Every ACK advertises a window of `Wr = Y + B`, where `Y` packets have left the queue and are not acknowledged yet.
@@ -10,18 +10,20 @@
 //!
 //! ## Differences from the source
 //! `Y` is derived from sequence numbers (`dequeued.rs`), not counted (`count = "printed"` counts). The window is in
-//! bytes; a packet is the largest seen. Smaller and retransmitted packets also take a place in the queue each, which
-//! the regulator only learns when they arrive: if several arrive together, the last may be dropped. A duplicate keeps
-//! the window of the ACK it repeats. The window is at least two packets (`min_window`): otherwise a receiver that
-//! delays ACKs would stall the sender. `law.rs` describes the window field of real headers.
+//! bytes, and a packet counts as the largest packet seen. Each smaller or retransmitted packet also takes one place in
+//! the queue. The regulator learns of these packets only when they arrive: if several arrive together, the last may be
+//! dropped. A duplicate ACK keeps the window of the ACK it repeats. The window is at least two packets (`min_window`):
+//! otherwise a receiver that delays ACKs would stall the sender. `law.rs` describes the window field of real headers.
 //!
-//! If the link layer keeps a packet until the far end has acknowledged it, the packet occupies `B` until then.
+//! If the link layer keeps a packet until the receiver has acknowledged it, the packet occupies one of the `B` buffer
+//! places until then.
 //!
-//! `floor`, off by default, is not part of the source (`floor.rs`).
+//! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! Sequences by hand (tests below); the right edge under random traffic, and no drop of new data over any bearer
-//! (`tests/windows.rs`); the ordering of CR04, and no drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
+//! Tests: sequences worked out by hand (below); the right edge under random traffic, and no drop of new data over any
+//! bearer (`tests/windows.rs`); the ordering of CR04, and no drop if the rate changes but never drops to zero
+//! (`crates/ackclock-scenario/tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Left, LinkView, Side};
@@ -75,7 +77,7 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Sends every ACK at once; the right edge is the data that has left the queue plus the buffer.
+/// Sends every ACK at once; its right edge is the end of the data that has left the queue, plus the buffer size.
 struct Dynamic;
 
 impl Law for Dynamic {

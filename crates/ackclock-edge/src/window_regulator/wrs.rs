@@ -1,25 +1,27 @@
 //! # Window Regulator, static (WRS)
 //!
 //! ## Source
-//! CR04; `window-regulator.md` section 2.
+//! Source: CR04; described in `window-regulator.md` section 2.
 //!
 //! ## What it does
-//! Every ACK advertises a window of the buffer, `Wr = B`. New data never overflows the queue, whatever the radio does.
-//! The queue runs empty if `B` packets or more are beyond it: the flow achieves at most `B` packets per round trip.
+//! Every ACK advertises a window of the buffer size, `Wr = B`. New data never overflows the queue, whatever the radio
+//! does. The queue runs empty if `B` or more packets of the flow are outside it: the flow achieves at most `B` packets
+//! per round trip.
 //!
 //! ## Differences from the source
-//! The window is in bytes, `B` times the largest packet seen; a sender of smaller packets can have more of them in the
-//! queue. It is at least two packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender.
-//! `law.rs` describes the window field of real headers.
+//! The window is in bytes, `B` times the largest packet seen; a sender of smaller packets can have more than `B`
+//! packets in the queue. The window is at least two packets (`min_window`): otherwise a receiver that delays ACKs would
+//! stall the sender. `law.rs` describes the window field of real headers.
 //!
-//! If the link layer keeps a packet until the far end has acknowledged it, packets already acknowledged by TCP may
-//! still occupy the buffer. The window is then `B` less those.
+//! If the link layer keeps a packet until the receiver has acknowledged it, packets already acknowledged by TCP may
+//! still occupy the buffer. The window is then `B` less these packets.
 //!
-//! `floor`, off by default, is not part of the source (`floor.rs`).
+//! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! The window by hand (tests below); one buffer a round trip, and no drop where the rate changes but does not stop
-//! (`crates/ackclock-scenario/tests/windows.rs`); no drop of new data over any bearer (`tests/windows.rs`).
+//! Tests: the window worked out by hand (below); one buffer per round trip, and no drop if the rate changes but never
+//! drops to zero (`crates/ackclock-scenario/tests/windows.rs`); no drop of new data over any bearer
+//! (`tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Departures, Left, LinkView, Side};
@@ -75,7 +77,7 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Sends every ACK at once with a window of the buffer.
+/// Sends every ACK at once with a window of the buffer size.
 struct Static;
 
 impl Law for Static {

@@ -1,25 +1,28 @@
-//! Whether a sender paces, like BBR, and is to be left its pacing.
+//! Detects senders that pace, like BBR, so that `forecast` leaves their pacing alone.
 //!
 //! A sender that paces sends no bursts and often leaves its window unused: it limits its data in flight itself. An
-//! ACK-clocked sender sends an increase of its window as a burst and fills its window with nearly every packet; if its
-//! congestion window is smaller it fills that, and its data in flight hardly varies. A short window and held ACKs
-//! distort what a pacing sender measures, so it gets a larger budget and no ACKs are held. A sender that uses all of
-//! the larger budget loses it again.
+//! ACK-clocked sender answers a larger window with a burst and fills its window with nearly every packet. If its
+//! congestion window is smaller than the advertised window, an ACK-clocked sender fills the congestion window, and its
+//! data in flight hardly varies. A short window and held ACKs distort the rate and RTT that a pacing sender measures. A
+//! pacing sender therefore gets a larger budget, and none of its ACKs are held. A pacing sender that uses all of the
+//! larger budget loses the larger budget again.
 //!
-//! A wired path hardly faster than the link spreads bursts, and its queue leaves the window unused. Its speed shows
-//! when a sender sends its first window. If it is too slow for bursts to show, the window must be filled less often.
+//! A wired path hardly faster than the link spreads bursts, and its queue leaves the advertised window unused. The
+//! first window of a sender shows the speed of the wired path. If the wired path is too slow for bursts to show, a
+//! sender counts as pacing only if it fills the window less often.
 
 use ackclock_core::{Span, Time};
 use ackclock_link::estimate::Recent;
 
 use crate::window_regulator::source::Filling;
 
-/// Interval between verdicts; earlier counts are then halved.
+/// Interval between two verdicts on pacing; each verdict halves the packet counts.
 const PERIOD: Span = Span::from_secs(5);
-/// Minimum number of packets for a verdict.
+/// Minimum number of packets counted before a verdict on pacing.
 const LEAST: f64 = 100.0;
-/// Minimum share, in packets, at which pacing can be detected: with fewer in flight no sender sends bursts. Half a
-/// packet more than the five that `forecast` allows if the link serves nothing in a round trip.
+/// Minimum share of a sender, in packets, at which pacing can be detected. With fewer packets in flight no sender sends
+/// bursts. The value is half a packet more than the five packets that `forecast` allows if the link serves nothing in a
+/// round trip.
 const ROOM: f64 = 5.5;
 /// Packets that follow each other within this share of the link's packet time form a burst. In a fade, a sender may
 /// continue at its previous pace, which is above the link's rate.
@@ -27,46 +30,47 @@ const CLOSE: f64 = 0.25;
 /// Number of packets that make a burst.
 const BURST: usize = 4;
 const GAPS: usize = BURST - 1;
-/// Bursts are visible if the wired path takes less than this share of the link's packet time.
+/// Bursts are visible if the wired path's packet time is less than this share of the link's packet time.
 const FAST: f64 = 0.125;
-/// A sender paces if fewer than the first share of its packets end a burst, and fewer than the second fill the window
-/// or a congestion window; the third replaces the second if bursts are not visible.
+/// A sender paces if fewer than `BURSTS` of its packets end a burst, and fewer than `FULL` of them fill the advertised
+/// window or a congestion window. `FULL_UNSHOWN` replaces `FULL` while bursts are not visible.
 const BURSTS: f64 = 0.03;
 const FULL: f64 = 0.85;
 const FULL_UNSHOWN: f64 = 0.65;
-/// A packet fills a congestion window if it leaves less of it than an ACK triggers, or than this share: a pacing
-/// sender probes a quarter up and down. The congestion window is the maximum in flight in the last one or two
-/// intervals of this length.
+/// A packet fills the congestion window if less than `CALLED` packets, or less than the share `SPARE` of the congestion
+/// window, remain unused. A pacing sender varies its data in flight by a quarter while it probes. The congestion window
+/// is estimated as the maximum of packets in flight in the last one or two intervals of `LATELY`.
 const CALLED: f64 = 2.0;
 const SPARE: f64 = 0.1;
 const LATELY: Span = Span::from_millis(500);
 /// Budget of a pacing sender, as a multiple of its share.
 const LEASH: f64 = 6.0;
 
-/// Evidence about one sender's pacing.
+/// Evidence of whether one sender paces.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     paced: bool,
-    /// Its share is too small to detect pacing, so the budget is not raised.
+    /// Set if the sender's share is too small to detect pacing, so that its budget is not raised.
     cramped: bool,
-    /// Arrivals of its last three packets, and the least time for a fourth to follow.
+    /// Arrival times of the sender's last three new packets, and the shortest time in which four new packets have
+    /// arrived.
     lately: [Option<Time>; GAPS],
     quickest: Option<Span>,
-    /// Recent new packets: all, those when bursts were visible, those that were the fourth of a burst, and those that
-    /// filled the window or a congestion window.
+    /// Decaying counts of recent packets: all packets, packets that arrived while bursts were visible, packets that
+    /// were the fourth of a burst, and packets that filled the advertised window or a congestion window.
     packets: f64,
     shown: f64,
     bursts: f64,
     full: f64,
     most: WindowedMax,
-    /// Consecutive close packets, and the arrival of the last.
+    /// Number of packets in the current burst, and the arrival time of the last packet.
     run: usize,
     last: Option<Time>,
     judged: Time,
 }
 
 impl Pace {
-    /// Whether the sender paces, with a share large enough for it.
+    /// Whether the sender paces and its share is large enough to detect pacing.
     pub(super) const fn is_paced(&self) -> bool {
         self.paced && !self.cramped
     }
@@ -76,7 +80,7 @@ impl Pace {
         if self.is_paced() { LEASH } else { 1.0 }
     }
 
-    /// A new packet arrives, which may show the speed of the wired path.
+    /// Handles the arrival of a new packet, which may show the speed of the wired path.
     pub(super) fn on_new(&mut self, now: Time) {
         if let Some(first) = self.lately[0] {
             let took = now.since(first);
@@ -86,13 +90,13 @@ impl Pace {
         self.lately[GAPS - 1] = Some(now);
     }
 
-    /// Whether bursts are visible over a link with this packet time, in seconds.
+    /// Whether bursts are visible in front of a link with packet time `time`, in seconds.
     fn shows_bursts(&self, time: f64) -> bool {
         self.quickest.is_some_and(|took| took.as_secs_f64() < FAST * time * GAPS as f64)
     }
 
-    /// A packet arrives of a sender with a share of `share` packets; `filling` tells how full its limits were. `time`
-    /// is the link's packet time.
+    /// Handles the arrival of a packet from a sender whose share is `share` packets. `filling` says how full the
+    /// sender's windows were; `time` is the link's packet time in seconds.
     pub(super) fn on_packet(&mut self, now: Time, share: f64, time: f64, filling: Filling) {
         self.cramped = share < ROOM;
         if self.cramped {
@@ -131,7 +135,7 @@ impl Default for WindowedMax {
 }
 
 impl WindowedMax {
-    /// Updates with `packets` in flight; returns whether that is near the maximum.
+    /// Adds a sample of `packets` in flight; returns whether the sample is near the maximum.
     fn is_near(&mut self, now: Time, packets: f64) -> bool {
         let most = self.0.at(now);
         *most = most.max(packets);

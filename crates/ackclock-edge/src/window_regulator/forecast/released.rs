@@ -1,34 +1,38 @@
-//! Releasing a sender, as if there were no regulator: when, and how.
+//! Decides when to stop limiting a sender, and how its window grows then.
 //!
-//! Windows are useless if the buffer cannot cause much delay: it holds at most two round trips of the link's usual
-//! service plus the packets that are always allowed, or that many packets per flow. The usual rate varies, so a
-//! released sender is limited again only if the buffer holds two and a half round trips.
+//! Limiting the window is useless if a full buffer cannot cause much delay. A buffer is that small if it holds at most
+//! two round trips of the link's usual service plus the packets that are always allowed, or at most the always allowed
+//! packets of every flow. The usual rate varies, so a released sender is limited again only if the buffer holds two and
+//! a half round trips.
 //!
-//! A sender that was window-limited has a larger congestion window, and would send all of it at once into the rest of
-//! the buffer. So its right edge grows by half per round trip, until it is the receiver's or the queue is empty.
+//! A sender that was window-limited has a larger congestion window, and would send all of the congestion window at once
+//! into the rest of the buffer. So the right edge of a released sender grows by half per round trip, until it reaches
+//! the receiver's right edge or the queue is empty.
 
 use ackclock_core::Seq;
 
 use super::Shared;
 use crate::window_regulator::dequeued::Dequeued;
 
-/// Largest buffer in round trips of the link's usual service: to release a limited sender, and to keep one released.
+/// Largest buffer, in round trips of the link's usual service, at which a limited sender is released, and at which a
+/// released sender stays released.
 const TRIPS: [f64; 2] = [2.0, 2.5];
 /// Bytes by which the right edge advances per acknowledged byte.
 const GROWTH: f64 = 1.5;
 
-/// State of releasing a sender.
+/// Whether one sender is released, and the right edge while its window grows.
 #[derive(Debug, Default)]
 pub(super) struct Released {
-    /// The sender is released.
+    /// Set while the sender is released.
     free: bool,
-    /// Right edge of a released sender; `None` for the receiver's.
+    /// Right edge of a released sender; `None` if the receiver's own right edge applies.
     edge: Option<Seq>,
 }
 
 impl Released {
-    /// Whether the sender should be released, given its accounts and the link's usual service per round trip, bytes.
-    /// Never at an observed queue, whose contents are unknown.
+    /// Whether the sender should be released. `accounts` holds the sender's data in the queue, and `usual` is the
+    /// link's usual service per round trip, bytes. Behind an observed queue the answer is always no, because the
+    /// contents of that queue are unknown.
     pub(super) fn is_due(&self, accounts: &Dequeued, usual: f64, shared: &Shared) -> bool {
         let Some(buffer) = accounts.buffer().filter(|_| !shared.observed) else { return false };
         let packets = shared.config.packets;
@@ -42,12 +46,13 @@ impl Released {
         self.free
     }
 
-    /// The sender is limited by windows.
+    /// Ends the release: the sender is window-limited again.
     pub(super) const fn on_ruled(&mut self) {
         (self.free, self.edge) = (false, None);
     }
 
-    /// Right edge of a released sender, given the one advertised so far; `None` for the receiver's.
+    /// Right edge of a released sender, given the right edge advertised so far; `None` if the receiver's own right edge
+    /// applies.
     pub(super) fn edge(&mut self, told: Option<Seq>, queue_is_empty: bool) -> Option<Seq> {
         if !std::mem::replace(&mut self.free, true) {
             self.edge = told;
@@ -56,7 +61,7 @@ impl Released {
         self.edge
     }
 
-    /// An ACK for `bytes` more bytes is sent; its receiver offers a window up to `offered`.
+    /// Handles an ACK that is sent and covers `bytes` new bytes; the receiver offers a window up to `offered`.
     pub(super) fn on_passed(&mut self, bytes: u32, offered: Seq) {
         let further = self.edge.map(|edge| edge + (GROWTH * f64::from(bytes)) as u32);
         self.edge = further.filter(|further| offered.after(*further));

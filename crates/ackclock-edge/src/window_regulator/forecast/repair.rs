@@ -7,7 +7,7 @@ use crate::window_regulator::dequeued::AckKind;
 /// Recovery lasts from the first sign of a loss until all data then in flight is acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Repair {
-    /// End of the data in flight when the loss showed.
+    /// End of the data in flight when the loss was detected.
     until: Option<Seq>,
 }
 
@@ -17,8 +17,8 @@ impl Repair {
         self.until.is_some()
     }
 
-    /// An ACK of the mobile arrives while the sender has sent up to `highest`. A SACK hole or a duplicate is a sign of
-    /// loss.
+    /// Handles an ACK of the mobile that arrives when the sender has sent data up to `highest`. A SACK hole or a
+    /// duplicate ACK is a sign of loss.
     pub(super) fn on_ack(&mut self, ack: &Segment, kind: AckKind, highest: Option<Seq>) {
         let hole = ack.sack().iter().any(|block| block.left.after(ack.ack));
         if self.until.is_none() && (hole || kind == AckKind::Duplicate) {

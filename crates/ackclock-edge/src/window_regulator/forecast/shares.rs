@@ -1,66 +1,68 @@
 //! Divides the expected service of a link among the flows that share it.
 //!
-//! A flow that has sent little is young: a page, or the start of something longer. Young flows are allowed the whole
-//! as if no others existed. The data that they are about to send is subtracted from the others' budget, which those
-//! share: a first window from the SYN-ACK on, then twice the data of the last round trip, and nothing after their last
-//! data. If most flows are young, as when many start together, all share equally; a single flow has everything. A flow
-//! with packets in the queue shares the link, however long they have been queued.
+//! A flow that has sent little is young: it may be a page, or the start of a long transfer. A young flow may use the
+//! complete service of the link, as if only young flows existed. The older flows share a budget from which the data
+//! that young flows are about to send is subtracted. This reservation is a first window from the SYN-ACK on, then twice
+//! the data of the last round trip, and nothing after the young flow's last data. If most flows are young, as when many
+//! flows start together, all flows share equally; a single flow has the complete budget. A flow with packets in the
+//! queue shares the link, however long the packets have been queued.
 
 use ackclock_core::{Span, Time};
 
-/// Flows share the link if they were active in the last `SLOTS` times `SLOT`, or have packets in the queue.
+/// A flow shares the link if it has packets in the queue, or was active within the last `SLOTS` intervals of length
+/// `SLOT`.
 const SLOT: Span = Span::from_millis(250);
 const SLOTS: u64 = 8;
-/// The reservation for a flow lasts this many slots after its last activity.
+/// Number of slots after the last activity of a young flow for which its reservation lasts.
 const KEPT: u64 = 4;
-/// A flow is young until it has sent more bytes than this: the first three round trips from an initial window of ten
+/// Bytes up to which a flow that has sent them is young: the first three round trips from an initial window of ten
 /// packets.
 const YOUNG: u64 = 100_000;
-/// A flow that has had data for longer than this is not young: the link is slow, or many share it.
+/// Time with data after which a flow is no longer young: the link is slow, or many flows share it.
 const YOUTH: Span = Span::from_secs(20);
-/// A flow is young again after this long without data and ACKs, and with nothing in flight.
+/// Time without data, ACKs and bytes in flight after which a flow is young again.
 pub(super) const QUIET: Span = Span::from_secs(1);
-/// Packets of an initial window (RFC 6928).
+/// Number of packets of an initial window (RFC 6928).
 pub(super) const FIRST_WINDOW: u32 = 10;
-/// Maximum growth of a congestion window per round trip.
+/// Maximum growth factor of a congestion window per round trip.
 const GROWTH: f64 = 2.0;
 
-/// The latest activity of a flow.
+/// Latest counted activity of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     slot: u64,
     is_young: bool,
-    /// Bytes reserved for it, if it is young.
+    /// Bytes reserved for a young flow.
     kept: u32,
 }
 
 /// State of one flow that shares the link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Share {
-    /// Bytes sent since it began or was last idle.
+    /// Bytes that the flow has sent since its start or its last idle time.
     sent: u64,
-    /// Since when it has always had data.
+    /// Time from which on the flow has always had data.
     began: Time,
-    /// When data last arrived or an ACK was last sent.
+    /// Time when data of the flow last arrived or an ACK was last sent.
     heard: Option<Time>,
     noted: Option<Note>,
-    /// Its last data has arrived.
+    /// Set when the flow's last data has arrived.
     ended: bool,
 }
 
 impl Share {
-    /// Whether it has sent little so far.
+    /// Whether the flow has sent few enough bytes to be young.
     fn is_young(&self, now: Time) -> bool {
         self.sent <= YOUNG && now.since(self.began) <= YOUTH
     }
 
-    /// Whether it was young at its latest activity.
+    /// Whether the flow was young at its latest activity.
     pub(super) fn is_noted_young(&self) -> bool {
         self.noted.is_some_and(|noted| noted.is_young)
     }
 
-    /// `bytes` of data arrive. If everything before was acknowledged, a sender with more data would have sent it
-    /// within `at_once`.
+    /// Handles `bytes` of arriving data. If all earlier data was acknowledged, a sender with more data would have sent
+    /// it within `at_once`.
     pub(super) fn on_data(&mut self, now: Time, bytes: u32, at_once: Option<Span>) {
         let paused = self.heard.map_or(Span::ZERO, |heard| now.since(heard));
         if at_once.is_some_and(|at_once| paused > at_once) {
@@ -73,7 +75,7 @@ impl Share {
         self.sent += u64::from(bytes);
     }
 
-    /// An ACK is sent to its sender.
+    /// Handles an ACK that is sent to the flow's sender.
     pub(super) fn on_ack(&mut self, now: Time) {
         self.heard = Some(now);
     }
@@ -84,15 +86,15 @@ impl Share {
 pub(super) struct Shares {
     slot: u64,
     rows: [Row; SLOTS as usize],
-    /// Sums over the last `SLOTS`; reservations over the last `KEPT`.
+    /// Sums over the last `SLOTS` slots; reserved bytes are summed over the last `KEPT` slots.
     all: Row,
-    /// Flows that have packets in the queue, or held ACKs.
+    /// Number of flows that have packets in the queue, or held ACKs.
     waiting: u32,
-    /// A number of flows, and its cube root.
+    /// Number of flows, and the cube root of this number.
     rooted: (u32, f64),
 }
 
-/// Flows whose latest activity was in a slot.
+/// Totals of the flows whose latest activity was in one slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     flows: u32,
@@ -102,12 +104,13 @@ struct Row {
 }
 
 impl Shares {
-    /// Flows that share the link: recently active ones, or waiting ones if they are more.
+    /// Number of flows that share the link: flows that were recently active, or flows with packets in the queue or held
+    /// ACKs if there are more of these.
     pub(super) fn flows(&self) -> u32 {
         self.all.flows.max(self.waiting).max(1)
     }
 
-    /// Cube root of the number of flows, recalculated when it changes.
+    /// Cube root of the number of flows, recalculated when the number changes.
     pub(super) fn root(&mut self) -> f64 {
         let flows = self.flows();
         if self.rooted.0 != flows {
@@ -116,19 +119,20 @@ impl Shares {
         self.rooted.1
     }
 
-    /// Whether a flow yields to young ones: it is not young, most are not young, and young flows are about to send
-    /// more than a packet of this payload.
+    /// Whether a flow yields to young flows: it is not young, most flows are not young, and young flows are about to
+    /// send more than `payload` bytes.
     pub(super) fn yields(&self, share: &Share, payload: u32) -> bool {
         let Row { young, kept, .. } = self.all;
         kept > payload.into() && 2 * young <= self.flows() && share.noted.is_some_and(|noted| !noted.is_young)
     }
 
-    /// Whether a flow wanted the link `before`, and wants it `now`.
+    /// Updates the number of waiting flows for a flow that waited for the link if `before` is set, and waits now if
+    /// `now` is set.
     pub(super) fn on_waiting(&mut self, before: bool, now: bool) {
         self.waiting = self.waiting + u32::from(now) - u32::from(before);
     }
 
-    /// Share of a flow in `total`, bytes.
+    /// Bytes of `total` that are the share of a flow.
     pub(super) fn of(&self, share: &Share, total: f64) -> f64 {
         let Row { young, kept, .. } = self.all;
         let flows = self.flows();
@@ -139,13 +143,13 @@ impl Shares {
         }
     }
 
-    /// The sender of a flow is about to start, with packets of this payload.
+    /// Handles the start of a flow whose packets have `payload` bytes.
     pub(super) fn on_begun(&mut self, now: Time, share: &mut Share, payload: u32) {
         (share.sent, share.began, share.ended) = (0, now, false);
         self.note(now, share, FIRST_WINDOW.saturating_mul(payload));
     }
 
-    /// A flow is active, and used this many bytes in its last round trip, if known.
+    /// Handles activity of a flow that used `used` bytes in its last round trip, if known.
     pub(super) fn on_heard(&mut self, now: Time, share: &mut Share, used: Option<f64>) {
         if !share.ended {
             let before = share.noted.map_or(0, |noted| noted.kept);
@@ -153,7 +157,7 @@ impl Shares {
         }
     }
 
-    /// A flow will send nothing more.
+    /// Handles the end of a flow: its sender will send nothing more.
     pub(super) fn on_ended(&mut self, now: Time, share: &mut Share) {
         share.ended = true;
         self.forget(now, share);
@@ -171,7 +175,7 @@ impl Shares {
         }
     }
 
-    /// Removes the contribution of a flow, if it still counts.
+    /// Removes a flow from the sums, if its latest activity still counts.
     fn forget(&mut self, now: Time, share: &mut Share) {
         self.advance(now.as_nanos() / SLOT.as_nanos());
         let Some(Note { slot, is_young, kept }) = share.noted.take().filter(|noted| self.counts(*noted))
@@ -186,7 +190,7 @@ impl Shares {
         }
     }
 
-    /// Whether an activity is recent enough to count.
+    /// Whether the activity `noted` is recent enough to count.
     const fn counts(&self, noted: Note) -> bool {
         noted.slot + SLOTS > self.slot
     }

@@ -1,26 +1,29 @@
-//! Window updates: copies of the last ACK (RFC 9293 section 3.8.6) that advertise a right edge when no ACK does.
+//! Window updates: copies of the last ACK (RFC 9293 section 3.8.6) that advertise a new right edge while no ACKs
+//! arrive.
 
-/// Share of its budget that a sender must lack for an update, while ACKs are held or many copies are allowed. With
-/// fewer allowed it approaches the whole budget, which saves copies for times without ACKs.
+/// Share of its budget by which a sender must be short before it gets a window update, while ACKs are held or many
+/// copies are allowed. With fewer copies allowed, the required share approaches the complete budget, which saves copies
+/// for times without ACKs.
 pub(super) const SHORT: f64 = 0.25;
-/// Maximum number of copies in a row.
+/// Maximum number of window updates in a row.
 const MOST: f64 = 20.0;
 
-/// Limits copies to a share of the bytes of the ACKs.
+/// Limits the bytes of window updates to a share of the bytes of the ACKs.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
-    /// Bytes of copies still allowed.
+    /// Bytes of window updates that may still be sent.
     credit: f64,
 }
 
 impl Updates {
-    /// An ACK of the mobile with `bytes` passes; copies may add a `share` of them.
+    /// Handles an ACK of the mobile with `bytes` bytes that passes; window updates may add the fraction `share` of
+    /// these bytes.
     pub(super) fn on_passed(&mut self, bytes: u32, share: f64) {
         let bytes = f64::from(bytes);
         self.credit = (self.credit + share * bytes).min(MOST * bytes);
     }
 
-    /// Whether to send a copy of `bytes` to a sender that lacks `short` of its budget.
+    /// Whether to send a window update of `bytes` bytes to a sender that lacks `short` bytes of its `budget`.
     pub(super) fn makes(&mut self, bytes: u32, short: u32, budget: f64) -> bool {
         let bytes = f64::from(bytes);
         let share = 1.0 - (1.0 - SHORT) * self.credit / (MOST * bytes);

@@ -1,16 +1,16 @@
-//! The usual rate of a link: mean service over the last hundred seconds or so with something to serve.
+//! Usual rate of a link: mean rate of service over about the last hundred seconds in which the link had data to serve.
 
 use ackclock_link::estimate::GRAIN;
 
-/// Averaging time of the usual rate, seconds of service: longer than a fade.
+/// Averaging time of the usual rate, in seconds of service; longer than a fade.
 const USUALLY: f64 = 100.0;
 
-/// Mean rate of the link while there is something to serve.
+/// Mean rate of the link while it has data to serve.
 #[derive(Debug, Default)]
 pub(super) struct UsualRate {
-    /// Bytes served, exponentially weighted.
+    /// Bytes served by the link, exponentially weighted.
     served: f64,
-    /// Seconds of service, exponentially weighted.
+    /// Seconds in which the link served data, exponentially weighted.
     busy: f64,
     rate: f64,
 }
@@ -21,11 +21,11 @@ impl UsualRate {
         let keep = USUALLY / (USUALLY + busy);
         self.served = self.served * keep + served;
         self.busy = self.busy * keep + busy;
-        // The first packets show little.
+        // The extra `GRAIN` in the divisor damps the rate of the first packets, which say little about the link.
         self.rate = self.served / (self.busy + GRAIN.as_secs_f64());
     }
 
-    /// Bytes per second.
+    /// Usual rate of the link, bytes per second.
     pub(super) const fn rate(&self) -> f64 {
         self.rate
     }
