@@ -13,8 +13,8 @@ use ackclock_link::estimate::WindowedMin;
 
 /// Wired RTT that is assumed before the first measurement.
 const UNKNOWN: Span = Span::from_millis(100);
-/// Minimum of RTO minus smoothed RTT (Linux: `TCP_RTO_MIN`), and of the probe timeout (RFC 8985 section 7.2, with one
-/// delayed ACK).
+/// Minimum of the difference between RTO and smoothed RTT (Linux: `TCP_RTO_MIN`), and of the probe timeout (RFC 8985
+/// section 7.2, with one delayed ACK), seconds.
 const LEAST_TIMEOUT: f64 = 0.2;
 
 /// A sender whose unused window exceeds its used window by this factor does not wait for a right edge.
@@ -44,7 +44,7 @@ pub(super) struct Filling {
     pub(super) outstanding: Option<f64>,
 }
 
-/// What the edge knows of the sender of one flow.
+/// State of the sender of one flow, inferred at the edge.
 #[derive(Debug, Default)]
 pub(super) struct Source {
     /// Minimum wired RTT.
