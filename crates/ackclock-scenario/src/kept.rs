@@ -74,7 +74,7 @@ impl Kept {
     /// Opens the rows of `out`, and returns the results of the jobs that already have rows.
     ///
     /// # Errors
-    /// If the file cannot be written, or has rows of other runs.
+    /// Returns an error if the file cannot be written, or has rows of other runs.
     pub fn open(
         out: &Path,
         folders: Folders,
@@ -106,7 +106,7 @@ impl Kept {
     /// Saves the row of a job.
     ///
     /// # Errors
-    /// If writing fails, for instance because the disk is full.
+    /// Returns an error if writing fails, for instance because the disk is full.
     pub fn put(&mut self, job: usize, row: String) -> Result<(), WriteError> {
         if let Into::File(file) = &mut self.into {
             file.put(&row)?;
@@ -126,7 +126,7 @@ impl Kept {
     /// Writes the rows in the order of their jobs, gives the file its final name, and returns the rows.
     ///
     /// # Errors
-    /// If writing fails, for instance because the disk is full.
+    /// Returns an error if writing fails, for instance because the disk is full.
     pub fn finish(self) -> Result<Vec<String>, WriteError> {
         let rows: Vec<String> = self.rows.into_iter().flatten().collect();
         let each = rows.iter().map(String::as_str);

@@ -25,7 +25,7 @@ impl Scenario {
     /// buffer below bandwidth x delay. Cells are not examined. With a relay, only the buffer is.
     ///
     /// # Errors
-    /// If a file named by a link is invalid.
+    /// Returns an error if a file named by a link is invalid.
     pub fn limit(&self, files: &dyn Files, utilisation: Option<f64>) -> Result<Option<Limit>, ScenarioError> {
         if utilisation.is_none_or(|used| used >= FULL) {
             return Ok(None);
@@ -36,7 +36,7 @@ impl Scenario {
     /// The buffer as a limit, if it holds less than bandwidth x delay in packets of 1500 bytes.
     ///
     /// # Errors
-    /// If a file named by a link is invalid.
+    /// Returns an error if a file named by a link is invalid.
     pub fn buffer_limit(&self, files: &dyn Files) -> Result<Option<Limit>, ScenarioError> {
         let channel = Channel::of(self.tables(), files).map_err(|error| self.error(&error))?;
         Ok(channel.and_then(|channel| channel.buffer(self.tables().edge.radio().buffer, 1500)))
@@ -45,7 +45,7 @@ impl Scenario {
     /// Warnings about a run that is too short: shorter than an RTT, or over before a flow starts.
     ///
     /// # Errors
-    /// If a file named by a link is invalid.
+    /// Returns an error if a file named by a link is invalid.
     pub fn too_short(&self, files: &dyn Files) -> Result<Vec<String>, ScenarioError> {
         let (name, tables) = (self.name(), self.tables());
         let late = |(index, flow): (usize, &FlowGroup)| {

@@ -32,7 +32,7 @@ pub static PRESETS: &[Preset] =
 /// The `[[flow]]` table of a file with the preset `name` that sets only `sender`, a name or a table.
 ///
 /// # Errors
-/// If there is no such preset.
+/// Returns an error if there is no such preset.
 pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
     let Layers { mut tree, mut options, .. } = layers(&name.into())?;
     let of_flows = |tree: &mut Tree| tree.take("flow").unwrap_or_else(|| Tree::empty(Origin::Default));

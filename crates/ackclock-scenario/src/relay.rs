@@ -113,7 +113,7 @@ impl RelayTable {
     /// The buffer in bytes.
     ///
     /// # Errors
-    /// If it is not in bytes, is zero or is larger than an advertised window can be.
+    /// Returns an error if it is not in bytes, is zero or is larger than an advertised window can be.
     pub(crate) fn buffer_bytes(&self) -> Result<u32, ConfigError> {
         match self.buffer {
             Size::Bytes(bytes @ 1..=LARGEST) => Ok(bytes as u32),

@@ -23,7 +23,7 @@ impl Row {
     /// Parses a row.
     ///
     /// # Errors
-    /// If the text is not the JSON object of a run.
+    /// Returns an error if the text is not the JSON object of a run.
     pub fn parse(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|error| format!("is not the object of a run: {error}"))
     }

@@ -50,8 +50,8 @@ pub struct Outcome {
 /// Executes run number `run` (from 0) of a scenario. Its `[sweep]` is ignored.
 ///
 /// # Errors
-/// If an input file is invalid, the capture cannot be written, no thread can be created, or [`Progress::stop`] was
-/// called.
+/// Returns an error if an input file is invalid, the capture cannot be written, no thread can be created, or
+/// [`Progress::stop`] was called.
 pub fn run(
     scenario: &Scenario,
     run: u32,

@@ -39,7 +39,7 @@ impl Series {
     /// Writes the series as CSV with a header row. NaN becomes an empty field.
     ///
     /// # Errors
-    /// If writing to `out` fails.
+    /// Returns an error if writing to `out` fails.
     pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
         let names: Vec<_> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         writeln!(out, "{}", names.join(","))?;
@@ -101,7 +101,7 @@ impl Recorder {
     /// Samples at time zero and after each `interval`, for this many long-lived flows and edges.
     ///
     /// # Errors
-    /// If the samples would not fit into memory.
+    /// Returns an error if the samples would not fit into memory.
     pub(crate) fn new(
         interval: Span,
         tables: &Tables,

@@ -368,7 +368,7 @@ impl FlowGroup {
     /// Sender parameters of one flow of the group. Its data starts at sequence number `first`.
     ///
     /// # Errors
-    /// If `packet` is not the size of an IP packet.
+    /// Returns an error if `packet` is not the size of an IP packet.
     pub fn params(&self, flow: FlowId, start: Time, first: Seq) -> Result<FlowParams, ConfigError> {
         let packet = match self.packet {
             Size::Bytes(bytes @ 1..=65_535) => bytes as u16,

@@ -300,7 +300,7 @@ pub const LARGEST_WINDOW: u32 = 1 << 30;
 /// Converts a window to bytes of payload, with `mss` bytes per packet.
 ///
 /// # Errors
-/// If the window is zero, larger than 2^30 bytes, or not given in packets or bytes.
+/// Returns an error if the window is zero, larger than 2^30 bytes, or not given in packets or bytes.
 pub fn window_bytes(size: Size, mss: u16) -> Result<u32, ConfigError> {
     let bytes = match size {
         Size::Packets(packets) => u64::from(packets) * u64::from(mss),

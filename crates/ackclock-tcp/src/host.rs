@@ -74,7 +74,7 @@ impl Host {
     /// Adds the sender of `flow`, with its data supply; it starts by itself.
     ///
     /// # Panics
-    /// If the flow already has an endpoint here: the graph is built by code, not by users.
+    /// Panics if the flow already has an endpoint here: the graph is built by code, not by users.
     pub fn add_sender(&mut self, flow: FlowId, sender: Box<dyn Sender>) {
         let deadline = sender.poll_timeout();
         self.add(flow, Endpoint::Sender(sender), deadline);

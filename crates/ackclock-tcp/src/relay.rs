@@ -95,7 +95,7 @@ impl Relay {
     /// supplied yet.
     ///
     /// # Panics
-    /// If the flow is already split: the graph is built by code, not by users.
+    /// Panics if the flow is already split: the graph is built by code, not by users.
     pub fn split(&mut self, flow: FlowId, from: Port, receiver: Receiver, mut sender: Box<dyn Sender>) {
         while self.pairs.len() <= flow.index() {
             self.pairs.push(None);

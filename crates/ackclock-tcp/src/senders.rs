@@ -41,7 +41,7 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
     /// Builds the sender of a flow.
     ///
     /// # Errors
-    /// If a packet has no room for data, or a window is invalid.
+    /// Returns an error if a packet has no room for data, or a window is invalid.
     fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError>;
 
     /// Builds a sender whose window can be [steered](Sender::steer). Recovery comes from this row. While no controller
