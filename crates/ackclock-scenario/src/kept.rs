@@ -12,52 +12,53 @@ use crate::inputs::sha256;
 use crate::row::mark_of;
 use crate::{Job, Row, RunResult};
 
-/// Result rows of jobs that are being written to a file.
+/// Result rows of jobs, written to a file one by one.
 #[derive(Debug)]
 pub struct Kept {
     into: Into,
-    /// The row of each finished job.
+    /// Result row of each job; `None` until the job has finished.
     rows: Vec<Option<String>>,
 }
 
-/// Destination of the rows.
+/// Destination of the result rows.
 #[derive(Debug)]
 enum Into {
-    /// A file that saves each row at once.
+    /// A file that receives each row at once.
     File(Rows),
-    /// A device or pipe, which gets all rows at the end.
+    /// A device or pipe that receives all rows at the end.
     Stream(WholeFile),
-    /// Memory only.
+    /// Keeps the rows in memory only.
     Nothing,
 }
 
-/// The rows that a file should contain.
+/// Description of the result rows that a file should contain.
 pub struct Want<'a> {
-    /// The runs, in the order of their rows.
+    /// The runs, one for each row, in row order.
     pub jobs: &'a [Job<'a>],
-    /// The input files of their scenarios.
+    /// Source of the input files of the scenarios.
     pub files: &'a dyn Files,
     /// Whether the results include CPU times.
     pub timed: bool,
-    /// The executable. If its commit is unknown, rows older than it are from another build.
+    /// Path of the running executable. If the build's commit is unknown, rows older than this file count as rows of
+    /// another build.
     pub program: Option<&'a Path>,
-    /// How to treat rows of other runs.
+    /// Treatment of rows that belong to other runs.
     pub others: Others,
 }
 
-/// How to treat rows of other runs in a file.
+/// Treatment of rows in a file that belong to other runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// Report an error.
+    /// Reports an error if the file has rows of other runs.
     Refused,
-    /// Ignore them; they are gone when the file is complete.
+    /// Ignores rows of other runs; the complete file will not contain them.
     Overwritten,
 }
 
-/// Error of saving rows in a file.
+/// Error while saving rows in a file.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
-    /// The file cannot be written.
+    /// Error from writing the file.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The file has rows of other runs.
@@ -66,7 +67,7 @@ pub enum KeptError {
 }
 
 impl Kept {
-    /// Rows of this many jobs, in memory only.
+    /// Creates storage for the rows of `jobs` jobs, in memory only.
     pub fn in_memory(jobs: usize) -> Self {
         Self { into: Into::Nothing, rows: vec![None; jobs] }
     }
@@ -93,12 +94,12 @@ impl Kept {
         Ok((Self { into: Into::File(file), rows: kept }, results))
     }
 
-    /// The row of a job; `None` if it is missing.
+    /// Result row of a job; `None` if the row is missing.
     pub fn row(&self, job: usize) -> Option<&str> {
         self.rows[job].as_deref()
     }
 
-    /// The jobs whose rows are missing.
+    /// Indices of the jobs whose rows are missing.
     pub fn missing(&self) -> Vec<usize> {
         (0..self.rows.len()).filter(|&job| self.rows[job].is_none()).collect()
     }
@@ -115,7 +116,7 @@ impl Kept {
         Ok(())
     }
 
-    /// The temporary file that holds the rows until all runs are done; `None` for a stream or memory.
+    /// Temporary file that holds the rows until all runs are done; `None` for a stream or memory.
     pub fn unfinished(&self) -> Option<PathBuf> {
         match &self.into {
             Into::File(file) => file.unfinished(),
@@ -183,7 +184,7 @@ impl Want<'_> {
         Ok(())
     }
 
-    /// The job of a row.
+    /// Index of the job that a row belongs to.
     fn job_of(&self, row: &Row, jobs: &BTreeMap<String, usize>) -> Result<usize, String> {
         if row.result.engine.cpu_s.is_some() != self.timed {
             return Err("only one of the two sweeps has --timing".to_owned());

@@ -1,7 +1,8 @@
-//! Overrides that change the kind of a component: options that the new kind has too stay, the others are dropped and
-//! reported.
+//! Overrides that change the kind of a component. Options that the new kind also has stay; other options are dropped
+//! and reported.
 //!
-//! This applies to overrides only. A component of the file replaces one of its preset if the kinds differ.
+//! Only overrides keep options across kinds. A component in the file replaces the whole component of its preset if
+//! their kinds differ.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -25,7 +26,7 @@ use crate::tree::{Node, Origin, Tree, kind_in, merge};
 pub struct Dropped {
     /// Dotted path of the option, without list indices if it applies to every flow.
     pub key: String,
-    /// The new kind.
+    /// The new kind of the component.
     pub kind: String,
 }
 
@@ -43,8 +44,8 @@ pub fn dropped_from<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Op
 }
 
 impl Tree {
-    /// Applies an override to the value at a dotted path. Options lost by a change of kind are added to `dropped`. If
-    /// the path has no index at a list of tables, it applies to every table of the list.
+    /// Applies an override to the value at a dotted path. `dropped` receives the options that a change of kind removes.
+    /// If the path leads to a list of tables without an index, the override applies to every table of the list.
     pub(crate) fn overlaid(
         mut self,
         path: &str,
@@ -58,7 +59,7 @@ impl Tree {
     }
 }
 
-/// Gives the components of `base` the kinds set by `over`, so that merging keeps their remaining options.
+/// Gives each component of `base` the kind that `over` sets, so that merging keeps the remaining options.
 fn change(base: &mut Tree, over: &Tree, path: &str, dropped: &mut Vec<Dropped>) {
     if let (Node::Table(entries), Some(new)) = (&mut base.node, kind_name(over))
         && let Some(old) = kind_in(entries).map(str::to_owned)
@@ -71,7 +72,7 @@ fn change(base: &mut Tree, over: &Tree, path: &str, dropped: &mut Vec<Dropped>) 
                 note(dropped, option, format!("{path}.{key}"), new);
                 return false;
             } else if !option.origin.is_said() {
-                // The option stays because of the override, so the override is its origin.
+                // The option stays because of the override, so the override is the option's origin.
                 option.set_origin(&over.origin);
             }
             true
@@ -97,7 +98,7 @@ fn change(base: &mut Tree, over: &Tree, path: &str, dropped: &mut Vec<Dropped>) 
     }
 }
 
-/// Adds an option to `dropped`, unless it came from a preset.
+/// Adds an option to `dropped`, unless the option came from a preset.
 fn note(dropped: &mut Vec<Dropped>, option: &Tree, key: String, kind: &str) {
     let one = Dropped { key, kind: kind.to_owned() };
     if option.origin.is_said() && !dropped.contains(&one) {
@@ -105,7 +106,7 @@ fn note(dropped: &mut Vec<Dropped>, option: &Tree, key: String, kind: &str) {
     }
 }
 
-/// The kind that a tree sets, written as a name or under `kind`.
+/// Component kind that a tree sets, either as a plain name or under `kind`.
 fn kind_name(tree: &Tree) -> Option<&str> {
     match &tree.node {
         Node::Leaf(Value::String(name)) => Some(name),

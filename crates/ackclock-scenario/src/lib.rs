@@ -1,7 +1,7 @@
 //! # ackclock-scenario
 //!
-//! Runs scenarios: [`Scenario`] reads and checks the text, [`Scenario::points`] expands a sweep, and [`run`] builds the
-//! network, simulates it and collects the results. A run can also give a [`Series`] and a packet capture.
+//! Runs scenarios. [`Scenario`] reads and checks the text, and [`Scenario::points`] expands a sweep. [`run`] builds the
+//! network, simulates it and collects the results. A run can also produce a [`Series`] and a packet capture.
 
 pub mod acks;
 mod active;

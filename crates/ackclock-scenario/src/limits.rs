@@ -1,4 +1,4 @@
-//! Limits of a result other than the link: windows, the wired path, the buffer, and a run that is too short.
+//! Limits of a result other than the link: windows, the wired path, the buffer, and the run's duration.
 
 use ackclock_core::{ConfigError, FlowId, Rate, Seq, Size, Span, Time};
 use ackclock_edge::ChannelSharing;
@@ -8,21 +8,22 @@ use ackclock_tcp::config::window_bytes;
 use crate::tables::FlowGroup;
 use crate::{PathTable, Scenario, ScenarioError, Tables};
 
-/// At this utilisation or above, the link itself is the limit.
+/// Lowest link utilisation at which the link itself counts as the limit.
 const FULL: f64 = 0.95;
 
-/// A limit of the result: the key that changes it, and an explanation.
+/// A limit of the result: the scenario key that changes it, and an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Key of the scenario.
+    /// Scenario key that changes the limit.
     pub key: &'static str,
-    /// Explanation for the user, with numbers.
+    /// Explanation of the limit for the user, with numbers.
     pub message: String,
 }
 
 impl Scenario {
-    /// What limits downloads with this link utilisation, if not the link itself: the windows, the wired path, or a
-    /// buffer below bandwidth x delay. Cells are not examined. With a relay, only the buffer is.
+    /// Finds the limit of downloads that use this share of the link, if the link itself is not the limit. The limit can
+    /// be the windows, the wired path, or a buffer below bandwidth x delay. Cells are not examined. With a relay, only
+    /// the buffer is examined.
     ///
     /// # Errors
     /// Returns an error if a file named by a link is invalid.
@@ -33,7 +34,7 @@ impl Scenario {
         self.tables().limit(files).map_err(|error| self.error(&error))
     }
 
-    /// The buffer as a limit, if it holds less than bandwidth x delay in packets of 1500 bytes.
+    /// Reports the buffer as a limit if it holds less than bandwidth x delay in packets of 1500 bytes.
     ///
     /// # Errors
     /// Returns an error if a file named by a link is invalid.
@@ -42,7 +43,7 @@ impl Scenario {
         Ok(channel.and_then(|channel| channel.buffer(self.tables().edge.radio().buffer, 1500)))
     }
 
-    /// Warnings about a run that is too short: shorter than an RTT, or over before a flow starts.
+    /// Warnings about a run that is too short: shorter than an RTT, or finished before a flow starts.
     ///
     /// # Errors
     /// Returns an error if a file named by a link is invalid.
@@ -68,7 +69,7 @@ impl Scenario {
         Ok(remarks)
     }
 
-    /// Note that flow keys missing from the file have defaults of 2002, if there is no preset.
+    /// Message that flow keys missing from the file have defaults of 2002; `None` if the file has a preset or all keys.
     pub fn said_of_defaults(&self) -> Option<String> {
         let said = self.said();
         let flows = said.get("flow").and_then(|flows| flows.as_array());
@@ -83,7 +84,7 @@ impl Scenario {
     }
 }
 
-/// Keys of a flow whose usual values have changed since 2002.
+/// Keys of a flow whose typical values have changed since 2002.
 const OF_AN_ERA: [&str; 5] = ["sender", "packet", "max_window", "initial_window", "acks"];
 
 impl Tables {
@@ -92,7 +93,7 @@ impl Tables {
         let downloads: Vec<_> = self.flow.iter().filter(|flow| flow.towards.is_mobile()).collect();
         for flow in &downloads {
             if !flow.workload()?.is_endless() {
-                // A finite transfer may simply have had no more data.
+                // A finite transfer may simply have run out of data, so the link utilisation says nothing about limits.
                 return Ok(None);
             }
         }
@@ -103,7 +104,7 @@ impl Tables {
         Ok(hard.or_else(|| channel.buffer(self.edge.radio().buffer, packet)))
     }
 
-    /// Number of flows of this group that share a channel.
+    /// Number of flows of a group that share one channel.
     fn sharing(&self, flow: &FlowGroup) -> u64 {
         match self.edge.channel {
             ChannelSharing::Shared => flow.count.into(),
@@ -119,7 +120,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// The channel of a scenario; `None` for a cell, whose scheduler divides the rate.
+    /// Rate and RTT of a scenario's channel; `None` for a cell, whose scheduler divides the rate.
     fn of(tables: &Tables, files: &dyn Files) -> Result<Option<Self>, ConfigError> {
         let under = |error: ConfigError| error.under("edge");
         if tables.edge.cell_users().map_err(under)?.is_some() {
@@ -131,7 +132,7 @@ impl Channel {
         Ok(Some(Self { rate: nominal.rate, round_trip: wired(&tables.path) + core + nominal.delay }))
     }
 
-    /// The windows of these flows as a limit, with the rate they allow, if together they cannot fill the link.
+    /// Reports the windows of `flows` as a limit, with the rate that they allow, if together they cannot fill the link.
     fn windows(&self, tables: &Tables, flows: &[&FlowGroup]) -> Result<Option<(Rate, Limit)>, ConfigError> {
         let mut bits_per_second = 0.0;
         for flow in flows {
@@ -152,7 +153,7 @@ impl Channel {
         Ok((rate < self.rate).then_some((rate, Limit { key: "flow.max_window", message })))
     }
 
-    /// The wired path as a limit, with its rate, if it is slower than the link.
+    /// Reports the wired path as a limit, with its rate, if the wired path is slower than the link.
     fn wires(&self, tables: &Tables, flows: &[&FlowGroup]) -> Option<(Rate, Limit)> {
         let wires: u64 = flows.iter().map(|flow| tables.sharing(flow)).sum();
         let rate = Rate::from_bps(tables.path.rate.as_bps().saturating_mul(wires));
@@ -165,7 +166,8 @@ impl Channel {
         (rate < self.rate).then_some((rate, Limit { key: "path.rate", message }))
     }
 
-    /// The buffer as a limit, if it and the packet in transmission (`packet` bytes) hold less than bandwidth x delay.
+    /// Reports the buffer as a limit if buffer and transmitted packet (`packet` bytes) hold less than bandwidth x
+    /// delay.
     fn buffer(&self, buffer: Size, packet: u32) -> Option<Limit> {
         let most = self.rate.bytes_in(self.round_trip);
         let holds = match buffer {
@@ -186,7 +188,7 @@ impl Channel {
     }
 }
 
-/// Bytes of a full packet; `None` if `packet` is not in bytes, which the check refuses.
+/// Size of a full packet in bytes; `None` if `packet` has another unit, which the scenario check refuses.
 fn packet_bytes(flow: &FlowGroup) -> Option<u32> {
     match flow.packet {
         Size::Bytes(bytes) => u32::try_from(bytes).ok(),

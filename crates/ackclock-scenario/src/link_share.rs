@@ -1,6 +1,7 @@
 //! Share of the link capacity that each transfer used while it was active: `measure = ["utilisation"]`.
 //!
-//! A link reports its total capacity so far and keeps no history, so it is queried when a transfer starts and ends.
+//! A link reports only the total of its capacity so far. The link is therefore queried at the start and end of each
+//! transfer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use ackclock_tcp::Receiver;
 
 use crate::island::boxes::Boxes;
 
-/// The direction of the data of a flow.
+/// Direction in which the data of a flow crosses the link.
 pub(crate) const fn direction_of(towards: Towards) -> Direction {
     match towards {
         Towards::Mobile => Direction::Down,
@@ -19,19 +20,19 @@ pub(crate) const fn direction_of(towards: Towards) -> Direction {
     }
 }
 
-/// Capacity of the link from the start of the run up to an instant.
+/// Total link capacity from the start of the run up to an instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     at: Time,
-    /// Bits; `None` if unknown.
+    /// Link capacity in bits; `None` if unknown.
     bits: Option<f64>,
 }
 
 impl Mark {
-    /// The start of the run.
+    /// Mark at the start of the run, with a capacity of zero.
     pub(crate) const START: Self = Self { at: Time::ZERO, bits: Some(0.0) };
 
-    /// Capacity of one direction of the link up to `now`.
+    /// Total capacity of one direction of the link up to `now`.
     pub(crate) fn of(link: CapacityReports, now: Time, direction: Direction, boxes: &mut Boxes<'_>) -> Self {
         let seconds = now.since(Time::ZERO).as_secs_f64();
         match (link, now) {
@@ -53,7 +54,7 @@ impl Mark {
     }
 }
 
-/// Link capacity during transfers, and the bytes they delivered: sums over transfers.
+/// Link capacity during transfers and the bytes delivered, summed over the transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LinkShare {
     carried_bytes: u64,
@@ -62,14 +63,14 @@ pub(crate) struct LinkShare {
 }
 
 impl LinkShare {
-    /// Share of one transfer that delivered `carried_bytes`; `None` if the link capacity is unknown.
+    /// Link share of one transfer that delivered `carried_bytes`; `None` if the link capacity is unknown.
     pub(crate) fn between(begin: Mark, end: Mark, carried_bytes: u64) -> Option<Self> {
-        // A capacity estimated from few packets may decrease.
+        // A capacity estimated from few packets may decrease between the start and the end of a transfer.
         let could_bits = Some(end.bits? - begin.bits?).filter(|&bits| bits > 0.0)?;
         Some(Self { carried_bytes, could_bits, time: end.at.since(begin.at) })
     }
 
-    /// Adds other transfers.
+    /// Adds the link share of other transfers to this sum.
     pub(crate) fn add(&mut self, other: &Self) {
         self.carried_bytes += other.carried_bytes;
         self.could_bits += other.could_bits;
@@ -85,26 +86,28 @@ impl LinkShare {
     }
 }
 
-/// Reads the link capacity at the start and end of transfers, and keeps the shares of files on long-lived connections.
+/// Queries the link capacity at the start and end of transfers, and keeps the link shares of files on long-lived
+/// connections.
 #[derive(Default)]
 pub(crate) struct Shares {
     link: CapacityReports,
-    /// Files that have not started.
+    /// Files that have not started, by start time.
     ahead: BTreeSet<(Time, FlowId)>,
     all: BTreeMap<FlowId, File>,
 }
 
-/// When a link can report its capacity.
+/// Times at which a link can report its capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum CapacityReports {
-    /// At any time.
+    /// The link reports its capacity at any time.
     #[default]
     Always,
-    /// Only for a complete run: a cell estimates its capacity from samples spread over the run.
+    /// The link reports its capacity only for a complete run: a cell estimates the capacity from samples spread over
+    /// the run.
     AtTheEnd,
 }
 
-/// A file on its own connection.
+/// A file that has a connection of its own.
 struct File {
     towards: Towards,
     begun: Option<Mark>,
@@ -112,33 +115,33 @@ struct File {
 }
 
 impl Shares {
-    /// Shares of transfers over a link that reports its capacity at these times.
+    /// Creates an empty list of transfers, for a link that reports its capacity at the times `link`.
     pub(crate) fn over(link: CapacityReports) -> Self {
         Self { link, ..Self::default() }
     }
 
-    /// Capacity so far of the link that data `towards` this end crosses.
+    /// Total capacity so far of the link that data `towards` this end crosses.
     pub(crate) fn mark(&self, now: Time, towards: Towards, boxes: &mut Boxes<'_>) -> Mark {
         Mark::of(self.link, now, direction_of(towards), boxes)
     }
 
-    /// Registers a file that starts at `start`. Call [`reached`](Self::reached) at its end.
+    /// Registers a file that starts at `start`. Call [`reached`](Self::reached) when the file has arrived.
     pub(crate) fn add(&mut self, start: Time, flow: FlowId, towards: Towards) {
         self.ahead.insert((start, flow));
         self.all.insert(flow, File { towards, begun: None, share: None });
     }
 
-    /// Whether no file is registered.
+    /// Whether no file has been registered.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Start time of the next file; [`Time::NEVER`] if there is none.
+    /// Start time of the next file; [`Time::NEVER`] if no file is left.
     pub(crate) fn due(&self) -> Time {
         self.ahead.first().map_or(Time::NEVER, |&(start, _)| start)
     }
 
-    /// Reads the capacity for files that start at `now`. Returns whether there were any.
+    /// Queries the link capacity for files that start at `now`. Returns whether any file starts.
     pub(crate) fn begin(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let due = self.due() <= now;
         while self.due() <= now {
@@ -150,7 +153,7 @@ impl Shares {
         due
     }
 
-    /// Call it when the last byte of a flow has arrived.
+    /// Ends the file of a flow, whose last byte has arrived at `now`.
     pub(crate) fn reached(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let Some(&File { towards, begun: Some(begin), .. }) = self.all.get(&flow) else { return };
         let carried_bytes = boxes.receiver(flow).map_or(0, Receiver::delivered_wire_bytes);
@@ -158,7 +161,7 @@ impl Shares {
         self.all.insert(flow, File { towards, begun: Some(begin), share });
     }
 
-    /// Link share of a flow's file; empty if the file has not ended.
+    /// Link share of a flow's file; empty until the file has arrived.
     pub(crate) fn result(&self, flow: FlowId) -> LinkShareResult {
         let share = self.all.get(&flow).and_then(|file| file.share);
         share.map_or_else(LinkShareResult::default, |share| share.result())

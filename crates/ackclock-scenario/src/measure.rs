@@ -12,7 +12,7 @@ pub enum Measure {
     Rtt,
     /// One-way delay of data segments from sender to receiver (`transit_ms`).
     Transit,
-    /// Time between the ACKs of a flow as they leave the edge and as they reach the sender (`ack_gap_ms`).
+    /// Time between the ACKs of a flow as the ACKs leave the edge and as they reach the sender (`ack_gap_ms`).
     AckGaps,
     /// Spurious timeouts and fast retransmits (`spurious`).
     Spurious,
@@ -21,7 +21,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Whether it is measured from the packets on the wired links.
+    /// Whether the measurement uses packets on the wired links.
     pub(crate) fn is_at_wires(self) -> bool {
         !matches!(self, Self::Rtt | Self::Utilisation)
     }

@@ -1,10 +1,10 @@
-//! Memory limits of a scenario. One that would not fit is refused before it starts.
+//! Memory limits of a scenario. A scenario that would not fit into memory is refused before it starts.
 
 use ackclock_core::ConfigError;
 
-/// Largest memory for one item of a scenario (its flows, its sweep, a series), GiB.
+/// Largest memory for one item of a scenario (the flows, the sweep, a series), GiB.
 const MOST_GIB: u64 = 8;
-/// Memory of a flow on a shared channel, measured by `make bench`, bytes.
+/// Memory of one flow on a shared channel, bytes; `make bench` measures it.
 pub(crate) const FLOW: u64 = 4 << 10;
 /// Memory of a client with short connections, including its state at both ends, bytes.
 pub(crate) const CLIENT: u64 = 13 << 10;
@@ -14,13 +14,13 @@ pub(crate) const RELAYED: u64 = 16 << 10;
 pub(crate) const MEASURED: u64 = 96 << 10;
 /// Memory of a sweep point with its scenario, bytes.
 pub(crate) const POINT: u64 = 13 << 10;
-/// Memory of a run's result with one flow, kept until the last run is done, bytes.
+/// Memory of one run's result with one flow, kept until the last run is done, bytes.
 pub(crate) const RESULT: u64 = 4 << 10;
 
-/// Refuses `what`, requested by `key`, if it needs too many `bytes`.
+/// Refuses an item `what` of the scenario, requested by `key`, if it needs too many `bytes`.
 ///
 /// # Errors
-/// States the memory it would need.
+/// Returns an error that states the memory that the item would need.
 pub(crate) fn check(key: &str, what: &str, bytes: u64) -> Result<(), ConfigError> {
     if bytes <= MOST_GIB << 30 {
         return Ok(());

@@ -1,35 +1,35 @@
 //! A simulated segment as the bytes of a real packet: IPv4 and TCP headers with options and correct checksums.
 //!
-//! A simulation may count a fixed header (40 bytes) although its segments carry options. The captured packet contains
-//! these options, so it may be longer than the size that was simulated.
+//! A simulation may count a fixed header (40 bytes) although its segments have TCP options. The captured packet
+//! contains these options, so it may be longer than the simulated size.
 
 use ackclock_core::{Ecn, Flags, FlowId, Segment, SynOptions};
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
 
-/// Which end sent a segment.
+/// End of the connection that sent a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
     Server,
     Client,
 }
 
-/// The end at which a packet is captured.
+/// End of the connection at which a packet is captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Interface {
     Server = 0,
     Client = 1,
 }
 
-/// The headers of a packet and its length with payload.
+/// Headers of a packet, and the packet's length including payload.
 pub(crate) struct Packet {
     pub(crate) headers: Vec<u8>,
     pub(crate) length: u32,
 }
 
-/// Server address at each interface (RFC 5737, documentation addresses), as behind a NAT. With one address Wireshark
-/// would classify the packets of the second interface as retransmissions of the first.
+/// Server address at each interface (RFC 5737, documentation addresses), as if a NAT were between them. With one
+/// address, Wireshark would classify packets of the second interface as retransmissions of the first.
 const SERVER: [[u8; 4]; 2] = [[192, 0, 2, 1], [192, 0, 2, 2]];
-/// Unassigned port, so that Wireshark does not dissect the payload.
+/// Unassigned server port, so that Wireshark does not dissect the payload.
 const SERVER_PORT: u16 = 49_001;
 const CLIENT_PORT: u16 = 49_002;
 /// Payload bytes for checksums: all zeros.
@@ -43,7 +43,8 @@ pub(crate) fn packet(segment: &Segment, source: Source, seen: Interface, identif
         Source::Server => (server, client),
         Source::Client => (client, server),
     };
-    // With options, the payload may exceed the 16-bit length field: the simulation left room for 40 bytes of headers.
+    // With options, the payload may exceed the 16-bit length field, because the simulation left room for only 40 bytes
+    // of headers.
     let room = usize::from(u16::MAX) - Ipv4Header::MIN_LEN - tcp.header_len();
     let payload = usize::from(segment.payload).min(room);
     let total = Ipv4Header::MIN_LEN + tcp.header_len() + payload;
@@ -84,13 +85,13 @@ fn tcp_header(segment: &Segment, source: Source) -> TcpHeader {
     tcp.ece = has(Flags::ECE);
     tcp.cwr = has(Flags::CWR);
     tcp.acknowledgment_number = if tcp.ack { segment.ack.0 } else { 0 };
-    // Timestamps and three SACK blocks take 38 of 40 bytes, so the options always fit.
+    // Timestamps and three SACK blocks take 38 of the 40 option bytes, so the options always fit.
     let fits = tcp.set_options(&options(segment));
     debug_assert!(fits.is_ok(), "{fits:?}");
     tcp
 }
 
-/// TCP options in their usual order, each aligned with two bytes of padding.
+/// TCP options of a segment in the usual order, each aligned with two bytes of padding.
 fn options(segment: &Segment) -> Vec<TcpOptionElement> {
     let mut options = Vec::new();
     let pad = |options: &mut Vec<_>| options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);

@@ -1,6 +1,6 @@
-//! The flows of a run by number, each with its user and its cell.
+//! Numbered list of the flows of a run, each with its user and its cell.
 //!
-//! All cells are identical: each has all flows and users of the file. Flows and users are numbered cell by cell.
+//! All cells are identical: each cell has all flows and users of the file. Flows and users are numbered cell by cell.
 
 use ackclock_core::{ConfigError, Span, Streams, Time};
 use ackclock_link::CellUser;
@@ -17,25 +17,25 @@ pub(crate) struct FlowPlan {
     pub(crate) group: usize,
     /// Number of the flow in its group.
     pub(crate) number: u32,
-    /// Its user, numbered across all cells.
+    /// User of the flow, numbered across all cells.
     pub(crate) user: u32,
-    /// Its user, numbered within the cell.
+    /// User of the flow, numbered within the cell.
     pub(crate) cell_user: u32,
-    /// Its cell; 0 if there is only one.
+    /// Cell of the flow; 0 if there is only one cell.
     pub(crate) cell: u32,
-    /// Start time.
+    /// Start time of the flow.
     pub(crate) start: Time,
 }
 
 impl FlowPlan {
-    /// Name of its random streams. It is the same in the first cell for any number of cells.
+    /// Name of the flow's random streams. In the first cell the name does not depend on the number of cells.
     pub(crate) fn name(&self) -> String {
         let Self { cell, group, number, .. } = self;
         if *cell == 0 { format!("{group}.{number}") } else { format!("cell {cell}/{group}.{number}") }
     }
 }
 
-/// Every flow of a run by number.
+/// All flows of a run, ordered by number.
 pub(crate) fn flows(tables: &Tables, streams: &Streams) -> Result<Vec<FlowPlan>, ConfigError> {
     let users = tables.edge.cell_users().map_err(|error| error.under("edge"))?;
     let cell_users = users.map_or(0, |users| users.iter().map(|user| user.count).sum());
@@ -65,7 +65,7 @@ fn drawn(spread: Span, streams: &Streams, flow: &FlowPlan) -> Span {
     Span::from_secs_f64(spread.as_secs_f64() * chance)
 }
 
-/// User of flow `number` of a group whose users are in the `[[edge.user]]` table at index `table`. They take turns.
+/// User of flow `number` of a group. The users of the `[[edge.user]]` table with index `table` get the flows in turn.
 fn user_in_cell(users: &[CellUser], table: usize, number: u32) -> u32 {
     let before: u32 = users[..table].iter().map(|user| user.count).sum();
     before + number % users[table].count

@@ -1,4 +1,4 @@
-//! Named sets of defaults: the settings of the publications, and of current systems.
+//! Named sets of default values: the settings of publications and of current systems.
 //!
 //! A preset is a partial scenario. Its `[flow]` table applies to every flow, its `[sender]` table to every sender of
 //! any kind, and its `[user]` table to every user of a cell.
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::FlowGroup;
 use crate::tree::{Node, Origin, Tree, kind_in, merge};
 
-/// One preset.
+/// A named set of default values for scenario files.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Name in scenario files.
+    /// Name of the preset in scenario files.
     pub name: &'static str,
     /// The preset as TOML text.
     pub text: &'static str,
@@ -25,18 +25,18 @@ macro_rules! presets {
     };
 }
 
-/// Every preset.
+/// List of all presets.
 pub static PRESETS: &[Preset] =
     presets!["cr02", "cr04", "ac06", "l02", "m05", "m05-uplink", "hsdpa", "hsdpa-mac", "linux"];
 
-/// The `[[flow]]` table of a file with the preset `name` that sets only `sender`, a name or a table.
+/// `[[flow]]` table of a file that uses the preset `name` and sets only `sender` (a name or a table).
 ///
 /// # Errors
-/// Returns an error if there is no such preset.
+/// Returns an error if no preset is called `name`.
 pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
     let Layers { mut tree, mut options, .. } = layers(&name.into())?;
     let of_flows = |tree: &mut Tree| tree.take("flow").unwrap_or_else(|| Tree::empty(Origin::Default));
-    // A table of strings, numbers and lists always serialises.
+    // Serialisation cannot fail, because a flow group consists of strings, numbers and lists.
     let defaults = serde_json::to_value(FlowGroup::default()).unwrap_or(Value::Null);
     let below = merge(Tree::of(defaults, &Origin::Default), of_flows(&mut tree));
     let written = Tree::of(sender.clone(), &Origin::Default).nested("sender");
@@ -45,24 +45,24 @@ pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
         .map_err(|error| ConfigError::new("preset", format!("{name} is broken: {error}")))
 }
 
-/// The layers of defaults that a preset puts below a file.
+/// Default values that a preset adds below the values of a file.
 pub(crate) struct Layers {
-    /// Defaults that the file overrides.
+    /// Default values that the file overrides.
     pub(crate) tree: Tree,
-    /// Options that apply to any sender the file chooses.
+    /// Default options for any sender that the file chooses.
     pub(crate) options: Tree,
-    /// Defaults of every `[[edge.user]]` table, including those of files and overrides.
+    /// Default values of every `[[edge.user]]` table, including tables from files and overrides.
     user: Tree,
 }
 
 impl Layers {
-    /// Empty layers, for a file without a preset.
+    /// Empty defaults, for a file without a preset.
     pub(crate) fn none() -> Self {
         let [tree, options, user] = std::array::from_fn(|_| Tree::empty(Origin::Default));
         Self { tree, options, user }
     }
 
-    /// Adds the options of every sender as defaults of `relay.sender`, if the scenario has one.
+    /// Adds the default sender options to `relay.sender`, if the scenario has a relay.
     pub(crate) fn with_relay(&self, mut scenario: Tree) -> Tree {
         let options = self.options.get("flow").and_then(|flow| flow.get("sender"));
         let sender = scenario.get_mut("relay").and_then(|relay| relay.get_mut("sender"));
@@ -72,7 +72,7 @@ impl Layers {
         scenario
     }
 
-    /// Removes the preset's link keys if the bearer does not use links. Keys that the user wrote stay.
+    /// Removes the preset's link keys if the bearer does not use links. Keys from the user's file stay.
     pub(crate) fn without_unused_links(&self, mut scenario: Tree) -> Tree {
         let Some(edge) = scenario.get_mut("edge") else { return scenario };
         let bearer = edge.get("bearer").and_then(|bearer| BEARERS.resolve(&bearer.value()).ok());
@@ -104,7 +104,7 @@ impl Layers {
     }
 }
 
-/// The layers of the preset that a scenario calls `name`.
+/// Default values of the preset that a scenario names in `preset`.
 pub(crate) fn layers(name: &Value) -> Result<Layers, ConfigError> {
     let Some(name) = name.as_str() else {
         return Err(ConfigError::new("preset", format!("{name} is not the name of a preset")));

@@ -1,4 +1,4 @@
-//! Progress of a run, for another thread that observes or stops it.
+//! Progress of a run, for another thread that observes or stops the run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,12 +9,12 @@ use crate::island::boxes::Boxes;
 use crate::probe::Probe;
 use crate::traffic::Traffic;
 
-/// Progress of one or more runs. Any thread may read it or stop them.
+/// Progress of one or more runs. Any thread may read the progress or stop the runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     flows: AtomicU64,
     built: AtomicU64,
-    /// Simulated part of the run, out of [`WHOLE`].
+    /// Simulated part of the run, as a share of [`WHOLE`].
     share: AtomicU64,
     stopped: AtomicBool,
 }
@@ -24,12 +24,12 @@ pub struct Progress {
 pub enum Stage {
     /// The flows are being built; both counts are 0 while the scenario is still being read.
     Building {
-        /// Flows built so far.
+        /// Number of flows built so far.
         built: u64,
-        /// Total flows of the run.
+        /// Total number of flows of the run.
         flows: u64,
     },
-    /// The simulation is running; this fraction is done, from 0 to 1.
+    /// The simulation is running; the value is the finished fraction, from 0 to 1.
     Simulating(f64),
 }
 
@@ -43,7 +43,8 @@ impl Progress {
         }
     }
 
-    /// Stops every run that reports here. It fails with [`crate::RunError::Stopped`] within a fraction of a second.
+    /// Stops every run that reports to this progress. The run fails with [`crate::RunError::Stopped`] within a fraction
+    /// of a second.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -57,50 +58,50 @@ impl Progress {
         self.flows.store(flows as u64, Ordering::Relaxed);
     }
 
-    /// Counts a built flow.
+    /// Counts one more flow as built.
     pub(crate) fn build(&self) {
         self.built.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds a simulated part of the run.
+    /// Adds a simulated part of the run to the progress.
     fn simulate(&self, part: u64) {
         self.share.fetch_add(part, Ordering::Relaxed);
     }
 }
 
-/// Value of a complete run. It is large, so that the parts of many executors are whole numbers.
+/// Progress value of a complete run. The value is large, so that the parts of many executors are whole numbers.
 const WHOLE: u64 = 1 << 62;
 
-/// A run reports its progress, and checks whether it was stopped, at least this often.
+/// Minimum number of progress reports in a run. Each report also checks whether the run was stopped.
 const STEPS: u64 = 100;
-/// Longest simulated time between two reports.
+/// Longest simulated time between two progress reports.
 const LONGEST: Span = Span::from_secs(1);
-/// Simulated time until the first report.
+/// Simulated time until the first progress report.
 const FIRST: Span = Span::from_millis(1);
-/// Target number of events between two reports: a tenth of a second of work.
+/// Target number of events between two progress reports: a tenth of a second of CPU time.
 const EVENTS: u64 = 100_000;
 
-/// An executor that reports its progress.
+/// Wrapper for an executor that reports the progress.
 pub(crate) struct Watched<'a, E> {
     executor: &'a mut E,
     progress: &'a Progress,
-    /// Number of executors of the run.
+    /// Number of executors that share the run.
     executors: usize,
     end: Time,
     now: Time,
-    /// The part of the run reported so far.
+    /// Part of the run that the executor has reported so far.
     reported: u64,
-    /// Simulated time between two reports, ns.
+    /// Simulated time between two progress reports, ns.
     step: u64,
 }
 
 impl<'a, E: Executor> Watched<'a, E> {
-    /// `executor` is one of `executors` of a run. Each runs until `end`.
+    /// Wraps `executor`, one of `executors` of a run. Each executor runs until `end`.
     pub(crate) fn new(executor: &'a mut E, progress: &'a Progress, executors: usize, end: Time) -> Self {
         Self { executor, progress, executors, end, now: Time::ZERO, reported: 0, step: FIRST.as_nanos() }
     }
 
-    /// Adapts the length of the next step to the number of events in the last one.
+    /// Adapts the length of the next step to the number of events in the last step.
     fn pace(&mut self, events: u64) {
         let steps = (STEPS / self.executors as u64).max(1);
         let longest = self.end.as_nanos().div_ceil(steps).min(LONGEST.as_nanos());

@@ -1,4 +1,4 @@
-//! Recordings that a scenario plays: what form they were taken for, and how sure their rates are.
+//! Recordings that a scenario plays: the detected file format, and the certainty of the rates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,15 @@ use ackclock_link::trace::import;
 
 use crate::{Scenario, Tables};
 
-/// How sure the rates of each recording are, by its path; those of which nothing is known are left out.
+/// Certainty of the rates of each recording, by path. Recordings of unknown certainty are left out.
 pub fn certainties(tables: &Tables, files: &dyn Files) -> BTreeMap<String, String> {
     let certainty = |path: &str| Some(import::certainty(&files.read(path).ok()?)?.to_string());
     let paths = tables.edge.recordings().into_iter();
     paths.filter_map(|path| Some((path.to_owned(), certainty(path)?))).collect()
 }
 
-/// Says of each recording that another tool or a data set wrote what it was taken for, once.
+/// One message for each recording in a foreign format. The message names the detected format and the certainty of the
+/// rates.
 pub fn said_of_recordings<'a>(
     scenarios: impl IntoIterator<Item = &'a Scenario>,
     files: &dyn Files,

@@ -1,4 +1,4 @@
-//! The table `[relay]`: a split-connection proxy between the wired path and the edge.
+//! The `[relay]` table: a split-connection proxy between the wired path and the edge.
 
 use std::sync::Arc;
 
@@ -16,19 +16,20 @@ use crate::{FlowGroup, PathTable};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RelayTable {
-    /// Wired path between the relay and the edge. `[path]` is then the path between the servers and the relay.
+    /// Wired path between the relay and the edge. With a relay, `[path]` is the path between the servers and the relay.
     pub core: PathTable,
-    /// Buffer of each connection, in bytes of payload. The relay advertises its free space to the original sender.
+    /// Buffer of each connection, in bytes of payload. The relay advertises the free space of the buffer to the
+    /// original sender.
     pub buffer: Size,
-    /// TCP sender of the relay, towards the mobiles for downloads and towards the servers for uploads: a name, or a
-    /// table with `kind` and options. By default the sender of the flow.
+    /// TCP sender of the relay, towards the mobiles for downloads and towards the servers for uploads. The value is a
+    /// name, or a table with `kind` and options. By default the relay uses the sender of the flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<Component<dyn SenderRow>>,
     /// Controller that sets the relay's congestion windows of downloads from radio reports: a name, or a table with
-    /// `kind`. It needs `[edge.report]`. "none" leaves the windows to the sender.
+    /// `kind`. A controller needs `[edge.report]`. "none" leaves the congestion windows to the sender.
     pub steering: Component<dyn SteeringConfig>,
-    /// Sender whose congestion control takes over while `steering` has no recent report, with the options of `sender`.
-    /// By default "bbr".
+    /// Sender whose congestion control takes over while `steering` has no recent report. The fallback uses the options
+    /// of `sender`. By default "bbr".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
 }
@@ -45,14 +46,14 @@ impl Default for RelayTable {
     }
 }
 
-/// Default of `fallback`. Cubic would fill the buffer, whatever its size.
+/// Default of `fallback`. Cubic is unsuitable, because it would fill a buffer of any size.
 const FALLBACK: &str = "bbr";
 
-/// Largest window of TCP, bytes (RFC 7323 section 2.3).
+/// Largest TCP window, bytes (RFC 7323 section 2.3).
 const LARGEST: u64 = 1 << 30;
 
 impl RelayTable {
-    /// Checks the constraints that the types cannot express.
+    /// Checks constraints of the relay table that the types cannot express.
     pub(crate) fn check(
         &self,
         flows: &[FlowGroup],
@@ -110,10 +111,11 @@ impl RelayTable {
         Ok(())
     }
 
-    /// The buffer in bytes.
+    /// Size of the relay buffer in bytes.
     ///
     /// # Errors
-    /// Returns an error if it is not in bytes, is zero or is larger than an advertised window can be.
+    /// Returns an error if the buffer has another unit than bytes, is zero, or is larger than any advertised window can
+    /// be.
     pub(crate) fn buffer_bytes(&self) -> Result<u32, ConfigError> {
         match self.buffer {
             Size::Bytes(bytes @ 1..=LARGEST) => Ok(bytes as u32),
@@ -124,7 +126,7 @@ impl RelayTable {
         }
     }
 
-    /// The parsed controller of the downlink windows.
+    /// The parsed controller of the relay's downlink congestion windows.
     pub(crate) fn steering(&self) -> Result<&Arc<dyn SteeringConfig>, ConfigError> {
         self.steering.config(&STEERINGS).map_err(|error| error.under("steering"))
     }
@@ -134,13 +136,13 @@ impl RelayTable {
         Ok(self.steering()?.patience().is_some())
     }
 
-    /// The sender whose congestion control takes over while the steering has no recent report.
+    /// Sender whose congestion control takes over while the steering has no recent report.
     pub(crate) fn fallback(&self) -> Result<Arc<dyn SenderRow>, ConfigError> {
         let name = self.fallback.as_deref().unwrap_or(FALLBACK);
         SENDERS.resolve(&name.into()).map_err(|error| error.under("fallback"))
     }
 
-    /// The relay's sender for a group of flows.
+    /// Sender that the relay uses for a group of flows.
     pub(crate) fn row<'a>(&'a self, flow: &'a FlowGroup) -> Result<&'a Arc<dyn SenderRow>, ConfigError> {
         match &self.sender {
             Some(sender) => sender.config(&SENDERS).map_err(|error| error.under("sender")),
@@ -148,7 +150,7 @@ impl RelayTable {
         }
     }
 
-    /// The relay table with every key of its components.
+    /// The relay table with every key of its components, including defaults.
     pub(crate) fn complete(&self) -> Result<Self, ConfigError> {
         let sender = self.sender.as_ref().map(|sender| sender.complete(&SENDERS)).transpose();
         let steering = self.steering.complete(&STEERINGS).map_err(|error| error.under("steering"))?;

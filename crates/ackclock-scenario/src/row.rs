@@ -1,4 +1,4 @@
-//! Result rows: identifies the run of a row, and whether the row is still up to date.
+//! Result rows: identifies the run that a row belongs to, and checks whether the row is up to date.
 
 use ackclock_core::results::Provenance;
 use ackclock_link::Files;
@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::inputs::sha256;
 use crate::{Job, RunResult, Scenario};
 
-/// The JSON object of a run, as written by [`crate::json_line`].
+/// JSON object of a run, as written by [`crate::json_line`].
 #[derive(Clone, Debug, Deserialize)]
 pub struct Row {
-    /// The result.
+    /// Result of the run.
     #[serde(flatten)]
     pub result: RunResult,
     /// Keys and values of the sweep point.
@@ -28,13 +28,13 @@ impl Row {
         serde_json::from_str(text).map_err(|error| format!("is not the object of a run: {error}"))
     }
 
-    /// Identifier of this row: it differs for other runs, builds and settings.
+    /// Identifier of this row. Rows of other runs, builds and settings have other identifiers.
     pub(crate) fn mark(&self) -> String {
         let RunResult { scenario, seed, run, provenance, .. } = &self.result;
         mark(scenario, *seed, *run, &self.point, provenance)
     }
 
-    /// Why this row is not the result that `job` would give now; `None` if it is.
+    /// Reason why this row is not the result that `job` would give now; `None` if the row is up to date.
     pub fn differs_from(&self, job: &Job<'_>, files: &dyn Files) -> Option<String> {
         self.differs_in_build(&job.point.scenario.provenance()).or_else(|| {
             let same = self.mark() == mark_of(job);
@@ -45,7 +45,7 @@ impl Row {
         })
     }
 
-    /// How its build differs from that of `now`; `None` if it does not.
+    /// Difference between the row's build and the build `now`; `None` if the builds are equal.
     pub(crate) fn differs_in_build(&self, now: &Provenance) -> Option<String> {
         let own = &self.result.provenance;
         if own.dirty == Some(true) {
@@ -55,7 +55,7 @@ impl Row {
         (!same).then(|| format!("it is of build {}, this one is {}", named(own), named(now)))
     }
 
-    /// Names an input file that has changed since its run; `digest` gives the current SHA-256 of a file.
+    /// Names an input file that has changed since the row's run. `digest` gives the current SHA-256 of a file.
     pub(crate) fn differs_in_inputs(
         &self,
         mut digest: impl FnMut(&str) -> Result<String, String>,
@@ -66,16 +66,17 @@ impl Row {
     }
 }
 
-/// Identifier of a job's row, as in [`Row::mark`].
+/// Identifier of the row that a job will write, in the form of [`Row::mark`].
 pub(crate) fn mark_of(job: &Job<'_>) -> String {
     let scenario: &Scenario = &job.point.scenario;
     let labels = job.point.labels.iter().cloned().collect();
     let mark = mark(scenario.name(), scenario.tables().seed, job.run, &labels, &scenario.provenance());
-    // The numbers of a row were parsed from text, so these must be too.
+    // The numbers of a saved row were parsed from text, so the numbers of the new identifier must be parsed from text
+    // too.
     serde_json::from_str(&mark).map_or(mark, |value: Value| value.to_string())
 }
 
-/// Identifier of a row. Input files are not part of it, because they are unknown before the run.
+/// Identifier of a row. Input files are not part of the identifier, because they are unknown before the run.
 fn mark(scenario: &str, seed: u64, run: u32, point: &Map<String, Value>, provenance: &Provenance) -> String {
     let Provenance {
         version,
@@ -91,7 +92,7 @@ fn mark(scenario: &str, seed: u64, run: u32, point: &Map<String, Value>, provena
         .to_string()
 }
 
-/// Name of a build in messages.
+/// Name of a build for messages.
 fn named(build: &Provenance) -> String {
     let commit = build.commit.as_deref().unwrap_or("of an unknown commit");
     let dirty = if build.dirty == Some(true) { " with changes" } else { "" };

@@ -1,4 +1,4 @@
-//! One run of a scenario: builds its islands, simulates them and reads their counters.
+//! One run of a scenario: builds the islands, simulates them and reads their counters.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -30,24 +30,24 @@ use crate::{Inputs, Progress, RunError, Scenario};
 pub struct RunOptions {
     /// Sampling interval of the time series; `None` records no series.
     pub series_interval: Option<Span>,
-    /// Writer for a packet capture in pcapng format.
+    /// Writer for a packet capture in pcapng format; `None` captures no packets.
     pub capture: Option<Box<dyn Write + Send>>,
     /// Receives the progress of the run.
     pub progress: Arc<Progress>,
-    /// Maximum number of threads; by default the number of cores. It does not change the results.
+    /// Maximum number of threads; by default the number of cores. The number of threads does not change the results.
     pub threads: Option<NonZeroUsize>,
 }
 
 /// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The result object.
+    /// Result object of the run.
     pub result: RunResult,
-    /// The time series, if requested.
+    /// Time series of the run, if requested.
     pub series: Option<Series>,
 }
 
-/// Executes run number `run` (from 0) of a scenario. Its `[sweep]` is ignored.
+/// Executes run number `run` (from 0) of a scenario, ignoring the scenario's `[sweep]`.
 ///
 /// # Errors
 /// Returns an error if an input file is invalid, the capture cannot be written, no thread can be created, or
@@ -78,7 +78,7 @@ pub fn run(
         columns.append(&mut ended.columns);
     };
     match options.capture {
-        // The capture has the packets of all islands in time order, so the islands must run together.
+        // The capture lists the packets of all islands in time order, so the islands must run together.
         Some(writer) => read(&parts, course.captured(&parts, writer)?),
         None => course.apart(&parts, options.threads, |part, ended| read(&parts[part..=part], ended))?,
     }
@@ -88,7 +88,7 @@ pub fn run(
     Ok(Outcome { result, series: course.recorder.map(|recorder| recorder.series(columns)) })
 }
 
-/// The sampler of a run; `None` without an interval.
+/// Recorder of the time series; `None` if no sampling interval is set.
 fn recorder(
     builder: &Builder<'_>,
     interval: Option<Span>,
@@ -103,7 +103,7 @@ fn recorder(
     Recorder::new(interval, builder.tables, lasting, edges).map(Some)
 }
 
-/// A run in progress.
+/// Shared state of a run in progress.
 struct Course<'a> {
     scenario: &'a Scenario,
     builder: &'a Builder<'a>,
@@ -111,14 +111,14 @@ struct Course<'a> {
     recorder: Option<Recorder>,
 }
 
-/// Islands that have finished.
+/// Islands that have finished their simulation.
 struct Ended {
     executor: Box<dyn Executor + Send>,
     columns: Vec<Column>,
 }
 
 impl Course<'_> {
-    /// Runs the islands of `parts` in one engine and captures their packets.
+    /// Runs all islands of `parts` in one engine and captures their packets.
     fn captured(&self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<Ended, RunError> {
         let mut islands = Islands::new(Some(Capture::new(writer)), self.probe());
         for flows in parts {
@@ -132,7 +132,7 @@ impl Course<'_> {
         Ok(Ended { executor: Box::new(islands), columns })
     }
 
-    /// Runs the islands of `parts` on at most `threads` threads and passes them to `read` in order.
+    /// Runs the islands of `parts` on at most `threads` threads and passes each finished island to `read` in order.
     fn apart(
         &self,
         parts: &[&[FlowPlan]],
@@ -144,7 +144,7 @@ impl Course<'_> {
         if threads.get() == 1 {
             return (0..parts.len()).try_for_each(|part| work(part).map(|ended| read(part, ended)));
         }
-        // Islands that finish out of order are kept until their turn.
+        // Islands that finish early are kept until all islands before them have been read.
         let (mut next, mut early) = (0, BTreeMap::new());
         let flow = in_parallel(parts.len(), Some(threads), work, |event| {
             if let BatchEvent::Done(part, ended) = event {
@@ -165,11 +165,12 @@ impl Course<'_> {
         }
     }
 
-    /// Runs the island of `flows`, one of `islands`, with the fastest executor for its shape.
+    /// Runs the island that consists of `flows`, one of `islands` islands, with the fastest executor for the island's
+    /// shape.
     fn alone(&self, flows: &[FlowPlan], islands: usize) -> Result<Ended, RunError> {
         let island = self.island(flows)?;
         if let Some(probe) = self.probe() {
-            // Only an engine can trace its packets.
+            // Only the engine can trace packets, so islands with a probe run in the engine.
             return self.in_engine(Some(probe), island, flows, islands);
         }
         match Line::try_from(island) {
@@ -202,7 +203,7 @@ impl Course<'_> {
         Ok(Ended { executor, columns })
     }
 
-    /// The probe for the scenario's packet measurements; `None` if there are none.
+    /// Probe for the scenario's packet measurements; `None` if the scenario has no packet measurement.
     fn probe(&self) -> Option<Probe> {
         let measures = &self.builder.tables.measure;
         measures.iter().any(|measure| measure.is_at_wires()).then(|| Probe::new(measures))
@@ -213,7 +214,8 @@ impl Course<'_> {
         island.map_err(|error| self.scenario.error(&error).into())
     }
 
-    /// Runs `executor`, one of `executors`, to the end. Returns the time-series columns of its islands, if requested.
+    /// Runs `executor`, one of `executors`, to the end. Returns the time-series columns of the executor's islands, if
+    /// requested.
     fn end(
         &self,
         executor: &mut impl Executor,
@@ -248,7 +250,7 @@ impl Course<'_> {
     }
 }
 
-/// Capture points: the interfaces of the servers and of the clients.
+/// Capture points of an island: the interfaces of the servers and of the clients.
 fn taps(places: Places, numbers: Numbers) -> [Tap; 4] {
     let tap = |node, port, interface, source| Tap { node, port, interface, source, numbers };
     [
@@ -259,7 +261,7 @@ fn taps(places: Places, numbers: Numbers) -> [Tap; 4] {
     ]
 }
 
-/// Flow numbers of an island in a capture of several islands.
+/// Flow numbers of one island in a capture of several islands.
 fn numbers_of(flows: &[FlowPlan], parts: &[&[FlowPlan]]) -> Numbers {
     let all = parts.iter().map(|flows| flows.len()).sum::<usize>() as u32;
     Numbers { first: flows[0].id, planned: flows.len() as u32, all, islands: parts.len() as u32 }

@@ -1,4 +1,4 @@
-//! Scenarios: reads text and overrides, and gives checked tables and the points of the sweep.
+//! Scenarios: reads a scenario text and overrides, checks the tables, and expands the points of the sweep.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::{ScenarioError, Tables, presets};
 #[derive(Clone, Debug)]
 pub struct Scenario {
     source: Source,
-    /// Overrides of the file, in this order.
+    /// Overrides of values of the file, in order of application.
     overrides: Vec<Override>,
-    /// The file merged with overrides, preset and defaults.
+    /// Merged tree of file, overrides, preset and defaults.
     merged: Tree,
     tables: Tables,
     dropped: Vec<Dropped>,
     begins_anywhere: bool,
 }
 
-/// The text as written, shared by all points of a sweep.
+/// Scenario text as written, shared by all points of a sweep.
 #[derive(Clone, Debug)]
 struct Source {
     name: Arc<str>,
-    /// The file without `sweep`.
+    /// Tree of the file without `sweep`.
     written: Arc<Tree>,
     says: Says,
     /// The `[sweep]` table of the file.
@@ -40,27 +40,28 @@ struct Source {
     sets: Arc<[String]>,
 }
 
-/// Which parts a file contains.
+/// Parts that the scenario file contains.
 #[derive(Clone, Copy, Debug)]
 struct Says {
     anything: bool,
     flows: bool,
 }
 
-/// A value that replaces that of the file.
+/// A value that replaces a value of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Override {
-    /// Dotted path of the key.
+    /// Dotted path of the overridden key.
     pub(crate) key: String,
     pub(crate) value: Value,
     pub(crate) origin: Origin,
 }
 
 impl Scenario {
-    /// Reads the scenario `text` of the file `name` and applies the overrides `sets`, each like `edge.buffer=4p`.
+    /// Reads the scenario `text` of the file `name` and applies the overrides `sets`. An override has the form
+    /// `edge.buffer=4p`.
     ///
     /// # Errors
-    /// One message with file, line, key, value and what is allowed.
+    /// Returns one error message with file, line, key, value and the values allowed.
     pub fn load(name: &str, text: &str, sets: &[String]) -> Result<Self, ScenarioError> {
         let mut written = Tree::parse(name, text)?;
         let sweep = written.take("sweep").map(Arc::new);
@@ -69,7 +70,7 @@ impl Scenario {
             flows: written.get("flow").is_some(),
         };
         if !says.flows {
-            // Overrides of `flow.0` and of every flow need a flow to apply to.
+            // Overrides of `flow.0` and of every flow can apply only if the list has a flow.
             let one = Tree::of(serde_json::json!({ "flow": [{}] }), &Origin::Default);
             written = merge(written, one);
         }
@@ -78,18 +79,18 @@ impl Scenario {
         Self::build(source, overrides)
     }
 
-    /// The scenario with additional overrides and without its sweep.
+    /// Copy of the scenario with additional overrides and without its sweep.
     pub(crate) fn with(&self, further: Vec<Override>) -> Result<Self, ScenarioError> {
         let overrides = self.overrides.iter().cloned().chain(further).collect();
         Self::build(Source { sweep: None, ..self.source.clone() }, overrides)
     }
 
-    /// Checks everything that can be checked without a run, including all points of the sweep and all input files.
+    /// Checks everything that needs no run, including all points of the sweep and all input files.
     ///
     /// # Errors
-    /// Same errors as [`Self::load`].
+    /// Returns the same errors as [`Self::load`].
     pub fn check(&self, files: &dyn Files) -> Result<(), ScenarioError> {
-        // A recording used by several points is read once.
+        // A recording that several points use is read only once.
         let points = self.points()?;
         let scenarios = std::iter::once(self).chain(points.iter().map(|point| &point.scenario));
         first_of_each(scenarios, |scenario| scenario.links()).try_for_each(|one| one.check_links(files))
@@ -99,7 +100,7 @@ impl Scenario {
         self.tables.edge.nominal(files).map(drop).map_err(|error| self.error(&error.under("edge")))
     }
 
-    /// The link tables as text, for comparing them.
+    /// Link tables as text, to compare two scenarios.
     fn links(&self) -> String {
         let edge = self.tables.edge.radio();
         format!("{} {} {}", edge.bearer, edge.down, edge.up)
@@ -110,12 +111,12 @@ impl Scenario {
         &self.source.name
     }
 
-    /// The checked tables.
+    /// The checked tables of the scenario.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// The overrides of the file.
+    /// Overrides of values of the file.
     pub(crate) fn overrides(&self) -> &[Override] {
         &self.overrides
     }
@@ -137,7 +138,7 @@ impl Scenario {
 
     /// The keys that `[sweep]` varies.
     pub fn swept(&self) -> Vec<String> {
-        // The axes were checked when the scenario was read.
+        // Errors of the sweep axes were already reported when the scenario was read.
         self.axes().map_or_else(|_| Vec::new(), |axes| axes.into_iter().map(|axis| axis.key).collect())
     }
 
@@ -146,12 +147,12 @@ impl Scenario {
         &self.dropped
     }
 
-    /// Whether runs start at random offsets of a recording by default, because nothing else is random.
+    /// Whether runs start at random offsets of a recording by default, because nothing else in the scenario is random.
     pub fn begins_anywhere(&self) -> bool {
         self.begins_anywhere
     }
 
-    /// File and overrides, without values from presets and defaults: an equivalent scenario.
+    /// File and overrides as JSON, without values from presets and defaults. The JSON is an equivalent scenario.
     pub fn said(&self) -> Value {
         self.merged.said().map_or_else(|| Value::Object(Map::new()), |tree| tree.value())
     }
@@ -163,18 +164,18 @@ impl Scenario {
         value.to_string()
     }
 
-    /// SHA-256 of [`Self::canonical`], in hexadecimal.
+    /// SHA-256 of the text from [`Self::canonical`], in hexadecimal.
     pub fn sha256(&self) -> String {
         sha256(self.canonical().as_bytes())
     }
 
-    /// The complete configuration: every key with its value, defaults included. It is an equivalent scenario without
-    /// preset and sweep.
+    /// The complete configuration: every key with its value, including defaults. The configuration is an equivalent
+    /// scenario without preset and sweep.
     pub fn configuration(&self) -> Value {
         self.tables.complete().expect("its tables were checked, and completing them checks nothing else")
     }
 
-    /// Provenance of this scenario's results, without the input files, which a run adds.
+    /// Provenance of this scenario's results, without the input files. A run adds the input files.
     pub fn provenance(&self) -> Provenance {
         Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -188,7 +189,7 @@ impl Scenario {
         }
     }
 
-    /// Adds the place in the text to an error of a component.
+    /// Adds the line in the scenario text to an error of a component.
     pub(crate) fn error(&self, error: &ConfigError) -> ScenarioError {
         ScenarioError::at(self.name(), &self.merged, error)
     }
@@ -207,7 +208,7 @@ impl Scenario {
     }
 }
 
-/// Merges defaults, preset, file and overrides into one tree. Also returns the options dropped by changes of kind.
+/// Merges defaults, preset, file and overrides into one tree. Also returns the options that changes of kind dropped.
 fn layered(
     name: &str,
     written: &Tree,
@@ -224,7 +225,7 @@ fn layered(
     for set in overrides {
         let mut over = set.tree();
         if let (true, Some(flow)) = (set.key == "flow" && over.is_list(), base.get("flow")) {
-            // New flows from an override get the flow defaults of the preset.
+            // A flow that an override adds gets the preset's defaults for flows.
             let options = preset.options.get("flow").cloned();
             over = merge(flow.clone(), options.map_or(over.clone(), |options| merge(options, over)));
         }
@@ -238,15 +239,15 @@ fn error_at(name: &str, origin: &Origin, error: ConfigError) -> ScenarioError {
     ScenarioError::of_key(origin.place(name), error.path, &error.message)
 }
 
-/// Dotted path of a serde error.
+/// Dotted path of the key in a serde error.
 fn path_of(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let path = error.path().to_string();
     if path == "." { String::new() } else { path }
 }
 
-/// The lowest layer: defaults of every key. Defaults of `flow` apply to each flow.
+/// The lowest layer of values: defaults of every key. Defaults of `flow` apply to each flow.
 fn defaults() -> Tree {
-    // A table of strings, numbers and lists always serialises.
+    // Serialisation cannot fail, because the tables consist of strings, numbers and lists.
     let mut value = serde_json::to_value(Tables::default()).unwrap_or(Value::Null);
     if let Some(flow) = value.get_mut("flow") {
         *flow = flow[0].take();
@@ -255,7 +256,7 @@ fn defaults() -> Tree {
 }
 
 impl Override {
-    /// Parses `key=value`. The value is TOML if it is valid TOML, otherwise a string.
+    /// Parses an override `key=value`. The value is TOML if it is valid TOML, otherwise a string.
     fn parse(set: &str) -> Result<Self, ScenarioError> {
         let place = format!("--set {set}");
         let Some((key, text)) = set.split_once('=') else {
@@ -279,7 +280,7 @@ impl Override {
     }
 }
 
-/// Removes items whose key occurred before.
+/// Removes items whose key already occurred earlier in the list.
 fn first_of_each<T, K: Ord>(
     items: impl Iterator<Item = T>,
     key: impl Fn(&T) -> K,

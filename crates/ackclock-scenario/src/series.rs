@@ -12,10 +12,10 @@ use crate::island::boxes::{Boxes, RelayBoxes};
 use crate::plan::FlowPlan;
 use crate::{Tables, memory};
 
-/// Columns of numbers with one row per sample. Values that do not exist at an instant are NaN.
+/// Columns of numbers with one row per sample. A value that does not exist at a sampling time is NaN.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Series {
-    /// Names and values; the first column is `t_s`, the time in seconds.
+    /// Column names and values. The first column is `t_s`, the time in seconds.
     ///
     /// Each long-lived flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.advertised_bytes` (send window: advertised bytes past the last
     /// acknowledged one), `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the
@@ -24,15 +24,17 @@ pub struct Series {
     /// connections have no columns.
     ///
     /// The edge has `edge.queue_packets` and `.queue_bytes` (all downlink queues, without the packet in transmission),
-    /// `.rate_bps` (current link rate; in a cell, of the first flow's user), `.held_acks`, `.drops` (downlink packets
-    /// lost in queues and on the radio since the last row), and for the uplink `.up.queue_packets`, `.up.queue_bytes`
-    /// and `.up.drops`. With dedicated channels each flow has its edge: `edge<id>.queue_packets` and so on.
+    /// `.rate_bps` (current link rate; in a cell, of the first flow's user), `.held_acks`, and `.drops` (downlink
+    /// packets lost in queues and on the radio since the last row). The uplink has `.up.queue_packets`,
+    /// `.up.queue_bytes` and `.up.drops`. With dedicated channels each flow has a separate edge:
+    /// `edge<id>.queue_packets` and so on.
     ///
-    /// A bearer with its own link layer adds columns such as `edge.down.outstanding_pdus`, listed in its documentation.
+    /// A bearer with its own link layer adds columns like `edge.down.outstanding_pdus`, listed in the bearer's
+    /// documentation.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
-/// Name and values of a column.
+/// Name and values of one column.
 pub(crate) type Column = (String, Vec<f64>);
 
 impl Series {
@@ -57,20 +59,20 @@ impl Series {
         Ok(())
     }
 
-    /// The values of the column `name`.
+    /// The values of the column `name`; `None` if there is no column of that name.
     pub fn column(&self, name: &str) -> Option<&[f64]> {
         self.columns.iter().find(|(column, _)| column == name).map(|(_, values)| values.as_slice())
     }
 }
 
-/// Takes the samples of a run, island by island.
+/// Samples the islands of a run, one island after another.
 pub(crate) struct Recorder {
     interval: Span,
     samples: u64,
     channel: ChannelSharing,
-    /// Names of the link layers' state values, in each direction.
+    /// Names of the state values of the link layers, in each direction.
     gauges: Vec<String>,
-    /// Columns of the relay for each flow: empty without a relay.
+    /// Names of the relay columns for each flow; empty without a relay.
     relayed: &'static [&'static str],
 }
 
@@ -84,7 +86,7 @@ const FLOW: [&str; 8] = [
     "delivered_bytes",
     "mss_bytes",
 ];
-/// Columns of a relay for each flow.
+/// Names of the relay columns for each flow.
 const RELAY: [&str; 2] = ["relay_cwnd_bytes", "relay_buffered_bytes"];
 const EDGE: [&str; 8] = [
     "queue_packets",
@@ -98,7 +100,8 @@ const EDGE: [&str; 8] = [
 ];
 
 impl Recorder {
-    /// Samples at time zero and after each `interval`, for this many long-lived flows and edges.
+    /// Creates a recorder that samples `flows` long-lived flows and `edges` edges, at time zero and after each
+    /// `interval`.
     ///
     /// # Errors
     /// Returns an error if the samples would not fit into memory.
@@ -119,14 +122,14 @@ impl Recorder {
         Ok(Self { interval, samples, channel: tables.edge.channel, gauges, relayed })
     }
 
-    /// Runs `executor` until `end` and samples all its islands. Returns their columns.
+    /// Runs `executor` until `end` and samples all its islands. Returns the columns of these islands.
     pub(crate) fn record(
         &self,
         executor: &mut impl Executor,
         islands: &[&[FlowPlan]],
         end: Time,
     ) -> Vec<Column> {
-        // Clients with short connections have no columns.
+        // Clients with short connections have no columns in the series.
         let lasting = |executor: &mut _, island, flows: &[FlowPlan]| -> Vec<FlowId> {
             let (boxes, _) = Executor::island(executor, island);
             (0..flows.len() as u32).map(FlowId).filter(|&flow| boxes.sender(flow).is_some()).collect()
@@ -159,13 +162,13 @@ impl Recorder {
         series
     }
 
-    /// The series of the run, from the columns of all islands in their order.
+    /// Builds the series of the run from the columns of all islands, in island order.
     pub(crate) fn series(&self, columns: Vec<Column>) -> Series {
         let times = (0..self.samples).map(|sample| (self.interval * sample).as_secs_f64()).collect();
         Series { columns: [("t_s".to_owned(), times)].into_iter().chain(columns).collect() }
     }
 
-    /// Column names of one island, in sampling order.
+    /// Column names of one island, in the order of sampling.
     fn names(&self, flows: &[FlowPlan], lasting: &[FlowId]) -> Vec<String> {
         let of_flow = |flow: &FlowId| {
             let id = flows[flow.index()].id;
@@ -183,7 +186,7 @@ impl Recorder {
     }
 }
 
-/// Count and sum of the RTT samples up to the last row.
+/// Count and sum of the RTT samples before the last row.
 #[derive(Clone, Copy, Default)]
 struct Rtts {
     count: u64,
@@ -191,10 +194,10 @@ struct Rtts {
 }
 
 impl Rtts {
-    /// Mean RTT of the samples since the last call, ms; NaN without samples.
+    /// Mean RTT of the samples since the last call, ms; NaN without new samples.
     fn mean_since(&mut self, rtt: &Histogram) -> f64 {
         let before = std::mem::replace(self, Self { count: rtt.count(), sum: rtt.sum() });
-        // Without new samples this is 0 / 0, which is NaN.
+        // Without new samples the mean is 0 / 0, which is NaN.
         (self.sum - before.sum) as f64 / (self.count - before.count) as f64 / 1e6
     }
 }
@@ -219,7 +222,7 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
     }
 }
 
-/// Samples an edge. `drops` holds the drop counts of the last row, by direction.
+/// Samples one edge. `drops` holds the drop counts of the last row, by direction.
 fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mut impl FnMut(f64)) {
     let flows = boxes.servers.flows();
     let held = (0..flows).map(|flow| boxes.edge.held(FlowId(flow as u32))).sum::<usize>() as f64;
@@ -231,7 +234,8 @@ fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mu
     *drops = all;
     push(down.packets.into());
     push(down.bytes as f64);
-    // Flow 0 stands for all flows. In a cell the rates of several users do not add up, so only its user is sampled.
+    // The rate of flow 0 stands for all flows. In a cell the rates of several users do not add up, so only flow 0's
+    // user is sampled.
     push(queue.view(now, FlowId(0)).rate.as_bps() as f64);
     [held, lost_down, up.packets.into(), up.bytes as f64, lost_up].into_iter().for_each(&mut *push);
     for edge in boxes.edges() {
@@ -239,7 +243,8 @@ fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mu
     }
 }
 
-/// Names of the link-layer state values of the edge and, if it observes a separate radio, of that radio.
+/// Names of the link-layer state values of the edge. If the edge observes a separate radio, the names of that radio's
+/// values follow.
 fn gauges(edge: &EdgeConfig) -> Result<Vec<String>, ConfigError> {
     let mut gauges = Vec::new();
     for (place, table) in [("", Some(edge)), ("behind.", edge.behind.as_deref())] {

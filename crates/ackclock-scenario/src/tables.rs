@@ -1,7 +1,7 @@
-//! The tables of a scenario file as types. The doc comments define what each key means.
+//! Types for the tables of a scenario file. The doc comments define the meaning of each key.
 //!
-//! Components (links, queues, regulators, senders, workloads) stay as written, a name or a table with `kind`. Their
-//! registries parse them.
+//! Components (links, queues, regulators, senders, workloads) stay as written: a name, or a table with `kind`. The
+//! registries of the components parse them.
 
 use std::sync::Arc;
 
@@ -26,40 +26,40 @@ use crate::{Measure, memory};
 pub struct Tables {
     /// Version of the file format: 1.
     pub version: u32,
-    /// Named set of defaults, from a publication or from current systems. Keys of the file override it.
+    /// Named set of defaults, from a publication or from current systems. Keys of the file override the defaults.
     pub preset: Option<String>,
-    /// Simulated time.
+    /// Simulated time of each run.
     pub duration: Span,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Number of runs. They differ only in their random numbers.
+    /// Number of runs. The runs differ only in their random numbers.
     pub runs: u32,
     /// Optional measurements, which cost time and memory: "rtt_ms" (200 quantiles of the RTT samples), "transit" (one-way delay of segments), "ack-gaps" (time
     /// between ACKs), "spurious" (spurious retransmits and timeouts), "utilisation" (link share of each transfer).
     pub measure: Vec<Measure>,
-    /// Wired path between the servers and the edge, or between the servers and the relay if there is one.
+    /// Wired path between the servers and the edge; with a relay, between the servers and the relay.
     pub path: PathTable,
-    /// Split-connection proxy on the network side of the edge. Absent without this table.
+    /// Split-connection proxy on the network side of the edge. Without this table there is no proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<RelayTable>,
     /// The edge: queue, regulator and radio channel.
     pub edge: EdgeConfig,
     /// Groups of identical flows.
     pub flow: Vec<FlowGroup>,
-    /// Keys to vary and their values. Every combination is run.
+    /// Keys to vary, each with a list of values. Every combination of values is run.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub sweep: Map<String, Value>,
 }
 
-/// A wired path. Each flow has its own link of this rate and delay.
+/// A wired path. Each flow has a separate link of this rate and delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathTable {
     /// Rate of each flow's wired link.
     pub rate: Rate,
-    /// One-way propagation delay.
+    /// One-way propagation delay of the wired path.
     pub delay: Span,
-    /// Packet loss probability, in each direction.
+    /// Packet loss probability of the wired path, in each direction.
     pub loss: Loss,
 }
 
@@ -67,38 +67,39 @@ pub struct PathTable {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowGroup {
-    /// Number of flows, per cell. For a workload of short connections ("web"): number of clients.
+    /// Number of flows in each cell. For a workload of short connections ("web"): number of clients in each cell.
     pub count: u32,
     /// Start time of the first flow of the group.
     pub start: Span,
     /// Time between the starts of consecutive flows of the group.
     pub stagger: Span,
-    /// Largest random delay added to each start. It is drawn uniformly for each flow of each run.
+    /// Largest random delay added to each start. The delay is drawn uniformly for each flow of each run.
     #[serde(skip_serializing_if = "is_none")]
     pub spread: Span,
-    /// One-way delay of these flows in addition to `path.delay`.
+    /// One-way propagation delay of these flows in addition to `path.delay`.
     #[serde(skip_serializing_if = "is_none")]
     pub route: Span,
     /// User that owns these flows. In a cell: index of an `[[edge.user]]` table, whose users get the flows in turn.
     pub user: u32,
-    /// Receiver of the data: "mobile" (download) or "server" (upload). The mobile opens the connection in both cases.
+    /// Receiver of the data: "mobile" (download) or "server" (upload). The mobile always opens the connection.
     #[serde(skip_serializing_if = "Towards::is_mobile")]
     pub towards: Towards,
     /// TCP sender: a name, or a table with `kind` and options.
     pub sender: Component<dyn SenderRow>,
     /// Size of a full packet, headers included.
     pub packet: Size,
-    /// Header size of every segment, and so the size of an ACK: bytes, or "real" for the size with actual TCP options.
+    /// Header size of every segment in bytes, and so the size of an ACK. "real" uses the size with actual TCP options.
     pub ack_size: AckSize,
     /// Largest advertised window, in packets or bytes of payload.
     pub max_window: Size,
-    /// "whole": the receiver advertises the largest window from the start. "tuned": its window grows as data arrives.
+    /// Receive window policy. "whole": the receiver advertises the largest window from the start. "tuned": the window
+    /// grows as data arrives.
     pub receive_window: WindowPolicy,
     /// Initial congestion window, in packets or bytes of payload.
     pub initial_window: Size,
-    /// ACK policy of the receiver: "every" segment or "delayed".
+    /// ACK policy of the receiver: "every" acknowledges each segment, "delayed" delays ACKs.
     pub acks: Component<dyn Acks>,
-    /// Whether the receiver reports duplicate segments with D-SACK (RFC 2883). It needs a sender with SACK.
+    /// Whether the receiver reports duplicate segments with D-SACK (RFC 2883). D-SACK needs a sender with SACK.
     pub dsack: Switch,
     /// Workload: "bulk", "web", "ftp", or a table with `kind`.
     pub workload: Component<dyn Workload>,
@@ -182,19 +183,19 @@ impl Default for FlowGroup {
     }
 }
 
-/// Maximum runs of a point. Their results are kept in memory until the last one is done.
+/// Largest number of runs of a sweep point. The results of all runs are kept in memory until the last run is done.
 const MOST_RUNS: u32 = 1_000_000;
 
-/// Longest run, seconds. Deadlines after its end still fit into 64 bits of nanoseconds.
+/// Longest simulated time of a run, seconds. Deadlines after the end of the run still fit into 64 bits of nanoseconds.
 const LONGEST: Span = Span::from_secs(1_000_000_000);
 
 impl Tables {
-    /// Whether any flow is an upload.
+    /// Whether any flow of the scenario is an upload.
     pub fn has_uploads(&self) -> bool {
         self.flow.iter().any(|flow| flow.towards == Towards::Server)
     }
 
-    /// Fills in values that depend on other keys: with an upload, the uplink queue gets the size of the downlink queue.
+    /// Fills in values that depend on other keys. With an upload, the uplink queue gets the size of the downlink queue.
     pub(crate) fn filled(mut self) -> Self {
         if self.has_uploads() {
             let radio = self.edge.radio_mut();
@@ -203,10 +204,10 @@ impl Tables {
         self
     }
 
-    /// Checks the constraints that the types cannot express.
+    /// Checks constraints of the scenario that the types cannot express.
     ///
     /// # Errors
-    /// Names the key, its value and what is allowed.
+    /// Returns an error that names the key, its value and the values allowed.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.version != 1 {
             return Err(ConfigError::new(
@@ -240,7 +241,8 @@ impl Tables {
         self.check_flows()
     }
 
-    /// Refuses regulators that have no effect: most of `regulator` act on downloads only, `up_regulator` on uploads.
+    /// Refuses regulators that have no effect: most kinds of `regulator` act only on downloads, `up_regulator` only on
+    /// uploads.
     fn check_uploads(&self) -> Result<(), ConfigError> {
         let regulator = name_of(&self.edge.regulator);
         let acts = regulator == "none" || self.edge.regulates_uploads();
@@ -259,7 +261,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Checks that there are flows, and that they fit into memory.
+    /// Checks that the scenario has flows, and that the flows fit into memory.
     fn check_flows(&self) -> Result<(), ConfigError> {
         let cells = u64::from(self.edge.radio().cells);
         let (mut flows, mut bytes) = (0, 0u64);
@@ -278,10 +280,10 @@ impl Tables {
         memory::check("flow", &format!("{flows} flows"), bytes)
     }
 
-    /// The complete scenario with sorted keys: every key of every component, no preset, no sweep.
+    /// The complete scenario with sorted keys: every key of every component, without preset and sweep.
     ///
     /// # Errors
-    /// Same errors as [`check`](Self::check).
+    /// Returns the same errors as [`check`](Self::check).
     pub fn complete(&self) -> Result<Value, ConfigError> {
         let flow = |(index, flow): (usize, &FlowGroup)| {
             flow.complete().map_err(|error| error.under(&format!("flow.{index}")))
@@ -290,14 +292,14 @@ impl Tables {
         let relay = self.relay.as_ref().map(RelayTable::complete).transpose();
         let relay = relay.map_err(|error| error.under("relay"))?;
         let whole = Self { preset: None, relay, flow, sweep: Map::new(), ..self.clone() };
-        // Tables of strings, numbers and lists always serialise.
+        // Serialisation cannot fail, because the tables consist of strings, numbers and lists.
         let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
         whole["edge"] = self.edge.whole().map_err(|error| error.under("edge"))?;
         tidy(&mut whole);
         Ok(whole)
     }
 
-    /// Checks that, in a cell, the flow's `user` names an existing `[[edge.user]]` table.
+    /// Checks that the flow's `user` names an existing `[[edge.user]]` table, if the edge is a cell.
     fn check_user(&self, flow: &FlowGroup) -> Result<(), ConfigError> {
         let Some(users) = self.edge.cell_users().map_err(|error| error.under("edge"))? else { return Ok(()) };
         if (flow.user as usize) < users.len() {
@@ -344,28 +346,28 @@ impl FlowGroup {
         })
     }
 
-    /// The parsed sender.
+    /// The parsed sender of the flow group.
     pub(crate) fn sender(&self) -> Result<&Arc<dyn SenderRow>, ConfigError> {
         self.sender.config(&SENDERS).map_err(|error| error.under("sender"))
     }
 
-    /// The parsed workload.
+    /// The parsed workload of the flow group.
     pub(crate) fn workload(&self) -> Result<&Arc<dyn Workload>, ConfigError> {
         self.workload.config(&WORKLOADS).map_err(|error| error.under("workload"))
     }
 
-    /// Whether each flow is one long-lived connection, and not a client that opens many short ones.
+    /// Whether each flow of the group is one long-lived connection, not a client that opens many short connections.
     pub(crate) fn lasts(&self) -> Result<bool, ConfigError> {
         let place = Place { streams: Streams::new(0, 0), start: Time::ZERO, payload: 1 };
         Ok(matches!(self.workload()?.course(&place), Course::Connection(_)))
     }
 
-    /// The parsed ACK policy.
+    /// The parsed ACK policy of the flow group.
     pub(crate) fn acks(&self) -> Result<&Arc<dyn Acks>, ConfigError> {
         self.acks.config(&ACKS).map_err(|error| error.under("acks"))
     }
 
-    /// Sender parameters of one flow of the group. Its data starts at sequence number `first`.
+    /// Sender parameters of one flow of the group. The flow's data starts at sequence number `first`.
     ///
     /// # Errors
     /// Returns an error if `packet` is not the size of an IP packet.
@@ -389,7 +391,7 @@ impl FlowGroup {
     }
 }
 
-/// Sorts the keys and removes those without a value: TOML has no null.
+/// Sorts the keys of a JSON value and removes keys without a value, because TOML has no null.
 fn tidy(value: &mut Value) {
     match value {
         Value::Object(table) => {

@@ -26,21 +26,21 @@ use crate::{Measure, Scenario};
 /// Results of a run collected so far.
 pub(crate) struct Tally {
     duration: Span,
-    /// Regulator of flows by the direction of their data; `None` if none acts on them.
+    /// Names of the regulators that act on the flows, by direction of the data; `None` if no regulator acts on them.
     regulators: [Option<String>; 2],
-    /// How the RTT samples of a flow are described.
+    /// Function that summarises the RTT samples of a flow.
     rtts: fn(&Histogram) -> Distribution,
     flows: Vec<FlowResult>,
     users: BTreeMap<u32, Counts>,
     transfers: Transfers,
-    /// Link counters by direction, with the time they cover.
+    /// Link counters by direction, with the time that they cover.
     links: [(LinkCounts, CoveredTime); 2],
     delivered: u64,
     events: u64,
 }
 
 impl Tally {
-    /// An empty tally for this many flows.
+    /// Creates an empty tally for `flows` flows.
     pub(crate) fn new(builder: &Builder<'_>, flows: usize) -> Self {
         Self {
             duration: builder.tables.duration,
@@ -58,7 +58,7 @@ impl Tally {
         }
     }
 
-    /// Adds the counters of finished islands.
+    /// Adds the counters of finished islands to the tally.
     pub(crate) fn read(
         &mut self,
         executor: &mut dyn Executor,
@@ -97,7 +97,7 @@ impl Tally {
         self.events += executor.events();
     }
 
-    /// The results of all islands added so far.
+    /// Results of all islands added so far.
     pub(crate) fn result(self, scenario: &Scenario, run: u32) -> RunResult {
         let seconds = self.duration.as_secs_f64();
         let [bottleneck, uplink] = self.links.map(|(counts, over)| counts.result(over.seconds()));
@@ -118,7 +118,7 @@ impl Tally {
         }
     }
 
-    /// The row of a flow; `None` for a client with short connections.
+    /// Result row of a flow; `None` for a client with short connections.
     fn flow(&self, plan: &FlowPlan, group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<FlowResult> {
         let (sender, receiver) = (boxes.sender(id)?, boxes.receiver(id)?);
         let stats = sender.stats();
@@ -158,7 +158,8 @@ impl Tally {
     }
 }
 
-/// Names of the regulators that act on the data of each direction. Of two that act on uploads the mobile's is named.
+/// Name of the regulator that acts on the data of each direction. If two regulators act on uploads, the mobile's
+/// regulator is named.
 fn regulators(edge: &EdgeConfig) -> [Option<String>; 2] {
     let down = Some(name_of(&edge.regulator));
     let up = edge.up_regulator.as_ref().map(|regulator| name_of(regulator)).filter(|name| name != "none");
@@ -166,7 +167,7 @@ fn regulators(edge: &EdgeConfig) -> [Option<String>; 2] {
     [down, up]
 }
 
-/// Time during which islands had flows, and their capacity in that time.
+/// Time during which islands had flows, and the link capacity during that time.
 #[derive(Clone, Copy, Default)]
 struct CoveredTime {
     shortest_and_longest: Option<(Span, Span)>,
@@ -175,7 +176,7 @@ struct CoveredTime {
 }
 
 impl CoveredTime {
-    /// Adds an island and sets the capacity of its counts to that of the time with flows.
+    /// Adds an island to the sums. Limits the capacity in `counts` to the time in which the island had flows.
     fn add(&mut self, counts: &mut LinkCounts, active: Option<ActiveCapacity>, duration: Span) {
         let ActiveCapacity { bits, time } = active.unwrap_or_else(|| ActiveCapacity {
             bits: counts.capacity_bps.unwrap_or(0.0) * duration.as_secs_f64(),
@@ -190,7 +191,7 @@ impl CoveredTime {
         self.bps += counts.capacity_bps.unwrap_or(0.0);
     }
 
-    /// Time with flows, averaged over islands weighted by their rates: the time that utilisation refers to.
+    /// Time with flows, averaged over islands with their rates as weights. Utilisation refers to this time.
     fn seconds(&self) -> f64 {
         match self.shortest_and_longest {
             Some((shortest, longest)) if shortest < longest => self.bits / self.bps,
@@ -200,13 +201,13 @@ impl CoveredTime {
     }
 }
 
-/// Counters of one direction: those of the link with the queue, and those of the regulators at any edge.
+/// Link counters of one direction: from the box with the queue, and the regulators' counters from any edge.
 fn link_counts(boxes: &mut Boxes<'_>, until: Time, direction: Direction) -> LinkCounts {
     let counts = boxes.edge.link_counts(until, direction);
     boxes.queue().link_counts(until, direction).regulated_by(&counts)
 }
 
-/// Results of a flow in a relay.
+/// Relay results of a flow; `None` without a relay.
 fn relay(group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<RelayResult> {
     let relay = &boxes.relay.as_ref()?.relay;
     let far = leg(&group.sender_name, boxes.sender(id)?);
@@ -229,7 +230,7 @@ fn leg(name: &str, sender: &dyn Sender) -> LegResult {
     }
 }
 
-/// Results of a user over a run of `seconds`.
+/// Results of one user in a run of `seconds`.
 fn user(id: u32, counts: &Counts, seconds: f64) -> UserResult {
     let per_second = |bytes: u64| bytes as f64 * 8.0 / seconds;
     UserResult {

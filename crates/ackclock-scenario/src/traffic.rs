@@ -1,10 +1,11 @@
-//! Short connections: clients send requests, and each request opens or reuses a connection that closes when it is done.
+//! Short connections: clients send requests. Each request opens or reuses a connection, which closes when all responses
+//! have arrived.
 //!
-//! The traffic of an island acts between events: at the end of an instant at which a request is due or a host has news.
-//! Memory is proportional to the open connections. The flow number of a closed connection rests for a while and is then
-//! reused; the edge and the wired links drop their state of the old connection. A late packet of the old connection
-//! does no harm: the sequence numbers of the new one follow on (RFC 9293 section 3.4.3), so the packet is an old
-//! duplicate.
+//! The traffic of an island acts between events: at the end of an instant at which a request is due or a host has
+//! events. Memory is proportional to the number of open connections. The flow number of a closed connection is reused
+//! after a quiet time; the edge and the wired links then drop their state of the old connection. A late packet of the
+//! old connection does no harm. The sequence numbers of the new connection follow the old ones (RFC 9293 section
+//! 3.4.3), so the packet is an old duplicate.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,74 +22,74 @@ use crate::link_share::{CapacityReports, LinkShare, Mark, Shares, direction_of};
 use crate::plan::FlowPlan;
 use crate::transfers::Transfers;
 
-/// Time before a flow number is reused: that of TIME-WAIT in Linux.
+/// Quiet time before a flow number is reused: the TIME-WAIT duration of Linux.
 const QUIET: Span = Span::from_secs(60);
 
-/// The clients of an island and their connections.
+/// Clients of an island, and their connections.
 #[derive(Default)]
 pub(crate) struct Traffic {
     clients: Vec<WorkloadClient>,
     /// Time of each client's next request.
     wakes: Wakes,
-    /// Number of the first short connection. Flows below it last for the entire run.
+    /// Flow number of the first short connection. Flows with smaller numbers last for the entire run.
     first: u32,
-    /// Open connections, indexed by flow number minus `first`.
+    /// Open short connections, indexed by flow number minus `first`.
     alive: Vec<Option<Connection>>,
     quiet: VecDeque<Quiet>,
     transfers: Transfers,
-    /// Counters of closed connections, by user.
+    /// Counters of closed connections, summed for each user.
     past: BTreeMap<u32, Counts>,
     /// Link shares of files on long-lived connections, if `measure` has "utilisation".
     shares: Option<Shares>,
     active: Active,
 }
 
-/// A client and its connections.
+/// A client with short connections.
 struct WorkloadClient {
     client: Box<dyn Client>,
     group: Arc<Group>,
     user: u32,
     /// Index of the user within its cell.
     cell_user: u32,
-    /// Name of the random stream for packet loss on the wired links.
+    /// Name of the random stream for packet loss on the client's wired links.
     name: String,
-    /// Number of connections opened so far.
+    /// Number of connections that the client has opened so far.
     opened: u64,
-    /// Connections kept open for further requests, by the client's numbers.
+    /// Connections kept open for further requests, with the client's connection number and the flow number.
     reused: Vec<(u64, FlowId)>,
 }
 
-/// An open connection.
+/// An open connection of a client.
 struct Connection {
     client: usize,
-    /// The client's number for this connection.
+    /// Number that the client gave this connection.
     number: u64,
-    /// Bytes requested so far.
+    /// Bytes of response requested so far.
     asked: u64,
     /// Responses that have not arrived completely.
     pending: VecDeque<Answer>,
-    /// Bytes of the complete responses, including headers.
+    /// Bytes of the responses that have arrived completely, including headers.
     answered: u64,
 }
 
-/// A requested response.
+/// A response that a client has requested.
 #[derive(Clone, Copy)]
 struct Answer {
     asked_at: Time,
     bytes: u64,
-    /// Link capacity up to the request, if measured.
+    /// Total link capacity at the time of the request, if measured.
     begin: Option<Mark>,
 }
 
-/// A flow number waiting for reuse.
+/// Flow number of a closed connection, waiting for reuse.
 struct Quiet {
     until: Time,
     flow: FlowId,
-    /// First unused sequence number.
+    /// First sequence number that the old connection did not use.
     next: Seq,
 }
 
-/// Counters summed over connections.
+/// Counters summed over several connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) flows: u32,
@@ -100,7 +101,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counters of the connections of one flow; zero if it has none.
+    /// Counters of the connections of one flow; zero if the flow has no connection.
     pub(crate) fn of(flow: FlowId, boxes: &Boxes<'_>) -> Self {
         let Some(receiver) = boxes.receiver(flow) else { return Self::default() };
         boxes.senders(flow).fold(Self { flows: 1, ..Self::default() }, Self::with).and(receiver)
@@ -124,7 +125,7 @@ impl Counts {
         }
     }
 
-    /// Adds the counters of other connections.
+    /// Adds the counters of other connections to this sum.
     pub(crate) fn add(&mut self, other: &Self) {
         self.flows += other.flows;
         self.delivered_bytes += other.delivered_bytes;
@@ -136,17 +137,17 @@ impl Counts {
 }
 
 impl Traffic {
-    /// Traffic without clients, next to `flows` connections that last for the entire run.
+    /// Traffic without clients, alongside `flows` connections that last for the entire run.
     pub(crate) fn numbered_from(flows: usize, active: Active) -> Self {
         Self { first: flows as u32, active, ..Self::default() }
     }
 
-    /// The time during which there are flows.
+    /// Time during which the island has flows.
     pub(crate) fn active(&self) -> &Active {
         &self.active
     }
 
-    /// Adds the client of a plan. `name` selects the random streams for packet loss.
+    /// Adds the client of a flow plan. `name` selects the random streams for packet loss.
     pub(crate) fn add(&mut self, client: Box<dyn Client>, group: Arc<Group>, plan: &FlowPlan, name: String) {
         let FlowPlan { user, cell_user, .. } = *plan;
         let slot = self.wakes.add();
@@ -162,7 +163,7 @@ impl Traffic {
         });
     }
 
-    /// Starts measuring the link share of transfers.
+    /// Starts to measure the link share of transfers.
     pub(crate) fn measure_shares(&mut self, link: CapacityReports) {
         self.shares = Some(Shares::over(link));
     }
@@ -172,27 +173,26 @@ impl Traffic {
         self.shares.as_mut()
     }
 
-    /// Whether it needs to know when files on long-lived connections have arrived.
+    /// Whether hosts must report that files on long-lived connections have arrived.
     pub(crate) fn awaits_ends(&self) -> bool {
         self.shares.is_some() || self.active.awaits_ends()
     }
 
-    /// Whether there is nothing to do.
+    /// Whether there is no client, no measured file and no pending start of a flow.
     pub(crate) fn is_empty(&self) -> bool {
         self.clients.is_empty()
             && self.shares.as_ref().is_none_or(Shares::is_empty)
             && self.active.is_settled()
     }
 
-    /// Time of the next request, of the first flow's start or of the next measured file; [`Time::NEVER`] if none is
-    /// due.
+    /// Time of the next request, flow start or measured file; [`Time::NEVER`] if nothing is due.
     pub(crate) fn due(&self) -> Time {
         let request = self.wakes.first().map_or(Time::NEVER, |(due, _)| due).min(self.active.due());
         self.shares.as_ref().map_or(request, |shares| request.min(shares.due()))
     }
 
-    /// Handles host events and sends the requests due at `now`, after all other work of this instant. Returns whether
-    /// there was anything to do.
+    /// Handles host events and sends the requests due at `now`, after all other events of this instant. Returns whether
+    /// there was any event or request.
     pub(crate) fn serve(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let mut served = self.shares.as_mut().is_some_and(|shares| shares.begin(now, boxes));
         served |= self.active.begin(now, boxes);
@@ -216,7 +216,7 @@ impl Traffic {
         served
     }
 
-    /// The transfers so far. Active ones count as unfinished.
+    /// Statistics of the transfers so far. Active transfers count as unfinished.
     pub(crate) fn transfers(&self) -> Transfers {
         let mut transfers = self.transfers.clone();
         for connection in self.alive.iter().flatten() {
@@ -231,7 +231,7 @@ impl Traffic {
         self.shares.as_ref().map(|shares| shares.result(flow))
     }
 
-    /// Counters of each user's connections, open ones included.
+    /// Counters of each user's connections, including open connections.
     pub(crate) fn counts(&self, boxes: &Boxes<'_>) -> BTreeMap<u32, Counts> {
         let mut counts = self.past.clone();
         for (number, connection) in (self.first..).zip(&self.alive) {
@@ -274,7 +274,7 @@ impl Traffic {
         sending.supply(now, flow, supply);
     }
 
-    /// Opens a connection.
+    /// Opens a new connection for a client's request.
     fn open(&mut self, now: Time, client: usize, request: Request, boxes: &mut Boxes<'_>) -> FlowId {
         let (flow, first) = self.number(now, boxes);
         let WorkloadClient { group, cell_user, name, opened, reused, .. } = &mut self.clients[client];
@@ -310,14 +310,14 @@ impl Traffic {
         flow
     }
 
-    /// A free flow number and its first sequence number.
+    /// Allocates a free flow number. Also returns the first sequence number of the flow.
     fn number(&mut self, now: Time, boxes: &mut Boxes<'_>) -> (FlowId, Seq) {
         match self.quiet.front() {
             Some(quiet) if quiet.until <= now => {
                 let (flow, next) = (quiet.flow, quiet.next);
                 self.quiet.pop_front();
                 boxes.edges().for_each(|edge| edge.forget(now, flow));
-                // The SYN, if any, takes one sequence number.
+                // The SYN, if the connection has one, takes one sequence number.
                 (flow, next + 1)
             }
             _ => {
@@ -327,12 +327,12 @@ impl Traffic {
         }
     }
 
-    /// Slot of a short connection; `None` for a long-lived one, which a relay may report too.
+    /// Slot of a short connection; `None` for a long-lived connection, which a relay may report too.
     fn slot(&mut self, flow: FlowId) -> Option<&mut Option<Connection>> {
         self.alive.get_mut(flow.0.checked_sub(self.first)? as usize)
     }
 
-    /// The last byte of a response has arrived.
+    /// Handles the arrival of the last byte of a response.
     fn answered(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let Some(slot) = self.slot(flow) else {
             self.shares.iter_mut().for_each(|shares| shares.reached(now, flow, boxes));
@@ -352,8 +352,8 @@ impl Traffic {
         self.note_due(client);
     }
 
-    /// Removes a connection once both ends have closed and keeps its counters. With a relay the sender may close long
-    /// before the receiver.
+    /// Removes a connection once both ends have closed, and keeps the connection's counters. With a relay the sender
+    /// may close long before the receiver.
     fn close(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let source = boxes.sender(flow).is_none_or(|sender| sender.state() == SenderState::Closed);
         if !source || boxes.relay.as_ref().is_some_and(|boxes| !boxes.relay.has_ended(flow)) {

@@ -1,4 +1,4 @@
-//! Transfers by size class: count, latency and rate.
+//! Statistics of transfers by size class: count, latency and rate.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use ackclock_core::{Histogram, Span};
 use crate::Measure;
 use crate::link_share::LinkShare;
 
-/// Largest size of each class except the last, bytes. CR04 reports pages of 5, 15, 50 and 200 packets of 1 KB, and
-/// files of 1 MB. Flows up to 15 KB are short for its schedulers.
+/// Largest transfer size of each class except the last, bytes. CR04 reports pages of 5, 15, 50 and 200 packets of 1 KB,
+/// and files of 1 MB. CR04's schedulers treat flows up to 15 KB as short.
 const LARGEST: [u64; 5] = [5_000, 15_000, 50_000, 200_000, 1_000_000];
 
-/// Transfers of each user by size class.
+/// Transfers of each user, grouped by size class.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transfers {
     of_user: BTreeMap<u32, [Class; LARGEST.len() + 1]>,
 }
 
-/// Transfers of one size class.
+/// Statistics of the transfers in one size class.
 #[derive(Clone, Debug, Default)]
 struct Class {
     latency: Histogram,
     unfinished: u64,
-    /// Sum of the transfers' rates, bit/s.
+    /// Sum of the rates of all transfers, bit/s.
     rates: f64,
-    /// Link share of the transfers for which it is known.
+    /// Link share of the transfers whose link capacity is known.
     share: LinkShare,
 }
 
@@ -35,7 +35,7 @@ impl Transfers {
         let class = self.class(user, bytes);
         share.iter().for_each(|share| class.share.add(share));
         class.latency.record(latency);
-        // At least the clock's resolution, to avoid a division by zero.
+        // The latency is at least the clock's resolution, to avoid a division by zero.
         class.rates += bytes as f64 * 8.0 / latency.max(Span::from_nanos(1)).as_secs_f64();
     }
 
@@ -44,7 +44,7 @@ impl Transfers {
         self.class(user, bytes).unfinished += 1;
     }
 
-    /// Adds other transfers.
+    /// Adds the transfers of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (&user, classes) in &other.of_user {
             let own = self.of_user.entry(user).or_default();
@@ -52,7 +52,7 @@ impl Transfers {
         }
     }
 
-    /// Rows of the non-empty classes: of all users together, then of each user if there are several.
+    /// Result rows of the non-empty classes: first for all users together, then for each user if there are several.
     pub(crate) fn rows(&self, measures: &[Measure]) -> Vec<TransferResult> {
         let mut all: [Class; LARGEST.len() + 1] = Default::default();
         for classes in self.of_user.values() {

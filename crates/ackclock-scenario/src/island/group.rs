@@ -1,4 +1,4 @@
-//! A group of flows: its components, and the connections made from them.
+//! A group of identical flows: its parsed components, and the connections built from them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use ackclock_tcp::{Receiver, ReceiverConfig, Relay, Sender, SenderRow, Workload,
 use crate::Tables;
 use crate::tables::{FlowGroup, RelayTable};
 
-/// A group of flows with its components parsed.
+/// A group of flows whose components are parsed.
 pub(crate) struct Group {
     pub(crate) table: FlowGroup,
     pub(crate) sender_name: String,
@@ -19,11 +19,11 @@ pub(crate) struct Group {
     pub(super) receiver: ReceiverConfig,
     relay: Option<RelayEnds>,
     pub(super) workload: Arc<dyn Workload>,
-    /// Whether its flows are long-lived connections, and not clients with short ones.
+    /// Whether each flow of the group is one long-lived connection, not a client with short connections.
     pub(crate) lasts: bool,
 }
 
-/// Components of a relay for the flows of a group.
+/// Components of the relay for the flows of one group.
 struct RelayEnds {
     receiver: ReceiverConfig,
     sender: Arc<dyn SenderRow>,
@@ -31,26 +31,26 @@ struct RelayEnds {
     steered: Option<Steered>,
 }
 
-/// Settings of steered flows.
+/// Settings of flows whose congestion windows the relay's steering sets.
 struct Steered {
-    /// The sender whose congestion control applies while the steering is inactive.
+    /// Sender whose congestion control applies while the steering is inactive.
     own: Arc<dyn SenderRow>,
     together: SteeredTogether,
 }
 
-/// Which flows are steered together.
+/// Set of flows that one steering controls together.
 #[derive(Clone, Copy, PartialEq)]
 enum SteeredTogether {
-    /// The flows of all users, which share one channel.
+    /// Steers the flows of all users together, because they share one channel.
     All,
-    /// The flows of each user separately.
+    /// Steers the flows of each user separately.
     Each,
 }
 
-/// First sequence number of data. A SYN has the number before it.
+/// Sequence number of the first data byte; the SYN uses the number before.
 pub(super) const FIRST: Seq = Seq(1);
 
-/// Reason why building a sender again cannot fail.
+/// Panic message: the sender was already built once with the same options, so building it again cannot fail.
 const READ: &str = "the group was read by building one with the same options";
 
 impl Group {
@@ -61,7 +61,7 @@ impl Group {
         let relay = tables.relay.as_ref();
         let ends = relay.map(|relay| RelayEnds::new(relay, together, table, &**sender)).transpose();
         let relay = ends.map_err(|error| error.under("relay"))?;
-        // The receiver's peer is the relay, if there is one.
+        // With a relay, the receiver's peer is the relay, not the server.
         let heard = relay.as_ref().map_or(&**sender, |ends| &*ends.sender);
         Ok(Self {
             receiver: receiver(table, heard)?,
@@ -74,8 +74,8 @@ impl Group {
         })
     }
 
-    /// Both endpoints of a connection whose data starts at sequence number `first`, still without data to send. With a
-    /// relay these are the endpoints at the server and at the mobile.
+    /// Builds both endpoints of a connection whose data starts at sequence number `first`. The new endpoints have no
+    /// data to send yet. With a relay, the endpoints are at the server and at the mobile.
     pub(crate) fn connection(&self, id: FlowId, start: Time, first: Seq) -> (Box<dyn Sender>, Receiver) {
         let mut sender = self.sender_of(&*self.sender, id, start, first);
         if !self.workload.is_endless() {
@@ -85,13 +85,13 @@ impl Group {
         (sender, receiver_of(self.receiver, id, first))
     }
 
-    /// Whether each flow is one file.
+    /// Whether each flow of the group transfers one file.
     pub(super) fn is_file(&self) -> bool {
         self.lasts && !self.workload.is_endless()
     }
 
-    /// Splits a connection of the user `cell_user` at `relay`, if the scenario has one. The endpoints are created at
-    /// `now` and start at `start`.
+    /// Splits the connection `id` of the user `cell_user` at `relay`, if the scenario has a relay. `now` is the
+    /// creation time of the endpoints, `start` their start time.
     pub(crate) fn split(
         &self,
         relay: &mut Relay,
@@ -116,7 +116,7 @@ impl Group {
         }
     }
 
-    /// Name of the relay's sender; `None` without a relay.
+    /// Name of the relay's sender; `None` if the scenario has no relay.
     pub(crate) fn relay_sender_name(&self) -> Option<&str> {
         self.relay.as_ref().map(|relay| &*relay.sender_name)
     }
@@ -152,12 +152,12 @@ impl RelayEnds {
     }
 }
 
-/// Configuration of the receiver for `sender`.
+/// Receiver configuration that suits `sender`.
 fn receiver(table: &FlowGroup, sender: &dyn SenderRow) -> Result<ReceiverConfig, ConfigError> {
     let mss = sender.build(table.params(FlowId(0), Time::ZERO, FIRST)?)?.mss();
     let options = sender.config();
     let on = |switch: Option<Switch>| switch == Some(Switch::On);
-    // A packet has at most 65535 bytes.
+    // The MSS fits into 16 bits, because a packet has at most 65535 bytes.
     let mss = mss as u16;
     Ok(ReceiverConfig {
         opening: match options.handshake {

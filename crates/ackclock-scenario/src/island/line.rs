@@ -1,7 +1,7 @@
-//! Runs one island of the simplest shape (servers - wired paths - edge - clients) with direct calls.
+//! Runs one island of the simplest shape (servers - wired paths - edge - clients) with direct function calls.
 //!
-//! Segments are the same and in the same order as in the engine, but each box passes them directly to the next instead
-//! of queueing messages (`docs/adr/0018-one-island-two-executors.md`).
+//! Segments have the same order as in the engine, but each box passes a segment directly to the next box. The engine
+//! queues a message instead (`docs/adr/0018-one-island-two-executors.md`).
 
 use ackclock_core::{Copied, Port, Segment, Sink, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
@@ -14,8 +14,8 @@ use super::build::IN_LINE;
 use super::{AnyNode, Executor, Island};
 use crate::traffic::Traffic;
 
-/// An island of the simplest shape: its boxes form a line.
-// Alignment in memory changes the speed by 2 % (decision 18).
+/// An island of the simplest shape, whose boxes form a line.
+// The alignment of `Line` in memory changes the speed by 2 % (decision 18).
 #[repr(align(64))]
 pub(crate) struct Line {
     servers: Host,
@@ -24,26 +24,26 @@ pub(crate) struct Line {
     edge: Edge,
     beyond: Beyond,
     traffic: Traffic,
-    /// Segments from the clients that the edge is processing.
+    /// Segments from the clients that the edge is currently processing.
     taken: Vec<Segment>,
     now: Time,
 }
 
-/// The boxes to which the edge passes segments.
+/// Boxes to which the edge passes segments: the wired uplink and the clients.
 struct Beyond {
     /// Wired links from the edge to the servers.
     up: Wires,
     clients: Host,
     /// Segments sent by the clients and not yet processed by the edge.
     uplink: Vec<Segment>,
-    /// Events so far: wake-ups of boxes and segments passed between them.
+    /// Events so far: wake-ups of boxes, and segments passed between boxes.
     events: u64,
 }
 
 impl TryFrom<Island> for Line {
     type Error = Box<Island>;
 
-    /// The island itself if it has another shape.
+    /// Converts an island whose boxes form a line; returns any other island unchanged as the error.
     fn try_from(island: Island) -> Result<Self, Self::Error> {
         let Island { boxes, wires, places, traffic } = island;
         if wires != IN_LINE {
@@ -99,7 +99,7 @@ impl Line {
         (Boxes { servers, wires: [up, down], relay: None, edge, behind: None, clients }, traffic)
     }
 
-    /// Runs up to and including `until`, or until a host has an event.
+    /// Runs events up to and including `until`, but stops when a host has an event to report.
     fn run(&mut self, mut until: Time) {
         loop {
             let Beyond { up, clients, .. } = &self.beyond;
@@ -111,7 +111,7 @@ impl Line {
                 return;
             }
             self.beyond.events += 1;
-            // Ties go to the first box, like to the lowest node in the engine.
+            // If several boxes are due at once, the first box of the line runs first, as in the engine.
             if servers == now {
                 let Self { servers, down, beyond, .. } = self;
                 servers.run(now, &mut Down { now, wires: down, events: &mut beyond.events });
@@ -139,12 +139,12 @@ impl Line {
         self.carry_up(now);
     }
 
-    /// Processes departures since the edge was last woken.
+    /// Processes packets that left the edge since it was last woken.
     fn catch_up(&mut self) {
         self.run_edge(self.now);
     }
 
-    /// Delivers segments that arrive over the wired links.
+    /// Delivers segments that arrive over the wired links at `now`.
     #[inline(always)]
     fn arrive(&mut self, now: Time) {
         let Self { servers, down, beyond: Beyond { up, events, .. }, .. } = self;
@@ -163,7 +163,7 @@ impl Line {
         }
     }
 
-    /// Passes segments sent by the clients to the edge.
+    /// Passes segments sent by the clients to the edge, if there are any.
     #[inline(always)]
     fn carry_up(&mut self, now: Time) {
         if !self.beyond.uplink.is_empty() {
@@ -181,7 +181,7 @@ impl Line {
                 edge.take(now, RADIO, segment, &mut Radio { now, beyond });
             }
             taken.clear();
-            // Segments that these triggered come next.
+            // Segments sent in response to these segments are processed next.
             if beyond.uplink.is_empty() {
                 return;
             }
@@ -189,7 +189,8 @@ impl Line {
     }
 }
 
-/// Prefetches the state of the senders of the next ACKs, in two steps: the state, then the data it points to.
+/// Prefetches the state of the senders that will receive the next ACKs. An earlier call fetches the state itself, a
+/// later call the data that the state points to.
 #[inline(always)]
 fn look_ahead(servers: &Host, up: &Wires) {
     if let Some(flow) = up.flow_after(8) {
@@ -200,7 +201,7 @@ fn look_ahead(servers: &Host, up: &Wires) {
     }
 }
 
-/// Sink from the servers into the wired links.
+/// Sink that passes segments from the servers into the wired downlink.
 struct Down<'a> {
     now: Time,
     wires: &'a mut Wires,
@@ -219,7 +220,7 @@ impl Sink for Down<'_> {
     fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
-/// Sink from the edge to the clients and into the wired links.
+/// Sink that passes segments from the edge to the clients or into the wired uplink.
 struct Radio<'a> {
     now: Time,
     beyond: &'a mut Beyond,
@@ -242,7 +243,7 @@ impl Sink for Radio<'_> {
     fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
-/// Sink from the clients to the edge.
+/// Sink that collects segments from the clients for the edge.
 struct Uplink<'a>(&'a mut Vec<Segment>);
 
 impl Sink for Uplink<'_> {

@@ -1,11 +1,11 @@
 //! The network of a scenario: islands, each consisting of boxes and the wires between them.
 //!
-//! With dedicated channels each flow is an island. Islands exchange no packets, so each runs separately on any core.
-//! Memory does not grow with the number of flows, and the random numbers of a flow do not depend on other flows.
+//! With dedicated channels each flow is a separate island. Islands exchange no packets, so each island can run on any
+//! core. Memory does not grow with the number of flows, and the random numbers of a flow do not depend on other flows.
 //!
-//! An [`Island`] is described once, in `build`, and run by an [`Executor`]. The [engine](Islands) runs islands of any
-//! shape, several together. A [`Line`] runs one island of the simplest shape several times faster. `tests/line.rs`
-//! checks that both give the same results.
+//! `build` describes an [`Island`], and an [`Executor`] runs it. The [engine](Islands) runs islands of any shape,
+//! several together. A [`Line`] runs one island of the simplest shape several times faster. `tests/line.rs` checks that
+//! the engine and [`Line`] give the same results.
 
 pub(crate) mod boxes;
 mod build;
@@ -26,7 +26,7 @@ use crate::probe::Probe;
 use crate::traffic::Traffic;
 
 ackclock_core::nodes! {
-    /// A box of an island.
+    /// A box of an island, for instance a host or the edge.
     pub(crate) enum AnyNode {
         Host(Host),
         Path(Path),
@@ -36,11 +36,11 @@ ackclock_core::nodes! {
     }
 }
 
-/// The description of an island.
+/// Description of an island: boxes, the wires between them, and traffic.
 pub(crate) struct Island {
-    /// The boxes. If several are due at the same instant, they act in this order.
+    /// Boxes of the island. Boxes that are due at the same instant run in this order.
     pub(crate) boxes: Vec<AnyNode>,
-    /// The wires. Each joins two ports, in both directions.
+    /// Wires of the island. Each wire joins two ports, in both directions.
     pub(crate) wires: Vec<[End; 2]>,
     /// Positions of the boxes from which results are read.
     pub(crate) places: Places,
@@ -50,20 +50,20 @@ pub(crate) struct Island {
 /// An end of a wire: the index of a box in the island, and a port.
 pub(crate) type End = (usize, Port);
 
-/// Runs islands, numbered from zero.
+/// Runs islands that are numbered from zero.
 pub(crate) trait Executor {
-    /// Does everything that is due up to and at `until`.
+    /// Processes all events that are due up to and including `until`.
     fn advance(&mut self, until: Time);
 
-    /// The boxes of an island, updated to the current instant, and its traffic.
+    /// Boxes and traffic of an island, updated to the current instant.
     fn island(&mut self, number: usize) -> (Boxes<'_>, &Traffic);
 
-    /// The probe that measures packets, if any.
+    /// Probe that measures packets; `None` if no packet measurement is enabled.
     fn probe(&self) -> Option<&Probe> {
         None
     }
 
-    /// Number of events so far.
+    /// Number of events processed so far.
     fn events(&self) -> u64;
 
     /// Ends the run. Packets in transit may be freed to make room for results.

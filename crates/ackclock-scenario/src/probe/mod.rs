@@ -12,17 +12,17 @@ use self::repairs::Repairs;
 use crate::Measure;
 use crate::island::boxes::Places;
 
-/// Measures the packets of islands.
+/// Measures packets at fixed points of islands.
 pub(crate) struct Probe {
     measures: Vec<Measure>,
-    /// Measuring points, indexed by node and port.
+    /// Measuring points, indexed by island node and port.
     points: Vec<Points>,
-    /// Measurements, by island and flow.
+    /// Measurements, indexed by island and flow.
     flows: Vec<Vec<FlowProbe>>,
 }
 
-/// What to measure at a node and port of an island. Data and ACKs of a flow use opposite directions, so no packet has
-/// two meanings at one point.
+/// Measurements to take at one node and port of an island. Data and ACKs of a flow cross a port in opposite directions,
+/// so a packet has only one meaning at each port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Points {
     island: usize,
@@ -30,42 +30,42 @@ struct Points {
     acks: Option<Place>,
 }
 
-/// Meaning of a data segment at a measuring point.
+/// Event that a data segment's passage at a measuring point means.
 #[derive(Clone, Copy, Debug)]
 enum Point {
-    /// It was just sent, by the original sender or by a relay.
+    /// The original sender or a relay has just sent the segment.
     Sent(Leg),
-    /// It has arrived at the receiver of this connection.
+    /// The segment has arrived at the receiver of this connection.
     Arrived(Leg),
 }
 
-/// Measuring points of ACKs.
+/// Measuring point of ACKs.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// The ACK leaves the edge; for an upload, it arrives there.
+    /// The ACK leaves the edge. For an upload, the ACK arrives at the edge.
     Edge = 0,
     /// The ACK arrives at the data sender.
     Source = 1,
 }
 
-/// A connection of a flow, in the direction of the data: from the original sender, then from a relay.
+/// One connection of a flow. The first starts at the original sender, the second at a relay.
 #[derive(Clone, Copy, Debug)]
 enum Leg {
     First = 0,
     Second = 1,
 }
 
-/// Measurements of one flow, as results; `None` if not enabled.
+/// Measurement results of one flow; `None` for measurements that are not enabled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
-    /// One-way delays of the original sender's connection and of the relay's.
+    /// One-way delays on the original sender's connection and on the relay's connection.
     pub(crate) transit: [Option<Distribution>; 2],
     pub(crate) gaps: Option<AckGapResult>,
     pub(crate) spurious: Option<SpuriousResult>,
 }
 
 impl Measured {
-    /// Writes the measurements into the row of the flow.
+    /// Writes the measurements into the result row of the flow.
     pub(crate) fn into_row(self, row: &mut FlowResult) {
         row.ack_gap_ms = self.gaps.map(Box::new);
         row.spurious = self.spurious;
@@ -84,21 +84,22 @@ impl Measured {
 struct FlowProbe {
     legs: [Transits; 2],
     repairs: [Repairs; 2],
-    /// Gaps between ACKs at the edge and at the data sender.
+    /// Time between ACKs at the edge and at the data sender.
     gaps: [Gaps; 2],
 }
 
-/// Segments in transit and their delays.
+/// Segments in transit, and the one-way delays of segments that arrived.
 #[derive(Default)]
 struct Transits {
-    /// Number and time of each transmission, oldest first.
+    /// Packet number and time of each transmission, oldest first.
     sent: VecDeque<(u16, Time)>,
     spans: Histogram,
 }
 
-/// A segment overtaken by this many later ones is not measured.
+/// Number of later segments that may overtake a segment before it is left unmeasured.
 const MOST_OVERTAKEN: usize = 1024;
-/// Transmissions remembered while nothing arrives. Their 16-bit numbers stay unambiguous.
+/// Number of transmissions remembered while no segment arrives. With this limit, 16-bit packet numbers stay
+/// unambiguous.
 const MOST_REMEMBERED: usize = 32_768;
 
 #[derive(Default)]
@@ -112,7 +113,7 @@ impl Probe {
         Self { measures: measures.to_vec(), points: Vec::new(), flows: Vec::new() }
     }
 
-    /// Adds the measuring points of an island with its boxes at `places`.
+    /// Adds the measuring points of one island, whose boxes are at `places`.
     pub(crate) fn listen(&mut self, places: Places) {
         let island = self.flows.len();
         self.flows.push(Vec::new());
@@ -226,7 +227,8 @@ impl Transits {
     }
 
     fn arrived(&mut self, now: Time, number: u16) {
-        // Numbers increase by one, or by more if segments without payload were sent in between. This bounds the index.
+        // The difference of the packet numbers bounds the index. Numbers increase by more than one if segments without
+        // payload were sent in between.
         let Some(&(first, _)) = self.sent.front() else { return };
         let last = usize::from(number.wrapping_sub(first));
         let upper = (last + 1).min(self.sent.len());

@@ -1,16 +1,16 @@
-//! Spurious window reductions: an earlier copy of the first retransmitted segment has arrived or arrives later.
+//! Detects spurious window reductions: an earlier copy of the first retransmitted segment has arrived or arrives later.
 
 use std::collections::VecDeque;
 
 use ackclock_core::results::SpuriousResult;
 use ackclock_core::{Repair, Segment, Seq};
 
-/// Transmissions of one sender, and the reductions that they prove spurious.
+/// Transmissions of one sender, and the window reductions that these transmissions prove spurious.
 #[derive(Default)]
 pub(super) struct Repairs {
-    /// Transmissions, oldest first.
+    /// Transmissions of the sender, oldest first.
     sent: VecDeque<Sending>,
-    /// Number of retransmissions not yet proven spurious.
+    /// Number of first retransmissions whose reduction is not yet proven spurious.
     open: u32,
     spurious: [u64; 2],
 }
@@ -20,11 +20,11 @@ struct Sending {
     number: u16,
     seq: Seq,
     arrived: bool,
-    /// Cause, if this is the first retransmission after a reduction that may prove spurious.
+    /// Cause of the window reduction, if this is the first retransmission after a reduction that may prove spurious.
     repair: Option<Repair>,
 }
 
-/// Transmissions remembered. Their 16-bit numbers stay unambiguous.
+/// Number of transmissions remembered. With this limit, 16-bit packet numbers stay unambiguous.
 const MOST_REMEMBERED: usize = 32_768;
 
 impl Repairs {
@@ -47,7 +47,8 @@ impl Repairs {
 
     pub(super) fn arrived(&mut self, number: u16) {
         let Some(&Sending { number: first, .. }) = self.sent.front() else { return };
-        // Numbers increase by one, or by more if segments without payload were sent in between. This bounds the index.
+        // The difference of the packet numbers bounds the index. Numbers increase by more than one if segments without
+        // payload were sent in between.
         let upper = (usize::from(number.wrapping_sub(first)) + 1).min(self.sent.len());
         let Some(place) = self.sent.range(..upper).rposition(|sending| sending.number == number) else {
             return;
