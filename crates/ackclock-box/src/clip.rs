@@ -1,7 +1,7 @@
-//! The program in the kernel: loaded, attached to an interface, pinned, and removed again.
+//! Loads the BPF program into the kernel, attaches it to an interface, pins it, and removes it.
 //!
-//! Maps and links are pinned below `/sys/fs/bpf/ackclock`, so that the program goes on when the process that loaded it
-//! has ended, and the next one takes it over without a gap.
+//! Maps and links are pinned below `/sys/fs/bpf/ackclock`. The program therefore keeps running after the process that
+//! loaded it exits. The next box process takes the program over without a gap.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -21,46 +21,46 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfel.o");
 #[cfg(target_endian = "big")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfeb.o");
 
-/// Where all boxes are pinned.
+/// Folder that contains the pins of all boxes.
 pub const PINS: &str = "/sys/fs/bpf/ackclock";
 
-/// Layout of the maps. A box of another layout is not taken over.
+/// Version of the memory layout of the maps. A box with a different version is replaced, not taken over.
 const LAYOUT: u32 = 3;
 const MAPS: [&str; 8] = ["knobs", "allowances", "counts", "numbers", "opening", "opened", "flows", "records"];
-/// Programs, what they are pinned as, and which packets of the interface they see.
+/// Name of each BPF program, file name of its pinned link, and direction of the packets that it sees.
 const PROGRAMS: [(&str, &str, TcAttachType); 2] =
     [("clip_in", "in", TcAttachType::Ingress), ("clip_out", "out", TcAttachType::Egress)];
 
-/// Why the program cannot be loaded, attached, read or removed.
+/// Error while the BPF program is loaded, attached, read or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClipError {
-    /// The name is none of an interface.
+    /// The given name is not a valid name of a network interface.
     #[error("`{0}` is not the name of a network interface")]
     Name(String),
-    /// No BPF file system.
+    /// `/sys/fs/bpf` is not a BPF file system.
     #[error("/sys/fs/bpf is no BPF file system: mount -t bpf bpf /sys/fs/bpf")]
     NoFileSystem,
-    /// Nothing is pinned for this interface.
+    /// No box is pinned for this interface.
     #[error("no box runs on `{0}`")]
     NotRunning(String),
-    /// A file of the pins.
+    /// A pinned file could not be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),
-    /// The kernel does not load the program.
+    /// The kernel refused to load the BPF program.
     #[error("the kernel does not load the program: {0}")]
     Load(#[from] EbpfError),
-    /// The kernel does not attach the program.
+    /// The kernel refused to attach the BPF program.
     #[error("the kernel does not attach the program: {0}")]
     Attach(#[from] ProgramError),
-    /// A pinned link.
+    /// A pinned link could not be opened or used.
     #[error("a pinned link: {0}")]
     Link(#[from] LinkError),
-    /// A map.
+    /// A BPF map could not be opened, read or written.
     #[error("a map of the program: {0}")]
     Map(#[from] MapError),
 }
 
-/// The folder of an interface's pins.
+/// Folder that contains the pinned maps and links of one interface.
 #[derive(Clone, Debug)]
 pub struct Pins {
     interface: String,
@@ -68,10 +68,10 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Where the box of `interface` is pinned.
+    /// Returns the pin folder of the box on `interface`.
     ///
     /// # Errors
-    /// If no interface can have this name.
+    /// Fails if `interface` is not a valid name of a network interface.
     pub fn of(interface: &str) -> Result<Self, ClipError> {
         let plain = |c: char| c.is_ascii_graphic() && c != '/' && c != ':';
         if interface.is_empty()
@@ -87,15 +87,16 @@ impl Pins {
         })
     }
 
-    /// Whether something is pinned.
+    /// Whether a box is pinned for this interface.
     pub fn exist(&self) -> bool {
         self.folder.join("out").exists()
     }
 
-    /// Removes all pins of the interface, of every layout: the programs are detached. Returns whether there were any.
+    /// Removes all pins of the interface, for every layout version. Removing the pins detaches the programs. Returns
+    /// whether any pin existed.
     ///
     /// # Errors
-    /// Names the file that cannot be removed.
+    /// Fails with the name of the file that cannot be removed.
     pub fn remove(&self) -> Result<bool, ClipError> {
         let at = |path: &Path, error| ClipError::File(path.to_owned(), error);
         let folders = match fs::read_dir(PINS) {
@@ -116,13 +117,13 @@ impl Pins {
             fs::remove_dir(&folder).map_err(|error| at(&folder, error))?;
             any = true;
         }
-        // The last box leaves nothing.
+        // After the last box, the parent folder is removed as well.
         let _ = fs::remove_dir(PINS);
         Ok(any)
     }
 
     fn make(&self) -> Result<(), ClipError> {
-        // BPF_FS_MAGIC
+        // This number is `BPF_FS_MAGIC`, the type of a BPF file system.
         let found = nix::sys::statfs::statfs("/sys/fs/bpf").ok();
         if found.is_none_or(|found| found.filesystem_type() != nix::sys::statfs::BPF_FS_MAGIC) {
             return Err(ClipError::NoFileSystem);
@@ -138,26 +139,26 @@ impl Pins {
         MapData::from_pin(self.folder.join(name)).map_err(|_| ClipError::NotRunning(self.interface.clone()))
     }
 
-    /// What was counted.
+    /// Returns the packet and byte counters of the pinned box.
     ///
     /// # Errors
-    /// If no box is pinned.
+    /// Fails if no box is pinned for the interface.
     pub fn counts(&self) -> Result<Counts, ClipError> {
         counts_of(&PerCpuArray::try_from(Map::PerCpuArray(self.map("counts")?))?)
     }
 
-    /// What the program is told now.
+    /// Returns the current settings of the pinned box.
     ///
     /// # Errors
-    /// If no box is pinned.
+    /// Fails if no box is pinned for the interface.
     pub fn knobs(&self) -> Result<Knobs, ClipError> {
         Ok(Array::<_, Knobs>::try_from(Map::Array(self.map("knobs")?))?.get(&0, 0)?)
     }
 
-    /// Tells the program something else.
+    /// Changes the settings of the pinned box with `change`.
     ///
     /// # Errors
-    /// If no box is pinned.
+    /// Fails if no box is pinned for the interface.
     pub fn turn(&self, change: impl FnOnce(&mut Knobs)) -> Result<(), ClipError> {
         let mut map = Array::<_, Knobs>::try_from(Map::Array(self.map("knobs")?))?;
         let mut knobs = map.get(&0, 0)?;
@@ -170,32 +171,33 @@ fn counts_of(map: &PerCpuArray<impl std::borrow::Borrow<MapData>, Counts>) -> Re
     Ok(Counts::sum(&map.get(&0, 0)?))
 }
 
-/// The loaded program with its maps.
+/// The loaded BPF program and its maps.
 pub struct Clip {
     ebpf: Ebpf,
 }
 
 impl Clip {
-    /// Loads the program for itself alone, attached to nothing.
+    /// Loads the BPF program without pins and attaches it to no interface.
     ///
     /// # Errors
-    /// If the kernel refuses it.
+    /// Fails if the kernel refuses the BPF program.
     pub fn load() -> Result<Self, ClipError> {
         Self::prepared(Ebpf::load(OBJECT)?)
     }
 
-    /// Loads the program, attaches it and pins it. Where an earlier one is attached, the new one takes its place and its maps
-    /// without a gap. Returns whether there was one.
+    /// Loads, attaches and pins the BPF program. If an earlier program is attached, the new one replaces it without a
+    /// gap and keeps its maps. The returned flag says whether an earlier program was replaced.
     ///
     /// # Errors
-    /// If there is no BPF file system, or the kernel refuses something.
+    /// Fails if there is no BPF file system, or if the kernel refuses the program, a map or a link.
     pub fn attach(pins: &Pins) -> Result<(Self, bool), ClipError> {
         if pins.exist()
             && let Ok(clip) = Self::take_over(pins)
         {
             return Ok((clip, true));
         }
-        // What was advertised while no program was attached is unknown: nothing of before is used, and no edge moves left.
+        // Windows advertised while no program was attached are unknown. The earlier state is therefore dropped, so that
+        // no right edge moves left.
         pins.remove()?;
         pins.make()?;
         let mut clip = Self::with_maps(pins)?;
@@ -209,7 +211,8 @@ impl Clip {
         Ok((clip, false))
     }
 
-    /// Fails where a link is missing, or its interface is gone.
+    /// Replaces the attached program and keeps its maps. Fails if a pinned link is missing or the interface no longer
+    /// exists.
     fn take_over(pins: &Pins) -> Result<Self, ClipError> {
         let mut clip = Self::with_maps(pins)?;
         for (name, pin, _) in PROGRAMS {
@@ -219,7 +222,7 @@ impl Clip {
         Ok(clip)
     }
 
-    /// Loads the program with the pinned maps; those that are missing are made.
+    /// Loads the BPF program with the pinned maps, and creates the maps that are missing.
     fn with_maps(pins: &Pins) -> Result<Self, ClipError> {
         let mut loader = EbpfLoader::new();
         for map in MAPS {
@@ -237,10 +240,10 @@ impl Clip {
         Ok(Self { ebpf })
     }
 
-    /// One of the two programs: `clip_in`, `clip_out`.
+    /// Returns the BPF program called `name`: `clip_in` or `clip_out`.
     ///
     /// # Errors
-    /// If it has another name.
+    /// Fails if no BPF program is called `name`.
     pub fn program(&mut self, name: &str) -> Result<&mut SchedClassifier, ClipError> {
         let missing = || ClipError::File(PathBuf::from(name), ErrorKind::NotFound.into());
         Ok(self.ebpf.program_mut(name).ok_or_else(missing)?.try_into()?)
@@ -251,42 +254,42 @@ impl Clip {
         self.ebpf.map_mut(name).ok_or_else(missing)
     }
 
-    /// What the program is told.
+    /// Writes new settings for the BPF program.
     ///
     /// # Errors
-    /// If the kernel refuses it.
+    /// Fails if the kernel refuses to write the map of settings.
     pub fn set(&mut self, knobs: Knobs) -> Result<(), ClipError> {
         Ok(Array::<_, Knobs>::try_from(self.map("knobs")?)?.set(0, knobs, 0)?)
     }
 
-    /// What the sources may have ahead.
+    /// Writes a new allowance: the number of bytes that each server may send beyond the base.
     ///
     /// # Errors
-    /// If the kernel refuses it.
+    /// Fails if the kernel refuses to write the map of allowances.
     pub fn allow(&mut self, allowance: Allowance) -> Result<(), ClipError> {
         Ok(Array::<_, Allowance>::try_from(self.map("allowances")?)?.set(0, allowance, 0)?)
     }
 
-    /// What the sources may have ahead now.
+    /// Returns the current allowance: the number of bytes that each server may send beyond the base.
     ///
     /// # Errors
-    /// If the kernel refuses it.
+    /// Fails if the kernel refuses to read the map of allowances.
     pub fn allowance(&mut self) -> Result<Allowance, ClipError> {
         Ok(Array::<_, Allowance>::try_from(&*self.map("allowances")?)?.get(&0, 0)?)
     }
 
-    /// What was counted.
+    /// Returns the packet and byte counters of the BPF program.
     ///
     /// # Errors
-    /// If the kernel refuses it.
+    /// Fails if the kernel refuses to read the map of counters.
     pub fn counts(&mut self) -> Result<Counts, ClipError> {
         counts_of(&PerCpuArray::try_from(&*self.map("counts")?)?)
     }
 
-    /// What the program knows of a connection; `None` if it knows none.
+    /// Returns the BPF program's state of a connection, or `None` for an unknown connection.
     ///
     /// # Errors
-    /// If the kernel refuses it.
+    /// Fails if the kernel refuses to read the map of connections.
     pub fn flow(&mut self, tuple: Tuple) -> Result<Option<Flow>, ClipError> {
         for name in ["flows", "opened"] {
             match HashMap::<_, Tuple, Flow>::try_from(&*self.map(name)?)?.get(&tuple, 0) {
@@ -297,10 +300,10 @@ impl Clip {
         Ok(None)
     }
 
-    /// Gives each record that waits to `read`.
+    /// Returns the ring buffer from which the records of the BPF program are read.
     ///
     /// # Errors
-    /// If the ring cannot be opened.
+    /// Fails if the ring buffer cannot be opened.
     pub fn records(&mut self) -> Result<RingBuf<MapData>, ClipError> {
         let missing = || ClipError::File(PathBuf::from("records"), ErrorKind::NotFound.into());
         Ok(RingBuf::try_from(self.ebpf.take_map("records").ok_or_else(missing)?)?)

@@ -1,4 +1,4 @@
-//! The process beside the program: it learns from records, writes allowances, and reports.
+//! User-space process of a box: it learns from the kernel's records, writes allowances, and publishes reports.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,78 +18,79 @@ use crate::machine;
 use crate::maps::{Allowance, Counts, Knobs, Record};
 use crate::observers::Observer;
 
-/// What a box is to do.
+/// Options of a box.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The interface towards the radio.
+    /// Network interface on the radio's side.
     pub interface: String,
-    /// Name of its regulator.
+    /// Name of the box's regulator.
     pub regulator: String,
-    /// Whether windows are lowered; otherwise it only measures.
+    /// Whether the box lowers windows; otherwise it only measures.
     pub act: bool,
-    /// After so long it only measures again, unless it is told to keep on.
+    /// Time after which the box stops lowering windows and only measures, unless `keep` is called before.
     pub act_for: Option<Duration>,
-    /// The private run-time folder.
+    /// Private run-time folder with the box's lock and reports.
     pub folder: PathBuf,
 }
 
-/// An allowance that is older is not used: an open window does no harm, and does not close until it was used.
+/// Allowances older than this are ignored. An allowance stays in force this long without data, because an unused window
+/// does no harm.
 pub const STALE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 const REPORT_EVERY: Span = Span::from_secs(1);
 
-/// What a box has seen.
+/// State and measurements of a box.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
-    /// Process of the box.
+    /// Process ID of the box.
     pub pid: i32,
-    /// The interface.
+    /// Name of the box's network interface.
     pub interface: String,
-    /// Name of its regulator.
+    /// Name of the box's regulator.
     pub regulator: String,
-    /// Whether windows are lowered.
+    /// Whether the box lowers windows.
     pub acting: bool,
-    /// Seconds since it began.
+    /// Time since the box started, s.
     pub running_s: f64,
-    /// Bytes from the servers in the last second, bit/s.
+    /// Throughput from the servers over the last second, bit/s.
     pub rate_bps: f64,
-    /// Connections with data in the last ten seconds.
+    /// Number of connections that carried data in the last ten seconds.
     pub connections: usize,
-    /// Estimated wait of a new packet in the queue that is not ours, median since the start, ms.
+    /// Median estimated queueing delay of a new packet in the radio's queue, since the start, ms.
     pub wait_p50_ms: Option<f64>,
-    /// 95th percentile.
+    /// 95th percentile of the estimated queueing delay in the radio's queue, since the start, ms.
     pub wait_p95_ms: Option<f64>,
-    /// Share of the bytes from the servers whose windows can be clipped, 0 to 1.
+    /// Share of the bytes from the servers that belong to connections whose windows can be clipped, 0 to 1.
     pub regulated_share: Option<f64>,
     /// Share of QUIC in the bytes from the servers, 0 to 1.
     pub quic_share: Option<f64>,
-    /// Share of other UDP, 0 to 1.
+    /// Share of UDP other than QUIC in the bytes from the servers, 0 to 1.
     pub udp_share: Option<f64>,
-    /// Share of IPsec (ESP), 0 to 1.
+    /// Share of IPsec (ESP) in the bytes from the servers, 0 to 1.
     pub esp_share: Option<f64>,
-    /// Share of the ACKs for which the law asks for a lower window, 0 to 1.
+    /// Share of ACKs for which the window law asks for a lower window, 0 to 1.
     pub lower_share: Option<f64>,
 }
 
-/// Why a box does not run.
+/// Error that prevents a box from running.
 #[derive(Debug, thiserror::Error)]
 pub enum BoxError {
-    /// Something of the program.
+    /// The kernel's BPF program failed.
     #[error(transparent)]
     Clip(#[from] ClipError),
-    /// The interface.
+    /// The network interface is missing or unsuitable.
     #[error("{0}")]
     Interface(String),
-    /// Another process has it.
+    /// Another process already runs a box on this interface.
     #[error("process {0} is the box of `{1}` already; `ackclock box stop {1}` ends it")]
     Taken(i32, String),
-    /// A file of the run-time folder.
+    /// A file of the run-time folder could not be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),
 }
 
-/// Files of a box in the run-time folder.
+/// Paths of a box's files in the run-time folder.
 #[derive(Clone, Debug)]
 pub struct Files {
     lock: PathBuf,
@@ -98,13 +99,13 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of the box of `interface`.
+    /// Returns the paths of the files that belong to the box on `interface`.
     pub fn of(folder: &Path, interface: &str) -> Self {
         let file = |end: &str| folder.join(format!("box-{interface}.{end}"));
         Self { lock: file("lock"), report: file("json"), keep: file("keep") }
     }
 
-    /// The process that runs the box, if one does.
+    /// Returns the ID of the process that runs the box, or `None` if no process runs it.
     pub fn running(&self) -> Option<i32> {
         let file = File::open(&self.lock).ok()?;
         match Flock::lock(file, FlockArg::LockSharedNonblock) {
@@ -117,7 +118,7 @@ impl Files {
         }
     }
 
-    /// Takes the box for this process.
+    /// Locks the box for this process.
     fn take(&self, interface: &str) -> Result<Flock<File>, BoxError> {
         let at = |error| BoxError::File(self.lock.clone(), error);
         let mut open = OpenOptions::new();
@@ -137,7 +138,7 @@ impl Files {
         Ok(locked)
     }
 
-    /// The last report, if there is one.
+    /// Returns the text of the last report, if there is one.
     pub fn report(&self) -> Option<String> {
         fs::read_to_string(&self.report).ok()
     }
@@ -148,10 +149,10 @@ impl Files {
         fs::rename(new, &self.report)
     }
 
-    /// Lets `--act TIME` go on.
+    /// Asks the box to keep lowering windows after the time of `--act TIME`.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the request file cannot be written.
     pub fn keep(&self) -> io::Result<()> {
         fs::write(&self.keep, "")
     }
@@ -160,14 +161,14 @@ impl Files {
         fs::remove_file(&self.keep).is_ok()
     }
 
-    /// Removes them.
+    /// Removes the box's files from the run-time folder.
     pub fn remove(&self) {
         for file in [&self.report, &self.keep, &self.lock] {
             let _ = fs::remove_file(file);
         }
     }
 
-    /// Ends the process of the box, if one runs; returns it.
+    /// Stops the process that runs the box, and returns its process ID.
     pub fn end(&self) -> Option<i32> {
         let pid = self.running()?;
         kill(Pid::from_raw(pid), Signal::SIGTERM).ok()?;
@@ -212,17 +213,17 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Attaches the program, or takes over the one that is attached.
+    /// Attaches the BPF program, or takes over the attached one.
     ///
     /// # Errors
-    /// If the interface is none, another process has the box, or the kernel refuses the program.
+    /// Fails if the interface does not exist, another process owns the box, or the kernel refuses the program.
     pub fn start(options: Options, observer: Observer) -> Result<Self, BoxError> {
         let interface = machine::interface(&options.interface).map_err(BoxError::Interface)?;
         let (files, pins) = (Files::of(&options.folder, &options.interface), Pins::of(&options.interface)?);
         let lock = files.take(&options.interface)?;
         let (mut clip, taken_over) = Clip::attach(&pins)?;
         let (begun, act) = (now(), options.act);
-        // A bypass outlasts a restart.
+        // The bypass setting of an earlier process stays in force.
         let bypass = pins.knobs()?.bypass;
         let (stale_ns, header) = (STALE.as_nanos() as u64, interface.header);
         let knobs = Knobs { stale_ns, act: act.into(), header, bypass, unused: 0 };
@@ -230,7 +231,7 @@ impl Daemon {
         let records = clip.records()?;
         let until = options.act_for.map(|time| begun + Span::from_nanos(time.as_nanos() as u64));
         let (counts, allowance) = (clip.counts()?, clip.allowance()?);
-        // What an earlier process allowed stays in force until more is known, unless the program has given it up.
+        // The allowance of an earlier process stays in force until a new one is known, unless it is already too old.
         let is_fresh = allowance.at_ns > 0 && begun.as_nanos() - allowance.at_ns < stale_ns;
         Ok(Self {
             observer,
@@ -251,15 +252,15 @@ impl Daemon {
         })
     }
 
-    /// Whether a program was attached already, by a process that has ended.
+    /// Whether this process took over a BPF program that an earlier process had attached.
     pub const fn has_taken_over(&self) -> bool {
         self.taken_over
     }
 
-    /// Runs until `ends`, and gives each report to `tell`, one a second.
+    /// Runs the box until `ends` returns true, and passes one report per second to `tell`.
     ///
     /// # Errors
-    /// If the kernel refuses an allowance, or a file cannot be written.
+    /// Fails if the kernel refuses an allowance, or a file cannot be written.
     pub fn run(
         &mut self,
         mut ends: impl FnMut() -> bool,
@@ -280,7 +281,7 @@ impl Daemon {
                 self.look_after_interface()?;
                 self.look_after_time(now)?;
                 let report = self.report(now)?;
-                // A report of numbers and strings always serialises.
+                // Serialising a report cannot fail, because a report contains only numbers and strings.
                 let text = serde_json::to_string(&report).unwrap_or_default();
                 self.files.write(&text).map_err(|error| BoxError::File(self.files.report.clone(), error))?;
                 tell(&report);
@@ -300,7 +301,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// An interface that went and came again has no program.
+    /// Attaches the BPF program again if the interface was removed and recreated.
     fn look_after_interface(&mut self) -> Result<(), BoxError> {
         let index = machine::index(&self.options.interface);
         if index != self.index {
@@ -352,10 +353,10 @@ impl Daemon {
         })
     }
 
-    /// Ends the box and leaves nothing: programs, maps and files go.
+    /// Stops the box and removes its programs, maps and files.
     ///
     /// # Errors
-    /// Names what cannot be removed.
+    /// Fails with the name of the file that cannot be removed.
     pub fn remove(self) -> Result<(), BoxError> {
         self.pins.remove()?;
         self.files.remove();

@@ -1,32 +1,33 @@
-//! The clip of one connection, as the kernel does it: which ACK gets which window.
+//! Reference version of the kernel's clip of one connection: computes the window of each ACK.
 //!
-//! The window is that of the [`WindowLaw`] that every Window Regulator writes. `bpf/clip.bpf.c` is the same law once
-//! more, because the kernel verifies no Rust; `tests/law.rs` holds the two equal, field for field.
+//! The window follows the [`WindowLaw`] that all Window Regulators use. `bpf/clip.bpf.c` implements the law a second
+//! time, because the kernel cannot verify Rust. `tests/law.rs` checks that both implementations write equal window
+//! fields.
 
 use ackclock_core::{Flags, Segment, Seq};
 use ackclock_edge::{AckKind, WindowLaw};
 
-/// From where on an allowance counts.
+/// Base from which an allowance is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// The ACK number (WRS).
+    /// The ACK number is the base, as in the regulator WRS.
     Acked,
-    /// The end of the data that arrived (WRD).
+    /// The end of the data that arrived is the base, as in the regulator WRD.
     Arrived,
 }
 
-/// What a source may have ahead of the base.
+/// Allowance of a server: the data that it may send beyond the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed {
-    /// From where on it counts.
+    /// Base from which the allowance is counted.
     pub base: Base,
-    /// Bytes beyond the base.
+    /// Number of bytes allowed beyond the base.
     pub bytes: u32,
-    /// Smallest window, bytes.
+    /// Smallest window to advertise, bytes.
     pub least: u32,
 }
 
-/// State of one connection.
+/// Clipping state of one connection.
 #[derive(Debug)]
 pub struct Clip {
     law: WindowLaw,
@@ -37,18 +38,18 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// A connection whose handshake was seen: the server's data begins at `first`, the mobile's SYN had this window
-    /// field.
+    /// Creates the state of a connection after its handshake. The server's data starts at `first`, and the mobile's SYN
+    /// advertised `window`.
     pub fn new(scale: u8, first: Seq, window: u16) -> Self {
         Self { law: WindowLaw::new(None), scale, arrived: first, acked: first, offered: window }
     }
 
-    /// Data of the server up to `end` arrives.
+    /// Notes that data from the server arrived up to `end`.
     pub fn on_data(&mut self, end: Seq) {
         self.arrived = self.arrived.max(end);
     }
 
-    /// Writes the window of an ACK; without an allowance it keeps the receiver's.
+    /// Writes the window of an ACK. Without an allowance, the ACK keeps the receiver's window.
     pub fn on_ack(&mut self, ack: &mut Segment, allowed: Option<Allowed>) {
         ack.set_scale(Some(self.scale));
         let ahead = self.arrived.after(ack.ack);

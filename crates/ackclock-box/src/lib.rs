@@ -1,7 +1,9 @@
-//! A box beside a radio that is not ours: it lowers the windows of ACKs that pass, and does nothing else to a packet.
+//! A box on the path before a radio link that we do not control. The box lowers the advertised windows of passing ACKs,
+//! and changes nothing else in a packet.
 //!
-//! The kernel clips each window to "base + allowance" ([`clip`]), by the law of [`law`]. User space observes what passes
-//! ([`observers`]) and writes an allowance every few milliseconds ([`daemon`]). What is pinned goes on without it.
+//! The kernel clips each window to "base + allowance" ([`clip`]), by the law of [`law`]. User space observes the
+//! traffic ([`observers`]) and writes an allowance every few milliseconds ([`daemon`]). The pinned kernel program stays
+//! attached when the user-space process exits.
 
 pub mod clip;
 pub mod daemon;

@@ -1,4 +1,5 @@
-//! What of this machine and interface a box needs: the header of the link, the hook of the kernel, who else is there.
+//! Checks that this machine and an interface can run a box: link header, kernel hook, and other programs on the
+//! interface.
 
 use std::net::Ipv4Addr;
 
@@ -9,24 +10,24 @@ use serde::Serialize;
 
 use crate::clip::Clip;
 
-/// Bytes before the IP header, by the type of a device (ARPHRD).
+/// Length of the link header before the IP header, bytes, by device type (ARPHRD).
 const HEADERS: [(u16, u32); 5] = [(1, 14), (772, 14), (65534, 0), (519, 0), (778, 0)];
 
-/// An interface as a box sees it.
+/// Properties of a network interface that a box uses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interface {
-    /// Its name.
+    /// Name of the network interface.
     pub name: String,
-    /// Bytes before the IP header.
+    /// Length of the link header before the IP header, bytes.
     pub header: u32,
-    /// IPv4 addresses.
+    /// IPv4 addresses of the interface.
     pub addresses: Vec<Ipv4Addr>,
 }
 
-/// Looks at an interface of this network namespace.
+/// Reads the properties of an interface in this network namespace.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// Fails with a sentence that says why the interface cannot be used.
 pub fn interface(name: &str) -> Result<Interface, String> {
     let all = || getifaddrs().map_err(|error| format!("the interfaces cannot be listed: {error}"));
     let link = |one: &nix::ifaddrs::InterfaceAddress| {
@@ -47,23 +48,23 @@ pub fn interface(name: &str) -> Result<Interface, String> {
     Ok(Interface { name: name.to_owned(), header, addresses })
 }
 
-/// The number of an interface, while it exists.
+/// Returns the kernel's index of an interface, or `None` if the interface does not exist.
 pub fn index(name: &str) -> Option<u32> {
     if_nametoindex(name).ok()
 }
 
-/// One need of a box.
+/// One requirement of a box.
 #[derive(Clone, Debug, Serialize)]
 pub struct Need {
-    /// What it is.
+    /// Name of the requirement.
     pub what: &'static str,
-    /// Whether it is met.
+    /// Whether the requirement is met.
     pub met: bool,
-    /// What was found, or what to do.
+    /// Finding about the requirement, or the action that meets it.
     pub found: String,
 }
 
-/// Each need of a box on an interface. Nothing is attached or written.
+/// Checks every requirement of a box on an interface. The check attaches and writes nothing.
 pub fn needs(name: &str) -> Vec<Need> {
     let need = |what, found: Result<String, String>| Need {
         what,

@@ -1,52 +1,52 @@
-//! What the program in the kernel and user space share, as `bpf/clip.bpf.c` declares it.
+//! Data structures shared by the kernel's BPF program and user space, as declared in `bpf/clip.bpf.c`.
 //!
-//! Byte order is that of the machine; addresses and ports stand as on the wire.
+//! Integers use the machine's byte order; addresses and ports use network byte order.
 
-// Plain numbers without padding: any bytes are a value.
+// All structs consist of integers without padding, so any bytes are a valid value.
 #![allow(unsafe_code)]
 
 use aya::Pod;
 
-/// What the program is told.
+/// Settings of the BPF program.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Knobs {
-    /// An allowance that is older is not used, ns.
+    /// Age above which an allowance is ignored, ns.
     pub stale_ns: u64,
-    /// 0: measure and write nothing.
+    /// 0 means that the program only measures and changes no packet.
     pub act: u32,
-    /// Bytes of the link header before the IP header.
+    /// Length of the link header before the IP header, bytes.
     pub header: u32,
-    /// Not 0: write nothing, whatever `act` says.
+    /// A value other than 0 means that no packet is changed, whatever `act` says.
     pub bypass: u32,
-    /// 0.
+    /// Always 0.
     pub unused: u32,
 }
 
 impl Knobs {
-    /// Whether windows are lowered.
+    /// Whether the program lowers windows.
     pub const fn acts(&self) -> bool {
         self.act != 0 && self.bypass == 0
     }
 }
 
-/// What the sources may have ahead of the base.
+/// Allowance of the servers: the data that each may send beyond the base.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// When it was written, ns of the monotonic clock; 0: never.
+    /// Time at which the allowance was written, ns of the monotonic clock; 0 if it was never written.
     pub at_ns: u64,
-    /// Bytes beyond the base.
+    /// Number of bytes allowed beyond the base.
     pub bytes: u32,
-    /// 0: the base is the ACK; 1: the end of the data that arrived.
+    /// Base of the allowance: 0 for the ACK number, 1 for the end of the data that arrived.
     pub base: u32,
-    /// Smallest window, bytes.
+    /// Smallest window to advertise, bytes.
     pub least: u32,
-    /// 0.
+    /// Always 0.
     pub unused: u32,
 }
 
-/// Counts since the program was loaded.
+/// Counters since the BPF program was loaded.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
@@ -54,38 +54,38 @@ pub struct Counts {
     pub in_bytes: u64,
     /// Bytes of all packets from the mobiles.
     pub out_bytes: u64,
-    /// Payload, from the servers, of connections whose windows can be clipped, bytes.
+    /// Payload from the servers on connections whose windows can be clipped, bytes.
     pub in_regulated_bytes: u64,
-    /// Bytes of the packets with that payload.
+    /// Bytes, with headers, of the data packets from servers on connections whose windows can be clipped.
     pub in_flow_bytes: u64,
     /// Bytes of all TCP packets from the servers.
     pub in_tcp_bytes: u64,
-    /// Bytes of QUIC from the servers: UDP of port 443.
+    /// Bytes of QUIC from the servers, recognised as UDP on port 443.
     pub in_quic_bytes: u64,
-    /// Bytes of other UDP from the servers.
+    /// Bytes of UDP other than QUIC from the servers.
     pub in_udp_bytes: u64,
     /// Bytes of IPsec (ESP) from the servers.
     pub in_esp_bytes: u64,
-    /// ACKs of connections whose windows can be clipped.
+    /// Number of ACKs of connections whose windows can be clipped.
     pub acks: u64,
-    /// ACKs whose window was lowered.
+    /// Number of ACKs whose window was lowered.
     pub clipped: u64,
-    /// ACKs for which the law asks for a lower window than the receiver's, written or not.
+    /// Number of ACKs for which the law asks for a window below the receiver's, whether or not it was written.
     pub lower: u64,
-    /// ACKs left as they were because the allowance was too old.
+    /// Number of ACKs left unchanged because the allowance was too old.
     pub stale: u64,
-    /// ACKs of connections whose beginning was not seen.
+    /// Number of ACKs of connections whose handshake the box did not see.
     pub unknown: u64,
-    /// ACKs left as they were because the place of writing did not hold what was read.
+    /// Number of ACKs left unchanged because the packet's bytes differed between reading and writing.
     pub refused: u64,
-    /// Records that found no room.
+    /// Number of records lost because the ring buffer was full.
     pub lost_records: u64,
-    /// Connections whose beginning was seen from both ends.
+    /// Number of connections whose handshake was seen in both directions.
     pub opened: u64,
 }
 
 impl Counts {
-    /// The sum over all processors.
+    /// Adds up the counters of all processors.
     pub fn sum(parts: &[Self]) -> Self {
         parts.iter().fold(Self::default(), |a, b| Self {
             in_bytes: a.in_bytes + b.in_bytes,
@@ -108,93 +108,94 @@ impl Counts {
     }
 }
 
-/// A connection's addresses and ports.
+/// Addresses and ports of a connection.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuple {
-    /// Address of the mobile; of IPv4 the first word.
+    /// IP address of the mobile; an IPv4 address is in the first word.
     pub mobile: [u32; 4],
-    /// Address of the server.
+    /// IP address of the server; an IPv4 address is in the first word.
     pub server: [u32; 4],
-    /// Port of the mobile.
+    /// TCP port of the mobile.
     pub mobile_port: u16,
-    /// Port of the server.
+    /// TCP port of the server.
     pub server_port: u16,
 }
 
-/// What the program knows of a connection.
+/// The BPF program's state of a connection.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     /// Payload that arrived for the first time, bytes.
     pub passed: u64,
-    /// Last record of data, ns.
+    /// Time of the last record about data of this connection, ns.
     pub data_told_ns: u64,
-    /// Last record of an ACK, ns.
+    /// Time of the last record about an ACK of this connection, ns.
     pub ack_told_ns: u64,
-    /// Its number.
+    /// Number of the connection.
     pub number: u32,
-    /// End of the data that arrived.
+    /// Sequence number at the end of the data that arrived.
     pub arrived: u32,
-    /// Furthest right edge advertised.
+    /// Highest right edge advertised, a sequence number.
     pub told: u32,
-    /// Highest ACK.
+    /// Highest ACK number.
     pub acked: u32,
     /// ACK number of the last ACK that passed.
     pub written_ack: u32,
-    /// Largest payload of a packet, bytes.
+    /// Largest payload of a packet of this connection, bytes.
     pub segment: u32,
-    /// Window field of the last ACK that passed.
+    /// Window field written into the last ACK that passed.
     pub written: u16,
-    /// Window field of the receiver's last ACK.
+    /// Window field of the receiver's last ACK, before any clip.
     pub offered: u16,
     /// Window scale of the mobile.
     pub scale: u8,
-    /// 1: `arrived` is set; 2: `told`, `written`; 4: `acked`.
+    /// Bit mask of valid fields: 1 for `arrived`; 2 for `told` and `written`; 4 for `acked`.
     pub flags: u8,
-    /// 0.
+    /// Always 0.
     pub unused: u16,
 }
 
-/// Something that passed. Sums are cumulative, so that a lost record loses an instant and no bytes.
+/// Event of a connection, sent from the kernel to user space. Sums are cumulative, so a lost record loses a time but no
+/// bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// When, ns of the monotonic clock.
+    /// Time of the event, ns of the monotonic clock.
     pub at_ns: u64,
-    /// Payload that arrived for the first time so far, bytes.
+    /// Payload that has arrived for the first time up to this record, bytes.
     pub passed: u64,
-    /// What passed: [`Record::DATA`], [`Record::ACK`] or [`Record::OPENED`].
+    /// Kind of the event: [`Record::DATA`], [`Record::ACK`] or [`Record::OPENED`].
     pub kind: u32,
     /// Number of the connection.
     pub flow: u32,
-    /// End of the data that arrived.
+    /// Sequence number at the end of the data that arrived.
     pub arrived: u32,
-    /// Furthest right edge advertised; of a new connection the window of its SYN, bytes.
+    /// Highest right edge advertised; for a new connection, the window of its SYN in bytes.
     pub told: u32,
-    /// Highest ACK.
+    /// Highest ACK number.
     pub acked: u32,
-    /// Largest payload of a packet, bytes.
+    /// Largest payload of a packet of this connection, bytes.
     pub segment: u32,
-    /// TCP timestamp of the packet; of a new connection the round trip of its handshake, microseconds.
+    /// TCP timestamp of the packet; for a new connection, the round-trip time of its handshake in microseconds.
     pub value: u32,
-    /// Its echo.
+    /// TCP timestamp echo of the packet.
     pub echo: u32,
-    /// Whether the packet had timestamps, 0 or 1.
+    /// Whether the packet had TCP timestamps, 0 or 1.
     pub stamped: u32,
-    /// 0.
+    /// Always 0.
     pub unused: u32,
 }
 
 impl Record {
-    /// Data from a server.
+    /// Kind of a record about data from a server.
     pub const DATA: u32 = 0;
-    /// An ACK that moved the right edge.
+    /// Kind of a record about an ACK that moved the right edge.
     pub const ACK: u32 = 1;
-    /// A connection began.
+    /// Kind of a record about a connection that completed its handshake.
     pub const OPENED: u32 = 2;
 
-    /// The record in the bytes of the ring; `None` where they are too few.
+    /// Reads a record from the bytes of the ring buffer. Returns `None` if there are too few bytes.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let long = |at| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
         let word = |at| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -215,13 +216,13 @@ impl Record {
     }
 }
 
-// SAFETY: `repr(C)` structs of integers without padding.
+// SAFETY: `Knobs` is a `repr(C)` struct of integers without padding.
 unsafe impl Pod for Knobs {}
-// SAFETY: as above.
+// SAFETY: `Allowance` is a `repr(C)` struct of integers without padding.
 unsafe impl Pod for Allowance {}
-// SAFETY: as above.
+// SAFETY: `Counts` is a `repr(C)` struct of integers without padding.
 unsafe impl Pod for Counts {}
-// SAFETY: as above.
+// SAFETY: `Tuple` is a `repr(C)` struct of integers without padding.
 unsafe impl Pod for Tuple {}
-// SAFETY: as above.
+// SAFETY: `Flow` is a `repr(C)` struct of integers without padding.
 unsafe impl Pod for Flow {}

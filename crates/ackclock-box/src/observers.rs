@@ -1,6 +1,8 @@
-//! What passes teaches rate, queueing delay and allowance: by [`Allowances`], as a box allows them in a simulation.
+//! Estimates rate, queueing delay and allowance from the kernel's records. [`Allowances`] computes the allowance by the
+//! same code as in simulations.
 //!
-//! A record of the kernel tells the sums of one connection; here they become the [`Record`] that the estimates read.
+//! A kernel record contains the sums of one connection. This module converts it to the [`Record`] that the estimators
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +13,14 @@ use serde_json::Value;
 
 use crate::maps::{Allowance, Record};
 
-/// Connections beyond these are not observed: one peer must not grow the memory for all.
+/// Maximum number of observed connections, so that one peer cannot exhaust the memory.
 const MOST_FLOWS: usize = 1024;
-/// A connection without data for so long is forgotten.
+/// A connection without data for this long is forgotten.
 const QUIET: Span = Span::from_secs(10);
-/// A connection without data for so long has no say in what the others are allowed.
+/// A connection without data for this long is ignored when the common allowance is computed.
 const ACTIVE: Span = Span::from_secs(2);
 const HEADER: u16 = 52;
-/// No window that TCP can advertise is larger.
+/// Largest window that TCP can advertise, bytes.
 const LARGEST: u32 = 1 << 30;
 
 struct Seen {
@@ -26,33 +28,33 @@ struct Seen {
     last: Time,
 }
 
-/// The observer of one subscriber.
+/// Observer of one subscriber's connections.
 pub struct Observer {
     allowances: Allowances,
     flows: BTreeMap<u32, Seen>,
-    /// The connection that data last arrived for.
+    /// Connection for which data arrived most recently.
     newest: FlowId,
-    /// Bytes to the subscriber of no connection that is observed.
+    /// Bytes sent to the subscriber outside the observed connections.
     others: u64,
 }
 
 impl Observer {
-    /// Nothing has passed yet. The flows of the subscriber share `buffer`.
+    /// Creates an observer without connections. All flows of the subscriber share `buffer`.
     ///
     /// # Errors
-    /// Why a box cannot have this regulator, or this buffer.
+    /// Fails if a box cannot use this regulator or this buffer.
     pub fn new(regulator: &str, buffer: Size) -> Result<Self, ConfigError> {
         let observed = ObservedConfig { side: Side::Mobile, ..ObservedConfig::default() };
         let allowances = Allowances::new(&Value::from(regulator), &observed, buffer)?;
         Ok(Self { allowances, flows: BTreeMap::new(), newest: FlowId(0), others: 0 })
     }
 
-    /// Bytes so far to the subscriber that belong to no connection with records; they use the link too.
+    /// Notes the total bytes sent to the subscriber outside the observed connections. These bytes use the link as well.
     pub const fn note_others(&mut self, bytes: u64) {
         self.others = bytes;
     }
 
-    /// Learns from a record.
+    /// Updates the estimates with a record.
     pub fn learn(&mut self, record: &Record) {
         let (at, flow) = (Time::from_nanos(record.at_ns), FlowId(record.flow));
         self.make_room(at);
@@ -70,7 +72,7 @@ impl Observer {
         self.allowances.on_record(&seen.sums);
     }
 
-    /// Forgets the connection that was quiet longest, where it was so for long or there are too many.
+    /// Forgets the connection that was quiet longest, if it was quiet for [`QUIET`] or the table is full.
     fn make_room(&mut self, now: Time) {
         let oldest =
             self.flows.iter().min_by_key(|(_, seen)| seen.last).map(|(flow, seen)| (*flow, seen.last));
@@ -82,8 +84,8 @@ impl Observer {
         }
     }
 
-    /// How far each source may be ahead: as far as the one with most. `None` where that is not known: a box that has just begun
-    /// leaves in force what an earlier one allowed.
+    /// Returns the common allowance of all servers: the largest allowance of an active connection. Returns `None` while
+    /// no allowance is known; the allowance of an earlier box process then stays in force.
     pub fn allowed(&mut self, now: Time) -> Option<Allowance> {
         let active = self.flows.iter().filter(|(_, seen)| now.since(seen.last) < ACTIVE);
         let allowances = &mut self.allowances;
@@ -98,7 +100,8 @@ impl Observer {
         })
     }
 
-    /// How long a new packet would be queued, by what waits and how fast it leaves; `None` while no connection has data.
+    /// Estimates the queueing delay of a new packet from the queued bytes and the link rate. Returns `None` while no
+    /// connection has data.
     pub fn wait(&self, now: Time) -> Option<Span> {
         let last = self.flows.get(&self.newest.0)?.last;
         let view = self.allowances.observer().view(now, self.newest);
@@ -107,7 +110,7 @@ impl Observer {
             .then(|| Span::from_secs_f64(view.waiting.bytes as f64 * 8.0 / rate as f64))
     }
 
-    /// Connections that are observed.
+    /// Returns the number of observed connections.
     pub fn connections(&self) -> usize {
         self.flows.len()
     }
@@ -135,12 +138,12 @@ fn on_data(sums: &mut Sums, record: &Record) {
 
 fn on_ack(sums: &mut Sums, record: &Record) {
     let mut ack = Segment::pure_ack(sums.flow, Seq(record.acked), HEADER);
-    // What the mobile offered is not recorded: all that there is.
+    // The record does not contain the mobile's window, so the largest window is assumed.
     ack.window = u16::MAX;
     ack.set_scale(Some(ackclock_core::LARGEST_WINDOW_SCALE));
     stamp(&mut ack, record);
     sums.on_up(sums.at, &ack);
-    // An ACK with the same right edge.
+    // An ACK of the right edge with window 0 advertises the same right edge.
     (ack.ack, ack.window) = (Seq(record.told), 0);
     sums.on_told(sums.at, &ack);
 }

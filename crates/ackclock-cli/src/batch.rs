@@ -21,42 +21,42 @@ use crate::lines::Lines;
 use crate::output;
 use crate::progress::Shown;
 
-/// Whether results contain the CPU time they took. If so, two equal runs differ.
+/// Whether results contain the CPU time of each run. With CPU times, two equal runs give different results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// Results contain the CPU time.
+    /// Results contain the CPU time of each run.
     Measured,
-    /// Results omit the CPU time.
+    /// Results omit the CPU time of each run.
     Omitted,
 }
 
-/// Additional data recorded with each run.
+/// Additional data recorded with each run of a batch.
 pub(crate) struct Extras {
     /// Time between two rows of the time series.
     pub(crate) series: Option<Span>,
-    /// Destination of the packets, if there is only one run.
+    /// Destination of the captured packets; only a batch with one run has a capture.
     pub(crate) capture: Option<Box<dyn Write + Send>>,
-    /// Whether CPU time is measured.
+    /// Whether the CPU time of each run is measured.
     pub(crate) timing: Timing,
 }
 
-/// Result of a job.
+/// Result of a simulated job.
 pub(crate) type Ended = Result<Outcome, RunError>;
 
-/// A completed batch.
+/// Results of a completed batch.
 pub(crate) struct Finished {
     /// Result of each job.
     pub(crate) ended: Vec<Ended>,
-    /// Error if any job failed; to be returned after the successful results are shown.
+    /// Error if any job failed. The caller returns it after showing the successful results.
     pub(crate) verdict: Result<(), Failure>,
-    /// Set by Ctrl-C and SIGTERM.
+    /// Flag that Ctrl-C and SIGTERM set.
     pub(crate) interrupted: Arc<AtomicBool>,
 }
 
-/// Simulates all jobs except those in `done`, and writes the JSON of each to `lines` when it finishes.
+/// Simulates all jobs except those in `done`, and writes the JSON result of each job to `lines` as the job finishes.
 ///
 /// # Errors
-/// If a line cannot be written. If a run fails, the others continue.
+/// Fails if a line cannot be written. If one run fails, the remaining runs continue.
 pub(crate) fn simulate(
     title: &str,
     jobs: &[Job<'_>],
@@ -100,7 +100,7 @@ pub(crate) fn simulate(
 /// Simulates jobs with time series, in the order of `jobs`. Exits the process if `interrupted` is set.
 ///
 /// # Errors
-/// If a run fails.
+/// Fails if a run fails.
 pub(crate) fn with_series(
     jobs: &[Job<'_>],
     files: &(dyn Files + Sync),
@@ -129,17 +129,17 @@ pub(crate) fn with_series(
     }
 }
 
-/// Result of a job from an earlier process.
+/// Wraps the result of a job that an earlier process finished.
 fn kept(result: RunResult) -> Ended {
     Ok(Outcome { result, series: None })
 }
 
-/// Writes the line of a successful job.
+/// Writes the JSON line of a successful job.
 fn put_line(lines: &mut Lines, index: usize, job: &Job<'_>, ended: &Ended) -> Result<(), Failure> {
     lines.put(index, ended.as_ref().ok().map(|outcome| json_line(&outcome.result, &job.point.labels)))
 }
 
-/// Work of one thread of the batch.
+/// Runs jobs in one thread of the batch.
 fn worker<'a>(
     jobs: &'a [Job<'a>],
     files: &'a (dyn Files + Sync),
@@ -148,7 +148,7 @@ fn worker<'a>(
 ) -> impl Fn(usize) -> Ended + Sync + 'a {
     // Only a batch with one job has a capture.
     let capture = std::sync::Mutex::new(extras.capture);
-    // CPU time is that of one thread.
+    // The measured CPU time covers only one thread. With measured CPU time, each run therefore uses one thread.
     let threads = match extras.timing {
         Timing::Measured => NonZeroUsize::MIN,
         Timing::Omitted => threads_of_each(jobs.len(), None),
@@ -162,7 +162,7 @@ fn worker<'a>(
     }
 }
 
-/// Closes the lines. If a run failed, a file keeps its unfinished name.
+/// Closes the JSON lines. If a run failed, an output file keeps its unfinished name.
 fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failure> {
     let failures: Vec<_> =
         jobs.iter().zip(ended).filter_map(|(job, end)| Some((job, end.as_ref().err()?))).collect();
@@ -199,7 +199,7 @@ fn named(job: &Job<'_>) -> String {
     format!("{}run {}", labels.collect::<String>(), job.run)
 }
 
-/// A flag that Ctrl-C and SIGTERM set.
+/// Creates a flag that Ctrl-C and SIGTERM set.
 fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let raised = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&raised);
@@ -208,7 +208,7 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     Ok(raised)
 }
 
-/// Saves finished results, prints where they are, and exits without waiting for running jobs.
+/// Saves finished results, prints the path of the saved file, and exits without waiting for running jobs.
 fn leave(shown: &Shown, lines: Option<Lines>) -> ! {
     shown.clear();
     if let Some(lines) = lines {

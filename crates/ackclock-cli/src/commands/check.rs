@@ -14,7 +14,7 @@ pub(crate) struct Args {
     show: bool,
 }
 
-/// Prints `ok`, or the error.
+/// Prints `ok` or the first error of the scenario.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let (scenario, _) = args.scenario.load(&Repetition::default())?;
     let points = scenario.points()?;

@@ -29,23 +29,23 @@ use crate::summary::{self, Marks, Uploads};
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioFile,
-    /// Senders, separated by commas.
+    /// Senders to compare, separated by commas.
     #[arg(long, value_name = "A,B")]
     senders: Option<String>,
-    /// Regulators, with options if needed: `{ kind = "ack-regulator", alpha = 2 }`.
+    /// Regulators to compare, with options if needed: `{ kind = "ack-regulator", alpha = 2 }`.
     #[arg(long, value_name = "A,B")]
     regulators: Option<String>,
-    /// Buffer sizes: `4p,10p,1bdp`.
+    /// Buffer sizes to compare: `4p,10p,1bdp`.
     #[arg(long, value_name = "A,B")]
     buffers: Option<String>,
-    /// Queue disciplines.
+    /// Queue disciplines to compare, separated by commas.
     #[arg(long, value_name = "A,B")]
     queues: Option<String>,
     #[command(flatten)]
     repetition: Repetition,
     #[command(flatten)]
     intervals: Intervals,
-    /// Print one JSON object per run and line, with its combination under `point`.
+    /// Print one JSON object per run, each on its own line. The key `point` contains the run's combination.
     #[arg(long)]
     json: bool,
     /// Write an HTML report with figures (Python).
@@ -62,7 +62,7 @@ Examples:
   ackclock compare scenarios/first.toml --senders reno,sack,cubic --buffers 4p,10p,20p --runs 5
   ackclock compare scenarios/first.toml --queues drop-tail,codel --report compare.html";
 
-/// Simulates every combination and prints the table.
+/// Simulates every combination and prints the table of results.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::keep_apart(Some(args.scenario.path()), &[("--report", args.report.as_ref())])?;
     output::keep_form("--report", args.report.as_ref(), output::Form::Html)?;
@@ -93,7 +93,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         .write(path)
 }
 
-/// Prints what is compared if the command line does not say.
+/// Prints remarks about the compared scenarios: defaults, ignored settings, start offsets and recordings.
 fn say(scenario: &Scenario, axes: &[Axis], points: &[Point], files: &dyn Files) -> Result<(), Failure> {
     let scenarios = || points.iter().map(|point| &point.scenario);
     say_defaults(scenario);
@@ -104,7 +104,7 @@ fn say(scenario: &Scenario, axes: &[Axis], points: &[Point], files: &dyn Files) 
     say_doubts(scenario, files)
 }
 
-/// The axes to vary: the options given, or else every regulator.
+/// Returns the axes to vary: those given as options, or otherwise every regulator.
 fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     let asked = [
         ("flow.sender", "--senders", &args.senders),
@@ -129,8 +129,8 @@ fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     Ok(axes)
 }
 
-/// Values of a list, separated by commas outside brackets and quotes. Each is read as TOML if possible, otherwise as a
-/// string. `None` if a value is empty.
+/// Splits a list at the commas outside brackets and quotes. Each value is read as TOML if possible, otherwise as a
+/// string. Returns `None` if a value is empty.
 fn values(list: &str) -> Option<Vec<Value>> {
     let (mut depth, mut quoted, mut start) = (0_i32, false, 0);
     let mut parts = Vec::new();

@@ -7,11 +7,11 @@ use crate::Cli;
 use crate::failure::Failure;
 use crate::output;
 
-/// Print a completion script.
+/// Print a completion script for a shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The shell.
+    /// Shell that the completion script is for.
     shell: Shell,
 }
 
@@ -20,7 +20,7 @@ Examples:
   ackclock completions bash > ~/.local/share/bash-completion/completions/ackclock
   ackclock completions fish > ~/.config/fish/completions/ackclock.fish";
 
-/// Prints the script.
+/// Prints the completion script.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ackclock", &mut script);

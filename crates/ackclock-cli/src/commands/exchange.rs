@@ -1,4 +1,4 @@
-//! `ackclock exchange`: runs scripts of segments that a sender must follow.
+//! `ackclock exchange`: runs packetdrill-style scripts against a simulated sender.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ use crate::scenario_file::read_text;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Scripts to run.
+    /// packetdrill-style scripts to run.
     #[arg(value_name = "FILE", required_unless_present = "names")]
     files: Vec<PathBuf>,
     /// Time tolerance, such as `5ms`. Overrides the script's --tolerance_usecs and the default of 10ms.
     #[arg(long, value_name = "TIME", value_parser = tolerance)]
     tolerance: Option<Span>,
-    /// Print one JSON object per script and line.
+    /// Print one JSON object per script, each on its own line.
     #[arg(long)]
     json: bool,
     /// List the names that assertions may use, with their meanings.
@@ -39,9 +39,9 @@ Examples:
 
 Exit status: 0 every script came about, 1 one did not, 2 one cannot be expressed here.";
 
-/// Result of one script.
+/// Result of one packetdrill-style script.
 struct Judged {
-    /// File name, as given on the command line.
+    /// File name of the script, as given on the command line.
     name: String,
     script: Script,
     outcome: Outcome,
@@ -78,7 +78,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Reads a script and runs it.
+/// Reads a script and runs it against the sender.
 fn judge(file: &Path, options: &RunOptions) -> Result<Judged, String> {
     let text =
         read_text(file, "script").map_err(|failure| failure.message().unwrap_or_default().to_owned())?;

@@ -1,4 +1,4 @@
-//! `ackclock import`: recordings that other tools and data sets wrote.
+//! `ackclock import`: converts link recordings that other tools and data sets wrote.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::terminal_width;
 
-/// Which file, and how it is read.
+/// Input file and options for reading it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,99 +25,100 @@ Examples:
 
 Without -o the recording is described and nothing is written.")]
 pub(crate) struct Args {
-    /// The recording.
+    /// Recording to import.
     file: PathBuf,
-    /// File to write: CSV with `time_s,rate_kbps`, or mahimahi's form where the recording has opportunities.
+    /// File to write: CSV with `time_s,rate_kbps`, or mahimahi's format if the recording contains delivery
+    /// opportunities.
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Read the file as this form: mahimahi, rates, json-list, iperf3, ucc, lumos5g, norway, ghent, irtt, lens, ping, saturatr,
-    /// autorate, columns.
+    /// Format of the input file: mahimahi, rates, json-list, iperf3, ucc, lumos5g, norway, ghent, irtt, lens, ping,
+    /// saturatr, autorate, columns.
     #[arg(long = "as", value_name = "FORM", value_parser = Form::named)]
     form: Option<Form>,
-    /// Direction to read, seen from the mobile; both are written to OUT.down.csv and OUT.up.csv.
+    /// Direction to read, seen from the mobile. `both` writes OUT.down.csv and OUT.up.csv.
     #[arg(long, value_enum)]
     direction: Option<Way>,
-    /// Rate of the link of probes (irtt, ping), which measure none.
+    /// Link rate to assume for probe recordings (irtt, ping), which do not measure a rate.
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// Run to read of a file with several; the longest unless given.
+    /// Number of the run to read from a file with several runs. Default: the longest run.
     #[arg(long, value_name = "N")]
     run: Option<u64>,
-    /// Put the rows in order of time.
+    /// Sort the rows by time.
     #[arg(long)]
     sort: bool,
-    /// Rows without a rate: refuse them, hold the rate before, or take zero.
+    /// Treatment of rows without a rate: refuse the file, hold the previous rate, or use rate zero.
     #[arg(long, value_enum, default_value_t = Treatment::Refuse)]
     missing: Treatment,
-    /// Print one JSON object a recording instead of the table.
+    /// Print one JSON object per recording instead of the table.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     table: TableArgs,
 }
 
-/// Columns of a table that is none of the known forms.
+/// Options for tables that have none of the known formats.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Columns of other tables")]
 struct TableArgs {
-    /// Column of times, by name or number from 1.
+    /// Column of the times, by name or by number from 1.
     #[arg(long, value_name = "COLUMN")]
     time_column: Option<String>,
-    /// Unit of the times: s, ms, us, ns, iso (a date and time), auto.
+    /// Unit of the time column: s, ms, us, ns, iso (date and time), auto.
     #[arg(long, value_name = "UNIT", default_value = "auto", value_parser = TimeUnit::named)]
     time_unit: TimeUnit,
-    /// Column of rates.
+    /// Column of the rates, by name or by number from 1.
     #[arg(long, value_name = "COLUMN")]
     rate_column: Option<String>,
-    /// Unit of the rates: bit/s, kbit/s, Mbit/s, B/s, kB/s, MB/s, or B (bytes since the row before).
+    /// Unit of the rate column: bit/s, kbit/s, Mbit/s, B/s, kB/s, MB/s, or B (bytes since the previous row).
     #[arg(long, value_name = "UNIT", value_parser = Unit::named)]
     unit: Option<Unit>,
-    /// Column of delays of one direction.
+    /// Column of the one-way delays, by name or by number from 1.
     #[arg(long, value_name = "COLUMN")]
     delay_column: Option<String>,
-    /// Unit of the delays: s, ms, us, ns.
+    /// Unit of the delay column: s, ms, us, ns.
     #[arg(long, value_name = "UNIT", value_parser = unit_of_delay)]
     delay_unit: Option<f64>,
-    /// Column of losses, shares from 0 to 1.
+    /// Column of the loss ratios from 0 to 1, by name or by number from 1.
     #[arg(long, value_name = "COLUMN")]
     loss_column: Option<String>,
-    /// Losses are in percent.
+    /// Read the loss column as percent.
     #[arg(long)]
     percent: bool,
-    /// What stands between fields: `,`, `;`, tab, space.
+    /// Separator between the fields of a row: `,`, `;`, tab, space.
     #[arg(long, value_name = "CHARACTER", value_parser = separator_named)]
     separator: Option<char>,
-    /// Sign before the decimals of a number: `.` or `,`.
+    /// Decimal separator in numbers: `.` or `,`.
     #[arg(long, value_name = "SIGN", default_value = ".", value_parser = [".", ","])]
     decimal: String,
-    /// Lines before the header.
+    /// Number of lines to skip before the header.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: usize,
 }
 
-/// Directions of a recording.
+/// Directions of a recording to import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Way {
-    /// Towards the mobile.
+    /// Downlink, towards the mobile.
     Down,
-    /// From the mobile.
+    /// Uplink, from the mobile.
     Up,
-    /// Each into its own file.
+    /// Downlink and uplink, each written to a separate file.
     Both,
 }
 
-/// What becomes of rows without a rate.
+/// Treatment of rows without a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Treatment {
-    /// An error.
+    /// Rows without a rate are an error.
     Refuse,
-    /// The rate of the row before.
+    /// Rows without a rate take the rate of the previous row.
     Hold,
-    /// Rate 0.
+    /// Rows without a rate get rate 0.
     Zero,
 }
 
-/// Imports it.
+/// Imports the recording.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let ways: &[Option<Towards>] = match args.direction {
         None => &[None],
@@ -175,7 +176,7 @@ fn options(args: &Args, towards: Option<Towards>) -> Options {
     }
 }
 
-/// The path of one of several directions: `drive.csv` is `drive.down.csv`.
+/// Output path for one direction. With several directions, `drive.csv` becomes `drive.down.csv` or `drive.up.csv`.
 fn named(path: &Path, towards: Option<Towards>, directions: usize) -> PathBuf {
     let (Some(towards), 2..) = (towards, directions) else { return path.to_owned() };
     let direction = if towards == Towards::Mobile { "down" } else { "up" };

@@ -74,14 +74,14 @@ pub(crate) struct Args {
     spelling: Spelling,
 }
 
-/// Surroundings of a link.
+/// Options for the network around an emulated link.
 #[derive(Debug, clap::Args)]
 struct Environment {
     /// Run this server (a shell command line) at the far end of the link, in a separate isolated network. The command
     /// finds it at $ACKCLOCK_BASE.
     #[arg(long, value_name = "COMMAND LINE", conflicts_with = "closed")]
     server: Option<OsString>,
-    /// Give the inside access to the far end of the link only.
+    /// Restrict the command's network access to the far end of the link.
     #[arg(long)]
     closed: bool,
     /// Make the machine's server at this port of 127.0.0.1 or ::1 reachable at the same port of 127.0.0.1 inside, over TCP and UDP:
@@ -89,16 +89,16 @@ struct Environment {
     /// Repeatable.
     #[arg(long, value_name = "[ADDR:]PORT[=PORT]", conflicts_with = "server", value_parser = forward::parse)]
     forward: Vec<forward::Ports>,
-    /// Seed of the random numbers.
+    /// Seed of the link's random numbers.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Print the results as one JSON object after the command exits.
     #[arg(long)]
     json: bool,
-    /// Write the packets at the outer end of the link, where the servers are, to a pcapng file.
+    /// Write the packets at the outer end of the link, on the servers' side, to a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Write the packets at the inner end of the link, where the command is, to a pcapng file.
+    /// Write the packets at the inner end of the link, on the command's side, to a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap_inside: Option<PathBuf>,
     /// Serve Prometheus metrics at this port of the loopback address, or at this address.
@@ -123,7 +123,7 @@ Examples:
 
 Exit status: that of the command; 1 the link could not be made, 2 the input was wrong.";
 
-/// Creates the link and runs the command, or performs the other requested action.
+/// Creates the link and runs the command in it, or performs another requested action.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if let Some(request) = &args.request {
         return change::perform(request);
@@ -153,7 +153,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Words of the command; with a scenario, UP and DOWN are absent.
+    /// Words of the command. With a scenario or a profile, the operands UP and DOWN are words of the command.
     fn words(&self) -> Vec<OsString> {
         let links = if self.scenario.is_some() || self.profile.is_some() {
             [&self.up, &self.down]
@@ -163,7 +163,7 @@ impl Args {
         links.into_iter().flatten().chain(&self.command).cloned().collect()
     }
 
-    /// Number of words before `--`; `None` without `--`.
+    /// Number of words before `--`, or `None` if the command line has no `--`.
     fn before_escape(&self) -> Option<usize> {
         let all = self.up.iter().chain(&self.down).chain(&self.command).count();
         let escape = env::args_os().position(|word| word == "--")?;

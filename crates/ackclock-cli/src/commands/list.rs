@@ -1,4 +1,4 @@
-//! `ackclock list`: names that a scenario can use, from the registries. Models come from Python.
+//! `ackclock list`: lists the names that a scenario can use, from the registries. The names of models come from Python.
 
 use std::ffi::OsString;
 
@@ -15,8 +15,8 @@ use crate::table::{Align, Table, terminal_width};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// tables, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets, workloads, profiles
-    /// (of links) or models (Python). Default: everything that a scenario can name.
+    /// Kind of names to list: tables, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets,
+    /// workloads, profiles (of links) or models (Python). Default: everything that a scenario can name.
     what: Option<String>,
     /// Describe this entry: the keys of its table with their defaults.
     name: Option<String>,
@@ -33,7 +33,7 @@ Examples:
   ackclock list models
   ackclock list --json > catalogue.json";
 
-/// Prints the list.
+/// Prints the list of names.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if args.what.as_deref().is_some_and(|what| what == "model" || what == "models") {
         let name = args.name.iter().map(OsString::from);
@@ -59,7 +59,7 @@ fn print_json(value: &Value) -> Result<(), Failure> {
     output::print(&format!("{value}\n"))
 }
 
-/// The kind called `what`, singular or plural.
+/// Finds the kind of names called `what`, in singular or plural.
 fn find_kind(kinds: Vec<Kind>, what: &str) -> Result<Kind, Failure> {
     let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
     let unknown = format!("nothing is called `{what}`; there are {}, profiles, models", names.join(", "));
@@ -123,7 +123,7 @@ fn keys(schema: &Value, defaults: &Value, width: usize) -> String {
     text
 }
 
-/// Default of a key as shown in its column. Arrays of tables are shown below the key's description.
+/// Default value of a key, as shown in the column of defaults. Arrays of tables are shown below the key's description.
 fn default(value: &Value) -> String {
     match tables(value) {
         Some(rows) => format!("{} tables, below", rows.len()),
@@ -136,7 +136,7 @@ fn tables(value: &Value) -> Option<&Vec<Value>> {
     value.as_array().filter(|rows| rows.iter().any(Value::is_object))
 }
 
-/// A key of a table, with dots if it is in a nested table.
+/// Key of a table, with dots if the key is in a nested table.
 struct Key<'a> {
     path: String,
     schema: &'a Value,
@@ -155,14 +155,14 @@ fn flattened<'a>(prefix: &str, table: &'a Value, defaults: &'a Value, root: &'a 
     properties.flat_map(below).collect()
 }
 
-/// The schema that a reference points to.
+/// Returns the JSON schema that a reference points to.
 fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let target =
         schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')));
     target.unwrap_or(schema)
 }
 
-/// Values that a JSON schema allows, in words.
+/// Describes in words the values that a JSON schema allows.
 fn allowed(schema: &Value, root: &Value) -> String {
     let reference = schema["$ref"].as_str();
     let schema = resolved(schema, root);
@@ -178,7 +178,7 @@ fn allowed(schema: &Value, root: &Value) -> String {
         }
     }
     match &schema["type"] {
-        // A quantity such as `Rate`: its key's description says how to write it.
+        // A quantity such as `Rate` is a string. The description of its key explains the format.
         Value::String(name) if name == "string" => {
             reference.and_then(|path| path.rsplit('/').next()).map_or(name.clone(), str::to_lowercase)
         }
@@ -193,12 +193,12 @@ fn allowed(schema: &Value, root: &Value) -> String {
     }
 }
 
-/// The text before its first full stop that ends a sentence.
+/// Returns the first sentence of a text.
 fn first_sentence(text: &str) -> &str {
     text.split_once(". ").map_or(text, |(sentence, _)| sentence).trim_end_matches('.')
 }
 
-/// Text wrapped to lines of at most `width` characters.
+/// Wraps a text to lines of at most `width` characters.
 fn fill(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -215,7 +215,7 @@ fn fill(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Width of text if standard output is not a terminal.
+/// Width of the output if standard output is not a terminal, characters.
 const WIDTH: usize = 100;
 
 #[cfg(test)]

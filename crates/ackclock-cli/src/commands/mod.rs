@@ -1,4 +1,4 @@
-//! One file per command.
+//! Commands of `ackclock`, one per file.
 
 mod check;
 mod compare;
@@ -20,7 +20,7 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::python::Words;
 
-/// Commands of the command line.
+/// Commands of the `ackclock` command line.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Simulate a scenario and print the results of its flows.
@@ -36,7 +36,8 @@ pub(crate) enum Command {
     /// Lower the windows of downloads that pass an interface towards a radio, or only measure its queue.
     #[command(name = "box")]
     RadioBox(radio_box::Args),
-    /// Split each connection in two before a radio, so that losses and waits are repaired from nearby.
+    /// Split each connection in two before a radio link. Losses are repaired from nearby, and delays of the radio stay
+    /// local.
     Proxy(proxy::Args),
     /// Repeat the experiments of a published document and check each of its numbers (Python).
     Paper(Words),
@@ -80,7 +81,7 @@ impl Command {
     }
 }
 
-/// Parses a time above zero.
+/// Parses a time that must be above zero.
 fn time_above_zero(text: &str) -> Result<Span, String> {
     match text.parse() {
         Ok(Span::ZERO) => Err("must be above 0".to_owned()),

@@ -1,4 +1,4 @@
-//! `ackclock proxy`: splits connections before a radio.
+//! `ackclock proxy`: splits TCP connections before a radio link.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,17 +11,18 @@ use ackclock_proxy::server::{Counts, Options, Server, StartError};
 use crate::failure::Failure;
 use crate::output;
 
-/// Split each connection in two before a radio, so that losses and waits are repaired from nearby.
+/// Split each connection in two before a radio link. Losses are repaired from nearby, and delays of the radio stay
+/// local.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Address to listen on; one answers SOCKS5, HTTP CONNECT and plain HTTP requests.
+    /// Address to listen on. SOCKS5, HTTP CONNECT and plain HTTP requests are accepted at every address.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: Vec<SocketAddr>,
-    /// Network whose clients may use it, beside programs of this machine.
+    /// Network whose clients may use the proxy. Programs of this machine may always use the proxy.
     #[arg(long, value_name = "NETWORK")]
     allow: Vec<Prefix>,
-    /// Most connections at a time; a client of another machine gets at most a quarter of them.
+    /// Maximum number of concurrent connections. A client on another machine gets at most a quarter of them.
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(4..=100_000))]
     max_connections: u32,
 }
@@ -32,10 +33,10 @@ Examples:
   curl --proxy socks5h://127.0.0.1:8080 https://example.net/
   ackclock proxy --listen 10.0.0.1:8080 --allow 10.0.0.0/24";
 
-/// How long the loop waits where nothing happens.
+/// Maximum time that the event loop waits for an event.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Runs until it is interrupted.
+/// Runs the proxy until it is interrupted.
 #[allow(clippy::disallowed_methods)] // The command may ask a clock.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let (listen, allow) = (args.listen.clone(), args.allow.clone());

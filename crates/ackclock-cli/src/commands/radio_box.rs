@@ -1,4 +1,4 @@
-//! `ackclock box`: a regulator beside a radio that is not ours, on an interface of this machine.
+//! `ackclock box`: runs a regulator on a network interface of this machine, before a radio link outside our control.
 
 use std::fmt::Write;
 use std::io;
@@ -20,30 +20,30 @@ use super::time_above_zero;
 use crate::failure::Failure;
 use crate::output;
 
-/// Lower the windows of downloads that pass an interface towards a radio, or only measure its queue.
+/// Lower the windows of downloads that pass an interface towards a radio, or only measure the queue of the radio.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The interface towards the radio: the modem of this router, as `wwan0`.
+    /// Interface towards the radio, such as the router's modem `wwan0`.
     #[arg(required = true)]
     interface: Option<String>,
-    /// Lower windows, and not only measure; with a TIME for so long, unless `ackclock box keep` is called.
+    /// Lower windows instead of only measuring. With a TIME, stop after TIME unless `ackclock box keep` is run.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "", value_parser = act)]
     act: Option<Act>,
-    /// What the windows follow: wrs, wrd or forecast.
+    /// Regulator that computes the windows: wrs, wrd or forecast.
     #[arg(long, default_value = "wrd")]
     regulator: String,
-    /// What the downloads share: packets ("20p") or bytes ("30kB").
+    /// Buffer that the downloads share, in packets ("20p") or bytes ("30kB").
     #[arg(long, default_value = "20p")]
     buffer: Size,
-    /// Print a JSON line each second.
+    /// Print one JSON line per second.
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-/// How long a box acts.
+/// Time for which a box lowers windows.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Always,
@@ -56,39 +56,40 @@ fn act(text: &str) -> Result<Act, String> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what of this machine and interface a box needs. Nothing is written. Exit status 1 where something is missing.
+    /// Check whether this machine and an interface can run a box. Nothing is written. Exit status 1 if a requirement is
+    /// missing.
     Check(Named),
-    /// Say what the box of an interface sees and does.
+    /// Print the measurements and settings of the box on an interface.
     Status(Named),
-    /// Pass everything unchanged (on), or act again if it did (off).
+    /// Pass all packets unchanged (on), or lower windows again (off).
     Bypass {
-        /// The interface.
+        /// Network interface of the box.
         interface: String,
-        /// on or off.
+        /// State of the bypass: on or off.
         state: State,
     },
-    /// Let a box that acts for a time go on acting.
+    /// Keep a box lowering windows that was started with a time limit.
     Keep {
-        /// The interface.
+        /// Network interface of the box.
         interface: String,
     },
-    /// End the box of an interface and remove all that it left in the kernel.
+    /// Stop the box of an interface, and remove its programs and maps from the kernel.
     Stop {
-        /// The interface.
+        /// Network interface of the box.
         interface: String,
     },
-    /// Remove what a killed box left in the kernel.
+    /// Remove the programs and maps of a killed box from the kernel.
     Cleanup {
-        /// The interface.
+        /// Network interface of the box.
         interface: String,
     },
 }
 
 #[derive(Debug, clap::Args)]
 struct Named {
-    /// The interface.
+    /// Network interface of the box.
     interface: String,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -109,7 +110,7 @@ Examples:
 
 QUIC, ESP and UDP have no window that a box could lower: `box check` and `box status` say which share of the bytes it is.";
 
-/// Does what is asked.
+/// Performs the requested action.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     match (&args.command, &args.interface) {
         (Some(Command::Check(named)), _) => check(named),
@@ -119,7 +120,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         (Some(Command::Stop { interface }), _) => stop(interface),
         (Some(Command::Cleanup { interface }), _) => cleanup(interface),
         (None, Some(interface)) => run(args, interface),
-        // clap asks for the one or the other.
+        // clap requires either an interface or a subcommand.
         (None, None) => Err(Failure::Input("an interface is missing".to_owned())),
     }
 }
@@ -173,12 +174,12 @@ fn run(args: &Args, interface: &str) -> Result<(), Failure> {
 
 fn tell(report: &Report, json: bool) {
     let text = if json {
-        // A report of numbers and strings always serialises.
+        // Serialising a report cannot fail, because a report contains only numbers and strings.
         serde_json::to_string(report).unwrap_or_default() + "\n"
     } else {
         line(report)
     };
-    // Whoever does not read it does not end the box.
+    // A closed standard output does not stop the box.
     let _ = output::print(&text);
 }
 
@@ -201,7 +202,7 @@ fn check(named: &Named) -> Result<(), Failure> {
         let mut text = String::new();
         for need in &needs {
             let met = if need.met { "ok" } else { "missing" };
-            // A string takes all that is written.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{}: {met}: {}", need.what, need.found);
         }
         output::print(&text)?;

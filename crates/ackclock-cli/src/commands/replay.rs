@@ -1,4 +1,4 @@
-//! `run --from FILE#LINE`: repeats the run of one result line.
+//! `ackclock run --from FILE#LINE`: repeats the run of one result line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::scenario_file::{Repetition, ScenarioFile};
 
-/// Runs to repeat: number `run` of the point's runs, or all of them.
+/// Runs to repeat: one run of a sweep point, or all of its runs.
 pub(super) struct Chosen {
     pub(super) file: ScenarioFile,
     pub(super) points: [Point; 1],
@@ -18,11 +18,11 @@ pub(super) struct Chosen {
     pub(super) run: Option<u32>,
 }
 
-/// Finds scenario, settings and run of the line that `from` names. If the run would give a different line, it is
-/// refused unless `anyway` is set.
+/// Finds the scenario, settings and run of the result line that `from` names. If a repeated run would give a different
+/// result line, the repetition is refused unless `anyway` is set.
 ///
 /// # Errors
-/// If the line or its scenario is missing or invalid, or the run would give a different line.
+/// Fails if the line or its scenario is missing or invalid, or if the repeated run would give a different line.
 pub(super) fn find(from: &str, anyway: bool) -> Result<Chosen, Failure> {
     let failure = |why: String| Failure::Input(format!("--from {from}: {why}"));
     let row = Row::parse(&line(from)?).map_err(failure)?;
@@ -41,7 +41,7 @@ pub(super) fn find(from: &str, anyway: bool) -> Result<Chosen, Failure> {
     Ok(Chosen { file, points: [points.swap_remove(0)], files, run: Some(run) })
 }
 
-/// The result line that `FILE#LINE` names.
+/// Returns the result line that `FILE#LINE` names.
 fn line(from: &str) -> Result<String, Failure> {
     let wrong = || Failure::Input(format!("--from {from}: write it like `runs.jsonl#17` for line 17"));
     let (path, number) = from.rsplit_once('#').ok_or_else(wrong)?;

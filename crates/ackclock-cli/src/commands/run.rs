@@ -39,24 +39,24 @@ pub(crate) struct Args {
     /// settings, seed and run.
     #[arg(long, value_name = "FILE#LINE", conflicts_with_all = ["file", "set", "seed", "runs", "run"])]
     from: Option<String>,
-    /// Repeat it even if the scenario, its input files or this build have changed since.
+    /// Repeat the run even if the scenario, its input files or this build have changed since.
     #[arg(long, requires = "from")]
     anyway: bool,
     #[command(flatten)]
     intervals: Intervals,
-    /// Print one JSON object per run and line.
+    /// Print one JSON object per run, each on its own line.
     #[arg(long)]
     json: bool,
-    /// Write the run's packets to a pcapng file, as captured at the server and at the mobile.
+    /// Write the packets of the run, as captured at the server and at the mobile, to a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Write window, threshold, rate, round-trip time and queue over time to a CSV file.
+    /// Write a time series to a CSV file: congestion window, threshold, rate, round-trip time and queue.
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
-    /// Time between two samples of the series.
+    /// Time between two samples of the time series.
     #[arg(long, value_name = "TIME", requires = "series", default_value = "100ms", value_parser = time_above_zero)]
     every: Span,
-    /// Write an HTML report (Python).
+    /// Write an HTML report of the run (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Measure the CPU time of each run. Without it, equal runs print equal bytes.
@@ -73,7 +73,7 @@ Examples:
   ackclock run --from alpha.jsonl#17 --series 17.csv --report 17.html
   ackclock run scenarios/first.toml --json | jq '.flows[0].goodput_bps'";
 
-/// Simulates and prints the results.
+/// Simulates the scenario and prints the results.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let Chosen { file, points, files, run } = chosen(args)?;
     check_outputs(args, &file)?;
@@ -109,7 +109,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         .write(path)
 }
 
-/// Writes the recorded time series to its file, if requested.
+/// Writes the recorded time series to the requested file.
 fn write_series_of(ended: &[Ended], file: Option<WholeFile>) -> Result<(), Failure> {
     let series = ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
     match (file, series) {
@@ -118,7 +118,7 @@ fn write_series_of(ended: &[Ended], file: Option<WholeFile>) -> Result<(), Failu
     }
 }
 
-/// All runs of the point, or only the run with this number.
+/// Returns the jobs of all runs of the point, or only of the run with number `run`.
 fn jobs_of<'a>(args: &Args, points: &'a [Point], run: Option<u32>) -> Result<Vec<Job<'a>>, Failure> {
     let mut jobs = jobs(points);
     jobs.retain(|job| run.is_none_or(|run| job.run == run));
@@ -130,7 +130,7 @@ fn jobs_of<'a>(args: &Args, points: &'a [Point], run: Option<u32>) -> Result<Vec
     }
 }
 
-/// Prints what is run if the command line does not say.
+/// Prints remarks about the scenario: defaults, ignored settings, start offsets and recordings.
 fn say(args: &Args, scenario: &Scenario, files: &dyn Files) -> Result<(), Failure> {
     if args.from.is_none() {
         say_defaults(scenario);
@@ -168,7 +168,7 @@ fn check_outputs(args: &Args, scenario: &ScenarioFile) -> Result<(), Failure> {
     written.into_iter().try_for_each(|(name, path, form)| output::keep_form(name, path, form))
 }
 
-/// Destination of the JSON lines.
+/// Destination of the JSON result lines.
 pub(super) fn sink(json: bool, scenario: &ScenarioFile) -> Sink {
     match json {
         true => Sink::Printed,
@@ -176,7 +176,7 @@ pub(super) fn sink(json: bool, scenario: &ScenarioFile) -> Sink {
     }
 }
 
-/// File for finished runs if Ctrl-C comes before the table is printed.
+/// File that receives the finished runs if Ctrl-C arrives before the table is printed.
 pub(super) fn rescue(scenario: &ScenarioFile) -> PathBuf {
     PathBuf::from(format!("{}.interrupted.jsonl", scenario.stem()))
 }
@@ -186,7 +186,7 @@ fn write_series(mut file: WholeFile, series: &Series) -> Result<(), Failure> {
     Ok(file.finish()?)
 }
 
-/// The capture file, shared with the run that writes it.
+/// Capture file, shared with the run that writes it.
 #[derive(Clone)]
 pub(super) struct Capture(Arc<Mutex<Option<WholeFile>>>);
 
@@ -195,7 +195,7 @@ impl Capture {
         Ok(Self(Arc::new(Mutex::new(Some(WholeFile::create(path, Folders::Existing)?)))))
     }
 
-    /// Renames the file to its final name after the run has written it.
+    /// Renames the capture file to its final name after the run has written it.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(file.map_or(Ok(()), WholeFile::finish)?)

@@ -1,4 +1,4 @@
-//! `ackclock sweep`: every point of a scenario's `[sweep]`.
+//! `ackclock sweep`: simulates every point of a scenario's `[sweep]`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,8 +23,8 @@ use crate::{output, python};
 
 /// Simulate every combination of a scenario's [sweep] on all cores, with means and confidence intervals over its runs.
 ///
-/// With `--out FILE`, repeat an interrupted sweep to continue it. Without it, Ctrl-C saves finished runs in
-/// NAME.interrupted.jsonl, from which `--out` continues too.
+/// Repeat an interrupted sweep with `--out FILE` to continue it. Without `--out`, Ctrl-C saves the finished runs in
+/// NAME.interrupted.jsonl, from which `--out` can also continue.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -34,20 +34,20 @@ pub(crate) struct Args {
     repetition: Repetition,
     #[command(flatten)]
     intervals: Intervals,
-    /// Print one JSON object per run and line, with its point under `point`.
+    /// Print one JSON object per run, each on its own line. The key `point` contains the run's sweep point.
     #[arg(long)]
     json: bool,
-    /// Write the JSON lines to a file; they are in FILE.partial until all are complete. Runs that either file contains
-    /// are not repeated.
+    /// Write the JSON lines to a file. Until all runs are complete, the lines are in FILE.partial. Runs contained in
+    /// either file are not repeated.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Replace the `--out` file even if it has lines of other runs, another build or changed inputs.
+    /// Replace the `--out` file even if it contains lines of other runs, another build or changed inputs.
     #[arg(long, requires = "out")]
     overwrite: bool,
     /// Write an HTML report with figures (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Where to run: this machine, or a `dask` or `ray` cluster (Python).
+    /// Machines that run the sweep: this machine (local), or a `dask` or `ray` cluster (Python).
     #[arg(long, value_enum, default_value_t = Engine::Local)]
     engine: Engine,
     /// Measure the CPU time of each run. Without it, equal runs print equal bytes.
@@ -55,14 +55,14 @@ pub(crate) struct Args {
     timing: bool,
 }
 
-/// Machines that run a sweep.
+/// Machines that can run a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Engine {
-    /// All cores of this machine.
+    /// The sweep runs on all cores of this machine.
     Local,
-    /// A Dask cluster.
+    /// The sweep runs on a Dask cluster.
     Dask,
-    /// A Ray cluster.
+    /// The sweep runs on a Ray cluster.
     Ray,
 }
 
@@ -72,7 +72,7 @@ Examples:
   ackclock sweep papers/cr02/scenarios/alpha.toml --runs 20 --out alpha.jsonl
   ackclock sweep papers/cr02/scenarios/alpha.toml --set duration=60s --json | jq -c '[.point, .run]'";
 
-/// Simulates every point and prints the table.
+/// Simulates every point of the sweep and prints the table of results.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let written = [("--out", args.out.as_ref()), ("--report", args.report.as_ref())];
     output::keep_apart(Some(args.scenario.path()), &written)?;
@@ -106,7 +106,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         .write(path)
 }
 
-/// Prints the table of points, unless JSON lines were requested.
+/// Prints the table of sweep points, unless JSON lines were requested.
 fn show(args: &Args, points: &[Point], jobs: &[Job<'_>], ended: &[Ended]) -> Result<(), Failure> {
     if !args.json {
         output::print(&summary::of_points(
@@ -119,7 +119,7 @@ fn show(args: &Args, points: &[Point], jobs: &[Job<'_>], ended: &[Ended]) -> Res
     Ok(())
 }
 
-/// The finished runs of each point.
+/// Returns the finished runs of each sweep point.
 pub(super) fn by_point<'a>(points: &'a [Point], jobs: &[Job<'_>], ended: &'a [Ended]) -> Vec<PointRuns<'a>> {
     let mut of_points: Vec<_> =
         points.iter().map(|point| PointRuns { labels: &point.labels, runs: Vec::new() }).collect();
@@ -131,7 +131,7 @@ pub(super) fn by_point<'a>(points: &'a [Point], jobs: &[Job<'_>], ended: &'a [En
     of_points
 }
 
-/// Destinations of the lines, and existing results.
+/// Returns the destinations of the JSON result lines, and the existing results.
 fn sinks(
     args: &Args,
     jobs: &[Job<'_>],
@@ -154,7 +154,7 @@ fn sinks(
     Ok((sinks, done))
 }
 
-/// Opens the `--out` file and reports how many of the runs it contains.
+/// Opens the `--out` file and reports how many of the sweep's runs it contains.
 fn keep(
     path: &Path,
     args: &Args,
@@ -181,7 +181,7 @@ impl From<KeptError> for Failure {
     }
 }
 
-/// Runs the sweep in Python, which prints or writes the same JSON lines.
+/// Runs the sweep in Python, which prints or writes the same JSON lines as this command.
 fn on_cluster(args: &Args) -> Result<(), Failure> {
     if args.intervals.are_asked_for() {
         let message = "--confidence is for tables; on a cluster a sweep gives the objects of its runs";

@@ -1,4 +1,4 @@
-//! `ackclock link set`, `outage` and `show`: a running link is changed and looked at.
+//! `ackclock link set`, `outage` and `show`: change or inspect a running link.
 
 use ackclock_core::Span;
 use ackclock_link::Direction;
@@ -7,26 +7,29 @@ use ackclock_live::control::{Addressee, LinkRequest, Outage, Unanswered, ask};
 use crate::failure::Failure;
 use crate::output;
 
-/// What is asked of a running link.
+/// Requests to a running link.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Change a running link: down.rate=1mbit, up.delay=300ms, down.loss=0.01; a rate of 0kbit is an outage.
     Set {
-        /// Keys of [edge.down] and [edge.up] with their new values; behind a box that observes, of its radio.
+        /// Keys of [edge.down] and [edge.up] with their new values. With a box that observes, the keys apply to its
+        /// radio link.
         #[arg(value_name = "KEY=VALUE", required = true)]
         pairs: Vec<String>,
         #[command(flatten)]
         whom: Whom,
     },
-    /// Interrupt a running link for a time; then it has its conditions again, also those that were set meanwhile.
+    /// Interrupt a running link for a time. Afterwards the link has its latest conditions, including those set during
+    /// the outage.
     Outage {
-        /// How long: 3s, 500ms.
+        /// Duration of the outage: 3s, 500ms.
         #[arg(value_name = "TIME")]
         lasts: Span,
-        /// The direction that stops.
+        /// Direction to interrupt.
         #[arg(long, value_name = "up|down|both", default_value = "both", value_parser = ["up", "down", "both"], hide_possible_values = true)]
         direction: String,
-        /// Lose queued and arriving packets, as when a radio link fails; otherwise they are queued, as in a fade.
+        /// Drop queued and arriving packets, as after a radio link failure. Without this option packets stay queued, as
+        /// in a fade.
         #[arg(long)]
         drop: bool,
         #[command(flatten)]
@@ -39,15 +42,15 @@ pub(super) enum Verb {
     },
 }
 
-/// Which link is meant.
+/// Selection of the link to address.
 #[derive(Debug, clap::Args)]
 pub(super) struct Whom {
-    /// The link of this process; otherwise the one around you, or the only one there is.
+    /// Process ID of the link to address. Default: the link around this command, or the only running link.
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
 }
 
-/// Asks and prints the answer.
+/// Sends the request to the link and prints the answer.
 pub(super) fn perform(verb: &Verb) -> Result<(), Failure> {
     let (asked, whom) = match verb {
         Verb::Set { pairs, whom } => {

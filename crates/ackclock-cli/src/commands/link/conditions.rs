@@ -1,4 +1,4 @@
-//! Options for delay, loss and jitter. Each writes keys of `[edge.up]` and `[edge.down]`.
+//! Options of `ackclock link` for delay, loss and jitter. Each option writes keys of `[edge.up]` and `[edge.down]`.
 
 use ackclock_core::Span;
 use ackclock_link::{Direction, Loss, Redraw};
@@ -6,50 +6,52 @@ use toml::{Table, Value};
 
 use crate::failure::Failure;
 
-/// Delay, loss and jitter in both directions or in one. An option for one direction overrides the option for both.
+/// Delay, loss and jitter of the link, in both directions or in one. An option for one direction overrides the option
+/// for both directions.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Delay, loss and jitter")]
 pub(super) struct Conditions {
     /// One-way delay, in both directions.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     delay: Option<Span>,
-    /// Round-trip delay: half of it in each direction.
+    /// Round-trip delay, split equally between the two directions.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["scenario", "delay", "up_delay", "down_delay"])]
     rtt: Option<Span>,
-    /// Delay from the command.
+    /// One-way delay of packets from the command.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     up_delay: Option<Span>,
-    /// Delay to the command.
+    /// One-way delay of packets to the command.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     down_delay: Option<Span>,
-    /// Share of packets lost, in both directions: 0.01 or 1%.
+    /// Share of packets to drop, in both directions: 0.01 or 1%.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     loss: Option<Loss>,
-    /// Share of packets lost from the command.
+    /// Share of packets from the command to drop.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     up_loss: Option<Loss>,
-    /// Share of packets lost to the command.
+    /// Share of packets to the command to drop.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     down_loss: Option<Loss>,
-    /// Mean duration of a burst of losses, 10ms or longer. Without it each packet is lost independently.
+    /// Mean duration of a loss burst, 10ms or longer. Without this option each packet is lost independently.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     loss_burst: Option<Span>,
-    /// Jitter in both directions: standard deviation, 10ms, or with a distribution: 10ms,uniform (delay ± 10ms) or
-    /// 10ms,exponential (delay + 10ms on average). Default: normal.
+    /// Jitter in both directions: a standard deviation such as 10ms, optionally with a distribution. Examples:
+    /// 10ms,uniform (delay ± 10ms) and 10ms,exponential (delay + 10ms on average). Default: normal.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     jitter: Option<Jitter>,
-    /// Jitter from the command.
+    /// Jitter of packets from the command.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     up_jitter: Option<Jitter>,
-    /// Jitter to the command.
+    /// Jitter of packets to the command.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     down_jitter: Option<Jitter>,
-    /// Time between changes of the delay, or `packet`. Default: ten times the jitter, at least 20ms.
+    /// Time between changes of the jitter delay, or `packet` for a change with every packet. Default: ten times the
+    /// jitter, at least 20ms.
     #[arg(long, value_name = "TIME|packet", conflicts_with = "scenario", value_parser = every)]
     jitter_every: Option<Redraw>,
 }
 
-/// How a delay varies.
+/// Spread and distribution of the delay.
 #[derive(Clone, Copy, Debug)]
 struct Jitter {
     spread: Span,
@@ -82,16 +84,16 @@ fn every(text: &str) -> Result<Redraw, String> {
     redraw.parse().map_err(|_| "write `packet` or a time of at least 10us, like 100ms".to_owned())
 }
 
-/// Interval of the Gilbert-Elliott channel of `--loss-burst`.
+/// Time step of the Gilbert-Elliott channel that `--loss-burst` creates.
 const BURST_STEP: Span = Span::from_millis(10);
-/// Minimum default of `--jitter-every`.
+/// Smallest default of `--jitter-every`.
 const LEAST_INTERVAL: Span = Span::from_millis(20);
 
 impl Conditions {
-    /// Refuses `--loss-burst` without a loss, and `--jitter-every` without a jitter.
+    /// Refuses `--loss-burst` without a loss option, and `--jitter-every` without a jitter option.
     ///
     /// # Errors
-    /// Names the option and the missing one.
+    /// Fails with the names of the given option and of the missing option.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let loss = self.loss.or(self.up_loss).or(self.down_loss);
         if self.loss_burst.is_some() && loss.is_none() {
@@ -106,7 +108,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// Names of the options that were given.
+    /// Returns the names of the condition options that were given.
     pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
         let given = [
             ("--delay", self.delay.is_some()),
@@ -123,10 +125,10 @@ impl Conditions {
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
-    /// Writes the keys of one direction into its link's table.
+    /// Writes the delay, loss and jitter keys of one direction into the table of its link.
     ///
     /// # Errors
-    /// Names the option and what is allowed.
+    /// Fails with the name of the option and its allowed values.
     pub(super) fn put(&self, direction: Direction, table: &mut Table) -> Result<(), Failure> {
         let (delay, loss, jitter) = match direction {
             Direction::Up => (self.up_delay, self.up_loss, self.up_jitter),
@@ -134,7 +136,7 @@ impl Conditions {
         };
         let given = delay.or(self.delay).or(self.rtt.map(|rtt| rtt / 2));
         let own = table.get("delay").and_then(Value::as_str).map(str::parse::<Span>);
-        // A profile's delay may follow a law.
+        // A profile's delay may be a distribution instead of a constant.
         let delay = given.or_else(|| own.unwrap_or(Ok(Span::ZERO)).ok());
         if let Some(delay) = delay {
             table.insert("delay".to_owned(), Value::String(delay.to_string()));
@@ -188,11 +190,11 @@ impl Conditions {
     }
 }
 
-/// The Gilbert-Elliott channel with this loss ratio and this mean burst duration.
+/// Creates a Gilbert-Elliott channel with this loss ratio and this mean burst duration.
 fn bursts(share: f64, burst: Span) -> Result<Value, Failure> {
     let to_good = BURST_STEP.as_secs_f64() / burst.as_secs_f64();
     let to_bad = to_good * share / (1.0 - share);
-    // Also refuses a share of 1, for which there are no good states, and a burst of 0.
+    // The check also refuses a loss ratio of 1, which leaves no good state, and a burst duration of 0.
     if share >= 1.0 || to_bad + to_good > 1.0 {
         return Err(Failure::Input(format!(
             "--loss-burst {burst}: with a loss of {share}, bursts last {BURST_STEP} / (1 - {share}) or longer; bursts shorter than {BURST_STEP} are single losses; leave --loss-burst out"

@@ -1,4 +1,4 @@
-//! `--forward`: makes servers of the machine reachable at the inside's loopback address.
+//! `--forward`: makes servers of this machine reachable at the loopback address inside the link.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -8,11 +8,11 @@ use ackclock_live::namespace::{Forward, MOST_PORTS, World};
 use crate::failure::Failure;
 use crate::output;
 
-/// The ports of one option.
+/// Ports of one `--forward` option.
 #[derive(Clone, Debug)]
 pub(super) struct Ports(Vec<Forward>);
 
-/// Parses a list of `[ADDR:]PORT[=PORT]` and `FIRST-LAST`.
+/// Parses the value of `--forward`: a list of `[ADDR:]PORT[=PORT]` and `FIRST-LAST`.
 pub(super) fn parse(text: &str) -> Result<Ports, String> {
     let lists = text.split(',').map(|item| ports(item.trim()));
     Ok(Ports(lists.collect::<Result<Vec<_>, _>>()?.concat()))
@@ -49,10 +49,10 @@ fn range(first: &str, last: &str) -> Result<RangeInclusive<u16>, String> {
     Ok(first..=last)
 }
 
-/// The ports of all options.
+/// Returns the ports of all `--forward` options.
 ///
 /// # Errors
-/// If a port inside is forwarded twice, or there are too many ports.
+/// Fails if a port inside the link is forwarded twice, or if there are too many ports.
 pub(super) fn all(options: &[Ports]) -> Result<Vec<Forward>, Failure> {
     let all: Vec<Forward> = options.iter().flat_map(|ports| ports.0.clone()).collect();
     let mut ports: Vec<u16> = all.iter().map(|forward| forward.inside).collect();
@@ -67,7 +67,7 @@ pub(super) fn all(options: &[Ports]) -> Result<Vec<Forward>, Failure> {
     Ok(all)
 }
 
-/// Reports which congestion control sends downloads from forwarded ports.
+/// Reports the congestion control that sends the replies of forwarded servers.
 pub(super) fn say_congestion_control(world: &World) {
     if let Some(name) = world.forwarding_congestion_control() {
         output::remark(&format!(
@@ -76,7 +76,7 @@ pub(super) fn say_congestion_control(world: &World) {
     }
 }
 
-/// Reports how to reach the machine's servers, after the command's connects to them were refused.
+/// Reports how to reach the machine's servers if connections of the command were refused.
 pub(super) fn say_refused(world: &World, forwards: &[Forward]) {
     let used: Vec<u16> = forwards
         .iter()
@@ -88,12 +88,12 @@ pub(super) fn say_refused(world: &World, forwards: &[Forward]) {
     hints(&refused, forwards, &used).iter().for_each(|hint| output::remark(hint));
 }
 
-/// Maximum number of addresses with hints.
+/// Maximum number of refused addresses for which hints are printed.
 const MOST_HINTS: usize = 3;
 
 fn hints(refused: &[(SocketAddr, u64)], forwards: &[Forward], used: &[u16]) -> Vec<String> {
     let is_forwarded = |port| forwards.iter().any(|forward| forward.inside == port);
-    // Clients of `localhost` try both addresses.
+    // Clients that connect to `localhost` try its IPv4 and its IPv6 address.
     let has_both = |at: &SocketAddr| {
         at.is_ipv6() && refused.iter().any(|(other, _)| other.is_ipv4() && other.port() == at.port())
     };

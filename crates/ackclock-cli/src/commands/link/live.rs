@@ -1,4 +1,4 @@
-//! A running link: its threads, waiting for the command to end, and the results.
+//! Runs a link: starts its threads, waits for the command to end, and prints the results.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -32,13 +32,13 @@ use super::{Args, Environment};
 use crate::failure::Failure;
 use crate::output;
 
-/// Thread of the data plane.
+/// Thread that runs the data plane.
 type Thread = JoinHandle<io::Result<Driver<RealClock, Tap<TunPort>>>>;
 
-/// Files read for the recordings of a link.
+/// Reader of the recording files that a link plays.
 type Read = Inputs<DiskFiles>;
 
-/// Busy-waiting time of the driver before a deadline.
+/// Time before a deadline that the driver spends busy-waiting.
 const SPIN: Span = Span::from_micros(50);
 
 /// Creates the link, runs the command in it, and prints the results.
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
         Environment { closed: true, .. } => Outside::Nothing,
         Environment { .. } => Outside::Machine,
     };
-    // Operations that may fail in this process come before other processes are started.
+    // Every operation that may fail in this process runs before other processes are started.
     let metrics = args.environment.metrics.map(listen).transpose()?;
     let captures = outputs::create_captures(args)?;
     let forwards = forward::all(&args.environment.forward)?;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     conclude(status, printed.err().into_iter().chain(outputs.finish()).collect())
 }
 
-/// All obstacles, one per line.
+/// Error with all obstacles to creating a link, one per line.
 fn cannot_be_made(obstacles: &[Obstacle]) -> Failure {
     let lines: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
     Failure::Run(match lines.as_slice() {
@@ -90,7 +90,7 @@ fn cannot_be_made(obstacles: &[Obstacle]) -> Failure {
     })
 }
 
-/// Prints each requirement of a link, whether it is met, and how to meet it.
+/// Prints each requirement of a link, whether the requirement is met, and how to meet it.
 pub(super) fn check() -> Result<(), Failure> {
     let obstacles = needs::NEEDS.iter().map(|need| (need.what, need.obstacle()));
     let lines: Vec<_> = obstacles.map(|(what, obstacle)| (what, obstacle.map(|it| it.to_string()))).collect();
@@ -102,7 +102,8 @@ pub(super) fn check() -> Result<(), Failure> {
     if lines.iter().any(|(_, missing)| missing.is_some()) { Err(Failure::Reported(1)) } else { Ok(()) }
 }
 
-/// Reports all failures except the last, which is returned. The command's status takes precedence.
+/// Reports all failures except the last, which is returned as the error. The command's exit status takes precedence
+/// over failures.
 fn conclude(status: u8, mut failures: Vec<Failure>) -> Result<(), Failure> {
     let last = if status == 0 { failures.pop() } else { Some(Failure::Reported(status)) };
     failures.iter().filter_map(Failure::message).for_each(output::remark);
@@ -127,7 +128,7 @@ fn say_reach(world: &World, args: &Args) {
     world.remarks.iter().for_each(|remark| output::remark(remark));
 }
 
-/// Waits for the command to end; forwards signals to it and shows the status.
+/// Waits for the command to end, forwards signals to the command, and shows the status of the link.
 fn attend(
     world: &mut World,
     requests: &Requests,
@@ -146,7 +147,7 @@ fn attend(
             return status;
         }
         if once.is_some_and(|length| begun.elapsed() >= Duration::from_nanos(length.as_nanos())) {
-            // As in mm-link, the command ends with the recording.
+            // Like mm-link, `--once` ends the command at the end of the recording.
             return 0;
         }
         if progress.is_shown()
@@ -157,10 +158,10 @@ fn attend(
     }
 }
 
-/// Interval of status updates and of checks for the end of a recording.
+/// Interval between status updates, and between checks for the end of a recording.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// The driver in its thread, and the data shared with it.
+/// Thread of the driver, and the data shared with it.
 struct Link {
     thread: Thread,
     outputs: Outputs,
@@ -173,18 +174,18 @@ pub(super) struct Shared {
     scenario: Scenario,
     pub(super) seed: u64,
     pub(super) files: Read,
-    /// Current conditions.
+    /// Current conditions of the link.
     pub(super) conditions: Mutex<Current>,
-    /// Name of the regulator.
+    /// Name of the link's regulator.
     regulator: String,
-    /// Collector of results.
+    /// Collector of the link's results.
     account: Mutex<Account>,
-    /// A recent snapshot of the link, with its time.
+    /// Latest snapshot of the link, with the time at which it was taken.
     snapshot: Mutex<Option<(Instant, Arc<Snapshot>)>>,
 }
 
 impl Link {
-    /// Drives packets between two TUN devices; the outer one is first.
+    /// Starts the driver, which moves packets between two TUN devices. The first device is the outer one.
     fn start(
         args: &Args,
         text: &Text,
@@ -220,10 +221,10 @@ impl Link {
         Ok(Self { thread, outputs, shared: Arc::new(shared) })
     }
 
-    /// Starts answering at the control sockets and the metrics address. The outer socket keeps its name as long as the
-    /// returned value lives.
+    /// Starts answering requests at the control sockets and the metrics address. The outer socket keeps its name while
+    /// the returned value is alive.
     fn serve(&self, inside: OwnedFd, metrics: Option<TcpListener>) -> Option<control::Name> {
-        // Without it the link can be changed from inside only.
+        // Without the outer socket, only processes inside the link can change its conditions.
         let (outside, name) = control::listen(std::process::id()).ok().unzip();
         let inside = control::Listener::from(UnixListener::from(inside));
         for listener in [inside].into_iter().chain(outside) {
@@ -254,7 +255,7 @@ impl Link {
             .min()
     }
 
-    /// Stops the driver; returns the results and the unfinished outputs.
+    /// Stops the driver and returns the results and the unfinished output files.
     fn finish(self) -> (Result<RunResult, Failure>, Outputs) {
         let results = self.shared.results();
         self.shared.remote.stop();
@@ -274,7 +275,7 @@ impl Link {
     }
 }
 
-/// Reports packets lost by this machine instead of the emulated link, and packets not accounted for.
+/// Reports packets that this machine lost outside the emulated link, and packets missing from the counts.
 fn say_lost(traffic: &[Traffic; 2], crowd: Option<Crowd>) {
     let of = |at: usize, way: &str| {
         let lost = &traffic[at].lost;
@@ -325,7 +326,7 @@ impl Shared {
         }
     }
 
-    /// The results so far, and the packets of each direction by their fate.
+    /// Returns the results so far, and the packet counters of each direction.
     fn results(&self) -> Option<(RunResult, [Traffic; 2])> {
         let provenance = Provenance {
             inputs: self.files.digests(),
@@ -338,7 +339,7 @@ impl Shared {
         Some((results, snapshot.summary.traffic))
     }
 
-    /// The current or a recent state of the link: frequent requests do not delay packets.
+    /// Returns a snapshot of the link that is at most [`MOMENT`] old, so that frequent requests do not delay packets.
     fn snapshot(&self) -> Option<Arc<Snapshot>> {
         let mut last = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, snapshot)) = &*last
@@ -357,5 +358,5 @@ impl Shared {
     }
 }
 
-/// Maximum age of a reused snapshot.
+/// Maximum age at which a snapshot of the link is reused.
 const MOMENT: Duration = Duration::from_millis(100);

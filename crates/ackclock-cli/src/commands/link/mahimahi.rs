@@ -1,35 +1,35 @@
-//! Options of mahimahi's mm-link, for scripts written for it.
+//! Command-line options of mahimahi's mm-link, accepted so that scripts for mm-link work.
 
 use std::path::PathBuf;
 
 use crate::failure::Failure;
 
-/// Options in mm-link's spelling.
+/// Options spelled as in mm-link.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "As mm-link spells it")]
 pub(super) struct Spelling {
     /// Discipline of the uplink queue: infinite, droptail, drophead, codel, pie.
     #[arg(long, value_name = "QUEUE")]
     uplink_queue: Option<String>,
-    /// Discipline of the downlink queue.
+    /// Discipline of the downlink queue: infinite, droptail, drophead, codel, pie.
     #[arg(long, value_name = "QUEUE")]
     downlink_queue: Option<String>,
-    /// Size of the uplink queue: packets=N or bytes=N; and parameters of codel and pie, in milliseconds.
+    /// Size of the uplink queue, packets=N or bytes=N, and parameters of codel and pie in milliseconds.
     #[arg(long, value_name = "ARGS")]
     uplink_queue_args: Option<String>,
-    /// Size and parameters of the downlink queue.
+    /// Size of the downlink queue, packets=N or bytes=N, and parameters of codel and pie in milliseconds.
     #[arg(long, value_name = "ARGS")]
     downlink_queue_args: Option<String>,
-    /// Log of every uplink packet, in mm-link's format.
+    /// File for a log of every uplink packet, in mm-link's format.
     #[arg(long, value_name = "FILE")]
     pub(super) uplink_log: Option<PathBuf>,
-    /// Log of every downlink packet, in mm-link's format.
+    /// File for a log of every downlink packet, in mm-link's format.
     #[arg(long, value_name = "FILE")]
     pub(super) downlink_log: Option<PathBuf>,
     /// End the link and the command when a recording has been played once.
     #[arg(long)]
     pub(super) once: bool,
-    /// UP and DOWN are rates: 12M, 500K.
+    /// Read UP and DOWN as constant rates: 12M, 500K.
     #[arg(long)]
     cbr: bool,
     #[arg(long, hide = true)]
@@ -45,10 +45,10 @@ pub(super) struct Spelling {
 }
 
 impl Spelling {
-    /// The queues as overrides of a scenario.
+    /// Converts the queue options to overrides of a scenario.
     ///
     /// # Errors
-    /// Names the option, its value and what is allowed.
+    /// Fails with the name of the option, its value and the allowed values.
     pub(super) fn overrides(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut sets = queue(
             ("--uplink-queue", self.uplink_queue.as_deref(), self.uplink_queue_args.as_deref()),
@@ -61,7 +61,7 @@ impl Spelling {
         Ok(sets.into_iter().map(|set| (set.clone(), format!("the queue options ({set})"))).collect())
     }
 
-    /// The queues as named in mm-link's logs: uplink, downlink.
+    /// Names of the uplink queue and the downlink queue, in that order, as written in mm-link's logs.
     pub(super) fn queue_names(&self) -> [String; 2] {
         let name = |kind: &Option<String>, args: &Option<String>| {
             let kind = kind.as_deref().unwrap_or("infinite");
@@ -73,7 +73,7 @@ impl Spelling {
         ]
     }
 
-    /// A rate in our spelling.
+    /// Converts a rate from mm-link's notation to ackclock's notation.
     pub(super) fn rate(&self, text: &str) -> String {
         match text.strip_suffix(['K', 'M', 'G']) {
             Some(number) if self.cbr => format!("{number}{}bit", text[number.len()..].to_lowercase()),
@@ -81,7 +81,7 @@ impl Spelling {
         }
     }
 
-    /// Options that are accepted without effect, to be reported once.
+    /// Names the options that are accepted without effect, for a single remark.
     pub(super) fn ignored(&self) -> Option<String> {
         let meters = [
             ("--meter-uplink", self.meter_uplink),
@@ -97,7 +97,7 @@ impl Spelling {
     }
 }
 
-/// One queue: option, value and arguments as keys of discipline and size.
+/// Converts the options of one queue to overrides of its discipline and size.
 fn queue(
     (option, kind, args): (&str, Option<&str>, Option<&str>),
     (discipline, size): (&str, &str),
@@ -123,7 +123,7 @@ fn queue(
     Ok(sets)
 }
 
-/// One argument of a queue as an override.
+/// Converts one argument of a queue to an override.
 fn argument(queue: &str, part: &str, (discipline, size): (&str, &str)) -> Result<String, String> {
     let (key, value) = part.split_once('=').ok_or_else(|| format!("`{part}` is not KEY=NUMBER"))?;
     let number: u64 = value.trim().parse().map_err(|_| format!("`{value}` is not a whole number"))?;

@@ -1,6 +1,6 @@
-//! Output files of a link besides its results: captures of its two ends, and logs in mm-link's format.
+//! Output files of a link besides its results: packet captures of its two ends, and logs in mm-link's format.
 //!
-//! They may be slow, blocked or fail: the link continues, and the problem is reported when it has ended.
+//! A slow, blocked or failing output file does not stop the link. Problems are reported after the link has ended.
 
 use std::env;
 use std::io;
@@ -21,13 +21,13 @@ use crate::commands::run::Capture;
 use crate::failure::Failure;
 use crate::output;
 
-/// Files of the requested captures, by [`Side`].
+/// Files of the requested packet captures, indexed by [`Side`].
 pub(super) type Captures = [Option<(PathBuf, Capture)>; 2];
 
-/// Creates the capture files.
+/// Creates the files of the requested packet captures.
 ///
 /// # Errors
-/// If one cannot be created, or two outputs are the same file.
+/// Fails if a capture file cannot be created, or if two outputs are the same file.
 pub(super) fn create_captures(args: &Args) -> Result<Captures, Failure> {
     let Environment { pcap, pcap_inside, .. } = &args.environment;
     let written = [
@@ -47,18 +47,18 @@ pub(super) struct Outputs(Vec<Output>);
 
 struct Output {
     path: PathBuf,
-    /// Contents of the file: packets or events.
+    /// Kind of the file's contents: packets or events.
     what: &'static str,
     ending: Ending,
-    /// Renamed to its final name when complete.
+    /// Capture file, renamed to its final name when it is complete.
     file: Option<Capture>,
 }
 
 impl Outputs {
-    /// Starts the capture of a side, if requested.
+    /// Starts the packet capture of one side of the link, if requested.
     ///
     /// # Errors
-    /// If the thread cannot be created.
+    /// Fails if the writing thread cannot be created.
     pub(super) fn capture(&mut self, side: Side, files: &mut Captures) -> Result<Option<Recorder>, Failure> {
         let Some((path, file)) = files[side as usize].take() else { return Ok(None) };
         let name = match side {
@@ -71,10 +71,10 @@ impl Outputs {
         Ok(Some(recorder))
     }
 
-    /// Starts the requested logs.
+    /// Starts the requested logs in mm-link's format.
     ///
     /// # Errors
-    /// If a file or a thread cannot be created.
+    /// Fails if a log file or its thread cannot be created.
     pub(super) fn log(
         &mut self,
         plane: &mut Plane,
@@ -111,7 +111,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Waits for all outputs, for a limited time; returns their failures in starting order.
+    /// Waits a limited time for all outputs to finish. Returns the failures in the order in which the outputs were
+    /// started.
     pub(super) fn finish(self) -> Vec<Failure> {
         let end = now() + PATIENCE;
         self.0
@@ -133,7 +134,7 @@ impl Output {
                 self.file.map_or(Ok(()), Capture::finish)
             }
             Err(Unwritten::Failed(error)) => Err(Failure::Run(match self.file {
-                // The message contains the file name.
+                // The error message already contains the file name.
                 Some(_) => format!("the capture could not be written: {error}"),
                 None => format!("{path}: cannot be written: {error}"),
             })),
@@ -144,7 +145,7 @@ impl Output {
     }
 }
 
-/// Time limit for all outputs to finish after the link.
+/// Maximum time to wait for all output files after the link has ended.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn no_thread(path: &Path, error: &io::Error) -> Failure {
@@ -161,7 +162,7 @@ pub(super) fn now() -> Instant {
     Instant::now()
 }
 
-/// The recording that a link plays, if any.
+/// Returns the recording that a link plays, or `None` if the link plays no recording.
 pub(super) fn recording(table: &Value, files: &dyn Files) -> Option<Recording> {
     let bytes = files.read(table["file"].as_str()?).ok()?;
     Recording::parse(&bytes).ok()

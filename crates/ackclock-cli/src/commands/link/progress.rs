@@ -1,4 +1,4 @@
-//! Displays of a running link: a line on the terminal, and a page of metrics.
+//! Status displays of a running link: a line on the terminal, and a page of Prometheus metrics.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,7 +8,7 @@ use ackclock_link::LinkView;
 use ackclock_live::metrics::{Kind, Labels, Page};
 use ackclock_live::{FlowReport, Snapshot, Summary};
 
-/// Round-trip time of the flow that delivered most.
+/// Round-trip time of the flow that delivered the most bytes.
 fn round_trip(snapshot: &Snapshot) -> Option<Span> {
     snapshot.flows.iter().max_by_key(|flow| delivered(flow))?.edge_rtt
 }
@@ -18,19 +18,20 @@ fn delivered(flow: &FlowReport) -> u64 {
     flow.ways[flow.sender() as usize].delivered_bytes
 }
 
-/// Where the status is shown.
+/// Destination of a running link's status display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In a terminal line, which nothing else writes.
+    /// The status is shown in a terminal line to which nothing else writes.
     Line,
-    /// In the terminal's title, because the command writes to the terminal.
+    /// The status is shown in the terminal's title, because the command writes to the terminal.
     Title,
-    /// Nowhere: there is no terminal.
+    /// The status is not shown, because there is no terminal.
     Nowhere,
 }
 
 impl Place {
-    /// Chooses the place: shells and commands with visible output have the terminal to themselves.
+    /// Chooses the destination of the status display. Shells and commands with visible output keep the terminal to
+    /// themselves.
     pub(super) fn of(shell: bool) -> Self {
         match (io::stderr().is_terminal(), shell || io::stdout().is_terminal()) {
             (false, _) => Self::Nowhere,
@@ -40,17 +41,17 @@ impl Place {
     }
 }
 
-/// The displayed status.
+/// Status display of a running link.
 pub(super) struct Progress {
     place: Place,
-    /// Time and delivered bytes at the last update.
+    /// Time of the last update, and the bytes delivered until then.
     before: (Time, u64),
 }
 
 impl Progress {
     pub(super) fn begin(place: Place) -> Self {
         if place == Place::Title {
-            // Saves the terminal's title.
+            // This escape sequence saves the terminal's title.
             print("\x1b[22;2t");
         }
         Self { place, before: (Time::ZERO, 0) }
@@ -99,11 +100,11 @@ fn line(snapshot: &Snapshot, goodput: f64) -> String {
 
 fn print(text: &str) {
     let mut out = io::stderr().lock();
-    // Errors of a closed terminal are ignored.
+    // Write errors of a closed terminal are ignored.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// The metrics of a link, in Prometheus' base units: seconds and bytes.
+/// Returns the page of a link's metrics in the base units of Prometheus: seconds and bytes.
 pub(super) fn page(snapshot: &Snapshot, regulator: &str) -> String {
     let Snapshot { flows, totals, summary } = snapshot;
     let mut page = Page::default();
@@ -121,7 +122,8 @@ pub(super) fn page(snapshot: &Snapshot, regulator: &str) -> String {
     page.text().to_owned()
 }
 
-/// The current connections that delivered most, by their numbers in the results.
+/// Adds the metrics of the current connections that delivered the most bytes. Each connection is labelled with its
+/// number in the results.
 fn of_flows(page: &mut Page, flows: &[FlowReport], regulator: &str) {
     let mut shown: Vec<_> = flows.iter().collect();
     shown.sort_by_key(|flow| (std::cmp::Reverse(delivered(flow)), flow.id));
@@ -185,15 +187,15 @@ fn of_queue(page: &mut Page, Summary { down, links, .. }: &Summary, held: usize)
 
 const LOST_BY_MACHINE: &str = "Packets that the machine lost and the emulated link did not.";
 
-/// The directions, in the order of [`Summary::links`].
+/// Labels of the directions, in the order of [`Summary::links`].
 const WAYS: [&str; 2] = ["down", "up"];
 
-/// A value of one direction.
+/// Metric value of one direction, with its label.
 fn way(direction: &str, value: f64) -> (Labels, Option<f64>) {
     (vec![("direction", direction.to_owned())], Some(value))
 }
 
-/// A metric of each flow: kind, name, help, value.
+/// Metric of each flow: kind, name, help text, and function that computes the value.
 type FlowMetric = (Kind, &'static str, &'static str, fn(&FlowReport) -> Option<f64>);
 
 const FLOW_METRICS: [FlowMetric; 4] = [

@@ -1,4 +1,5 @@
-//! Requests to end a running link: the first goes to the command, a second one ends the link at once.
+//! Handles signals that ask a running link to end. The first signal goes to the command; a second one ends the link at
+//! once.
 
 use std::io;
 use std::process;
@@ -17,10 +18,10 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Collects signals from now on, also those of threads started later.
+    /// Starts collecting signals, including those for threads started later.
     ///
     /// # Errors
-    /// If they cannot be collected.
+    /// Fails if signals cannot be collected.
     pub(super) fn hear() -> io::Result<Self> {
         let signals = Signals::take()?;
         let (sender, heard) = mpsc::channel();
@@ -32,7 +33,7 @@ impl Requests {
         Ok(Self { heard, command_ended })
     }
 
-    /// Waits for signals, at most this long, and returns them.
+    /// Waits for signals for at most `most`, and returns the received signals.
     pub(super) fn wait(&self, most: Duration) -> impl Iterator<Item = Received> + '_ {
         let first = self.heard.recv_timeout(most).ok();
         first.into_iter().chain(self.heard.try_iter())
@@ -50,37 +51,38 @@ fn forward(signals: &Signals, sender: &Sender<Received>, command_ended: &AtomicB
         for received in pending {
             let command = if command_ended.load(Ordering::Relaxed) { Command::Ended } else { Command::Runs };
             if patience.ends_with(received, command, now()) {
-                // The kernel ends the command and its namespaces with this process. Unfinished files keep their names.
+                // The kernel kills the command and its namespaces with this process. Unfinished output files keep their
+                // unfinished names.
                 process::exit(128 + received.signal as i32);
             }
-            // If nothing receives it, the link is about to end.
+            // If no thread receives the signal, the link is about to end anyway.
             let _ = sender.send(received);
         }
     }
 }
 
-/// Whether the command still runs and receives signals.
+/// Whether the command still runs and can receive signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Command {
     Runs,
     Ended,
 }
 
-/// Earlier requests.
+/// State of the earlier requests to end the link.
 #[derive(Default)]
 struct Patience {
-    /// Time of the last request, to whichever process.
+    /// Time of the last request to end, whether sent to the command or to this process.
     heard: Option<Instant>,
-    /// Whether an earlier request was for this process.
+    /// Whether an earlier request to end was sent to this process.
     asked: bool,
 }
 
-/// `timeout` sends its signal twice, and closing a terminal may also send two: signals this close together are one
-/// request.
+/// Maximum interval between signals that count as one request: `timeout` sends its signal twice, and closing a terminal
+/// may send two signals.
 const ONE_REQUEST: Duration = Duration::from_millis(500);
 
 impl Patience {
-    /// Whether the link ends at once: it was asked before, or the command has ended.
+    /// Whether a signal ends the link at once, because an earlier request was made or the command has ended.
     fn ends_with(&mut self, received: Received, command: Command, now: Instant) -> bool {
         if !received.is_request() || self.heard.is_some_and(|heard| now < heard + ONE_REQUEST) {
             return false;

@@ -1,4 +1,4 @@
-//! Conditions of a running link: `link set` changes them, `link outage` interrupts it.
+//! Changes the conditions of a running link: `link set` replaces them, and `link outage` interrupts the link.
 
 use std::sync::{Arc, PoisonError};
 use std::thread;
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use super::live::Shared;
 use super::outputs::now;
 
-/// The conditions, and which directions are interrupted.
+/// Current conditions of the link, and its interrupted directions.
 pub(super) struct Current {
-    /// The table as it was set last.
+    /// Latest edge configuration, with all changes so far.
     edge: EdgeConfig,
-    /// Number of media installed so far: each draws from streams of its own.
+    /// Number of media installed so far. Each medium draws from separate random streams.
     installed: u32,
-    /// Ends of outages, by direction.
+    /// Ends of the current outages, indexed by direction.
     interrupted: [Option<Instant>; 2],
 }
 
@@ -29,11 +29,11 @@ impl Current {
     }
 }
 
-/// A medium to install.
+/// Medium to install, and its direction.
 type New = (Direction, Box<dyn Medium>);
 
 impl Shared {
-    /// Changes all keys or none. A direction in an outage changes at its end.
+    /// Applies all changes, or none if one is invalid. A direction in an outage changes when its outage ends.
     pub(super) fn set(&self, pairs: &[(String, String)]) -> Result<(), String> {
         let mut current = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut edge, mut installed) = (current.edge.clone(), current.installed);
@@ -50,7 +50,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Stops a direction, or both, for a time. Of outages that overlap the last end counts.
+    /// Interrupts one direction or both directions for a time. Overlapping outages end at the latest of their ends.
     pub(super) fn interrupt(self: &Arc<Self>, outage: Outage) -> Result<(), String> {
         let mut current = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         let lasts = Duration::from_nanos(outage.lasts.as_nanos());
@@ -59,7 +59,7 @@ impl Shared {
         let mut media = Vec::new();
         for &direction in &directions {
             let any = json!({ "kind": "constant" });
-            // Refuses links that nothing can replace while they run.
+            // The check refuses link kinds that cannot be replaced while they run.
             current.edge.with(name(direction), &any).map_err(|error| error.to_string())?;
             let stopped: Box<dyn Medium> = if outage.drop { Box::new(Severed) } else { Box::new(Silence) };
             media.push((direction, stopped));
@@ -72,13 +72,13 @@ impl Shared {
         let shared = Arc::downgrade(self);
         thread::spawn(move || {
             sleep(lasts);
-            // A link that has ended needs no end of its outage.
+            // If the link has ended, its outage needs no end.
             shared.upgrade().map(|shared| shared.resume())
         });
         Ok(())
     }
 
-    /// Ends the outages whose time has come.
+    /// Ends the outages that have expired.
     fn resume(&self) -> Result<(), String> {
         let mut current = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         for direction in Direction::BOTH {
@@ -106,7 +106,7 @@ impl Shared {
     }
 }
 
-/// Name of a direction's table.
+/// Name of the table with a direction's configuration.
 const fn name(direction: Direction) -> &'static str {
     match direction {
         Direction::Down => "down",
@@ -119,7 +119,7 @@ fn sleep(length: Duration) {
     thread::sleep(length);
 }
 
-/// A value as it is written in TOML: a number, a table, or else a string.
+/// Parses a value as in TOML: a number, a table, or otherwise a string.
 fn value(text: &str) -> Value {
     if let Some(number) = text.parse().ok().and_then(serde_json::Number::from_f64) {
         return Value::Number(number);

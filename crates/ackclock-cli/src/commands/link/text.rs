@@ -1,5 +1,5 @@
-//! The scenario that a command line means. There is only this way from options to a link, and `--generate` prints the
-//! scenario that would run, so that it is what runs.
+//! Converts a command line to the scenario that it describes. Every link is built from this scenario, and `--generate`
+//! prints the same scenario.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -15,23 +15,23 @@ use crate::failure::Failure;
 use crate::profiles;
 use crate::scenario_file::read_text;
 
-/// A scenario as text, and where it comes from.
+/// Text of a scenario, and its source.
 pub(super) struct Text {
-    /// What errors call it.
+    /// Name of the scenario in error messages.
     pub(super) name: String,
     pub(super) toml: String,
-    /// Overrides, each with the option that it was typed as.
+    /// Overrides of the scenario, each with the option as typed by the user.
     sets: Vec<(String, String)>,
-    /// Where the files that it names are.
+    /// Folder that contains the files named in the scenario.
     pub(super) folder: PathBuf,
-    /// What a link does not look at.
+    /// Tables and keys of the scenario that a link ignores.
     ignored: Vec<String>,
 }
 
-/// The scenario that is meant.
+/// Returns the scenario that the command line describes.
 ///
 /// # Errors
-/// Where a file cannot be read, or an operand is neither a rate nor a recording.
+/// Fails if a file cannot be read, or if an operand is neither a rate nor a recording.
 pub(super) fn of(args: &Args) -> Result<Text, Failure> {
     let queues = args.spelling.overrides()?;
     let seed = args.environment.seed.map(|seed| seed.to_string());
@@ -55,12 +55,12 @@ pub(super) fn of(args: &Args) -> Result<Text, Failure> {
             Err(Failure::Input("link: DOWN is missing; write `ackclock link UP DOWN -- COMMAND`".to_owned()))
         }
         (None, Some(up), Some(down)) => of_operands(args, up, down, sets),
-        // clap asks for both operands where there is no scenario.
+        // clap requires UP and DOWN if the command line names no scenario.
         _ => Err(Failure::Input("UP and DOWN are missing".to_owned())),
     }
 }
 
-/// Refuses UP and DOWN where a scenario or a profile describes the link.
+/// Refuses the operands UP and DOWN if a scenario or a profile already describes the link.
 fn refuse_second_link(args: &Args) -> Result<(), Failure> {
     let says = match (&args.scenario, args.profile) {
         (Some(file), _) => format!("--scenario {}", file.display()),
@@ -78,11 +78,11 @@ fn refuse_second_link(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What file and options say as the text of a scenario. It names its recordings by whole paths, so that it can be kept
-/// in any folder.
+/// Writes the scenario of file and options as text. Recordings are named by absolute paths, so the text works in any
+/// folder.
 ///
 /// # Errors
-/// Where it cannot be written as TOML, as a seed above 2^63.
+/// Fails if a value cannot be written as TOML, such as a seed above 2^63.
 pub(super) fn generated(scenario: &Scenario, folder: &Path) -> Result<String, Failure> {
     let mut said = scenario.said();
     with_whole_paths(&mut said, folder);
@@ -90,7 +90,7 @@ pub(super) fn generated(scenario: &Scenario, folder: &Path) -> Result<String, Fa
         .map_err(|error| Failure::Run(format!("{}: cannot be printed: {error}", scenario.name())))
 }
 
-/// Gives the files of links, whose key is `file`, the paths that they have from everywhere.
+/// Replaces the paths of recordings, which have the key `file`, by absolute paths.
 fn with_whole_paths(value: &mut serde_json::Value, folder: &Path) {
     use serde_json::Value as Json;
     match value {
@@ -112,19 +112,19 @@ fn with_whole_paths(value: &mut serde_json::Value, folder: &Path) {
 }
 
 impl Text {
-    /// The scenario; an error names what was typed.
+    /// Loads the scenario. An error names the option as typed by the user.
     pub(super) fn scenario(&self) -> Result<Scenario, Failure> {
         let mut sets: Vec<String> = self.sets.iter().map(|(set, _)| set.clone()).collect();
         let scenario = self.load(&sets)?;
         if scenario.begins_anywhere() {
-            // A link is a single run, which starts at the beginning of its recordings.
+            // A link is a single run that starts at the beginning of its recordings.
             sets.push("runs=1".to_owned());
             return self.load(&sets);
         }
         Ok(scenario)
     }
 
-    /// Whether a file has this text: its lines can be named.
+    /// Whether the text comes from a file, so that error messages can name its lines.
     fn is_file(&self) -> bool {
         self.name != COMMAND_LINE && !self.name.starts_with("profile ")
     }
@@ -134,7 +134,7 @@ impl Text {
             let typed = self.sets.iter().find(|(set, _)| error.place == format!("--set {set}"));
             let place = match typed {
                 Some((_, typed)) => typed.clone(),
-                // The lines of a text that nobody has written say nothing.
+                // Line numbers are useless in a generated text, because the user never wrote it.
                 None if !self.is_file() => self.name.clone(),
                 None => error.place.clone(),
             };
@@ -142,7 +142,7 @@ impl Text {
         })
     }
 
-    /// Which tables are not looked at, to be said once.
+    /// Names the tables and keys that a link ignores, for a single remark.
     pub(super) fn ignored(&self) -> Option<String> {
         let list = self.ignored.join(", ");
         let reads = "a link reads [edge] and the delay of [path]";
@@ -150,7 +150,7 @@ impl Text {
     }
 }
 
-/// What the scenario of operands and options is called.
+/// Name in error messages of a scenario made from operands and options.
 const COMMAND_LINE: &str = "the command line";
 
 fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
@@ -178,7 +178,7 @@ fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     Ok(Text { name: file.display().to_string(), toml, sets, folder, ignored })
 }
 
-/// mm-link's queues hold everything by default; this many packets are as good as that.
+/// Queue size for mm-link's default, an unlimited queue. This many packets is practically unlimited.
 const EVERYTHING: &str = "60000p";
 
 fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)>) -> Result<Text, Failure> {
@@ -192,7 +192,7 @@ fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)
     of_edge(COMMAND_LINE.to_owned(), edge, sets)
 }
 
-/// The scenario of a profile and options.
+/// Creates the scenario of a profile with additional options.
 fn of_profile(args: &Args, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     args.conditions.check()?;
     let (mut edge, name) = args.profile.map(|profile| (profile.edge(), profile.name)).unwrap_or_default();
@@ -211,19 +211,19 @@ fn of_profile(args: &Args, sets: Vec<(String, String)>) -> Result<Text, Failure>
     of_edge(name, edge, sets)
 }
 
-/// The scenario of a link that no file describes.
+/// Creates the scenario of a link that no file describes.
 fn of_edge(name: String, edge: Table, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     let string = |text: &str| Value::String(text.to_owned());
     let path = Table::from_iter([("delay".to_owned(), string("0s"))]);
     let mut whole = Table::from_iter([
         ("version".to_owned(), Value::Integer(1)),
-        // Who runs it as a simulation gets senders like those of this machine.
+        // The preset gives simulated senders the properties of this machine's senders.
         ("preset".to_owned(), string("linux")),
         ("path".to_owned(), Value::Table(path)),
         ("edge".to_owned(), Value::Table(edge)),
     ]);
     if sets.iter().any(|(set, _)| set.starts_with("edge.up_regulator")) {
-        // A link cannot tell uploads from downloads; the file that it stands for has both.
+        // A link cannot tell uploads from downloads, so its scenario contains one flow of each kind.
         let flows = [Table::new(), Table::from_iter([("towards".to_owned(), string("server"))])];
         whole.insert("flow".to_owned(), Value::Array(flows.map(Value::Table).into()));
     }
@@ -231,7 +231,7 @@ fn of_edge(name: String, edge: Table, sets: Vec<(String, String)>) -> Result<Tex
     Ok(Text { name, toml, sets, folder: PathBuf::new(), ignored: Vec::new() })
 }
 
-/// Why an operand means no link.
+/// Returns the reason why an operand describes no link.
 fn no_link(text: &str, missing: &io::Error, not_a_rate: &str) -> String {
     match text.strip_suffix(['K', 'M', 'G']) {
         Some(number) if number.parse::<f64>().is_ok() => {
@@ -248,7 +248,7 @@ fn no_link(text: &str, missing: &io::Error, not_a_rate: &str) -> String {
     }
 }
 
-/// The table of the link that an operand means.
+/// Returns the table of the link that an operand describes.
 fn link(args: &Args, direction: Direction, operand: &OsStr) -> Result<Value, Failure> {
     let which = match direction {
         Direction::Up => "UP",
