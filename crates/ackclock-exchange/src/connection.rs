@@ -1,49 +1,50 @@
-//! One connection of a sender, from its SYN to its FIN.
+//! One TCP connection of a sender, from its SYN to its FIN.
 
 use ackclock_core::{ConfigError, FlowId, Segment, Seq, Size, Span, Time};
 use ackclock_scenario::{FlowGroup, presets};
 use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, Sender, Supply, TcpInfo};
 use serde_json::Value;
 
-/// Configuration of a connection. Missing values come from the preset, or from the defaults of a scenario's `[[flow]]`.
+/// Configuration of a connection. Values that are not set come from the preset, or from the defaults of a scenario's
+/// `[[flow]]`.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// TCP sender: a name, or a table with `kind` and options.
+    /// TCP sender: a name, or a table with `kind` and the sender's options.
     pub sender: Value,
-    /// Preset with the defaults of flow and sender.
+    /// Name of the preset with the defaults of flow and sender.
     pub preset: Option<String>,
-    /// Size of a full packet with headers, and of its headers, bytes.
+    /// Size of a full packet including headers, and size of its headers, bytes.
     pub packet: Option<(u16, HeaderSize)>,
-    /// Largest window.
+    /// Largest receive window that the sender uses.
     pub max_window: Option<Size>,
     /// Initial congestion window.
     pub initial_window: Option<Size>,
     /// Sequence number of the first byte of data. A SYN has the number before it.
     pub first: Seq,
-    /// Data to send.
+    /// Data that the application sends.
     pub data: Data,
 }
 
-/// Data that a connection has to send at its start.
+/// Data that a connection has to send when it starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Data {
     /// Endless data, until the first [`Connection::write`].
     Endless,
-    /// Only [written](Connection::write) data.
+    /// Only data [written](Connection::write) by the caller.
     Written,
 }
 
-/// One connection of a sender. It has no clock: calls take the time as an argument.
+/// One TCP connection of a sender. The connection has no clock: calls take the time as an argument.
 pub struct Connection {
     sender: Box<dyn Sender>,
-    /// Sequence number after the highest one sent.
+    /// Sequence number after the highest sequence number sent.
     highest: Seq,
     timestamp_tick: Span,
     /// Whether the connection was closed for writing.
     is_closed: bool,
 }
 
-/// Error: data was written after the connection had been closed.
+/// Error of a write after the connection had been closed for writing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the connection was closed: nothing can be written any more")]
 pub struct WriteAfterClose;
@@ -51,17 +52,17 @@ pub struct WriteAfterClose;
 /// A segment sent by the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// The segment.
+    /// The segment that was sent.
     pub segment: Segment,
-    /// Whether it is a retransmission.
+    /// Whether the segment is a retransmission.
     pub is_repeated: bool,
 }
 
-/// The only flow.
+/// Identifier of the only flow.
 pub(crate) const FLOW: FlowId = FlowId(0);
 
 impl Setup {
-    /// A setup with this sender, the defaults of a scenario, and endless data from sequence number 0.
+    /// Creates a setup with `sender`, the defaults of a scenario, and endless data from sequence number 0.
     pub fn new(sender: Value) -> Self {
         Self {
             sender,
@@ -84,10 +85,10 @@ impl Setup {
 }
 
 impl Connection {
-    /// A connection that has not started.
+    /// Creates a connection that has not started.
     ///
     /// # Errors
-    /// Names the invalid key of the sender or the flow, its value and what is allowed.
+    /// Returns an error that names the invalid key of the sender or the flow, its value and the allowed values.
     pub fn new(setup: &Setup) -> Result<Self, ConfigError> {
         let table = match &setup.preset {
             Some(preset) => presets::flow(preset, &setup.sender)?,
@@ -100,11 +101,12 @@ impl Connection {
             Data::Written => Supply::Open(0),
         });
         let timestamp_tick = row.config().timestamp_tick;
-        // The SYN has the sequence number before the first byte.
+        // The SYN has the sequence number before the first byte of data.
         Ok(Self { sender, highest: setup.first - 1, timestamp_tick, is_closed: false })
     }
 
-    /// Opens the connection with a SYN instead of waiting for the peer's. It has no effect without a handshake.
+    /// Opens the connection with a SYN instead of waiting for the peer's SYN. The call has no effect on a connection
+    /// without a handshake.
     pub fn connect(&mut self, now: Time) {
         self.sender.connect(now);
     }
@@ -114,10 +116,11 @@ impl Connection {
         self.sender.on_segment(now, segment);
     }
 
-    /// Gives the sender `bytes` more to send. The first call ends endless data: from then on only written data is sent.
+    /// Gives the sender `bytes` more bytes to send. The first call ends endless data: from then on only written data is
+    /// sent.
     ///
     /// # Errors
-    /// After [`Self::close`].
+    /// Returns an error after [`Self::close`].
     pub fn write(&mut self, bytes: u64) -> Result<(), WriteAfterClose> {
         if self.is_closed {
             return Err(WriteAfterClose);
@@ -131,25 +134,25 @@ impl Connection {
         self.sender.set_nodelay();
     }
 
-    /// Ends the data. The FIN is sent with the last byte, or after it.
+    /// Closes the connection for writing. The FIN is sent with the last byte of data, or after it.
     pub fn close(&mut self) {
         self.is_closed = true;
         self.sender.finish();
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Time at which [`Self::on_timeout`] must be called next.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.sender.poll_timeout()
     }
 
-    /// Handles timers due at `now`. Early or repeated calls change nothing.
+    /// Handles timers due at `now`. Early or repeated calls have no effect.
     pub fn on_timeout(&mut self, now: Time) {
         if self.sender.poll_timeout().is_some_and(|due| due <= now) {
             self.sender.on_timeout(now);
         }
     }
 
-    /// The next segment to send at `now`.
+    /// Returns the next segment to send at `now`.
     pub fn poll_segment(&mut self, now: Time) -> Option<Sent> {
         let segment = self.sender.poll_segment(now)?;
         let is_repeated = segment.has_data() && segment.seq.before(self.highest);
@@ -157,17 +160,17 @@ impl Connection {
         Some(Sent { segment, is_repeated })
     }
 
-    /// `TCP_INFO` of the sender, as in Linux.
+    /// Returns the `TCP_INFO` of the sender, as in Linux.
     pub fn info(&self) -> TcpInfo {
         self.sender.info()
     }
 
-    /// The sender.
+    /// Returns the sender of the connection.
     pub fn sender(&self) -> &dyn Sender {
         &*self.sender
     }
 
-    /// Tick of the sender's timestamp clock.
+    /// Length of one tick of the sender's timestamp clock.
     pub fn timestamp_tick(&self) -> Span {
         self.timestamp_tick
     }

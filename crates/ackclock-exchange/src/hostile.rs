@@ -2,10 +2,11 @@
 
 use crate::{RunOptions, Script, run};
 
-/// Parses a script and runs it if it is valid. It must either be refused at one of its lines, or come to an end.
+/// Parses a script and runs it if it is valid. Any script must either be refused with one of its lines, or run to its
+/// end.
 ///
 /// # Errors
-/// The property that was violated.
+/// Returns an error that names the violated property.
 pub fn script(text: &str) -> Result<(), String> {
     let refusal = match Script::parse(text) {
         Ok(script) => {

@@ -1,9 +1,9 @@
 //! # ackclock-exchange
 //!
-//! Drives one TCP sender without a network. A [`Connection`] takes the peer's segments and gives those of the sender. A
-//! [`Script`] lists both with times, and [`run`] checks the sender against it. Scripts are plain packetdrill scripts
-//! (Cardwell et al., "packetdrill: scriptable network stack testing, from sockets to packets", USENIX ATC 2013), as far
-//! as they concern a sender.
+//! Drives one TCP sender without a network. A [`Connection`] takes the peer's segments and returns the sender's
+//! segments. A [`Script`] lists the segments of peer and sender with their times, and [`run`] checks the sender against
+//! the script. Scripts use the part of the packetdrill language that concerns a sender (Cardwell et al., "packetdrill:
+//! scriptable network stack testing, from sockets to packets", USENIX ATC 2013).
 
 mod assertion;
 mod connection;

@@ -4,26 +4,26 @@ use ackclock_core::{Flags, SackBlock, Segment, Seq, SynOptions, Time, Timestamps
 
 use crate::connection::FLOW;
 
-/// The peer of a sender. It tracks its next sequence number.
+/// The peer of a sender under test. The peer tracks its own next sequence number.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     next: Seq,
 }
 
-/// A SYN of the peer.
+/// A SYN or SYN-ACK of the peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Syn {
-    /// Its sequence number.
+    /// Sequence number of the SYN.
     pub seq: Seq,
-    /// Acknowledgement number of a SYN-ACK.
+    /// Acknowledgement number of a SYN-ACK; `None` for a SYN.
     pub ack: Option<Seq>,
-    /// Window, bytes. The window of a SYN is never scaled.
+    /// Receive window in bytes. The window of a SYN is never scaled.
     pub window: u16,
-    /// TCP options.
+    /// TCP options of the SYN.
     pub options: SynOptions,
-    /// Echoed timestamp, 0 in a first SYN; `None` without the timestamps option.
+    /// Echoed timestamp (TSecr), 0 in a first SYN; `None` without the timestamps option.
     pub echo: Option<u32>,
-    /// Whether it requests or accepts ECN.
+    /// Whether the SYN requests ECN, or the SYN-ACK accepts ECN.
     pub ecn: bool,
 }
 
@@ -32,21 +32,22 @@ pub struct Syn {
 pub struct Ack {
     /// Acknowledgement number: next byte expected.
     pub ack: Seq,
-    /// Window, bytes. Above 65535 it is rounded up to a multiple of the smallest sufficient window scale.
+    /// Receive window in bytes. A window above 65535 is rounded up to a multiple of the smallest sufficient window
+    /// scale.
     pub window: u32,
     /// SACK blocks; those beyond [`Segment::MAX_SACK`] are left out.
     pub sack: Vec<SackBlock>,
-    /// Echoed timestamp.
+    /// Echoed timestamp (TSecr); `None` without the timestamps option.
     pub echo: Option<u32>,
-    /// Whether it has the ECE flag.
+    /// Whether the ACK has the ECE flag.
     pub ecn_echo: bool,
 }
 
-/// Header size of the peer's segments. It affects only the packet size, which is not used here.
+/// Header size of the peer's segments, bytes. The header size only affects the packet size, which has no effect here.
 const HEADER: u16 = 40;
 
 impl Default for Peer {
-    /// The peer of a connection without a handshake.
+    /// Creates the peer of a connection without a handshake.
     fn default() -> Self {
         Self { next: Seq(1) }
     }
@@ -94,7 +95,7 @@ impl Peer {
     }
 }
 
-/// Sets the timestamps if there is an echo. The peer's clock counts milliseconds and wraps.
+/// Sets the timestamps of a segment if it has an echo. The peer's clock counts milliseconds and wraps.
 fn stamp(segment: &mut Segment, now: Time, echo: Option<u32>) {
     if let Some(echo) = echo {
         segment.set_timestamps(Timestamps { value: (now.as_nanos() / 1_000_000) as u32, echo });

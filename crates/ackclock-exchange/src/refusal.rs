@@ -1,12 +1,12 @@
-//! Refusal of a script.
+//! The error for a script that cannot be run.
 
-/// Why a script cannot be run.
+/// Reason why a script cannot be run, with its line.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{line}: {message}")]
 pub struct Refusal {
     /// Line of the invalid or unsupported statement.
     pub line: usize,
-    /// The problem, and what is allowed.
+    /// Description of the problem and of the allowed input.
     pub message: String,
 }
 

@@ -1,26 +1,26 @@
-//! The outcome of a script, in script notation.
+//! Outcome of a script run, formatted in script notation.
 
 use ackclock_core::{Ecn, Flags, Segment, Span, Time};
 
 use crate::script::{codepoint_name, letters};
 
-/// The outcome of a script.
+/// Outcome of a script run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Every segment up to the end, or up to the failure.
+    /// All segments up to the end of the script, or up to the failure.
     pub seen: Vec<Seen>,
-    /// The failure, if any.
+    /// Failure of the script; `None` if it passed.
     pub failure: Option<Failure>,
 }
 
-/// A segment sent or received. Consecutive segments of one instant are merged.
+/// A segment sent or received. Consecutive segments sent at one instant are merged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Time of the segment.
+    /// Time at which the segment was sent or received.
     pub at: Time,
     /// Direction of the segment.
     pub direction: Direction,
-    /// The segment in script notation.
+    /// Text of the segment in script notation.
     pub text: String,
 }
 
@@ -36,16 +36,16 @@ pub enum Direction {
 /// An event or assertion of a script that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Line in the script.
+    /// Line of the failed event or assertion in the script.
     pub line: usize,
-    /// Expectation of the script.
+    /// Behaviour that the script expects.
     pub expected: String,
-    /// Actual behaviour.
+    /// Actual behaviour of the sender.
     pub got: String,
 }
 
 impl Direction {
-    /// The sign in script notation: `<` or `>`.
+    /// Returns the sign of the direction in script notation: `<` or `>`.
     pub const fn sign(self) -> char {
         match self {
             Self::In => '<',
@@ -54,14 +54,14 @@ impl Direction {
     }
 }
 
-/// Consecutive data segments of one instant, merged.
+/// Consecutive data segments sent at one instant, merged into one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Burst {
     pub(crate) at: Time,
     pub(crate) first: Segment,
-    /// Control bits of all segments combined.
+    /// Control bits of all segments, combined with OR.
     pub(crate) flags: Flags,
-    /// Total payload, bytes.
+    /// Total payload of the burst, bytes.
     pub(crate) len: u32,
 }
 
@@ -70,7 +70,7 @@ impl Burst {
         Self { at, first: segment, flags: segment.flags, len: segment.payload.into() }
     }
 
-    /// Adds a segment if it continues the burst. Returns whether it does.
+    /// Adds a segment if it continues the burst; returns whether it was added.
     pub(crate) fn takes(&mut self, at: Time, segment: &Segment) -> bool {
         let goes_on = at == self.at
             && self.len > 0
@@ -85,13 +85,13 @@ impl Burst {
         goes_on
     }
 
-    /// Adds a segment unconditionally.
+    /// Adds a segment to the burst unconditionally.
     pub(crate) fn add(&mut self, segment: &Segment) {
         self.len += u32::from(segment.payload);
         self.flags |= segment.flags;
     }
 
-    /// The burst in script notation. Timestamps of the script are `shift` ahead of the sender's clock.
+    /// Formats the burst in script notation. Timestamps in the script are `shift` ahead of the sender's clock.
     pub(crate) fn text(&self, shift: u32) -> String {
         let (seq, ack) = (self.first.seq.0, self.first.ack.0);
         let end = self.first.seq + self.len;

@@ -8,16 +8,16 @@
 //!
 //! ## What it does
 //! Wraps a link, `inner`, and holds each packet that it delivers. The hold time is the sum of an entry of `table`,
-//! selected by the packet's delay from retransmissions, and a draw from the law `random`. Between two rows the lower
-//! one counts; below the first and above the last nothing is added. It uses only the packet's own delay. By default a
-//! held packet also holds later packets of its flow.
+//! selected by the packet's delay from retransmissions, and a random draw from `random`. A delay between two rows
+//! selects the lower row; delays below the first row and above the last row add nothing. The hold time depends on the
+//! packet's own delay only. By default a held packet also holds later packets of its flow.
 //!
 //! ## Differences from the source
 //! The source does not define the order of packets; `order = "out-of-sequence"` allows reordering.
 //!
 //! ## Validation
-//! Packets by hand (unit tests); the laws of links; the effect on TCP in `papers/m05` and on the page on artificial
-//! delays.
+//! Tests: packets worked out by hand (unit tests); the properties required of all links; the effect on TCP in
+//! `papers/m05` and on the page on artificial delays.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -37,23 +37,24 @@ use crate::{
     LinkView, Load, Medium, Nominal,
 };
 
-/// A link around another one that holds each delivered packet: by its delay from retransmissions, or at random.
+/// A link around another link that holds each delivered packet for a time from a table, plus a random time.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ArtificialDelayConfig {
-    /// The link whose packets are held: a table with `kind`, except a cell.
+    /// The link whose delivered packets are held: a table with `kind`, of any kind except a cell.
     pub inner: Component<dyn LinkConfig>,
     /// Rows of two times, [delay, extra]: a packet delayed by retransmissions for `delay` is held for `extra`. Delays
-    /// increase by row. Between two rows the lower one counts; above the last nothing is added.
+    /// increase from row to row. A delay between two rows selects the lower row; a delay above the last row adds
+    /// nothing.
     pub table: Vec<[Span; 2]>,
-    /// Law of an additional hold time, drawn for each packet.
+    /// Distribution of an additional hold time, drawn for each packet.
     pub random: Law<Span>,
-    /// "in-sequence": a packet is delivered behind earlier packets of its flow.
+    /// With "in-sequence" a packet is delivered after all earlier packets of its flow.
     pub order: DeliveryOrder,
 }
 
 impl Default for ArtificialDelayConfig {
-    /// Around the link of M05, with nothing added.
+    /// Returns the link of M05 without any hold time.
     fn default() -> Self {
         Self {
             inner: serde_json::json!({ "kind": "power-controlled" }).into(),
@@ -113,31 +114,31 @@ impl LinkConfig for ArtificialDelayConfig {
         })))
     }
 
-    // Held packets would remain if the inner medium were replaced, but no key of a step can request that.
+    // Always false: packets held outside the inner link would remain if its medium were replaced.
     fn has_medium(&self) -> bool {
         false
     }
 }
 
-/// A link, and the packets that it delivered and that are held.
+/// A link, and the packets that the link has delivered and that are held here.
 struct ArtificialDelay {
     inner: AnyLink,
     table: Vec<[Span; 2]>,
     random: Delays,
     in_order: InOrder,
-    /// Events by instant; at equal instants in order of arrival.
+    /// Held events in order of time; events of equal time in order of arrival.
     held: VecDeque<(Time, LinkEvent, Segment)>,
 }
 
 impl ArtificialDelay {
-    /// How long the table holds a packet delayed by retransmissions for `delay`.
+    /// Hold time from the table for a packet that retransmissions delayed for `delay`.
     fn extra(&self, delay: Span) -> Span {
         let above = self.table.partition_point(|row| row[0] <= delay);
         let beyond = above == self.table.len() && self.table.last().is_some_and(|row| row[0] < delay);
         if above == 0 || beyond { Span::ZERO } else { self.table[above - 1][1] }
     }
 
-    /// Processes the events of the inner link up to `now`.
+    /// Takes the events of the inner link up to `now`, and holds its packets.
     fn advance(&mut self, now: Time) {
         while let Some((mut at, event)) = self.inner.peek_event(now) {
             let segment = self.inner.take_segment();

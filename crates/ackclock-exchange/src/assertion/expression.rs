@@ -1,13 +1,13 @@
-//! Expressions and their evaluation.
+//! Expressions of assertions and their evaluation.
 
 use ackclock_tcp::TcpInfo;
 use ackclock_tcp::info::CONSTANTS;
 
-/// An expression. As in Python, 0 is false and any other number is true.
+/// An expression over the sender's `TCP_INFO` fields. As in Python, 0 is false and any other number is true.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Expression {
     Number(f64),
-    /// A field, by its index in [`TcpInfo::FIELDS`].
+    /// A field of `TCP_INFO`, by its index in [`TcpInfo::FIELDS`].
     Field(usize),
     Minus(Box<Self>),
     Not(Box<Self>),
@@ -42,10 +42,10 @@ pub(super) enum Operation {
 }
 
 impl Expression {
-    /// The field, constant or truth value called `name`.
+    /// Returns the field, constant or truth value called `name`.
     ///
     /// # Errors
-    /// If the name is unknown.
+    /// Returns an error if the name is unknown.
     pub(super) fn named(name: &str) -> Result<Self, String> {
         if let Some(field) = TcpInfo::FIELDS.iter().position(|(known, _)| *known == name) {
             return Ok(Self::Field(field));
@@ -60,7 +60,7 @@ impl Expression {
     /// Evaluates the expression with these field values.
     ///
     /// # Errors
-    /// If the value is undefined.
+    /// Returns an error if the value is undefined, as after a division by zero.
     pub(super) fn value(&self, fields: &[u64]) -> Result<f64, String> {
         Ok(match self {
             Self::Number(value) => *value,
@@ -92,7 +92,7 @@ impl Expression {
         })
     }
 
-    /// Collects the fields that it uses.
+    /// Adds the fields that the expression uses to `found`.
     pub(super) fn fields(&self, found: &mut Vec<usize>) {
         match self {
             Self::Number(_) => {}
@@ -109,14 +109,14 @@ impl Expression {
         }
     }
 
-    /// Whether it is a single field.
+    /// Whether the expression is a single field.
     pub(super) fn is_field(&self) -> bool {
         matches!(self, Self::Field(_))
     }
 }
 
 impl Comparison {
-    /// The comparison with this operator.
+    /// Returns the comparison that the operator `sign` stands for.
     pub(super) fn of(sign: &str) -> Option<Self> {
         Some(match sign {
             "==" => Self::Equal,
@@ -163,7 +163,7 @@ fn truth(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// The operand of a bit operation, which must be a whole number.
+/// Converts an operand of a bit operation to an integer; returns an error if it is not a whole number.
 fn whole(value: f64, sign: &str) -> Result<u64, String> {
     if value.fract() == 0.0 && (0.0..9e15).contains(&value) {
         return Ok(value as u64);
@@ -171,7 +171,7 @@ fn whole(value: f64, sign: &str) -> Result<u64, String> {
     Err(format!("{value} is not a whole number for `{sign}`"))
 }
 
-/// Formats a field and its value, with the name of the value if it has one.
+/// Formats a field and its value, followed by the symbolic name of the value if there is one.
 pub(super) fn shown(field: usize, values: &[u64]) -> String {
     let (Some((name, _)), Some(value)) = (TcpInfo::FIELDS.get(field), values.get(field)) else {
         return String::new();

@@ -2,24 +2,24 @@
 
 use crate::refusal::Refusal;
 
-/// A token.
+/// A token of an assertion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Token<'a> {
-    /// Line in the script.
+    /// Line of the token in the script.
     pub(super) line: usize,
-    /// Byte offset in the block.
+    /// Byte offset of the token in the block of assertions.
     pub(super) at: usize,
     pub(super) text: &'a str,
     pub(super) kind: Kind,
 }
 
-/// Kind of a token.
+/// Kind of a token: word, quoted text, number, operator or end of statement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Kind {
     Number(f64),
-    /// A name or a word such as `and`.
+    /// A name, or a keyword such as `and`.
     Word,
-    /// Text in quotes.
+    /// Text in quotation marks.
     Text,
     Operator,
     /// The end of a line or a `;`.
@@ -39,7 +39,7 @@ const OPERATORS: [&str; 18] =
 /// Splits a block that starts on `line` into tokens. As in Python, line ends within parentheses are ignored.
 ///
 /// # Errors
-/// Names the line of an invalid token.
+/// Returns an error that names the line of an invalid token.
 pub(super) fn tokens(line: usize, block: &str) -> Result<Vec<Token<'_>>, Refusal> {
     let (mut found, mut at, mut line, mut depth) = (Vec::new(), 0, line, 0u32);
     while let Some(first) = block[at..].chars().next() {
@@ -65,7 +65,7 @@ pub(super) fn tokens(line: usize, block: &str) -> Result<Vec<Token<'_>>, Refusal
     Ok(found)
 }
 
-/// The token at the start of a text, with its length.
+/// Returns the length and the kind of the token at the start of `rest`.
 fn token(rest: &str) -> Result<(usize, Kind), String> {
     let first = rest.chars().next().unwrap_or_default();
     if first.is_ascii_alphanumeric() || first == '_' || first == '.' {

@@ -17,15 +17,15 @@ use crate::refusal::Refusal;
 /// An assertion about the sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Assertion {
-    /// Line in the script.
+    /// Line of the assertion in the script.
     pub(crate) line: usize,
-    /// Its text, on one line.
+    /// Source text of the assertion, joined into one line.
     pub(crate) text: String,
     condition: Expression,
     message: Option<Message>,
 }
 
-/// Additional message of a failed assertion.
+/// Additional message that a failed assertion prints.
 #[derive(Clone, Debug)]
 enum Message {
     Text(String),
@@ -35,7 +35,7 @@ enum Message {
 /// Parses a block of assertions that starts on `line`.
 ///
 /// # Errors
-/// Names the line that is not an assertion.
+/// Returns an error that names the line that is not an assertion.
 pub(crate) fn assertions(line: usize, block: &str) -> Result<Vec<Assertion>, Refusal> {
     let tokens = tokens(line, block)?;
     let statements = tokens.split(|token| token.is_end()).filter(|statement| !statement.is_empty());
@@ -73,10 +73,10 @@ fn one_line(text: &str) -> String {
 }
 
 impl Assertion {
-    /// Checks the assertion.
+    /// Checks the assertion against the state `info` of the sender.
     ///
     /// # Errors
-    /// Describes the actual values if it does not hold.
+    /// Returns an error that lists the actual values if the assertion does not hold.
     pub(crate) fn check(&self, info: &TcpInfo) -> Result<(), String> {
         let values = info.values();
         match self.condition.value(&values) {
@@ -86,7 +86,7 @@ impl Assertion {
         }
     }
 
-    /// The values of its fields, and its message.
+    /// Formats the values of the fields in the assertion, and its message.
     fn told(&self, values: &[u64]) -> String {
         let mut fields = Vec::new();
         self.condition.fields(&mut fields);

@@ -4,14 +4,14 @@ use super::expression::{Comparison, Expression, Operation};
 use super::lexer::{Kind, Token};
 use crate::refusal::Refusal;
 
-/// Parser of one statement.
+/// Parser of one assertion.
 pub(super) struct Parser<'a> {
     tokens: &'a [Token<'a>],
     next: usize,
     depth: u32,
 }
 
-/// Limit of the nesting of an expression, which also bounds its length.
+/// Maximum nesting depth of an expression, which also bounds its length.
 const DEEPEST: u32 = 50;
 const LONGEST: usize = 500;
 
@@ -30,7 +30,7 @@ const LEVELS: [&[(&str, Operation)]; 4] = [
 
 impl<'a> Parser<'a> {
     /// # Errors
-    /// If the statement is too long.
+    /// Returns an error if the statement is too long.
     pub(super) fn new(tokens: &'a [Token<'a>]) -> Result<Self, Refusal> {
         if tokens.len() > LONGEST {
             return Err(Refusal::new(
@@ -122,21 +122,21 @@ impl<'a> Parser<'a> {
         outcome
     }
 
-    /// Consumes an operator if it is next.
+    /// Consumes `operator` if it is the next token; returns whether it was.
     pub(super) fn take(&mut self, operator: &str) -> bool {
         let is_next = self.peek() == Some(operator);
         self.next += usize::from(is_next);
         is_next
     }
 
-    /// Consumes a quoted text if it is next, and returns it without quotes.
+    /// Consumes a quoted text if it is the next token, and returns the text without quotation marks.
     pub(super) fn take_text(&mut self) -> Option<&'a str> {
         let token = self.tokens.get(self.next).filter(|token| token.kind == Kind::Text)?;
         self.next += 1;
         Some(&token.text[1..token.text.len() - 1])
     }
 
-    /// Consumes a word that must be next.
+    /// Consumes `word`; returns an error if the next token is a different one.
     pub(super) fn expect_word(&mut self, word: &str) -> Result<(), Refusal> {
         if self.take_word(word) {
             return Ok(());
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
             .refuse(&format!("`{found}`: a block holds lines `assert CONDITION, MESSAGE` and nothing else")))
     }
 
-    /// Checks that no tokens are left.
+    /// Returns an error if tokens are left.
     pub(super) fn expect_end(&self) -> Result<(), Refusal> {
         match self.tokens.get(self.next) {
             None => Ok(()),
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.next).map_or_else(|| self.passed(), |token| token.at)
     }
 
-    /// Byte offset of the end of the last token in the block.
+    /// Byte offset in the block of the end of the last consumed token.
     pub(super) fn passed(&self) -> usize {
         let last = self.next.checked_sub(1).and_then(|last| self.tokens.get(last));
         last.map_or(0, |token| token.at + token.text.len())
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         is_next
     }
 
-    /// The next operator.
+    /// Returns the next token if it is an operator.
     fn peek(&self) -> Option<&'a str> {
         self.tokens.get(self.next).filter(|token| token.kind == Kind::Operator).map(|token| token.text)
     }

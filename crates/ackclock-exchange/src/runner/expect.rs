@@ -6,12 +6,12 @@ use super::{apart, between};
 use crate::report::{Burst, seconds};
 use crate::script::{Options, Packet, letters};
 
-/// An expected packet, and the part of it sent so far.
+/// An expected packet, and the part of the packet that was sent so far.
 pub(super) struct Expected<'a> {
     packet: &'a Packet,
     from: Time,
     until: Time,
-    /// Tick and tolerance of the sender's timestamps.
+    /// Tick of the sender's timestamp clock, and tolerance of its timestamps.
     tick: Span,
     tolerance: Span,
     sent: Option<Burst>,
@@ -22,15 +22,16 @@ impl<'a> Expected<'a> {
         Self { packet, from, until, tick, tolerance, sent: None }
     }
 
-    /// Whether the entire packet was sent.
+    /// Whether the entire expected packet was sent.
     pub(super) fn is_complete(&self) -> bool {
         self.sent.is_some_and(|sent| sent.len == self.packet.len)
     }
 
-    /// Compares the next sent segment. `shift` is how far the script's timestamps are ahead of the sender's.
+    /// Compares the next sent segment with the expected packet. `shift` is the offset of the script's timestamps
+    /// relative to the sender's clock.
     ///
     /// # Errors
-    /// Describes the segment that was sent instead.
+    /// Returns an error that describes the segment sent instead of the expected one.
     pub(super) fn take(
         &mut self,
         at: Time,
@@ -49,7 +50,7 @@ impl<'a> Expected<'a> {
         }
     }
 
-    /// Describes the missing part.
+    /// Describes the part of the packet that was not sent.
     pub(super) fn missing(&self) -> String {
         let until = seconds(self.until);
         match self.sent {
@@ -61,7 +62,7 @@ impl<'a> Expected<'a> {
     /// Checks the control bits of all sent segments. PSH is ignored: its position depends on the device's chunk size.
     ///
     /// # Errors
-    /// Names the actual control bits.
+    /// Returns an error that names the actual control bits.
     pub(super) fn check_flags(&self, shift: Option<u32>) -> Result<(), String> {
         let Some(sent) = self.sent else { return Ok(()) };
         let (expected, were) = (self.packet.flags.0, sent.flags.0);
@@ -72,7 +73,7 @@ impl<'a> Expected<'a> {
         Err(format!("{} > {text}: its flags are {flags}", seconds(sent.at)))
     }
 
-    /// Describes how a segment differs from the expectation; `None` if it matches.
+    /// Describes how a segment differs from the expected packet; `None` if it matches.
     fn difference(&self, at: Time, segment: &Segment, shift: &mut Option<u32>) -> Option<String> {
         let packet = self.packet;
         let passed = self.sent.map_or(0, |sent| sent.len);
@@ -105,7 +106,8 @@ impl<'a> Expected<'a> {
         if expected.sack_permitted != syn.sack_permitted {
             return Some("its `sackOK` differs".to_owned());
         }
-        // The sender receives no data, so the value of its own window scale does not matter.
+        // Only the presence of the window scale option is compared: the sender receives no data, so its own window
+        // scale has no effect.
         if expected.window_scale.is_some() != syn.window_scale.is_some() {
             return Some("its `wscale` differs".to_owned());
         }
@@ -121,7 +123,7 @@ impl<'a> Expected<'a> {
                 if self.tick * u64::from(ticks) > self.tolerance {
                     return Some(format!("its timestamp is {} off", apart(ticks, self.tick)));
                 }
-                // Only a first SYN echoes 0. Elsewhere 0 in a script matches any echo.
+                // A first SYN echoes 0. In any other packet of a script, an echo of 0 matches any echo.
                 let is_any = expected.echo == 0 && self.packet.acknowledges();
                 (stamps.echo != expected.echo && !is_any).then(|| format!("it echoes {}", stamps.echo))
             }

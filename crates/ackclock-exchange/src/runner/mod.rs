@@ -1,7 +1,7 @@
-//! Runs a script from event to event, and compares sent segments with the expected ones.
+//! Runs a script from event to event, and compares sent segments with the expected packets.
 //!
-//! As in packetdrill, segments must be sent in the order of the script. Segments sent after its last expectation are
-//! ignored.
+//! As in packetdrill, segments must be sent in the order of the script. Segments sent after the last expected packet
+//! are ignored.
 
 mod expect;
 
@@ -18,22 +18,22 @@ use crate::script::{Action, Call, Event, Opening, Packet, Script, When};
 /// Options for running a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
-    /// Tolerance of times; by default that of the script, or 10 ms if it sets none.
+    /// Tolerance of times; by default the tolerance that the script sets, or 10 ms.
     pub tolerance: Option<Span>,
 }
 
-/// Default tolerance of times.
+/// Default tolerance of times, if the script sets none.
 const TOLERANCE: Span = Span::from_millis(10);
 /// Maximum number of sent segments, and of expired timers, in one script.
 const MOST: usize = 100_000;
-/// Longest simulated time to wait for a segment without a time (`*`).
+/// Longest simulated time to wait for an expected segment without a time (`*`).
 const PATIENCE: Span = Span::from_secs(3600);
 
-/// Runs a script.
+/// Runs a script and returns its outcome.
 pub fn run(script: &Script, options: &RunOptions) -> Outcome {
     let connection = match Connection::new(&script.setup) {
         Ok(connection) => connection,
-        // The same sender was built when the script was parsed.
+        // An error is impossible here: the same sender was built when the script was parsed.
         Err(error) => {
             let failure = Failure { line: 1, expected: "a sender".to_owned(), got: error.to_string() };
             return Outcome { seen: Vec::new(), failure: Some(failure) };
@@ -54,22 +54,22 @@ pub fn run(script: &Script, options: &RunOptions) -> Outcome {
     Outcome { seen: run.seen(), failure }
 }
 
-/// A running script.
+/// State of a running script.
 struct Run {
     connection: Connection,
     opening: Opening,
     tolerance: Span,
     now: Time,
-    /// Segments sent but not yet compared.
+    /// Segments that were sent but not compared with the script yet.
     waiting: VecDeque<(Time, Segment)>,
     passed: Vec<Passed>,
     sent: usize,
     wakes: usize,
-    /// How far the script's timestamps are ahead of the sender's. The first expected timestamp sets it.
+    /// Offset of the script's timestamps relative to the sender's clock. The first expected timestamp sets the offset.
     shift: Option<u32>,
 }
 
-/// A segment sent or received.
+/// A segment that was sent or received.
 enum Passed {
     In(Time, String),
     Out(Burst),
@@ -125,14 +125,14 @@ impl Run {
     fn inbound(&self, packet: &Packet) -> Segment {
         let shift = self.shift.unwrap_or(0);
         let mut segment = packet.segment(|echo| echo.wrapping_sub(shift));
-        // Without a handshake the sender does not know the peer's window scale.
+        // Sets the window scale by hand: without a handshake the sender does not know the peer's window scale.
         if let Opening::Established(scale) = self.opening {
             segment.set_scale(Some(scale));
         }
         segment
     }
 
-    /// Waits until the sender has sent `packet`, in one segment or in several.
+    /// Waits until the sender has sent `packet`, in one or several segments.
     fn expect(&mut self, event: &Event, packet: &Packet) -> Result<(), Failure> {
         let fail = |got: String| Failure { line: event.line, expected: event.text.clone(), got };
         let (from, until) = self.span(event.when);
@@ -148,7 +148,7 @@ impl Run {
         expected.check_flags(self.shift).map_err(fail)
     }
 
-    /// The next segment sent until `until`, if any.
+    /// Returns the next segment sent until `until`, if any.
     fn next_segment(&mut self, until: Time) -> Result<Option<(Time, Segment)>, String> {
         while self.waiting.is_empty() {
             let Some(due) = self.connection.poll_timeout().filter(|&due| due <= until) else {
@@ -159,7 +159,7 @@ impl Run {
         Ok(self.waiting.pop_front())
     }
 
-    /// Time of an event that is not a sent segment.
+    /// Time of an event other than a segment sent by the sender.
     fn instant(&self, when: When) -> Result<Time, String> {
         match when {
             When::At(at, _) if Time::ZERO + at + self.tolerance < self.now => {
@@ -171,7 +171,7 @@ impl Run {
         }
     }
 
-    /// Interval in which a segment may be sent.
+    /// Interval in which the sender may send a segment with this time.
     fn span(&self, when: When) -> (Time, Time) {
         let (from, until) = match when {
             When::At(from, until) => (Time::ZERO + from, Time::ZERO + until),
@@ -181,7 +181,7 @@ impl Run {
         (from - self.tolerance, until + self.tolerance)
     }
 
-    /// Advances the time to `to`.
+    /// Advances the simulated time to `to`.
     fn advance(&mut self, to: Time) -> Result<(), String> {
         while let Some(due) = self.connection.poll_timeout().filter(|&due| due <= to) {
             self.now = self.now.max(due);
@@ -196,7 +196,7 @@ impl Run {
         Ok(())
     }
 
-    /// Collects the segments that the sender sends.
+    /// Collects the segments that the sender sends now.
     fn collect(&mut self) -> Result<(), String> {
         while let Some(sent) = self.connection.poll_segment(self.now) {
             self.sent += 1;
@@ -217,7 +217,7 @@ impl Run {
         Ok(())
     }
 
-    /// All segments sent and received, with the timestamps of the script.
+    /// Returns all segments sent and received, with the timestamps of the script.
     fn seen(&self) -> Vec<Seen> {
         let shift = self.shift.unwrap_or(0);
         let told = |passed: &Passed| match passed {
@@ -233,7 +233,7 @@ fn between(from: Time, until: Time) -> String {
     if from == until { seconds(from) } else { format!("{} to {}", seconds(from), seconds(until)) }
 }
 
-/// Formats the difference of two timestamps.
+/// Formats the difference of two timestamps, in ticks of length `tick`.
 fn apart(ticks: u32, tick: Span) -> String {
     millis(tick * u64::from(ticks))
 }

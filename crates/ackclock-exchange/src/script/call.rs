@@ -6,21 +6,21 @@ use super::options::number;
 /// Effect of a socket call on the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
-    /// No effect.
+    /// A call without effect on the connection.
     Nothing,
-    /// Accepts the connection. The handshake must be complete.
+    /// Accepts the connection, whose handshake must be complete.
     Accept,
-    /// Opens the connection.
+    /// Opens the connection with a SYN.
     Connect,
-    /// Writes this many bytes.
+    /// Writes this number of bytes.
     Write(u64),
-    /// Sets TCP_NODELAY.
+    /// Sets the socket option TCP_NODELAY.
     NoDelay,
     /// Closes the connection for writing.
     Close,
 }
 
-/// The sockets of a script: one listening or connecting socket, and one connection.
+/// State of the sockets in a script: one listening or connecting socket, and one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Sockets {
     opening: Opening,
@@ -30,19 +30,19 @@ pub(crate) struct Sockets {
     is_closed: bool,
 }
 
-/// Socket options without effect: the sender has an unlimited send buffer.
+/// Names of socket options without effect: the sender has an unlimited send buffer.
 const HARMLESS_OPTIONS: [&str; 3] = ["SO_REUSEADDR", "SO_SNDBUF", "SO_RCVBUF"];
 const NODELAY: &str = "TCP_NODELAY";
 
 const CALLS: &str =
     "socket, bind, listen, accept, connect, setsockopt, getsockopt, fcntl, write, send, shutdown, close";
 
-/// A call as written.
+/// A socket call as written in the script.
 struct Written<'a> {
     name: &'a str,
     arguments: Vec<&'a str>,
     result: &'a str,
-    /// Text after the result: an error and its explanation.
+    /// Text after the result of a call: name and explanation of an error.
     error: &'a str,
 }
 
@@ -61,10 +61,10 @@ impl Sockets {
         self.connection.is_some() && self.connection == self.socket
     }
 
-    /// Parses a call.
+    /// Parses a socket call.
     ///
     /// # Errors
-    /// If the call is not supported, or the expected result is impossible.
+    /// Returns an error if the call is not supported, or its expected result is impossible.
     pub(super) fn read(&mut self, text: &str) -> Result<Call, String> {
         let call = written(text)?;
         match call.name {
@@ -178,8 +178,8 @@ impl Sockets {
         }
     }
 
-    /// Checks that the call uses the connection's descriptor. With `//!nosyn` there is no `accept`, so the first
-    /// descriptor used is the connection's.
+    /// Checks that the call uses the file descriptor of the connection. With `//!nosyn` the script has no `accept`, so
+    /// the first descriptor used becomes the connection's.
     fn on_connection(&mut self, call: &Written<'_>) -> Result<(), String> {
         if let (Opening::Established(_), None, false) =
             (self.opening, self.connection, self.is_listener(call))
@@ -197,7 +197,7 @@ fn is_number(word: &str, wanted: u32) -> bool {
     word.parse() == Ok(wanted)
 }
 
-/// Checks the expected result. Every call succeeds here.
+/// Checks the expected result of a call. Every call succeeds in this simulation.
 fn returns(call: &Written<'_>, result: &str) -> Result<(), String> {
     if call.result == result {
         return Ok(());
@@ -219,7 +219,7 @@ fn written(text: &str) -> Result<Written<'_>, String> {
     Ok(Written { name, arguments: arguments(&rest[..end]), result, error: error.trim() })
 }
 
-/// Position of the parenthesis that closes the one opened before `text`.
+/// Position of the closing parenthesis that matches the one before `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted) = (0, false);
     for (at, c) in text.char_indices() {
@@ -235,7 +235,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Splits the arguments, keeping bracketed ones together. There is at least one, which may be empty.
+/// Splits the arguments at commas outside brackets. The result has at least one argument, which may be empty.
 fn arguments(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut found) = (0u32, 0, Vec::new());
     for (at, c) in text.char_indices() {

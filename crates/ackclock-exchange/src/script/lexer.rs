@@ -2,33 +2,33 @@
 
 use crate::refusal::Refusal;
 
-/// A statement of a script.
+/// A statement of a script, with its line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Statement<'a> {
-    /// First line, counted from 1.
+    /// First line of the statement, counted from 1.
     pub(super) line: usize,
     pub(super) says: Says<'a>,
 }
 
-/// Kind of a statement.
+/// Kind of a statement and its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Says<'a> {
     /// A line `//!name value`, without the `//!`.
     Setting(&'a str),
     /// A line `--name=value`.
     Flag(&'a str),
-    /// A time and an event.
+    /// A time followed by an event.
     Event(&'a str),
-    /// A time and a block `%{ }%`.
+    /// A time followed by a block of assertions `%{ }%`.
     Assertions(&'a str, &'a str),
-    /// A block of commands between backticks.
+    /// A block of shell commands between backticks.
     Commands(&'a str),
 }
 
-/// Splits a script into statements, without comments.
+/// Splits a script into statements, and removes comments.
 ///
 /// # Errors
-/// If a block does not end.
+/// Returns an error if a block does not end.
 pub(super) fn statements(text: &str) -> Result<Vec<Statement<'_>>, Refusal> {
     let mut cursor = Cursor { text, at: 0, line: 1 };
     let mut found = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn statements(text: &str) -> Result<Vec<Statement<'_>>, Refusal> {
     Ok(found)
 }
 
-/// Tokens that end the words of an event.
+/// Tokens that end the text of an event.
 const STOPS: [&str; 5] = ["\n", "//", "/*", "`", "%{"];
 
 struct Cursor<'a> {
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a time and the event or block after it.
+    /// Consumes a time and the event or block after it.
     fn take_event(&mut self) -> Result<Says<'a>, Refusal> {
         let words = self.take_words();
         let rest = self.rest();
@@ -101,20 +101,20 @@ impl<'a> Cursor<'a> {
         self.skip(rest.len() - rest.trim_start().len());
     }
 
-    /// Takes the rest of the line.
+    /// Consumes the rest of the line.
     fn take_line(&mut self) -> &'a str {
         let rest = self.rest();
         self.skip(rest.find('\n').unwrap_or(rest.len()))
     }
 
-    /// Takes text up to the end of the line, a comment or a block.
+    /// Consumes text up to the end of the line, a comment or a block.
     fn take_words(&mut self) -> &'a str {
         let rest = self.rest();
         let end = STOPS.iter().filter_map(|stop| rest.find(stop)).min().unwrap_or(rest.len());
         self.skip(end).trim()
     }
 
-    /// Takes the text between `open`, which is next, and `close`.
+    /// Consumes a block that starts with `open` and ends with `close`; returns the text inside.
     fn take_block(&mut self, open: &str, close: &str) -> Result<&'a str, Refusal> {
         let inside = &self.rest()[open.len()..];
         let Some(end) = inside.find(close) else {

@@ -1,6 +1,7 @@
-//! Scripts: packets of the peer, expected packets of the sender and socket calls of the application, with their times.
+//! Parses scripts: packets of the peer, expected packets of the sender and socket calls of the application, each with
+//! its time.
 //!
-//! A script is parsed completely before it runs, so that unsupported statements are refused with their line.
+//! A script is parsed completely before it runs, so that an unsupported statement is refused with its line.
 
 mod call;
 mod lexer;
@@ -33,52 +34,52 @@ pub struct Script {
     pub(crate) notes: Vec<Note>,
 }
 
-/// How the connection of a script starts.
+/// The way in which the connection of a script starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Opening {
-    /// With the handshake in the script.
+    /// The connection starts with the handshake in the script.
     Handshake,
-    /// Already established; the value is the peer's window scale.
+    /// The connection is already established; the value is the peer's window scale.
     Established(u8),
 }
 
-/// An event of a script, to be executed or expected.
+/// An event of a script: an action to execute, or a packet to expect.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) line: usize,
     pub(crate) when: When,
-    /// Its text without the time.
+    /// Text of the event without its time.
     pub(crate) text: String,
     pub(crate) action: Action,
 }
 
-/// Action of an event.
+/// Action of an event: a packet, a socket call or assertions.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// The peer sends this packet.
     In(Packet),
     /// The sender must send this packet.
     Out(Packet),
-    /// The application makes this call.
+    /// The application makes this socket call.
     Call(Call),
-    /// All these assertions must hold.
+    /// The sender's state must satisfy all these assertions.
     Assert(Vec<Assertion>),
 }
 
-/// A statement of a script that is ignored.
+/// A statement of a script that has no effect here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// Line in the script.
+    /// Line of the ignored statement in the script.
     pub line: usize,
     /// Description of the ignored statement.
     pub text: String,
 }
 
 impl Script {
-    /// Parses a script.
+    /// Parses a script from its text.
     ///
     /// # Errors
-    /// Names the invalid or unsupported line, and what is allowed there.
+    /// Returns an error that names the invalid or unsupported line, and what is allowed there.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let statements = statements(text)?;
         let settings = Settings::read(&statements)?;
@@ -93,18 +94,18 @@ impl Script {
         settings.finish(reader)
     }
 
-    /// Statements of the script that are ignored.
+    /// Returns the statements of the script that are ignored.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 }
 
-/// Parses events in order and keeps the state that later events depend on.
+/// Parses events in order, and keeps the state that later events need.
 pub(crate) struct Reader {
     opening: Opening,
     events: Vec<Event>,
     sockets: call::Sockets,
-    /// Sequence number of the first byte of data, known after the sender's SYN.
+    /// Sequence number of the first byte of data, known after the sender's SYN was read.
     first: Option<ackclock_core::Seq>,
 }
 
@@ -133,7 +134,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether a packet with a SYN is an event. Without a handshake only its sequence numbers are used.
+    /// Whether a packet with a SYN becomes an event. In a script without a handshake only the sequence numbers of a SYN
+    /// are used.
     fn takes_syn(&mut self, line: usize, action: &Action, packet: &Packet) -> Result<bool, Refusal> {
         if let Action::Out(_) = action {
             self.first.get_or_insert(packet.seq + 1);
@@ -165,7 +167,8 @@ impl Reader {
     }
 }
 
-/// Checks that only packets of the sender have a time range or `*`.
+/// Returns an error unless `when` is one time or belongs to a packet of the sender: only such packets may have a time
+/// range or `*`.
 fn check_time(action: &Action, when: When) -> Result<(), String> {
     match (action, when) {
         (Action::Out(_), _) => Ok(()),

@@ -2,12 +2,12 @@
 
 use ackclock_core::{LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps};
 
-/// TCP options of a packet. Their order and padding are ignored.
+/// TCP options of a packet in a script. The order and padding of the options are ignored.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Options {
-    /// Options of a SYN.
+    /// Options that only a SYN has.
     pub(crate) syn: SynOptions,
-    /// Timestamps.
+    /// Timestamps option (TSval and TSecr), if present.
     pub(crate) timestamps: Option<Timestamps>,
     /// SACK blocks, at most [`Segment::MAX_SACK`].
     pub(crate) sack: Vec<SackBlock>,
@@ -15,10 +15,10 @@ pub(crate) struct Options {
 
 const HELP: &str = "options are `mss N`, `wscale N`, `sackOK`, `TS val N ecr N`, `sack N:N ...`, `nop`, `eol`, or `...` alone";
 
-/// Parses the options between `<` and `>`; `None` for `...`, which matches any options.
+/// Parses the options between `<` and `>`. Returns `None` for `...`, which matches any options.
 ///
 /// # Errors
-/// Names the invalid option.
+/// Returns an error that names the invalid option.
 pub(super) fn read(text: &str) -> Result<Option<Options>, String> {
     if text.trim() == "..." {
         return Ok(None);
@@ -68,7 +68,7 @@ fn block(text: &str) -> Result<SackBlock, String> {
     Ok(SackBlock { left: Seq(number("sack", left)?), right: Seq(number("sack", right)?) })
 }
 
-/// Parses a whole number that consists of digits only.
+/// Parses a whole number that consists of digits only; `what` names it in the error.
 pub(super) fn number<T: std::str::FromStr>(what: &str, word: &str) -> Result<T, String> {
     let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let wrong = || format!("{what}: `{word}` is not a whole number in its range");

@@ -5,26 +5,26 @@ use ackclock_core::{Ecn, Flags, Segment, Seq};
 use super::options::{self, Options, number};
 use crate::connection::FLOW;
 
-/// A packet of a script.
+/// A packet as written in a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Packet {
-    /// ECN codepoint of the IP header, if written.
+    /// ECN codepoint of the IP header; `None` if not written in the script.
     pub(crate) ecn: Option<Ecn>,
-    /// Control bits.
+    /// Control bits of the TCP header.
     pub(crate) flags: Flags,
-    /// First sequence number.
+    /// Sequence number of the first byte.
     pub(crate) seq: Seq,
-    /// Payload, bytes.
+    /// Length of the payload, bytes.
     pub(crate) len: u32,
     /// Acknowledgement number; meaningless without [`Flags::ACK`].
     pub(crate) ack: Seq,
-    /// Window field, if written.
+    /// Window field of the TCP header; `None` if not written in the script.
     pub(crate) window: Option<u16>,
-    /// TCP options; `None` if absent or `<...>`.
+    /// TCP options; `None` if the script has no options or `<...>`.
     pub(crate) options: Option<Options>,
 }
 
-/// Letters of the control bits.
+/// Letters that stand for the control bits in a script.
 const LETTERS: [(char, Flags); 7] = [
     ('S', Flags::SYN),
     ('F', Flags::FIN),
@@ -35,7 +35,7 @@ const LETTERS: [(char, Flags); 7] = [
     ('W', Flags::CWR),
 ];
 
-/// Names of the ECN codepoints.
+/// Names of the ECN codepoints in a script.
 const CODEPOINTS: [(&str, Ecn); 4] =
     [("[noecn]", Ecn::NotEct), ("[ect0]", Ecn::Ect0), ("[ect1]", Ecn::Ect1), ("[ce]", Ecn::Ce)];
 
@@ -50,7 +50,7 @@ impl Packet {
         self.flags.contains(Flags::ACK)
     }
 
-    /// The segment that the peer sends. `echo` maps the written timestamp echo to the sender's clock.
+    /// Builds the segment that the peer sends. `echo` converts a timestamp echo of the script to the sender's clock.
     pub(crate) fn segment(&self, echo: impl Fn(u32) -> u32) -> Segment {
         let mut segment = Segment::data(FLOW, self.seq, 0, 40);
         segment.flags = self.flags;
@@ -70,10 +70,10 @@ impl Packet {
     }
 }
 
-/// Parses a packet from the peer.
+/// Parses a packet that the peer sends.
 ///
 /// # Errors
-/// If it is not a packet, or the peer of a sender cannot send it.
+/// Returns an error if the text is not a packet, or the peer of a sender cannot send this packet.
 pub(super) fn inbound(text: &str) -> Result<Packet, String> {
     let packet = read(text)?;
     if packet.len > 0 {
@@ -91,7 +91,7 @@ pub(super) fn inbound(text: &str) -> Result<Packet, String> {
 /// Parses a packet expected from the sender.
 ///
 /// # Errors
-/// If it is not a packet, or has parts that a sender does not support.
+/// Returns an error if the text is not a packet, or has parts that a sender does not support.
 pub(super) fn outbound(text: &str) -> Result<Packet, String> {
     let packet = read(text)?;
     if packet.window.is_some() {
@@ -174,7 +174,7 @@ fn flags(word: &str) -> Result<Flags, String> {
     if word.is_empty() { Err(format!("there are no flags; {HELP}")) } else { Ok(flags) }
 }
 
-/// Parses a sequence range: `1:1001(1000)`.
+/// Parses a sequence number range: `1:1001(1000)`.
 fn range(word: &str) -> Result<(Seq, u32), String> {
     let wrong = || format!("`{word}` is not a range of numbers with its length, like `1:1001(1000)`");
     let (first, rest) = word.split_once(':').ok_or_else(wrong)?;
@@ -187,7 +187,7 @@ fn range(word: &str) -> Result<(Seq, u32), String> {
     Ok((Seq(first), len))
 }
 
-/// Control bits in script notation: `S.`, `.`, or `-` for none.
+/// Formats control bits in script notation: `S.`, `.`, or `-` for none.
 pub fn letters(flags: Flags) -> String {
     let letters: String =
         LETTERS.iter().filter(|(_, flag)| flags.contains(*flag)).map(|(letter, _)| letter).collect();

@@ -1,4 +1,4 @@
-//! Settings of a script: `//!` lines, `--` lines, and commands, which are never run.
+//! Parses the settings of a script: `//!` lines, `--` lines, and shell commands, which are never run.
 
 use ackclock_core::{Seq, Size, Span};
 use ackclock_tcp::HeaderSize;
@@ -10,39 +10,39 @@ use super::{Note, Opening, Reader, Says, Script, Statement};
 use crate::connection::{Connection, Data, Setup};
 use crate::refusal::Refusal;
 
-/// The settings of a script, with their lines.
+/// Settings of a script, each with its line.
 pub(super) struct Settings {
     pub(super) opening: Opening,
     sender: Option<(usize, Map<String, Value>)>,
     preset: Option<(usize, String)>,
     param: Option<(usize, Param)>,
-    /// The value of `net.ipv4.tcp_ecn`.
+    /// Line and value of the setting `net.ipv4.tcp_ecn`.
     ecn: Option<(usize, EcnSetting)>,
     tolerance: Option<Span>,
     notes: Vec<Note>,
 }
 
-/// Sizes of a flow, from `//!param`.
+/// Packet sizes and windows of a flow, from `//!param`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Param {
-    /// Size of a full packet with headers, bytes.
+    /// Size of a full packet including headers, bytes.
     packet: Option<u16>,
     /// Size of the headers, bytes.
     header: Option<u16>,
     /// Initial congestion window, packets.
     iw: Option<u32>,
-    /// Largest window, bytes.
+    /// Largest receive window, bytes.
     max_window: Option<u64>,
 }
 
-/// ECN setting, as in `net.ipv4.tcp_ecn`.
+/// ECN setting of the sender, as in `net.ipv4.tcp_ecn`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EcnSetting {
     Never,
-    /// Requested and accepted.
+    /// The sender requests and accepts ECN.
     Always,
-    /// Accepted if the peer requests it.
+    /// The sender accepts ECN if the peer requests it.
     WhereAsked,
 }
 
@@ -55,7 +55,7 @@ impl Settings {
     /// Parses the settings among the statements of a script.
     ///
     /// # Errors
-    /// Names the invalid line.
+    /// Returns an error that names the invalid line.
     pub(super) fn read(statements: &[Statement<'_>]) -> Result<Self, Refusal> {
         let mut settings = Self {
             opening: Opening::Handshake,
@@ -80,7 +80,7 @@ impl Settings {
     /// Builds the script from these settings and the parsed events.
     ///
     /// # Errors
-    /// If the sender does not exist, or there are no events.
+    /// Returns an error if the sender does not exist, or the script has no events.
     pub(super) fn finish(mut self, reader: Reader) -> Result<Script, Refusal> {
         if reader.events.is_empty() {
             return Err(Refusal::new(1, "nothing happens: there is no packet, call or assertion"));
@@ -121,7 +121,7 @@ impl Settings {
         })
     }
 
-    /// The line that sets a key, and whether the key belongs to the sender's table.
+    /// Returns the line that sets the key `path`, and whether the key belongs to the sender's table.
     fn place_of(&self, path: &str) -> (usize, bool) {
         let param = self.param.as_ref().map(|(line, _)| *line);
         let (line, of_sender) = match path {
@@ -166,7 +166,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Handles commands. They are never run; only a `tcp_ecn` setting is applied.
+    /// Handles shell commands, which are never run: only a `tcp_ecn` setting among them is applied.
     fn commands(&mut self, line: usize, block: &str) -> Result<(), Refusal> {
         for (line, command) in (line..).zip(block.lines()) {
             let command = command.trim();
@@ -195,7 +195,7 @@ impl Settings {
     }
 }
 
-/// Sets a key of the sender's table that must come from another setting (`by`).
+/// Sets a key of the sender's table from the setting `by`; returns an error if the table already has the key.
 fn set(line: usize, table: &mut Map<String, Value>, key: &str, value: &str, by: &str) -> Result<(), Refusal> {
     match table.insert(key.to_owned(), value.into()) {
         None => Ok(()),
@@ -203,7 +203,7 @@ fn set(line: usize, table: &mut Map<String, Value>, key: &str, value: &str, by: 
     }
 }
 
-/// Parses a sender: JSON, or a plain name.
+/// Parses a sender, written as JSON or as a plain name.
 fn sender(text: &str) -> Result<Map<String, Value>, String> {
     let is_name = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let value = if is_name { Ok(Value::from(text)) } else { serde_json::from_str(text) };

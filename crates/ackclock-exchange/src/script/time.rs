@@ -2,26 +2,26 @@
 
 use ackclock_core::Span;
 
-/// Time of an event.
+/// Time or time range of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
-    /// Between two times since the start of the script.
+    /// Range of two times since the start of the script.
     At(Span, Span),
-    /// Between two delays after the previous event.
+    /// Range of two delays after the previous event.
     After(Span, Span),
     /// At any time.
     Any,
 }
 
-/// Latest allowed time, seconds.
+/// Latest allowed time in a script, seconds.
 const LAST_SECOND: f64 = 1e6;
 
 const HELP: &str = "an event begins with its time, like `0.1`, `+.1`, `+.1~+.2` or `*`";
 
-/// Splits an event into its time and the rest.
+/// Splits an event into its time and its remaining text.
 ///
 /// # Errors
-/// If there is no time.
+/// Returns an error if the event does not start with a time.
 pub(super) fn read(text: &str) -> Result<(When, &str), String> {
     let end = text.find(|c: char| !"+.~*0123456789".contains(c)).unwrap_or(text.len());
     let (time, rest) = text.split_at(end);

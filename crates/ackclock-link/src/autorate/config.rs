@@ -1,4 +1,4 @@
-//! Configuration of the bearer.
+//! Configuration of the autorate bearer.
 
 use ackclock_core::{Config, ConfigError, Rate, Span};
 use schemars::JsonSchema;
@@ -12,16 +12,16 @@ use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, File
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AutorateConfig {
-    /// Side of the radio's queue on which the box is: "network", before it, or "mobile", behind it.
+    /// Position of the box relative to the radio's queue: "network" is before the queue, "mobile" is behind it.
     pub side: Side,
-    /// Minimum rate.
+    /// Minimum rate of the shaper.
     pub min: Rate,
-    /// Initial rate, to which the shaper returns under low load.
+    /// Initial rate of the shaper, to which it returns under low load.
     pub base: Rate,
-    /// Maximum rate.
+    /// Maximum rate of the shaper.
     pub max: Rate,
-    /// A round trip is late if half of it exceeds half of the usual one by this, plus a full packet at the shaper's
-    /// rate.
+    /// A round trip is late if half of it exceeds half of the usual round trip by more than this time plus the
+    /// transmission time of a full packet.
     pub late: Span,
 }
 
@@ -66,7 +66,7 @@ impl BearerConfig for AutorateConfig {
         true
     }
 
-    /// The initial rate.
+    /// Returns the initial rate of the shaper.
     fn nominal(&self, _: Direction, _: &BearerLinks, _: &dyn Files) -> Result<Nominal, ConfigError> {
         Ok(Nominal { rate: self.base, delay: Span::ZERO })
     }

@@ -1,13 +1,13 @@
-//! Rules that adapt the rate.
+//! Rules that adapt the rate of the autorate shaper.
 //!
-//! For each round trip, about every 50 ms under traffic:
-//! - `usual` follows half of the round trip, upwards by a thousandth of the difference and downwards by nine tenths;
-//!   `delta`, the excess over it, is averaged with a weight of 0.095.
-//! - Three late round trips among the last six are bufferbloat: the rate falls by 1 % if the mean of `delta` equals
-//!   `late`, by 25 % if it is twice `late`, linearly in between, at most every 300 ms.
-//! - Otherwise, if more than 75 % of the rate is used: it rises by 4 % if the mean of `delta` is at most a third of
-//!   `late`, by nothing if it equals `late`, linearly in between; not within 300 ms of a fall.
-//! - Otherwise it moves towards the base rate by 1 % every second.
+//! The rules run for each round-trip sample, about every 50 ms under traffic:
+//! - `usual` tracks half of the round-trip time: it rises by a thousandth of the difference and falls by nine tenths of
+//!   it. `delta`, the excess of half the round-trip time over `usual`, is averaged with a weight of 0.095.
+//! - Three late round trips among the last six indicate bufferbloat. The rate then falls by 1 % if the mean of `delta`
+//!   equals `late` and by 25 % if the mean is twice `late`, linearly in between, at most every 300 ms.
+//! - Otherwise, if more than 75 % of the rate is used, the rate rises: by 4 % if the mean of `delta` is at most a third
+//!   of `late`, by nothing if it equals `late`, linearly in between. The rate does not rise within 300 ms of a fall.
+//! - Otherwise the rate moves towards the base rate by 1 % every second.
 
 use ackclock_core::{Rate, Span, Time};
 
@@ -25,11 +25,11 @@ pub(super) struct Controller {
     usual_ms: Option<f64>,
     /// Mean excess over half of the usual round trip, ms.
     delta_ms: f64,
-    /// Whether each of the last round trips was late, the latest in the lowest bit.
+    /// Bits that record which of the last round trips were late; the lowest bit is the latest round trip.
     late_ones: u32,
     fell: Time,
     decayed: Time,
-    /// Bytes sent since an instant.
+    /// Start of the current load measurement, and the bytes sent since then.
     carried: (Time, u64),
     achieved_bps: f64,
 }
@@ -39,10 +39,10 @@ const FALL_OF_USUAL: f64 = 0.9;
 const WEIGHT_OF_DELTA: f64 = 0.095;
 const WINDOW: u32 = 6;
 const LATE_IN_WINDOW: u32 = 3;
-/// Factors of the rate: smallest and largest fall, then largest rise.
+/// Factors by which the rate changes: smallest fall, largest fall and largest rise.
 const FALL: [f64; 2] = [0.99, 0.75];
 const RISE: f64 = 1.04;
-/// Lateness of the largest fall, then of the largest rise, as multiples of `late`.
+/// Lateness at which the rate falls most, and lateness at which it rises most, as multiples of `late`.
 const VERY_LATE: f64 = 2.0;
 const IN_TIME: f64 = 1.0 / 3.0;
 const DECAY: f64 = 0.01;
@@ -72,12 +72,12 @@ impl Controller {
         }
     }
 
-    /// Rate of the shaper.
+    /// Current rate of the shaper.
     pub(super) fn rate(&self) -> Rate {
         Rate::from_bps_f64(self.rate_bps)
     }
 
-    /// The shaper has sent `bytes`.
+    /// Handles `bytes` that the shaper has sent.
     pub(super) fn on_carried(&mut self, now: Time, bytes: u32) {
         let (since, before) = self.carried;
         let span = now.since(since);
@@ -89,7 +89,7 @@ impl Controller {
         }
     }
 
-    /// A round trip through the observed queue has ended.
+    /// Handles a round-trip sample through the observed queue.
     pub(super) fn on_round_trip(&mut self, now: Time, round_trip: Span) {
         let half_ms = round_trip.as_millis_f64() / 2.0;
         let usual_ms = self.usual_ms.map_or(half_ms, |usual| {
@@ -99,14 +99,14 @@ impl Controller {
         let delta_ms = half_ms - usual_ms;
         self.usual_ms = Some(usual_ms);
         self.delta_ms += WEIGHT_OF_DELTA * (delta_ms - self.delta_ms);
-        // Waiting for one packet in transmission is no queue.
+        // The transmission time of one packet is not queueing delay, so it is added to the threshold.
         let packet_ms = PACKET_BITS / self.rate_bps * 1e3;
         let is_late = delta_ms > self.late.as_millis_f64() + packet_ms;
         self.late_ones = (self.late_ones << 1 | u32::from(is_late)) & ((1 << WINDOW) - 1);
         self.adjust(now, (self.delta_ms - packet_ms).max(0.0) / self.late.as_millis_f64());
     }
 
-    /// Changes the rate; `lateness` is the mean excess as a multiple of `late`.
+    /// Changes the rate; `lateness` is the mean excess delay as a multiple of `late`.
     fn adjust(&mut self, now: Time, lateness: f64) {
         let has_fallen = now.since(self.fell) < AFTER_FALL;
         let factor = if self.late_ones.count_ones() >= LATE_IN_WINDOW {
@@ -126,7 +126,7 @@ impl Controller {
         self.rate_bps = (self.rate_bps * factor).clamp(self.min_bps, self.max_bps);
     }
 
-    /// Moves towards the base rate by a step for each second that has passed.
+    /// Moves the rate towards the base rate, by one step for each second that has passed.
     fn decay(&mut self, now: Time) {
         while now.since(self.decayed) >= DECAY_EVERY && self.rate_bps != self.base_bps {
             self.decayed += DECAY_EVERY;
@@ -138,7 +138,7 @@ impl Controller {
         }
     }
 
-    /// Values of the series: rate of the shaper and of its output, bit/s; half of the usual round trip and the mean
+    /// Values of the gauges: rate of the shaper and of its output, bit/s; half of the usual round trip and the mean
     /// excess over it, ms.
     pub(super) fn gauges(&self) -> Vec<f64> {
         vec![self.rate_bps, self.achieved_bps, self.usual_ms.unwrap_or(0.0), self.delta_ms]

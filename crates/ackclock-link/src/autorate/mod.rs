@@ -1,29 +1,31 @@
 //! # A shaper that adapts its rate
 //!
 //! ## Source
-//! The documented behaviour and defaults of cake-autorate (Lynx and moeller0, versions 2 and 3): its README and the
-//! comments of its settings. Queueing is that of [`FqCodelConfig`](crate::queue::FqCodelConfig).
+//! Source: the documented behaviour and defaults of cake-autorate (Lynx and moeller0, versions 2 and 3), from its
+//! README and the comments of its settings. Packets are queued as in [`FqCodelConfig`](crate::queue::FqCodelConfig).
 //!
 //! ## What it does
-//! Home routers do this behind a link of unknown rate: the router shapes traffic below the link's rate, so that the
-//! queue builds up in the router, which serves flows in turn. It finds that rate by itself. Downlink data is queued in
-//! an FQ-CoDel of the edge's buffer and sent at the shaper's rate; ACKs pass. `controller` has the rules for the rate,
-//! `round_trips` the measurement that they use. The user must configure three rates, and sender and receiver need TCP
-//! timestamps: without timestamps the rate remains the base rate.
+//! Home routers use cake-autorate behind a link of unknown rate. The router shapes traffic below the link's rate, so
+//! that the queue builds up in the router, which serves flows in turn. cake-autorate finds the link's rate by itself.
+//! Downlink data is queued in an FQ-CoDel queue of the size of the edge's buffer, and sent at the shaper's rate; ACKs
+//! pass unchanged. `controller` has the rules for the rate, and `round_trips` takes the delay samples that these rules
+//! use. The user must configure three rates. Sender and receiver must use TCP timestamps: without timestamps the rate
+//! remains the base rate.
 //!
 //! ## Differences from the source
-//! - CAKE is FQ-CoDel here: no shares by host, no thinning of ACKs.
-//! - Only the downlink is shaped.
-//! - The source pings reflectors, about every 50 ms in total. Here the round trip comes from TCP timestamps, equally
-//!   often, and nothing is sent. Half of it counts for each direction, as with a ping in the source. A box on the
-//!   network side measures from the box to the mobile and back, one on the mobile side to the server and back.
-//! - Nothing happens when measurements stop; a box without traffic does nothing.
-//! - The time of a full packet at the shaper's rate is added to all three thresholds; the source says they are
-//!   adjusted by it.
+//! - FQ-CoDel replaces CAKE: capacity is not shared by host, and ACKs are not thinned.
+//! - Only the downlink is shaped, not the uplink.
+//! - The source pings reflectors, about every 50 ms in total. Here round-trip times come from TCP timestamps at the
+//!   same interval, and no pings are sent. Half of the round-trip time counts for each direction, as with a ping in the
+//!   source. A box on the network side measures from the box to the mobile and back; a box on the mobile side measures
+//!   to the server and back.
+//! - The rate does not change when measurements stop, so a box without traffic does nothing.
+//! - The transmission time of a full packet at the shaper's rate is added to all three thresholds; the source says only
+//!   that they are adjusted by this time.
 //!
 //! ## Validation
-//! The rules by hand (unit tests); the laws of bearers; a constant rate found and kept
-//! (`crates/ackclock-scenario/tests/observed.rs`); compared with the regulators in `docs/how-to/box.md`.
+//! Tests: the rules worked out by hand (unit tests); the properties required of all bearers; a constant rate found and
+//! kept (`crates/ackclock-scenario/tests/observed.rs`); the comparison with the regulators in `docs/how-to/box.md`.
 
 mod config;
 mod controller;
@@ -44,14 +46,14 @@ use crate::{
     Load, QueuePlan, SerialLink, Side,
 };
 
-/// A bearer that shapes the downlink and passes the uplink.
+/// A bearer that shapes the downlink and passes the uplink unchanged.
 pub struct Autorate {
     side: Side,
     controller: Controller,
     shaper: SerialLink,
     up: VecDeque<(Time, Segment)>,
     flows: BTreeMap<FlowId, RoundTrips>,
-    /// The event of the shaper that was last returned.
+    /// Event of the shaper that was returned last.
     told: Option<(Time, LinkEvent)>,
 }
 
@@ -64,7 +66,7 @@ impl Autorate {
         Self { side, controller, shaper, up: VecDeque::new(), flows: BTreeMap::new(), told: None }
     }
 
-    /// A segment passes the end of the box next to the observed queue.
+    /// Handles a segment that passes the box on the side of the observed queue.
     fn note_passage(&mut self, now: Time, direction: Direction, segment: &Segment) {
         if !segment.is_tcp() {
             return;
@@ -85,7 +87,7 @@ impl Autorate {
 
 impl Bearer for Autorate {
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        // On the network side, downlink segments have not passed the queue's end of the box yet.
+        // Downlink segments count later on the network side, when they leave the box towards the observed queue.
         if direction == Direction::Up || self.side == Side::Mobile {
             self.note_passage(now, direction, segment);
         }

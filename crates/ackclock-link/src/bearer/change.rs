@@ -1,4 +1,4 @@
-//! Changes of a bearer that runs.
+//! Changes of a bearer while it runs.
 
 use ackclock_core::Time;
 use schemars::JsonSchema;
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::Medium;
 
-/// What a running bearer becomes in a direction.
+/// A change of one direction of a running bearer.
 pub enum Change {
-    /// Another medium; see [`Link::replace_medium`](crate::Link::replace_medium).
+    /// Replaces the medium; see [`Link::replace_medium`](crate::Link::replace_medium).
     Medium(Box<dyn Medium>),
-    /// Interrupted until an instant.
+    /// Interrupts the direction until an instant.
     Outage(Time, OutageKind),
 }
 
-/// What the transmitter does in an outage.
+/// Behaviour of the transmitter during an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutageKind {
-    /// It sends nothing; packets wait. Timers of the link layer run.
+    /// The transmitter sends nothing and packets stay queued; timers of the link layer run on.
     Silent,
-    /// It does not know of the outage: what it sends is lost.
+    /// The transmitter does not notice the outage: all packets that it sends are lost.
     Fade,
 }

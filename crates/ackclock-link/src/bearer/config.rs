@@ -1,4 +1,4 @@
-//! How scenario files name and build bearers.
+//! Configuration of bearers: how scenario files name them and how they are built.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,32 +8,32 @@ use ackclock_core::{ConfigError, Streams};
 use super::{AnyBearer, Direction};
 use crate::{BufferMeaning, CellUser, Files, LinkConfig, LinkContext, Nominal, OutageKind, QueuePlan, Side};
 
-/// The link tables of an edge, for bearers made of links.
+/// Link tables of an edge, for bearers that consist of links.
 #[derive(Debug)]
 pub struct BearerLinks {
-    /// The downlink; a cell has its users.
+    /// Table of the downlink; a cell includes its users.
     pub down: Arc<dyn LinkConfig>,
-    /// The uplink.
+    /// Table of the uplink.
     pub up: Arc<dyn LinkConfig>,
 }
 
-/// Context for building a bearer from its table.
+/// Everything a bearer needs to be built from its table.
 #[derive(Clone, Copy)]
 pub struct BearerContext<'a> {
-    /// Queue of the downlink, which draws from `down/queue`.
+    /// Plan of the downlink queue, which draws from the random stream `down/queue`.
     pub down: &'a QueuePlan,
-    /// Queue of the uplink, which draws from `up/queue`.
+    /// Plan of the uplink queue, which draws from the random stream `up/queue`.
     pub up: &'a QueuePlan,
     /// Which packets count against the capacity of the downlink queue.
     pub meaning: BufferMeaning,
-    /// Random streams of the run. A bearer draws from streams named `down/...` and `up/...`.
+    /// Random streams of the run. A bearer draws from the streams named `down/...` and `up/...`.
     pub streams: &'a Streams,
-    /// Reads files that the table names.
+    /// Reads the files that the table names.
     pub files: &'a dyn Files,
 }
 
 impl<'a> BearerContext<'a> {
-    /// Context for building a link of the bearer whose streams are named `name`.
+    /// Returns the context for building the link of this bearer whose random streams are named `name`.
     pub(super) const fn link(
         &self,
         name: &'a str,
@@ -46,17 +46,17 @@ impl<'a> BearerContext<'a> {
 
 /// Configuration of a bearer: its table in a scenario file.
 pub trait BearerConfig: fmt::Debug + Send + Sync {
-    /// Whether the bearer is made of the edge's links `down` and `up`. For other bearers these keys are refused, and
-    /// so are keys of `set` in `[[edge.at]]`.
+    /// Whether the bearer consists of the edge's links `down` and `up`. For any other bearer the keys `down` and `up`
+    /// are refused, and so are keys of `set` in `[[edge.at]]`.
     fn uses_links(&self) -> bool;
 
-    /// What an outage is where nothing says it; `None` if the bearer cannot be interrupted.
+    /// Kind of an outage whose kind is not configured; `None` if the bearer cannot be interrupted.
     fn outage(&self) -> Option<OutageKind> {
         None
     }
 
-    /// Side of the radio, for a box that only observes its queue. The buffer of such a box must be given in packets or
-    /// bytes, and it has no configurable queue discipline.
+    /// Side of the radio on which the bearer observes the queue, if it is a box that only observes. The buffer of an
+    /// observing box must be given in packets or bytes, and its queue discipline cannot be configured.
     fn observes(&self) -> Option<Side> {
         None
     }
@@ -66,23 +66,23 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The same bearer with the users of `[[edge.user]]`, if it has users of its own.
+    /// Returns the same bearer with the users of `[[edge.user]]`, if this kind of bearer has users.
     ///
     /// # Errors
-    /// Names the key of the user that is invalid.
+    /// Returns an error that names the invalid key of a user.
     fn serving(&self, _users: &[CellUser]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {
         Ok(None)
     }
 
-    /// Its users in groups, if it has users of its own.
+    /// Groups of users, if this kind of bearer has users.
     fn users(&self) -> Option<&[CellUser]> {
         None
     }
 
-    /// Mean rate of a direction, and the delay of both together.
+    /// Mean rate of one direction, and the delay of both directions together.
     ///
     /// # Errors
-    /// A file that the table names is unreadable or malformed.
+    /// Returns an error if a file that the table names is unreadable or malformed.
     fn nominal(
         &self,
         direction: Direction,
@@ -90,12 +90,12 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         files: &dyn Files,
     ) -> Result<Nominal, ConfigError>;
 
-    /// Names of its link-layer gauges, with units; the same in both directions.
+    /// Names of the bearer's link-layer gauges, with units, for each direction.
     fn gauges(&self) -> &'static [&'static str];
 
-    /// Builds the bearer.
+    /// Builds the bearer from its table.
     ///
     /// # Errors
-    /// A file that the table names is unreadable or malformed.
+    /// Returns an error if a file that the table names is unreadable or malformed.
     fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError>;
 }
