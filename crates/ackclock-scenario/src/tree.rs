@@ -1,6 +1,7 @@
-//! A scenario as a tree in which every value has an origin.
+//! A scenario as a tree of values. Every value has an origin.
 //!
-//! Layers (defaults, preset, file, overrides) are merged as trees, so that any error can name its place.
+//! The layers of a scenario (defaults, preset, file, overrides) are merged as trees. An error can therefore name the
+//! origin of the value.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::ScenarioError;
 
-/// A value and its origin.
+/// A value of a scenario and its origin.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub(crate) origin: Origin,
@@ -23,25 +24,25 @@ pub(crate) struct Tree {
 pub(crate) enum Node {
     Leaf(Value),
     List(Vec<Tree>),
-    /// A table with its keys in the order written.
+    /// A table, with its keys in the order written.
     Table(Vec<(String, Tree)>),
 }
 
-/// Origin of a value.
+/// Origin of a scenario value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A line of the scenario file.
+    /// Line number in the scenario file.
     Line(usize),
-    /// A preset.
+    /// Name of a preset.
     Preset(Arc<str>),
-    /// An override, such as `--set edge.buffer=4p`.
+    /// Text of an override, such as `--set edge.buffer=4p`.
     Override(Arc<str>),
-    /// A default.
+    /// Built-in default.
     Default,
 }
 
 impl Origin {
-    /// The place in error messages. `name` is the name of the scenario file.
+    /// Text that names the origin in error messages. `name` is the name of the scenario file.
     pub(crate) fn place(&self, name: &str) -> String {
         match self {
             Self::Line(line) => format!("{name}:{line}"),
@@ -58,12 +59,12 @@ impl Origin {
 }
 
 impl Tree {
-    /// An empty table.
+    /// Creates an empty table.
     pub(crate) fn empty(origin: Origin) -> Self {
         Self { origin, node: Node::Table(Vec::new()) }
     }
 
-    /// Parses the TOML text of the file `name`. The origin of every value is its line.
+    /// Parses the TOML text of the file `name`. The origin of every value is its line in the text.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
         let lines = Lines::of(text);
         let document = DeTable::parse(text).map_err(|error| {
@@ -79,7 +80,7 @@ impl Tree {
             .map_err(|(line, message)| ScenarioError::of_text(format!("{name}:{line}"), message))
     }
 
-    /// A tree of a JSON value, with the same origin for all parts.
+    /// Converts a JSON value to a tree. All parts get the origin `origin`.
     pub(crate) fn of(value: Value, origin: &Origin) -> Self {
         let node = match value {
             Value::Array(items) => Node::List(items.into_iter().map(|item| Self::of(item, origin)).collect()),
@@ -102,7 +103,7 @@ impl Tree {
         }
     }
 
-    /// Sets the origin of all parts.
+    /// Sets the origin of all parts of the tree.
     pub(crate) fn set_origin(&mut self, origin: &Origin) {
         self.origin = origin.clone();
         match &mut self.node {
@@ -120,7 +121,7 @@ impl Tree {
         matches!(self.node, Node::Table(_))
     }
 
-    /// The value of `key`, if this is a table with that key.
+    /// The value of `key`; `None` if the tree is no table or lacks the key.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match &self.node {
             Node::Table(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, tree)| tree),
@@ -137,7 +138,8 @@ impl Tree {
         }
     }
 
-    /// The parts that the user set, without values from presets and defaults; `None` if there are none.
+    /// The parts of the tree that the user set, without values from presets and defaults; `None` if the user set
+    /// nothing.
     pub(crate) fn said(&self) -> Option<Self> {
         let node = match &self.node {
             Node::Leaf(value) => self.origin.is_said().then(|| Node::Leaf(value.clone()))?,
@@ -164,7 +166,7 @@ impl Tree {
         }
     }
 
-    /// The value at a dotted path.
+    /// The value at a dotted path; `None` if the path does not exist.
     pub(crate) fn at(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |at, key| at.get(key))
     }
@@ -181,7 +183,7 @@ impl Tree {
         &at.origin
     }
 
-    /// An otherwise empty tree with this tree at a dotted path.
+    /// Wraps this tree in tables, so that it is at a dotted path of an otherwise empty tree.
     pub(crate) fn nested(self, path: &str) -> Self {
         let origin = self.origin.clone();
         path.rsplit('.').fold(self, |below, key| Self {
@@ -190,7 +192,7 @@ impl Tree {
         })
     }
 
-    /// Checks that a dotted path is valid and its list indices exist.
+    /// Checks that a dotted path is valid and that its list indices exist.
     pub(crate) fn check_path(&self, path: &str) -> Result<(), ConfigError> {
         let mut at = Some(self);
         for key in path.split('.') {
@@ -203,7 +205,7 @@ impl Tree {
                     let message = format!("no item {index}; there are {}, counted from 0", items.len());
                     return Err(ConfigError::new(path, message));
                 }
-                // The path refers to every item of the list; not all of them need to have the key.
+                // A path without an index refers to every item of the list, and some items may lack the key.
                 (Node::List(_), Err(_)) => at = None,
                 _ => at = tree.get(key),
             }
@@ -212,11 +214,11 @@ impl Tree {
     }
 }
 
-/// Merges `over` into `base`; values of `over` win.
+/// Merges two trees. Where `base` and `over` have the same key, the value of `over` wins.
 ///
-/// Tables are merged key by key. A component, written as a name or as a table with `kind`, is merged with options of
-/// the same kind or without a kind, and replaces a component of another kind. A table merged with a list of tables
-/// applies to every table of the list. Its keys may also be list indices.
+/// Tables are merged key by key. A component is a name or a table with `kind`. Components are merged if their kinds
+/// agree or one has no kind; otherwise the component of `over` replaces the component of `base`. A table merged with a
+/// list of tables applies to every table of the list. The keys of this table may also be list indices.
 pub(crate) fn merge(base: Tree, over: Tree) -> Tree {
     let origin = over.origin.clone();
     let node = match (base.node, over.node) {
@@ -261,12 +263,12 @@ fn merge_items(items: Vec<Tree>, over: Vec<(String, Tree)>, origin: &Origin) -> 
     items.into_iter().enumerate().map(with_own).collect()
 }
 
-/// A component without options.
+/// Table of a component without options.
 fn kind_table(name: String, origin: Origin) -> Vec<(String, Tree)> {
     vec![("kind".to_owned(), Tree { origin, node: Node::Leaf(Value::String(name)) })]
 }
 
-/// The `kind` of a component table, if it has one.
+/// The `kind` of a component table; `None` if the table has no kind.
 pub(crate) fn kind_in(entries: &[(String, Tree)]) -> Option<&str> {
     entries.iter().find(|(name, _)| name == "kind").and_then(|(_, tree)| match &tree.node {
         Node::Leaf(Value::String(kind)) => Some(kind.as_str()),
@@ -274,12 +276,12 @@ pub(crate) fn kind_in(entries: &[(String, Tree)]) -> Option<&str> {
     })
 }
 
-/// Whether two components have the same kind, or one has none.
+/// Whether two components have the same kind, or at least one has no kind.
 fn agree(a: Option<&str>, b: Option<&str>) -> bool {
     a.is_none() || b.is_none() || a == b
 }
 
-/// Byte offsets of the line starts of a text.
+/// Byte offsets at which the lines of a text start.
 struct Lines(Vec<usize>);
 
 impl Lines {

@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switch {
-    /// Enabled.
+    /// The feature is enabled.
     On,
-    /// Disabled.
+    /// The feature is disabled.
     #[default]
     Off,
 }
 
-/// Unit by which acknowledgements grow the window.
+/// Unit in which acknowledgements grow the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
     /// Each acknowledgement of new data counts as one segment.
     #[default]
     Acks,
-    /// Each acknowledgement counts the bytes it delivers, while the window limits the sender (RFC 3465 without a limit,
-    /// as in Linux).
+    /// Each acknowledgement counts the bytes it delivers, while the window limits the sender. This is RFC 3465 without
+    /// its limit, as in Linux.
     Bytes,
 }
 
@@ -30,13 +30,13 @@ pub enum Growth {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halves {
-    /// Window in use, in whole segments, reduced again at every timeout: the ns-2 agents until 2006.
+    /// Congestion window in use, in whole segments, reduced again at every timeout, as in the ns-2 agents until 2006.
     Window,
-    /// Window in use, with the fraction of a segment: the ns-2 agents since 2006 (`precisionReduce_`). The threshold is
-    /// still in whole segments.
+    /// Congestion window in use, including the fraction of a segment, as in the ns-2 agents since 2006
+    /// (`precisionReduce_`). The slow-start threshold is still in whole segments.
     ExactWindow,
-    /// Bytes in flight (RFC 5681 equation (4)); not reduced again when the same segment times out again.
+    /// Bytes in flight (RFC 5681 equation (4)). Repeated timeouts of a segment reduce the threshold only once.
     Flight,
-    /// Congestion window itself, as in Linux (ssthresh of its controllers).
+    /// The congestion window itself, as in the congestion controls of Linux.
     Cwnd,
 }

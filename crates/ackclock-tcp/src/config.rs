@@ -1,7 +1,7 @@
 //! Options of a sender, and the parameters of its flow.
 //!
 //! All rows of the [sender table](crate::senders) share one set of options. A row sets its own defaults and ignores
-//! options that do not apply to it.
+//! options that do not apply to the row.
 
 use ackclock_core::{Config, ConfigError, FlowId, Seq, Size, Span, Time};
 use schemars::JsonSchema;
@@ -18,64 +18,65 @@ use crate::stack::Stack;
 
 pub use crate::choices::{Growth, Halves, Switch};
 
-/// Options of a sender.
+/// Options of a TCP sender.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SenderConfig {
-    /// Rules to follow where no option says otherwise; also selects the defaults of the other options.
+    /// Rules that apply unless an option says otherwise. The stack also selects the defaults of the other options.
     pub stack: Stack,
-    /// Retransmission timeout.
+    /// Options of the retransmission timeout.
     pub rto: RtoConfig,
-    /// Recovery that may begin again within one window (Reno, Sack1): no fast retransmit until everything in flight at
+    /// Reno and Sack1 recovery, which may restart within one window: no fast retransmit until everything in flight at
     /// the last loss is acknowledged.
     pub recover_guard: Switch,
     /// NewReno recovery: which partial acknowledgements restart the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
-    /// Send new data on each duplicate acknowledgement before the `dup_thresh`-th: on the first two by default (limited
+    /// Send new data on each duplicate acknowledgement before number `dup_thresh`: on the first two by default (limited
     /// transmit, RFC 3042). Always on in the Linux stack.
     pub limited_transmit: Switch,
-    /// Duplicate acknowledgements, or segments received beyond a gap, that indicate a loss: DupThresh of RFC 5681 and
-    /// RFC 6675, 1 to 1000. `careful` and `aggressive`, with SACK by RFC 6675, adapt it to the bytes in
-    /// flight and so tolerate reordering within a round trip (RFC 4653). Not in the Linux stack, which adapts its own
-    /// threshold.
+    /// Number of duplicate acknowledgements, or of segments received beyond a gap, that indicates a loss: DupThresh of
+    /// RFC 5681 and RFC 6675, 1 to 1000. `careful` and `aggressive` adapt the number to the bytes in flight and so
+    /// tolerate reordering within a round trip (RFC 4653); they need SACK by RFC 6675. The Linux stack ignores this
+    /// option and adapts its own threshold.
     pub dup_thresh: DupThresh,
-    /// With SACK by RFC 6675: whether SACK marks are kept after a timeout.
+    /// SACK recovery by RFC 6675: whether SACK marks are kept after a timeout.
     pub sack_memory: SackMemory,
-    /// With SACK by RFC 6675, and without it in the Linux stack: spread a window reduction over the recovery (PRR,
-    /// RFC 6937). A control that paces by a model has no reduction to spread.
+    /// Spread a window reduction over the recovery (PRR, RFC 6937). Applies to SACK by RFC 6675, and without SACK in
+    /// the Linux stack. A congestion control that paces by a model has no reduction to spread.
     pub prr: Switch,
-    /// Control by a window: whether slow start and congestion avoidance count acknowledgements or bytes.
+    /// Window-based congestion control: whether slow start and congestion avoidance count acknowledgements or bytes.
     pub growth: Growth,
-    /// Control by a window: quantity reduced at a loss, the window or the bytes in flight. With a bandwidth estimate:
-    /// only before there is one. The default depends on the kind of sender.
+    /// Window-based congestion control: quantity reduced at a loss, the window or the bytes in flight. A control with a
+    /// bandwidth estimate uses this option only until the first estimate. The default depends on the kind of sender.
     pub halves: Option<Halves>,
     /// Initial slow-start threshold; by default the largest window.
     pub initial_ssthresh: Option<Size>,
-    /// Control by a window: the window after a timeout, at least one packet (LW of RFC 5681, which allows at most one). Not in
-    /// the Linux stack, which sends one packet in addition to those still in flight.
+    /// Window-based congestion control: the window after a timeout, at least one packet (LW of RFC 5681, which allows
+    /// at most one). The Linux stack ignores this option and sends one packet in addition to the packets still in
+    /// flight.
     pub loss_window: Size,
-    /// Timestamps (RFC 7323). The default depends on the kind of sender.
+    /// TCP timestamps (RFC 7323). The default depends on the kind of sender.
     pub timestamps: Option<Switch>,
     /// Tick of the timestamp clock.
     pub timestamp_tick: Span,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: Switch,
-    /// Retransmit segments that an agent at the edge reports missing (Snoop with `nacks`) at once, without a window
-    /// reduction. In the Linux stack, with SACK.
+    /// Retransmit segments at once, without a window reduction, if an agent at the edge reports them missing (Snoop
+    /// with `nacks`). In the Linux stack, only with SACK.
     pub nacks: Switch,
-    /// Open the connection with a handshake, awaiting the peer's SYN; `off` starts with an established connection.
+    /// Open the connection with a handshake and wait for the peer's SYN; `off` starts with an established connection.
     pub handshake: Switch,
     /// Response to a window reduction that proves spurious. The default depends on the kind of sender.
     pub undo: Option<UndoKind>,
     /// With `undo = "eifel"`: how the window is set after a spurious reduction.
     pub response: Response,
-    /// Options of cubic.
+    /// Options of the cubic sender.
     pub cubic: CubicConfig,
-    /// Options of westwood and westwood-plus.
+    /// Options of the westwood and westwood-plus senders.
     pub westwood: WestwoodConfig,
-    /// Options of bbr.
+    /// Options of the bbr sender.
     pub bbr: BbrConfig,
-    /// Statistics: losses further apart than this belong to separate loss cycles.
+    /// Statistics: time between losses beyond which two losses belong to separate loss cycles.
     pub loss_cycle_gap: Span,
 }
 
@@ -119,7 +120,7 @@ impl Default for SenderConfig {
 }
 
 impl Stack {
-    /// Default options of this stack.
+    /// Default options of senders with this stack.
     pub fn defaults(self) -> SenderConfig {
         match self {
             Self::Rfc => SenderConfig::default(),
@@ -157,7 +158,7 @@ fn linux() -> SenderConfig {
     }
 }
 
-/// Loss window of RFC 5681.
+/// Default loss window, as in RFC 5681.
 const ONE_PACKET: Size = Size::Packets(1);
 
 impl Config for SenderConfig {
@@ -176,7 +177,7 @@ impl Config for SenderConfig {
             let message = format!("{}: stack = \"linux\" has its own loss window", self.loss_window);
             return Err(ConfigError::new("loss_window", message));
         }
-        // Linux can also undo without timestamps, by D-SACK.
+        // Linux can also undo a reduction without timestamps, by D-SACK.
         let needs_timestamps = self.undo == Some(UndoKind::Eifel) && self.stack == Stack::Rfc;
         if needs_timestamps && self.timestamps == Some(Switch::Off) {
             return Err(ConfigError::new("undo", "`eifel` needs timestamps = \"on\""));
@@ -192,10 +193,10 @@ impl Config for SenderConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAckTimer {
-    /// The first partial acknowledgement only.
+    /// Only the first partial acknowledgement restarts the timer.
     #[default]
     Impatient,
-    /// Each partial acknowledgement.
+    /// Each partial acknowledgement restarts the timer.
     Slow,
 }
 
@@ -203,54 +204,54 @@ pub enum PartialAckTimer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UndoKind {
-    /// No response; with timestamps, spurious reductions are still counted.
+    /// No response to spurious reductions. With timestamps, they are still counted.
     None,
-    /// Eifel response; needs timestamps.
+    /// Eifel response; it needs timestamps.
     Eifel,
 }
 
-/// How the Eifel response sets the window.
+/// How the Eifel response sets the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
-    /// As in RFC 4015.
+    /// Set the congestion window as in RFC 4015.
     #[default]
     Rfc4015,
-    /// Restore window and threshold from before the reduction (Ludwig and Katz 2000).
+    /// Restore the congestion window and threshold from before the reduction (Ludwig and Katz 2000).
     Restore,
 }
 
 /// Size of headers counted on the link, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeaderSize {
-    /// Always this many bytes (the sources count 40).
+    /// Fixed header size, bytes. The papers count 40.
     Fixed(u16),
-    /// IPv4 and TCP headers plus the options that the segment really has.
+    /// IPv4 and TCP headers plus the options that each segment actually has.
     Real,
 }
 
 /// Parameters that a flow gives its sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowParams {
-    /// The flow.
+    /// Identifier of the flow.
     pub flow: FlowId,
-    /// When an established connection begins to send. With a handshake, the client's SYN decides.
+    /// Time when an established connection starts to send. With a handshake, the client's SYN decides instead.
     pub start: Time,
     /// Size of a full data segment with its headers, bytes.
     pub packet: u16,
-    /// Header size of a segment.
+    /// Header size counted for each segment.
     pub header: HeaderSize,
-    /// Largest window, in packets or bytes of payload.
+    /// Largest congestion window, in packets or bytes of payload.
     pub max_window: Size,
-    /// Initial window, in packets or bytes of payload.
+    /// Initial congestion window, in packets or bytes of payload.
     pub initial_window: Size,
-    /// Sequence number of the first byte of data; the SYN, if any, has the number before it.
+    /// Sequence number of the first data byte. The SYN, if any, uses the number before.
     pub first: Seq,
 }
 
 impl FlowParams {
-    /// Parameters of the sources: 1000-byte packets including 40 bytes of headers, a largest window of 500 packets, an
-    /// initial window of 1.
+    /// Parameters of the papers: 1000-byte packets including 40 bytes of headers, a largest window of 500 packets, an
+    /// initial window of one packet.
     pub fn new(flow: FlowId) -> Self {
         Self {
             flow,
@@ -266,7 +267,7 @@ impl FlowParams {
     /// Checks that a packet has room for data and that both windows are valid sizes.
     ///
     /// # Errors
-    /// Names the offending key of the flow.
+    /// Returns an error that names the offending key of the flow.
     pub fn check(&self, timestamps: Switch) -> Result<(), ConfigError> {
         let header = self.header_bytes(timestamps);
         if self.packet <= header {
@@ -289,9 +290,9 @@ impl FlowParams {
     }
 }
 
-/// IPv4 and TCP headers without options, bytes.
+/// Size of IPv4 and TCP headers without options, bytes.
 pub(crate) const PLAIN_HEADER: u16 = 40;
-/// Timestamps option with its padding, bytes.
+/// Size of the timestamps option with padding, bytes.
 pub(crate) const TIMESTAMPS: u16 = 12;
 
 /// Largest possible TCP window, bytes (RFC 7323 section 2.3: 2^30).
@@ -316,7 +317,7 @@ pub fn window_bytes(size: Size, mss: u16) -> Result<u32, ConfigError> {
     }
 }
 
-/// Context for the congestion control of a flow with segments of `mss` bytes.
+/// Context for the congestion control of a flow whose segments have `mss` bytes.
 pub(crate) fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> CcContext {
     CcContext {
         mss: u32::from(mss),
@@ -327,7 +328,7 @@ pub(crate) fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> C
     }
 }
 
-/// Converts a checked window to bytes; one segment if it is invalid.
+/// Converts a checked window to bytes. Returns one segment if the window is invalid.
 pub(crate) fn window_in_bytes(size: Size, mss: u16) -> u32 {
     window_bytes(size, mss).unwrap_or(u32::from(mss))
 }

@@ -1,38 +1,38 @@
-//! The [`CongestionControl`] trait, and the information that a controller gets about its connection.
+//! The [`CongestionControl`] trait, and the information that a controller gets about the connection.
 
 use ackclock_core::{Rate, Setting, Span, Time};
 
 use crate::stack::Stack;
 
-/// Information for a controller about an ACK that acknowledged or newly SACKed data.
+/// Information for a congestion control about an ACK that acknowledged or newly SACKed data.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// When the ACK arrived.
+    /// Arrival time of the ACK.
     pub now: Time,
     /// Bytes newly acknowledged in order.
     pub acked: u32,
-    /// Bytes newly delivered: acknowledged in order or by SACK, each counted once.
+    /// Bytes newly delivered, by a cumulative acknowledgement or by SACK. Each byte is counted once.
     pub delivered: u32,
-    /// Bytes in flight after the ACK, as recovery estimates them.
+    /// Bytes in flight after the ACK, as estimated by loss recovery.
     pub in_flight: u32,
-    /// Round-trip time sample of this ACK, if it gave one (Karn's rule, or timestamps).
+    /// Round-trip time sample of this ACK; `None` if the ACK gives no sample (Karn's rule, or no timestamp).
     pub rtt: Option<Span>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
     /// Smallest round-trip time of the connection so far.
     pub min_rtt: Option<Span>,
-    /// Delivery rate, for controllers that requested it.
+    /// Delivery rate sample, for controllers that requested it.
     pub rate: Option<RateSample>,
-    /// How long pacing delays the next segment.
+    /// Time for which pacing delays the next segment.
     pub paced_for: Span,
     /// Phase of loss recovery.
     pub phase: Phase,
-    /// Whether the window limited the sender; if growth counts bytes, at any time in the last window of data. Only set
-    /// if [`CongestionControl::asks_for_limit`].
+    /// Whether the window limited the sender; if growth counts bytes, whether it did at any time in the last window of
+    /// data. Only set if [`CongestionControl::asks_for_limit`].
     pub window_limited: bool,
-    /// Segments newly found lost by this ACK. `lost_in_all`: segments found lost since the start (wraps).
+    /// Number of segments newly found lost by this ACK.
     pub lost: u32,
-    /// Segments found lost since the start; wraps.
+    /// Number of segments found lost since the start; wraps.
     pub lost_in_all: u32,
 }
 

@@ -1,29 +1,30 @@
 //! # Delivery rate
 //!
-//! Rate at which the network delivered the latest flight, for controllers that request it
-//! ([`CongestionControl::wants_rate`](crate::cc::CongestionControl::wants_rate)).
+//! Estimates the rate at which the network delivered the latest flight of segments. Only controllers that request the
+//! rate get it ([`CongestionControl::wants_rate`](crate::cc::CongestionControl::wants_rate)).
 //!
 //! ## Source
 //! draft-cheng-iccrg-delivery-rate-estimation-02, sections 3.2 and 3.3.
 //!
 //! ## What it does
-//! Every segment in flight has a tag with the bytes delivered, and the delivery time, as of its transmission. When the
-//! segment itself is delivered, the bytes delivered since then give a rate sample. They are divided by the longer of
-//! the send interval and the ACK interval, because ACKs may be compressed in transit.
+//! Every segment in flight has a tag. The tag holds the total of delivered bytes and the time of the last delivery when
+//! the segment was sent. When the segment is delivered, the bytes delivered since its transmission give a rate sample.
+//! The bytes are divided by the longer of the send interval and the ACK interval, because the network may compress
+//! ACKs.
 //!
-//! The sender calls, in this order:
-//! - for each segment sent or retransmitted: [`DeliveryRate::on_sent`], with the bytes in flight before it;
+//! The sender calls these functions in this order:
+//! - for each segment sent or retransmitted: [`DeliveryRate::on_sent`], with the bytes in flight before the segment;
 //! - for each ACK: [`DeliveryRate::on_sacked`] for every newly SACKed range, [`DeliveryRate::on_acked`] if the left
 //!   edge moved, then once [`DeliveryRate::sample`];
-//! - when the window allows more but the application has no data: [`DeliveryRate::on_app_limited`].
+//! - when the window allows more data but the application has none: [`DeliveryRate::on_app_limited`].
 //!
 //! ## Differences from the source
-//! - A segment acknowledged in part counts for that part at once; one SACKed in part counts when the rest has arrived
-//!   too.
-//! - The draft compares tags by transmission time, then by sequence number; here call order decides.
+//! - The acknowledged part of a segment counts at once. A SACKed part counts only when the rest of the segment has
+//!   arrived too.
+//! - The draft compares tags by transmission time, then by sequence number. Here the order of the calls decides.
 //!
 //! ## Validation
-//! A constant link, compressed ACKs, an idle sender and a retransmission, computed by hand (tests below).
+//! Unit tests below compute by hand: a constant link, compressed ACKs, an idle sender and a retransmission.
 
 use std::collections::VecDeque;
 
@@ -31,48 +32,49 @@ use ackclock_core::{Rate, SackBlock, Seq, Span, Time};
 
 use crate::cc::RateSample;
 
-/// Delivery rate of one connection.
+/// Delivery rate estimator of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRate {
-    /// Segments from the left edge on, in sequence order, without gaps.
+    /// Tags of all segments from the left edge on, in sequence order, without gaps.
     tags: VecDeque<Tag>,
-    /// First byte of the first tag.
+    /// Sequence number of the first byte of the first tag.
     left: Seq,
-    /// C.delivered: bytes delivered so far.
+    /// C.delivered: total of bytes delivered so far.
     delivered: u64,
-    /// C.delivered_time: delivery time of the last of them.
+    /// C.delivered_time: time at which the latest bytes were delivered.
     delivered_at: Time,
     /// C.first_sent_time: transmission time of the segment most recently found delivered.
     first_sent: Time,
-    /// C.app_limited: until this many bytes are delivered, samples are application-limited.
+    /// C.app_limited: total of delivered bytes up to which samples are application-limited.
     app_limited_until: u64,
-    /// Tag of the segment sent last among those delivered by this ACK.
+    /// Tag of the latest sent segment among the segments delivered by this ACK.
     newest: Option<Tag>,
 }
 
-/// Tag of a segment: state at its transmission.
+/// Tag of a segment: state of the estimator when the segment was sent.
 #[derive(Clone, Copy, Debug)]
 struct Tag {
-    /// The byte after its last.
+    /// Sequence number after the last byte of the segment.
     right: Seq,
-    /// Its bytes are already counted as delivered.
+    /// Whether the segment's bytes are already counted as delivered.
     counted: bool,
     app_limited: bool,
-    /// P.sent_time
+    /// P.sent_time: transmission time of the segment.
     sent: Time,
-    /// P.first_sent_time
+    /// P.first_sent_time: C.first_sent_time when the segment was sent.
     first_sent: Time,
-    /// P.delivered_time
+    /// P.delivered_time: C.delivered_time when the segment was sent.
     delivered_at: Time,
-    /// P.delivered
+    /// P.delivered: C.delivered when the segment was sent.
     delivered: u64,
 }
 
 impl DeliveryRate {
-    /// The bytes `range` are sent or retransmitted, with `outstanding` bytes already sent and not acknowledged.
+    /// Records that the bytes `range` are sent or retransmitted. `outstanding` bytes are already sent and not
+    /// acknowledged.
     pub fn on_sent(&mut self, now: Time, range: SackBlock, outstanding: u32) {
         if outstanding == 0 {
-            // Idle time belongs to neither the send nor the ACK interval.
+            // Idle time belongs neither to the send interval nor to the ACK interval.
             self.first_sent = now;
             self.delivered_at = now;
         }
@@ -92,7 +94,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The bytes `range` are newly SACKed.
+    /// Records that the bytes `range` are newly SACKed.
     pub fn on_sacked(&mut self, now: Time, range: SackBlock) {
         for index in self.within(range) {
             let left = self.left_of(index);
@@ -100,7 +102,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Everything before `una` is acknowledged.
+    /// Records that all bytes before `una` are acknowledged.
     pub fn on_acked(&mut self, now: Time, una: Seq) {
         while let Some(&front) = self.tags.front().filter(|_| self.left.before(una)) {
             let right = front.right.min(una);
@@ -114,7 +116,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The window allows more but the application has no data; `in_flight` bytes are in flight.
+    /// Records that the application limits the sending: the window allows more data, but there is none. `in_flight` is
+    /// the bytes in flight.
     pub fn on_app_limited(&mut self, in_flight: u32) {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
@@ -124,9 +127,10 @@ impl DeliveryRate {
         self.app_limited_until != 0
     }
 
-    /// Ends the processing of an ACK; returns the delivery rate of the flight that it acknowledges.
+    /// Ends the processing of an ACK. Returns the delivery rate of the flight that the ACK acknowledges.
     ///
-    /// `None` if it delivered nothing, or in less than the smallest round trip, which is impossible for a flight.
+    /// Returns `None` if the ACK delivered nothing. Also returns `None` if the interval is shorter than the smallest
+    /// round-trip time, which is impossible for a flight.
     pub fn sample(&mut self, min_rtt: Option<Span>) -> Option<RateSample> {
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
@@ -147,7 +151,7 @@ impl DeliveryRate {
         })
     }
 
-    /// Bytes delivered so far.
+    /// Total of bytes delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
@@ -164,7 +168,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Counts the bytes `left..right` of a segment as delivered, once.
+    /// Counts the bytes `left..right` of a segment as delivered, unless they are already counted.
     fn take(&mut self, now: Time, index: usize, left: Seq, right: Seq) {
         let tag = &mut self.tags[index];
         if tag.counted {
@@ -179,7 +183,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Indices of the segments entirely within `range`.
+    /// Indices of the tags of segments entirely within `range`.
     fn within(&self, range: SackBlock) -> std::ops::Range<usize> {
         let first = self.tags.partition_point(|tag| tag.right.at_or_before(range.left));
         let first =

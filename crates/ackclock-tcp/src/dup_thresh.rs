@@ -1,4 +1,4 @@
-//! DupThresh: number of duplicates that indicate a loss.
+//! DupThresh: number of duplicate acknowledgements that indicates a loss.
 
 use ackclock_core::ConfigError;
 use schemars::JsonSchema;
@@ -8,23 +8,24 @@ use crate::choices::Switch;
 use crate::scoreboard::DUP_THRESH;
 use crate::stack::Stack;
 
-/// DupThresh: a fixed number, or adaptive.
+/// DupThresh: a fixed or an adaptive number of duplicate acknowledgements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected 1 to 1000, \"careful\" or \"aggressive\"")]
 pub enum DupThresh {
-    /// Fixed number of duplicates.
+    /// Fixed number of duplicate acknowledgements.
     Fixed(u32),
-    /// Adaptive: about a window of packets (RFC 4653).
+    /// Adaptive number, so that reordering within about one window of packets is tolerated (RFC 4653).
     Adaptive(Extension),
 }
 
-/// Rate of extended limited transmit.
+/// Sending rate of extended limited transmit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extension {
-    /// One packet for every second one that leaves the network; DupThresh is two thirds of the packets in flight.
+    /// Send one packet for every second packet that leaves the network. DupThresh is two thirds of the packets in
+    /// flight.
     Careful,
-    /// One packet for each that leaves the network; DupThresh is half of the packets in flight.
+    /// Send one packet for each packet that leaves the network. DupThresh is half of the packets in flight.
     Aggressive,
 }
 
@@ -38,7 +39,7 @@ impl Default for DupThresh {
 }
 
 impl DupThresh {
-    /// The fixed number; if adaptive, the smallest value.
+    /// The fixed DupThresh, or the smallest value of an adaptive DupThresh.
     pub fn least(self) -> u32 {
         match self {
             Self::Fixed(number) => number,
@@ -46,10 +47,10 @@ impl DupThresh {
         }
     }
 
-    /// Checks it against the other options of its sender.
+    /// Checks `dup_thresh` against the other options of the sender.
     ///
     /// # Errors
-    /// Says which values are allowed.
+    /// Returns an error that states the allowed values.
     pub fn check(self, stack: Stack, limited_transmit: Switch) -> Result<(), ConfigError> {
         let refuse = |message: String| Err(ConfigError::new("", message));
         match self {

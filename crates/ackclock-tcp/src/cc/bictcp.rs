@@ -1,61 +1,61 @@
 //! # CUBIC growth curve of Linux
 //!
-//! Window growth in congestion avoidance, in the Linux stack.
+//! CUBIC window growth in congestion avoidance, as implemented in Linux.
 //!
 //! ## Source
-//! Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant" (ACM SIGOPS OSR 42(5), 2008), sections 3.1 to 3.4, with
-//! the arithmetic of Linux 6.18 (bictcp_update).
+//! Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant" (ACM SIGOPS OSR 42(5), 2008), sections 3.1 to
+//! 3.4. The arithmetic is from Linux 6.18 (bictcp_update).
 //!
 //! ## What it does
-//! The curve is evaluated one smallest round-trip time ahead. It gives the number of segments to deliver per segment of
-//! window growth: at least two, and at most 20 until a loss has set W_max. It is evaluated again when the window has
-//! moved or 32 ms have passed. Time is counted in 250 Hz ticks, so that otherwise equal epochs differ in length. Reno's
-//! window grows by one segment per 15/8 of the window delivered.
+//! The cubic curve is evaluated one smallest round-trip time ahead. The result is the number of segments to deliver per
+//! segment of window growth: at least two, and at most 20 until a loss has set W_max. The curve is evaluated again when
+//! the window has changed or 32 ms have passed. Time is counted in 250 Hz ticks, so that otherwise equal epochs differ
+//! in length. The window of an equivalent Reno sender grows by one segment when 15/8 of that window is delivered.
 //!
 //! ## Differences from the source
-//! The cube root is exact, and a window that moved within a tick is re-evaluated at once.
+//! The cube root is exact here. A window that changed within a tick is re-evaluated at once.
 //!
 //! ## Validation
-//! Hand-computed values (tests below); comparison with the kernel's sender over the cells of `make agree`.
+//! Hand-computed values (unit tests below), and a comparison with the kernel's sender in the cells of `make agree`.
 
 use ackclock_core::{Span, Time};
 
 use super::steps::Steps;
 use crate::choices::Switch;
 
-/// C, segments a second cubed: 410 of 1024.
+/// Constant C, segments per second cubed: 410 of 1024.
 const C: f64 = 410.0 / 1024.0;
-/// beta: 717 of 1024.
+/// Multiplicative decrease factor beta: 717 of 1024.
 const BETA: f64 = 717.0 / 1024.0;
-/// Deliveries per step of Reno's window, as a multiple of that window.
+/// Segments delivered per segment of growth of Reno's window, as a multiple of that window.
 const RENO: f64 = 15.0 / 8.0;
-/// Most deliveries per step while W_max is unknown, and least deliveries per step.
+/// Largest number of deliveries per segment of growth while W_max is unknown, and smallest number at any time.
 const MOST_WITHOUT_W_MAX: f64 = 20.0;
 const LEAST: f64 = 2.0;
-/// Unit of time (CONFIG_HZ of 250).
+/// Unit of time of the curve (CONFIG_HZ of 250).
 const TICK: Span = Span::from_millis(4);
 /// Shortest time between evaluations of the curve while the window is unchanged, ticks: a 32nd of a second.
 const REREAD: u64 = 7;
-/// Round-trip times are ignored for this long after a loss, ticks: a second.
+/// Time after a loss during which round-trip times are ignored, ticks: one second.
 const RTT_BLACKOUT: u64 = 250;
 
-/// Growth curve of one connection. Windows in segments.
+/// Cubic growth curve of one connection. Windows are in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bictcp {
-    /// W_max; zero while there is none.
+    /// W_max in segments; zero while unknown.
     w_max: f64,
     epoch: Option<Epoch>,
-    /// Deliveries per step.
+    /// Segments to deliver per segment of window growth.
     per: f64,
     steps: Steps,
-    /// Time and window of the last evaluation.
+    /// Time and congestion window of the last evaluation of the curve.
     read: Option<(Ticks, f64)>,
     least_rtt: Option<Span>,
     /// Time of the last transmission.
     sent: Ticks,
 }
 
-/// Ticks since the start of the run.
+/// Time since the start of the run, ticks.
 type Ticks = u64;
 
 fn ticks(now: Time) -> Ticks {
@@ -68,20 +68,20 @@ struct Epoch {
     start: Ticks,
     origin: f64,
     k: f64,
-    /// Window of an equivalent Reno sender, and segments delivered towards its next step.
+    /// Window of an equivalent Reno sender, and the segments delivered towards its next step.
     reno: f64,
     acked: f64,
 }
 
 impl Bictcp {
-    /// Takes a round-trip time sample.
+    /// Updates the smallest round-trip time with a sample.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
         if self.epoch.is_none_or(|epoch| ticks(now).saturating_sub(epoch.start) >= RTT_BLACKOUT) {
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         }
     }
 
-    /// Grown window in segments, from `cwnd` after `acked` more delivered.
+    /// Congestion window in segments after `acked` more segments are delivered. `cwnd` is the window before.
     pub(super) fn grow(&mut self, now: Time, cwnd: f64, acked: f64) -> f64 {
         self.update(now, cwnd, acked);
         self.steps.grow(cwnd, self.per.max(LEAST), acked)
@@ -110,7 +110,7 @@ impl Bictcp {
             self.per = self.per.min(MOST_WITHOUT_W_MAX);
         }
         let step = (RENO * cwnd).floor().max(1.0);
-        // Lags one delivery behind, as in the kernel.
+        // The step is taken one delivery late, as in the kernel.
         if epoch.acked > step {
             let steps = (epoch.acked / step).ceil() - 1.0;
             epoch.acked -= steps * step;
@@ -121,7 +121,7 @@ impl Bictcp {
         }
     }
 
-    /// A loss at a window of `cwnd` segments; returns the new threshold.
+    /// Handles a loss at a congestion window of `cwnd` segments. Returns the new slow-start threshold.
     pub(super) fn on_loss(&mut self, cwnd: f64, fast_convergence: Switch) -> f64 {
         let gives_way = fast_convergence == Switch::On && cwnd < self.w_max;
         self.w_max = if gives_way { (cwnd * f64::midpoint(1.0, BETA)).floor() } else { cwnd };
@@ -130,12 +130,13 @@ impl Bictcp {
         (cwnd * BETA).floor()
     }
 
-    /// Resets all state after a timeout.
+    /// Resets the curve after a timeout.
     pub(super) fn reset(&mut self) {
         *self = Self { sent: self.sent, ..Self::default() };
     }
 
-    /// A segment is sent; if nothing was in flight, the time since the last transmission does not count.
+    /// Handles a departing segment. If nothing was in flight, the time since the last transmission does not count for
+    /// the curve.
     pub(super) fn on_sent(&mut self, now: Time, idle: bool) {
         let now = ticks(now);
         if idle && let Some(epoch) = &mut self.epoch {

@@ -1,25 +1,25 @@
 //! # CUBIC
 //!
-//! The window follows a cubic curve of the time since the last loss: fast growth towards the window at the loss, flat
-//! around it, then fast again.
+//! The congestion window follows a cubic function of the time since the last loss. Growth is fast towards the window at
+//! the loss, slow around it, then fast again.
 //!
 //! ## Source
-//! RFC 9438; slow start by RFC 5681 section 3.1, or with [HyStart++](super::hystart) by RFC 9406.
+//! RFC 9438 for CUBIC. Slow start follows RFC 5681 section 3.1, or RFC 9406 with [HyStart++](super::hystart).
 //!
 //! ## What it does
-//! All windows are real numbers of segments, as in the source. A *stage* is one epoch of congestion avoidance; its
-//! clock runs only while the window limits the sender (section 5.8). In the Linux stack, whole segments follow [Linux's
-//! curve](super::bictcp).
+//! All windows are real numbers of segments, as in RFC 9438. A *stage* is one epoch of congestion avoidance. The clock
+//! of a stage runs only while the window limits the sender (section 5.8). In the Linux stack, the window grows by whole
+//! segments along [Linux's curve](super::bictcp).
 //!
 //! ## Differences from the source
-//! - An ACK for n segments moves the window n times as far towards the target (section 4.4 counts ACKs). Delayed ACKs
-//!   therefore do not halve the growth. The target remains the bound.
-//! - An ACK never shrinks the window: in the Reno-friendly region it becomes the larger of its value and W_est.
-//! - If the window at the start of a stage is W_max or more, K is 0 and W_max is that window, as after a timeout.
+//! - An ACK for n segments moves the window n times as far towards the target; section 4.4 moves it once per ACK.
+//!   Delayed ACKs therefore do not halve the growth. The target remains the upper bound.
+//! - An ACK never shrinks the window: in the Reno-friendly region the window becomes the larger of its value and W_est.
+//! - If a stage starts with a window of W_max or more, K is 0 and W_max is set to that window, as after a timeout.
 //!
 //! ## Validation
-//! Values of the formulas of sections 4.2 to 4.8 (tests below); share of a link with and without a buffer, and compared
-//! with Reno on a large pipe (`tests/cc_paths.rs`).
+//! Values of the formulas of sections 4.2 to 4.8 (unit tests below). `tests/cc_paths.rs` checks the share of a link
+//! with and without a buffer, and a comparison with Reno on a large pipe.
 
 use ackclock_core::{Span, Time};
 use schemars::JsonSchema;
@@ -34,15 +34,15 @@ use crate::congestion_control::{
 };
 use crate::stack::Stack;
 
-/// C of section 4.1, segments per second cubed.
+/// Constant C of section 4.1, segments per second cubed.
 const C: f64 = 0.4;
-/// beta_cubic of section 4.6.
+/// Multiplicative decrease factor beta_cubic of section 4.6.
 const BETA: f64 = 0.7;
-/// alpha_cubic of section 4.3: average growth equals Reno's, although beta is not one half.
+/// alpha_cubic of section 4.3: with this factor the average growth equals Reno's, although beta is not one half.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// Smallest ssthresh, segments (section 4.6).
+/// Smallest slow-start threshold, segments (section 4.6).
 const LEAST_SSTHRESH: f64 = 2.0;
-/// L and CSS_GROWTH_DIVISOR of RFC 9406 section 4.3.
+/// Constants L and CSS_GROWTH_DIVISOR of RFC 9406 section 4.3.
 const HYSTART_LIMIT: f64 = 8.0;
 const HYSTART_DIVISOR: f64 = 4.0;
 
@@ -50,7 +50,7 @@ const HYSTART_DIVISOR: f64 = 4.0;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CubicConfig {
-    /// Yield bandwidth faster to new flows: after a loss below the previous W_max, remember less than the window
+    /// Release bandwidth to new flows faster: after a loss below the previous W_max, set W_max to less than the window
     /// (section 4.7).
     pub fast_convergence: Switch,
     /// Leave slow start when the round-trip time grows.
@@ -63,15 +63,15 @@ impl Default for CubicConfig {
     }
 }
 
-/// How slow start ends before a loss.
+/// How slow start can end before a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartEnd {
-    /// HyStart++ (RFC 9406), in the first slow start.
+    /// HyStart++ (RFC 9406), in the first slow start only.
     On,
     /// Hybrid slow start as in Linux, in every slow start.
     Classic,
-    /// No early end.
+    /// Slow start ends only by a loss.
     #[default]
     Off,
 }
@@ -82,27 +82,27 @@ pub struct Cubic {
     /// Segment size, bytes.
     mss: f64,
     fast_convergence: Switch,
-    /// Present until the first slow start ends.
+    /// HyStart++ detector; `None` once the first slow start has ended.
     hystart: Option<HyStart>,
     hybrid: Option<HybridStart>,
     growth: Growth,
-    /// Growth curve of the Linux stack, used instead of the stage.
+    /// Growth curve of the Linux stack, which replaces the stage.
     linux: Option<Bictcp>,
-    /// LW of RFC 5681, segments.
+    /// Loss window (LW of RFC 5681), segments.
     loss_window: f64,
     state: CubicState,
-    /// State before the last reduction.
+    /// State before the last reduction, kept for an undo.
     before: Option<CubicState>,
 }
 
-/// State changed by a reduction and restored if that was spurious. In segments.
+/// State that a reduction changes, in segments. A spurious reduction restores the old state.
 #[derive(Clone, Copy, Debug)]
 struct CubicState {
     cwnd: f64,
     ssthresh: f64,
-    /// Window at the last reduction; `None` before the first one and after a timeout.
+    /// Congestion window at the last reduction; `None` before the first reduction and after a timeout.
     w_max: Option<f64>,
-    /// Window when ssthresh was last set.
+    /// Congestion window when ssthresh was last set.
     cwnd_prior: f64,
     stage: Option<Stage>,
 }
@@ -111,13 +111,13 @@ struct CubicState {
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     w_max: f64,
-    /// Seconds until the curve is back at `w_max`, eq. (2).
+    /// K of eq. (2): seconds until the curve returns to `w_max`.
     k: f64,
-    /// Window of an equivalent Reno sender, section 4.3.
+    /// W_est of section 4.3: window of an equivalent Reno sender, segments.
     w_est: f64,
-    /// t: duration of the stage, without times when the application limited the sender.
+    /// Duration t of the stage, without times when the application limited the sender.
     age: Span,
-    /// Time of the last ACK, and whether the window limited the sender then.
+    /// Time of the last ACK, and whether the window limited the sender at that time.
     last: Time,
     limited: bool,
 }
@@ -151,13 +151,13 @@ impl Cubic {
         }
     }
 
-    /// RFC 5681 section 3.1 (2), or RFC 9406 section 4.3.
+    /// Slow start by RFC 5681 section 3.1 (2), or by RFC 9406 section 4.3.
     fn slow_start(&mut self, sample: &AckSample, delivered: f64) {
         let acked = f64::from(sample.acked) / self.mss;
         let Some(hystart) = &mut self.hystart else {
             self.state.cwnd += match self.growth {
                 Growth::Acks => acked.min(1.0),
-                // Growth stops at the threshold.
+                // Growth in slow start stops at the threshold.
                 Growth::Bytes => delivered.min(self.state.ssthresh - self.state.cwnd),
             };
             return;
@@ -174,15 +174,15 @@ impl Cubic {
         }
     }
 
-    /// Grows by whole segments, counting a partial one as whole: slow start up to the threshold, then the curve with
-    /// the remainder.
+    /// Grows the window by whole segments, counting a partial segment as whole. Slow start grows up to the threshold,
+    /// then the curve uses the remainder.
     fn grow_as_linux(&mut self, sample: &AckSample) {
         let before = self.state.cwnd.floor();
         let delivered = libm::ceil(f64::from(sample.delivered) / self.mss);
         if before < self.state.ssthresh {
             self.slow_start(sample, delivered);
         }
-        // Remainder after slow start.
+        // Delivered segments that slow start did not use.
         let left = delivered - (self.state.cwnd - before).max(0.0);
         if let Some(curve) = &mut self.linux
             && self.state.cwnd >= self.state.ssthresh
@@ -192,7 +192,7 @@ impl Cubic {
         }
     }
 
-    /// Sections 4.2 to 4.5.
+    /// Congestion avoidance by sections 4.2 to 4.5.
     fn avoid_congestion(&mut self, sample: &AckSample) {
         let cwnd = self.state.cwnd;
         let acked = f64::from(sample.acked) / self.mss;
@@ -211,7 +211,7 @@ impl Cubic {
         }
     }
 
-    /// The current stage, or a new one.
+    /// The current stage; starts a new stage if there is none.
     fn stage(&mut self, now: Time) -> &mut Stage {
         let CubicState { cwnd, w_max, .. } = self.state;
         let w_max = w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
@@ -229,7 +229,7 @@ impl Cubic {
     fn reduce(&mut self, event: &CongestionEvent) {
         let cwnd = self.state.cwnd;
         let remembered = match self.state.w_max {
-            // Section 4.7
+            // Fast convergence (section 4.7).
             Some(w_max) if self.fast_convergence == Switch::On && cwnd < w_max => cwnd * (1.0 + BETA) / 2.0,
             _ => cwnd,
         };
@@ -271,7 +271,7 @@ impl CongestionControl for Cubic {
         } else {
             self.avoid_congestion(sample);
         }
-        // Keeps the window within 32 bits.
+        // Limits the congestion window to 32 bits of bytes.
         self.state.cwnd = self.state.cwnd.min(f64::from(u32::MAX) / self.mss);
     }
 
@@ -282,7 +282,7 @@ impl CongestionControl for Cubic {
         }
         let held = event.cause == Congestion::Timeout && event.repeated_timeout;
         if held {
-            // ssthresh is held (RFC 5681 section 3.1), and so is the state that a spurious timeout would restore.
+            // On a repeated timeout, ssthresh keeps its value (RFC 5681 section 3.1). The state for an undo stays, too.
             self.state.cwnd = self.loss_window;
             self.state.stage = None;
         } else {
@@ -297,12 +297,12 @@ impl CongestionControl for Cubic {
     fn on_spurious(&mut self, _now: Time, _cause: Congestion) {
         if let Some(before) = self.before.take().filter(|before| before.cwnd > self.state.cwnd) {
             if self.linux.is_some() {
-                // The curve stays as set by the loss.
+                // The growth curve stays as the loss set it.
                 self.state.cwnd = before.cwnd;
                 self.state.ssthresh = self.state.ssthresh.max(before.ssthresh);
                 return;
             }
-            // Section 4.9: the start of the stage is restored too, so the time spent in recovery counts.
+            // The start of the stage is restored too (section 4.9), so the time spent in recovery counts.
             self.state = before;
         }
     }
@@ -327,12 +327,12 @@ impl CongestionControl for Cubic {
     }
 }
 
-/// Rounds to the nearest byte, so that 62.999 999 computed segments count as 63; saturates.
+/// Converts segments to the nearest byte, so that 62.999 999 computed segments count as 63; saturates.
 fn bytes(segments: f64, mss: f64) -> u32 {
     libm::round(segments * mss) as u32
 }
 
-/// Whether the window or the application limited the sender.
+/// Whether the congestion window or the application limited the sender.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limited {
     ByWindow,
@@ -340,13 +340,13 @@ enum Limited {
 }
 
 impl Stage {
-    /// W_cubic(t), eq. (1), in segments; `t` in seconds.
+    /// W_cubic(t) of eq. (1), in segments; `t` is in seconds.
     fn w_cubic(&self, t: f64) -> f64 {
         let from_k = t - self.k;
         C * from_k * from_k * from_k + self.w_max
     }
 
-    /// Advances the clock to `now`; the time counts if the window limited the sender since the last ACK.
+    /// Advances the stage's clock to `now`. The time counts only if the window limited the sender since the last ACK.
     fn pass(&mut self, now: Time, limited: Limited) {
         if self.limited {
             self.age += now.since(self.last);

@@ -1,19 +1,19 @@
 //! # Steered window
 //!
 //! ## Source
-//! M05 section 3.2: a controller sets the window of the connection between proxy and terminal, without slow start,
-//! additive increase and backoff.
+//! M05 section 3.2: a controller sets the window of the connection between proxy and terminal. This connection has no
+//! slow start, additive increase or backoff.
 //!
 //! ## What it does
-//! A steered window keeps its set value whatever is acknowledged or lost; losses are retransmitted within it. After a
-//! timeout it is one segment until the next acknowledgement, as in a kernel. On release, another congestion control
-//! starts with the current window and a new connection's threshold.
+//! A steered window keeps its set value on every acknowledgement and loss; losses are retransmitted within the window.
+//! After a timeout the window is one segment until the next acknowledgement, as in a kernel. On release, another
+//! congestion control starts with the current window and the slow-start threshold of a new connection.
 //!
 //! ## Differences from the source
-//! The source has neither timeouts nor release.
+//! M05 describes neither timeouts nor the release of the window.
 //!
 //! ## Validation
-//! Tests below, and the senders of a relay in `tests/steered.rs`.
+//! Unit tests below, and the senders of a relay in `tests/steered.rs`.
 
 use ackclock_core::{Rate, Setting, Span, Time};
 
@@ -23,7 +23,7 @@ use crate::congestion_control::{
     AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure,
 };
 
-/// Builds a congestion control for a new connection, or on release of a steered window.
+/// Builds a congestion control for a new connection, or for a steered window that is released.
 pub type MakeControl = Box<dyn Fn(&CcContext) -> Box<dyn CongestionControl> + Send>;
 
 /// Congestion control whose window can be steered from outside.
@@ -35,17 +35,17 @@ pub struct Held {
     context: CcContext,
 }
 
-/// A window being steered.
+/// State of a window that is being steered.
 #[derive(Clone, Copy)]
 struct Hold {
     window: u32,
     pacing: Option<Rate>,
-    /// A timeout occurred, with no acknowledgement since.
+    /// Whether a timeout occurred and no acknowledgement has arrived since.
     timed_out: bool,
 }
 
 impl Held {
-    /// Creates an unsteered window; `make` builds its congestion control.
+    /// Creates an unsteered window. `make` builds the congestion control for it.
     pub fn new(make: MakeControl, context: CcContext) -> Self {
         Self { hold: None, own: make(&context), make, context }
     }

@@ -1,51 +1,52 @@
 //! # HyStart++
 //!
-//! Leaves the first slow start when the round-trip time grows, before the queue overflows.
+//! HyStart++ leaves the first slow start when the round-trip time grows, before the queue overflows.
 //!
 //! ## Source
 //! RFC 9406 sections 4.2 and 4.3.
 //!
 //! ## What it does
-//! Compares the smallest round-trip time of a round with that of the previous round. If it has grown by an eighth (4 to
-//! 16 ms), slow start continues at a quarter of its pace for five rounds. If the round-trip time then falls again, the
-//! growth was jitter and slow start resumes; otherwise congestion avoidance begins.
+//! HyStart++ compares the smallest round-trip time of a round with the smallest of the previous round. If the
+//! round-trip time has grown by an eighth (4 to 16 ms), slow start continues at a quarter of its pace for five rounds.
+//! If the round-trip time then falls again, the growth was jitter and full slow start resumes. Otherwise congestion
+//! avoidance starts.
 //!
 //! ## Differences from the source
-//! A round ends when all bytes in flight at its start have been delivered. The source compares sequence numbers, which
-//! a controller does not see. Without loss, which ends slow start anyway, both are equal.
+//! A round ends when all bytes in flight at its start have been delivered. RFC 9406 compares sequence numbers, which a
+//! controller does not see. Without loss, which ends slow start anyway, the two rules are equivalent.
 //!
 //! ## Validation
-//! Hand-computed values (tests below).
+//! Hand-computed values (unit tests below).
 
 use ackclock_core::Span;
 
 use crate::congestion_control::AckSample;
 
-/// MIN_RTT_THRESH, MAX_RTT_THRESH and MIN_RTT_DIVISOR of section 4.3.
+/// Constants MIN_RTT_THRESH, MAX_RTT_THRESH and MIN_RTT_DIVISOR of section 4.3.
 const LEAST_RISE: Span = Span::from_millis(4);
 const MOST_RISE: Span = Span::from_millis(16);
 const RISE_DIVISOR: u64 = 8;
-/// N_RTT_SAMPLE: rounds with fewer samples are not judged.
+/// N_RTT_SAMPLE: smallest number of RTT samples in a round that is evaluated.
 const SAMPLES: u32 = 8;
-/// CSS_ROUNDS: rounds of conservative slow start.
+/// CSS_ROUNDS: number of rounds of conservative slow start.
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
-/// Pace of slow start after an ACK.
+/// Pace of window growth after an ACK in slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
-    /// Full pace.
+    /// Full pace of slow start.
     Full,
-    /// A quarter of the pace (CSS_GROWTH_DIVISOR).
+    /// A quarter of slow start's pace (CSS_GROWTH_DIVISOR).
     Conservative,
-    /// Slow start is over.
+    /// Slow start has ended.
     Leave,
 }
 
-/// Detector for the end of the first slow start.
+/// Detects the end of the first slow start.
 #[derive(Clone, Debug)]
 pub(crate) struct HyStart {
     delivered: u64,
-    /// The round ends when this many bytes are delivered.
+    /// Total of delivered bytes at which the round ends.
     round_end: u64,
     last_min: Option<Span>,
     current_min: Option<Span>,
@@ -53,12 +54,12 @@ pub(crate) struct HyStart {
     conservative: Option<Conservative>,
 }
 
-/// Conservative slow start.
+/// State of conservative slow start.
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
-    /// Smallest round-trip time of the round that began it.
+    /// Smallest round-trip time of the round in which conservative slow start began.
     baseline: Span,
-    /// Rounds so far, including the one in which it began.
+    /// Rounds of conservative slow start so far, including the first.
     rounds: u32,
 }
 
@@ -101,7 +102,7 @@ impl HyStart {
         }
     }
 
-    /// Begins a round; returns whether the last round of conservative slow start is over.
+    /// Starts a round. Returns whether the last round of conservative slow start is over.
     fn next_round(&mut self, in_flight: u32) -> bool {
         self.round_end = self.delivered + u64::from(in_flight);
         self.last_min = self.current_min.take().or(self.last_min);

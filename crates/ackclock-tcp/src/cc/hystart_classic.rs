@@ -1,51 +1,53 @@
 //! # Hybrid slow start
 //!
-//! Leaves slow start when a train of ACKs, or the round-trip time, shows that the pipe is full, as in Linux.
+//! Hybrid slow start, as in Linux. Slow start ends when a train of ACKs or the round-trip time shows that the pipe is
+//! full.
 //!
 //! ## Source
 //! Ha and Rhee, "Taming the elephants: new TCP slow start" (Computer Networks 55, 2011), with Linux's constants.
 //!
 //! ## What it does
-//! Applies in every round of slow start from a window of 16 segments. Slow start ends when ACKs at most 2 ms apart
-//! continue for half the smallest round-trip time. It also ends when the smallest of a round's first round-trip times
-//! exceeds the overall smallest by an eighth (4 to 16 ms). Rounds and round-trip times are tracked whatever limits the
-//! sender. After an end is found, none is looked for until a timeout.
+//! The detector works in every round of slow start with a window of at least 16 segments. Slow start ends when ACKs at
+//! most 2 ms apart continue for half the smallest round-trip time. Slow start also ends when the round-trip time of a
+//! round's first samples exceeds the overall smallest by an eighth (4 to 16 ms). Rounds and round-trip times are
+//! tracked even while the application limits the sender. Once the detector has ended slow start, it rests until a
+//! timeout.
 //!
 //! ## Differences from the source
-//! - A round ends by bytes delivered, as for [HyStart++](super::hystart).
-//! - Linux ignores samples of the first second after a loss.
+//! - A round ends by a count of delivered bytes, as for [HyStart++](super::hystart).
+//! - Linux ignores RTT samples in the first second after a loss.
 //!
 //! ## Validation
-//! Hand-computed values (tests below).
+//! Hand-computed values (unit tests below).
 
 use ackclock_core::{Span, Time};
 
 use crate::congestion_control::AckSample;
 
-/// Largest gap in a train of ACKs.
+/// Largest gap between two ACKs of a train.
 const GAP: Span = Span::from_millis(2);
-/// Extra length of the train allowed for the sender's own bursts.
+/// Extra length of the ACK train, which allows for the sender's own bursts.
 const BURST: Span = Span::from_millis(1);
-/// Rise of the round-trip time: an eighth, within these bounds.
+/// Bounds for the rise of the round-trip time that ends slow start: an eighth, within these bounds.
 const LEAST_RISE: Span = Span::from_millis(4);
 const MOST_RISE: Span = Span::from_millis(16);
-/// Samples of a round before the round-trip time is judged.
+/// Number of RTT samples in a round that precede the first evaluation of the round-trip time.
 const SAMPLES: u32 = 8;
-/// Windows below this many segments are not judged.
+/// Smallest congestion window at which slow start may end, segments.
 pub(crate) const LEAST_WINDOW: f64 = 16.0;
 
-/// Detector for the end of slow start.
+/// Detects the end of slow start.
 #[derive(Clone, Debug)]
 pub(crate) struct HybridStart {
     delivered: u64,
     round_end: u64,
     round_start: Time,
     last_ack: Time,
-    /// Smallest round-trip time of the round, and overall.
+    /// Smallest round-trip time of the current round, and of the whole connection.
     current: Option<Span>,
     least: Option<Span>,
     samples: u32,
-    /// The end was found; nothing more is looked for until the next timeout.
+    /// Whether the end was found; the detector then rests until the next timeout.
     found: bool,
 }
 
@@ -64,8 +66,8 @@ impl HybridStart {
         }
     }
 
-    /// Processes an ACK before the window grows; `slow` is the window in segments if in slow start. Returns whether
-    /// slow start ends.
+    /// Processes an ACK before the window grows. `slow` is the window in segments; `None` outside slow start. Returns
+    /// whether slow start ends.
     pub(crate) fn on_ack(&mut self, sample: &AckSample, slow: Option<f64>) -> bool {
         self.delivered += u64::from(sample.delivered);
         let Some(rtt) = sample.rtt else { return false };

@@ -1,7 +1,7 @@
 //! Congestion control: limits the bytes in flight.
 //!
-//! [Recovery](crate::recovery) decides which segments are lost, and [undo](crate::undo) whether a loss was real. A
-//! controller sees events and sets a window; it never sees a sequence number.
+//! [Recovery](crate::recovery) decides which segments are lost, and [undo](crate::undo) decides whether a loss was
+//! real. A controller receives events and sets a window, without access to sequence numbers.
 
 pub mod bbr;
 mod bictcp;
@@ -26,9 +26,9 @@ pub trait BuildControl: CongestionControl + Sized {
     fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;
 }
 
-/// Congestion control that can restart when the peer's maximum segment size is smaller than assumed.
+/// Congestion control that can restart if the peer's maximum segment size is smaller than assumed.
 pub trait RenewControl: CongestionControl {
-    /// Restarts for the new segment size.
+    /// Restarts the congestion control for the new segment size.
     fn renew(&mut self, config: &SenderConfig, context: &CcContext, halves: Halves);
 }
 

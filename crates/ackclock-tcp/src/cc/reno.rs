@@ -1,19 +1,20 @@
 //! # Reno congestion control
 //!
-//! Slow start, congestion avoidance and halving, with a real-valued window in segments.
+//! Reno: slow start, congestion avoidance and halving. The congestion window is a real number of segments.
 //!
 //! ## Source
-//! RFC 5681 sections 3.1 and 3.2. The growth rule and `halves = "window"` follow ns-2's one-way agents until 2006,
-//! `halves = "exact-window"` those since.
+//! RFC 5681 sections 3.1 and 3.2. The growth rule and `halves = "window"` follow ns-2's one-way agents until 2006;
+//! `halves = "exact-window"` follows the later agents.
 //!
 //! ## What it does
-//! An acknowledgement of new data grows the window. Below the threshold it adds the data acknowledged, at most one
-//! segment; above it, 1/cwnd of a segment. A loss halves the window in use or the bytes in flight, as set by `halves`;
-//! the threshold is at least two segments. A timeout also sets the window to the loss window, by default one segment. A
-//! congestion echo halves like a loss.
+//! An acknowledgement of new data grows the window. Below the threshold the window grows by the data acknowledged, at
+//! most one segment; above, by 1/cwnd of a segment. A loss halves the window in use or the bytes in flight, as set by
+//! `halves`; the threshold is at least two segments. A timeout also sets the window to the loss window, by default one
+//! segment. A congestion echo halves the window like a loss.
 //!
 //! ## Differences from the source
-//! - The window also grows while the peer's window is the limit; the smaller of the two is halved.
+//! - The congestion window also grows while the peer's window is the limit. A loss halves the smaller of the two
+//!   windows.
 //!
 //! ## Validation
 //! CR02 Table 1 item 1 (`tests/table_one.rs`).
@@ -27,25 +28,25 @@ use crate::congestion_control::{
 };
 use crate::stack::Stack;
 
-/// State of Reno congestion control; windows in segments.
+/// State of Reno congestion control; all windows are in segments.
 #[derive(Clone, Debug)]
 pub struct Reno {
     cwnd: f64,
     ssthresh: f64,
-    /// `cwnd` in bytes, cached because it is read far more often than it changes.
+    /// Value of `cwnd` in bytes, cached because it is read far more often than it changes.
     window: u32,
     mss: u32,
     halves: Halves,
     growth: Growth,
     stack: Stack,
     steps: Steps,
-    /// LW of RFC 5681.
+    /// Loss window (LW of RFC 5681), segments.
     loss_window: f64,
-    /// Window and threshold before the last reduction.
+    /// Congestion window and threshold before the last reduction.
     before: (f64, f64),
 }
 
-/// RFC 5681 equation (4) and the ns-2 agents: the threshold is at least two segments.
+/// Smallest threshold, segments (RFC 5681 equation (4) and the ns-2 agents).
 const LEAST_THRESHOLD: f64 = 2.0;
 
 impl Reno {
@@ -77,15 +78,15 @@ impl Reno {
     }
 
     fn bytes(&self, segments: f64) -> u32 {
-        // Rounds down to whole segments without rounding error; `as` saturates.
+        // Rounds down to whole segments without rounding error; the `as` conversion saturates.
         let whole = segments as u32;
         let part = (segments - f64::from(whole)) * f64::from(self.mss);
         whole.saturating_mul(self.mss).saturating_add(part as u32)
     }
 
-    /// Byte-counted growth by everything delivered while the window limits the sender: slow start up to the threshold,
-    /// then congestion avoidance with the remainder.
-    // Passed by value, so that unused fields of the sample need not be computed.
+    /// Grows the window by the bytes delivered, while the window limits the sender. Slow start grows up to the
+    /// threshold, then congestion avoidance uses the remainder.
+    // `delivered` is passed by value, so that unused fields of the sample need not be computed.
     #[inline(never)]
     fn grow_by_bytes(&mut self, delivered: u32) {
         let delivered = match self.stack {
@@ -98,7 +99,7 @@ impl Reno {
             self.set(cwnd + (delivered - doubling) / cwnd);
             return;
         }
-        // Whole segments as in Linux, counting a partial segment as whole.
+        // The window grows by whole segments as in Linux, which counts a partial segment as whole.
         let mut grown = self.cwnd.floor();
         if doubling > 0.0 {
             grown = self.steps.grow(grown, 1.0, doubling);
@@ -109,7 +110,7 @@ impl Reno {
         self.set(grown);
     }
 
-    /// Half of the window or flight in use.
+    /// Half of the window or of the bytes in flight, as set by `halves`.
     fn half(&self, event: &CongestionEvent) -> f64 {
         let half = match self.halves {
             Halves::Window => f64::from(event.window / self.mss / 2),
@@ -133,7 +134,7 @@ impl CongestionControl for Reno {
             }
             return;
         }
-        // RFC 5681 equations (2) and (3).
+        // Growth by RFC 5681 equations (2) and (3).
         let slow = self.cwnd < self.ssthresh;
         let step = match slow {
             true if sample.acked < self.mss => f64::from(sample.acked) / f64::from(self.mss),
@@ -153,7 +154,7 @@ impl CongestionControl for Reno {
         if !event.repeated_timeout {
             self.before = (self.cwnd, self.ssthresh);
         }
-        // RFC 5681 section 3.1: held when the same segment times out again.
+        // The threshold stays when the same segment times out again (RFC 5681 section 3.1).
         let in_use = matches!(self.halves, Halves::Window | Halves::ExactWindow);
         let held = event.repeated_timeout && !in_use;
         let half = if held { self.ssthresh } else { self.half(event) };

@@ -1,29 +1,30 @@
 //! # Whole steps
 //!
 //! ## Source
-//! Linux 6.18, tcp_cong_avoid_ai.
+//! Linux 6.18, function tcp_cong_avoid_ai.
 //!
 //! ## What it does
-//! The window grows by whole segments: deliveries accumulate until they are worth one.
+//! The window grows by whole segments. Deliveries accumulate until they are worth one segment of growth.
 //!
 //! ## Differences from the source
-//! None known.
+//! No deviations are known.
 //!
 //! ## Validation
-//! Hand-computed values (tests below).
+//! Hand-computed values (unit tests below).
 
-/// Segments delivered that have not yet grown the window.
+/// Number of delivered segments that have not yet grown the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steps {
     credit: f64,
 }
 
 impl Steps {
-    /// Grown window in segments, from `cwnd` after `delivered` more, with one segment of growth per `per` delivered.
+    /// Congestion window in segments after `delivered` more segments. The window grows from `cwnd` by one segment per
+    /// `per` delivered.
     pub(super) fn grow(&mut self, cwnd: f64, per: f64, delivered: f64) -> f64 {
         let mut grown = cwnd;
         if self.credit >= per {
-            // Credit accumulated under a larger `per` gives one step only.
+            // Credit accumulated under a larger `per` gives only one segment of growth.
             self.credit = 0.0;
             grown += 1.0;
         }

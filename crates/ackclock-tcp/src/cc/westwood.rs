@@ -1,28 +1,30 @@
 //! # TCP Westwood congestion control
 //!
-//! Sets the window after a loss from a bandwidth estimate, so that a loss on the radio link does not halve it.
+//! Westwood sets the window after a loss from a bandwidth estimate, so that a loss on the radio link does not halve the
+//! window.
 //!
 //! ## Source
 //! Mascolo, Casetti, Gerla, Sanadidi and Wang, "TCP Westwood: bandwidth estimation for enhanced transport over wireless
-//! links", MobiCom 2001: sections 2.1 (filter), 2.2 (what an ACK counts) and 3 (setting the window).
+//! links", MobiCom 2001. Sections: 2.1 (filter), 2.2 (bytes that an ACK counts) and 3 (setting the window).
 //!
 //! ## What it does
-//! Each ACK gives a sample: the bytes it acknowledges over the time since the previous ACK. A first-order low-pass
-//! filter with time constant τ, discretised by Tustin's rule, turns the samples into the estimate B. After τ/2 without
-//! an ACK, a sample of zero enters. At a loss `ssthresh = B · smallest RTT`, and a larger window falls to it. A timeout
-//! also sets the window to one segment. Between losses the window grows like Reno's.
+//! Each ACK gives a bandwidth sample: the bytes acknowledged over the time since the previous ACK. A first-order
+//! low-pass filter turns the samples into the estimate B. The filter has the time constant τ and is discretised by
+//! Tustin's rule. After τ/2 without an ACK, the filter gets a sample of zero. A loss sets `ssthresh = B · smallest
+//! RTT`, and reduces a larger window to this threshold. A timeout also sets the window to one segment. Between losses
+//! the window grows like Reno's.
 //!
 //! ## Differences from the source
-//! - ACKs of the same instant form one sample, because a sample needs a duration.
-//! - The first ACK only starts the clock; a loss before the second halves the window like Reno.
-//! - A duplicate ACK counts as one segment even if SACK shows how much arrived.
-//! - A congestion echo sets the window like a loss; the source has no ECN.
-//! - L02 section 3.1.5 multiplies by "the RTT", the source by the smallest RTT.
+//! - ACKs that arrive at the same instant form one sample, because a sample needs a duration.
+//! - The first ACK only starts the clock; a loss before the second ACK halves the window like Reno.
+//! - A duplicate ACK counts as one segment, even if SACK shows the exact amount.
+//! - A congestion echo sets the window like a loss; the paper has no ECN.
+//! - L02 section 3.1.5 multiplies by "the RTT"; the Westwood paper multiplies by the smallest RTT.
 //!
 //! ## Validation
-//! Step response and decay of the filter in closed form (unit tests). Under random loss it fills a link that Reno
-//! leaves half empty (`tests/cc_paths.rs`). L02's table 6 is reproduced except for the value in its first row, 22
-//! instead of 34 % (`papers/l02`).
+//! Unit tests compare step response and decay of the filter with closed forms. In `tests/cc_paths.rs`, Westwood under
+//! random loss fills a link that Reno leaves half empty. `papers/l02` reproduces L02's table 6, except for the value in
+//! the first row: 22 instead of 34 %.
 
 use ackclock_core::{Config, ConfigError, Span, Time};
 use schemars::JsonSchema;
@@ -36,7 +38,7 @@ use crate::congestion_control::{AckSample, CcContext, Congestion, CongestionCont
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WestwoodConfig {
-    /// Time constant of the bandwidth filter of westwood; westwood-plus ignores it.
+    /// Time constant of Westwood's bandwidth filter; westwood-plus ignores this option.
     pub tau: Span,
 }
 
@@ -56,15 +58,15 @@ impl Config for WestwoodConfig {
     }
 }
 
-/// Bandwidth estimator of a connection, driven by the data its ACKs acknowledge.
+/// Bandwidth estimator of a connection, updated with the data that ACKs acknowledge.
 pub trait BandwidthFilter: Send {
     /// Creates the filter of a new connection.
     fn new(config: &WestwoodConfig) -> Self;
 
-    /// An ACK reported `bytes` newly arrived; `rtt` is the smoothed round-trip time.
+    /// Adds `bytes` that an ACK reported as newly arrived. `rtt` is the smoothed round-trip time.
     fn on_acked(&mut self, now: Time, bytes: f64, rtt: Option<Span>);
 
-    /// Estimate at `now`, bytes per second; `None` before the first sample.
+    /// Bandwidth estimate at `now`, bytes per second; `None` before the first sample.
     fn estimate(&mut self, now: Time) -> Option<f64>;
 }
 
@@ -74,16 +76,16 @@ pub struct Westwood<F = LowPass> {
     reno: Reno,
     filter: F,
     mss: u32,
-    /// Bytes counted from duplicate ACKs that the next acknowledgement of new data will cover again.
+    /// Bytes counted from duplicate ACKs, which the next acknowledgement of new data will cover again.
     accounted: u32,
     min_rtt: Option<Span>,
 }
 
-/// Smallest threshold, segments (section 3).
+/// Smallest slow-start threshold, segments (section 3).
 const LEAST_THRESHOLD: u32 = 2;
 
 impl<F: BandwidthFilter> Westwood<F> {
-    /// Creates the controller of a new connection; `halves` and `growth` apply before there is a bandwidth estimate.
+    /// Creates the controller of a new connection. `halves` and `growth` apply until there is a bandwidth estimate.
     pub fn new(config: &WestwoodConfig, context: &CcContext, halves: Halves, growth: Growth) -> Self {
         Self {
             reno: Reno::new(context, halves, growth),
@@ -94,7 +96,7 @@ impl<F: BandwidthFilter> Westwood<F> {
         }
     }
 
-    /// Bytes newly arrived according to this ACK (section 2.2).
+    /// Number of bytes that newly arrived according to this ACK (section 2.2).
     fn arrived(&mut self, acked: u32) -> u32 {
         if acked == 0 {
             self.accounted = self.accounted.saturating_add(self.mss);
@@ -117,7 +119,7 @@ impl<F: BandwidthFilter> Westwood<F> {
     /// Bandwidth-delay product at the estimated bandwidth and the smallest RTT, bytes.
     fn pipe(&mut self, now: Time) -> Option<u32> {
         let bytes = self.filter.estimate(now)? * self.min_rtt?.as_secs_f64();
-        // `as` saturates.
+        // The `as` conversion saturates.
         Some((bytes as u32).max(LEAST_THRESHOLD.saturating_mul(self.mss)))
     }
 }
@@ -163,40 +165,40 @@ impl<F: BandwidthFilter> CongestionControl for Westwood<F> {
 /// Bandwidth filter of Westwood: a low pass with the time constant τ (section 2.1).
 #[derive(Clone, Debug)]
 pub struct LowPass {
-    /// τ, seconds.
+    /// Time constant τ, seconds.
     tau: f64,
-    /// Longest time between two samples, τ/m with m = 2.
+    /// Longest time between two samples: τ/m with m = 2.
     longest: Span,
-    /// When the last sample was taken.
+    /// Time of the last sample.
     sampled: Option<Time>,
-    /// Duration of the last sample, seconds; zero before the first one.
+    /// Duration of the last sample, seconds; zero before the first sample.
     duration: f64,
-    /// Last sample, b of k, bytes per second.
+    /// Last sample b of the filter, bytes per second.
     sample: f64,
-    /// Estimate, B of k, bytes per second.
+    /// Bandwidth estimate B, bytes per second.
     bandwidth: f64,
 }
 
 impl LowPass {
-    /// `a = (2τ - D)/(2τ + D)`
+    /// Filter weight of the old estimate: `a = (2τ - D)/(2τ + D)`, where D is the duration of a sample.
     fn weight(&self, duration: f64) -> f64 {
         (2.0 * self.tau - duration) / (2.0 * self.tau + duration)
     }
 
-    /// `B = a B + (1 - a)(b + b before)/2`
+    /// Filters a sample: `B = a B + (1 - a)(b + b before)/2`.
     fn take(&mut self, sample: f64, duration: f64) {
         let a = self.weight(duration);
         self.bandwidth = a * self.bandwidth + (1.0 - a) * (sample + self.sample) / 2.0;
         (self.sample, self.duration) = (sample, duration);
     }
 
-    /// Takes the zero samples due before `now`; returns the time since the last sample.
+    /// Adds the zero samples due before `now`. Returns the time since the last sample.
     fn advance(&mut self, now: Time) -> Option<Span> {
         let silence = now.since(self.sampled?);
         if silence <= self.longest {
             return Some(silence);
         }
-        // Zero samples are τ/m apart, and the remainder is never zero: a sample due now belongs to an ACK, if one
+        // Zero samples are τ/m apart. The remainder is never zero, because a sample due now belongs to an ACK, if one
         // arrives.
         let virtual_samples = (silence.as_nanos() - 1) / self.longest.as_nanos();
         let step = self.longest.as_secs_f64();
@@ -224,7 +226,8 @@ impl BandwidthFilter for LowPass {
         match self.advance(now) {
             None => self.sampled = Some(now),
             Some(Span::ZERO) if self.duration > 0.0 => {
-                // The last sample grows; the filter is linear in it.
+                // Adding bytes increases the last sample. The filter is linear, so the estimate increases in
+                // proportion.
                 let more = bytes / self.duration;
                 self.bandwidth += (1.0 - self.weight(self.duration)) * more / 2.0;
                 self.sample += more;

@@ -1,18 +1,18 @@
 //! # TCP Westwood+ congestion control
 //!
-//! [Westwood](super::westwood) with a bandwidth filter that is not misled by bursts of ACKs.
+//! Westwood+: [Westwood](super::westwood) with a bandwidth filter that tolerates bursts of ACKs.
 //!
 //! ## Source
 //! Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control",
 //! ACM Computer Communication Review 34(2), 2004: section 2.
 //!
 //! ## What it does
-//! Takes one sample per round-trip time: the bytes acknowledged since the last sample over the time since then. The
-//! estimate is `B = 0.9 B + 0.1 b`. ACKs are counted and the window is set as in Westwood.
+//! The filter takes one sample b per round-trip time: the bytes acknowledged since the last sample, divided by the
+//! elapsed time. The estimate is `B = 0.9 B + 0.1 b`. ACKs are counted and the window is set as in Westwood.
 //!
 //! ## Differences from the source
-//! The first sample becomes the estimate, as in Linux, instead of being averaged with zero. A sample ends with the
-//! first ACK at least one smoothed round-trip time after the sample began.
+//! The first sample becomes the estimate, as in Linux; the paper averages it with zero. A sample ends with the first
+//! ACK at least one smoothed round-trip time after the start of the sample.
 //!
 //! ## Validation
 //! Hand-computed estimates (unit tests), and a lossy path (`tests/cc_paths.rs`).
@@ -27,15 +27,15 @@ pub type WestwoodPlus = Westwood<PerRoundTrip>;
 /// Bandwidth filter of Westwood+: one sample per round-trip time.
 #[derive(Clone, Debug)]
 pub struct PerRoundTrip {
-    /// Start of the current sample.
+    /// Start time of the current sample.
     began: Option<Time>,
-    /// Bytes acknowledged since then.
+    /// Bytes acknowledged since the start of the current sample.
     bytes: f64,
-    /// Estimate, bytes per second.
+    /// Bandwidth estimate, bytes per second.
     bandwidth: Option<f64>,
 }
 
-/// Weight of the old estimate at a new sample.
+/// Weight of the old estimate when a new sample is added.
 const KEEP: f64 = 0.9;
 
 impl BandwidthFilter for PerRoundTrip {

@@ -1,28 +1,30 @@
-//! ACK aggregation: bytes acknowledged at once beyond what the estimated rate explains.
+//! ACK aggregation: counts acknowledged bytes in excess of what the estimated rate explains.
 //!
-//! draft-cardwell-iccrg-bbr-congestion-control-02 section 4.5.5 (BBRUpdateACKAggregation), with Linux's bounds: the
-//! largest excess of five to ten rounds, and at most the data delivered in 100 ms at the estimated rate.
+//! The estimator follows draft-cardwell-iccrg-bbr-congestion-control-02 section 4.5.5 (BBRUpdateACKAggregation), with
+//! Linux's bounds. The excess is the largest of five to ten rounds, and at most the data delivered in 100 ms at the
+//! estimated rate.
 
 use ackclock_core::{Rate, Span, Time};
 
-/// Rounds covered by each of the two maxima.
+/// Number of rounds that each of the two maxima covers.
 const ROUNDS: u64 = 5;
-/// Longest time compensated.
+/// Largest extra window, expressed as time at the estimated rate.
 const LONGEST: Span = Span::from_millis(100);
 
-/// Excess of acknowledged data over the estimated rate.
+/// Excess of acknowledged data over the data that the estimated rate explains.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     epoch_start: Time,
     epoch_acked: u64,
-    /// Largest excess of the current period of rounds, and of the previous one.
+    /// Largest excess in the current period of rounds and in the previous period, bytes.
     excess: [u64; 2],
     turn: usize,
     turn_began: u64,
 }
 
 impl Aggregation {
-    /// Processes `acked` bytes at `now`, in round `round`, under a window of `cwnd`.
+    /// Updates the excess for `acked` bytes that arrive at `now`, in round `round`, with a congestion window of `cwnd`
+    /// bytes.
     pub(super) fn on_ack(&mut self, now: Time, acked: u32, round: u64, rate: Rate, cwnd: u32) {
         if acked == 0 {
             return;
@@ -43,12 +45,12 @@ impl Aggregation {
         self.excess[self.turn] = self.excess[self.turn].max(excess);
     }
 
-    /// Sending restarts at `now`: earlier acknowledgements no longer count.
+    /// Restarts the count when sending resumes at `now`; earlier acknowledgements no longer count.
     pub(super) fn restart(&mut self, now: Time) {
         (self.epoch_start, self.epoch_acked) = (now, 0);
     }
 
-    /// Bytes to add to the window.
+    /// Bytes to add to the congestion window for aggregated ACKs.
     pub(super) fn room(&self, rate: Rate) -> u32 {
         let excess = self.excess[0].max(self.excess[1]).min(rate.bytes_in(LONGEST));
         u32::try_from(excess).unwrap_or(u32::MAX)

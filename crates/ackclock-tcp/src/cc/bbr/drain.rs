@@ -5,7 +5,8 @@ use super::{Bbr, Mode};
 use crate::congestion_control::AckSample;
 
 impl Bbr {
-    /// BBRCheckDrain: begins once STARTUP has filled the pipe, ends when bytes in flight are within its capacity.
+    /// BBRCheckDrain: starts DRAIN once STARTUP has filled the pipe. DRAIN ends when the bytes in flight are within the
+    /// pipe's capacity.
     pub(super) fn check_drain(&mut self, sample: &AckSample) {
         if matches!(self.mode, Mode::Startup) && self.full_pipe.filled {
             self.mode = Mode::Drain;

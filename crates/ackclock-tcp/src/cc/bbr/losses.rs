@@ -1,4 +1,4 @@
-//! Effect of losses on the window (draft section 4.2.3.5), and Linux's variant.
+//! Effect of losses on the congestion window (draft section 4.2.3.5), and Linux's variant.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,29 +6,30 @@ use serde::{Deserialize, Serialize};
 use super::{Bbr, Mode};
 use crate::congestion_control::{AckSample, Congestion, CongestionEvent, Phase};
 
-/// How the window responds to losses.
+/// How the congestion window responds to losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossWindow {
-    /// Draft: recovery starts from the bytes in flight, and a timeout from one segment.
+    /// Draft: recovery starts with a congestion window of the bytes in flight. A timeout sets the window to one
+    /// segment.
     #[default]
     Draft,
-    /// Linux: each loss is also subtracted, and a timeout keeps data that is not lost in flight. A bandwidth probe ends
-    /// only by a loss found at that very acknowledgement.
+    /// Linux: each loss is also subtracted from the congestion window. After a timeout the window keeps data in flight
+    /// that is not lost. A bandwidth probe ends only by a loss found at that very acknowledgement.
     Linux,
 }
 
-/// Phase of loss recovery, as used for the window.
+/// Phase of loss recovery, as far as it affects the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Repair {
     None,
-    /// First round: send as much as is delivered.
+    /// First round of recovery: send as many bytes as are delivered.
     Conserving,
     Growing,
 }
 
 impl Bbr {
-    /// Sets the window during loss recovery; returns whether it did, in which case the model must not grow it.
+    /// Sets the congestion window during loss recovery. Returns whether it was set, so that the model must not grow it.
     pub(super) fn follow_losses(&mut self, sample: &AckSample) -> bool {
         if self.repair == Repair::Conserving && self.round_start {
             self.repair = Repair::Growing;
@@ -59,13 +60,13 @@ impl Bbr {
         }
     }
 
-    /// A loss was found, or a timeout occurred.
+    /// Handles a newly found loss or a timeout.
     pub(super) fn take_loss(&mut self, event: &CongestionEvent) {
         if let Mode::ProbeBw(cycle) = &mut self.mode {
             cycle.lost = self.losses == LossWindow::Draft;
         }
-        // As in Linux, the ACK that showed the loss was the first of the recovery, and a timeout during recovery saves
-        // nothing.
+        // As in Linux, recovery starts with the ACK that showed the loss, and a timeout during recovery saves no
+        // window.
         let repairs = self.repair != Repair::None || event.repeated_timeout;
         if !(self.losses == LossWindow::Linux && repairs) {
             self.prior_cwnd = self.saved_cwnd(self.cwnd);
@@ -85,20 +86,20 @@ impl Bbr {
             (_, LossWindow::Draft) => {
                 self.repair = Repair::Conserving;
                 self.cwnd = self.cwnd.min(event.flight.saturating_add(self.mss));
-                // The round of packet conservation begins now.
+                // The round of packet conservation starts now.
                 self.round_end = self.delivered;
             }
             (_, LossWindow::Linux) => {}
         }
     }
 
-    /// BBRSaveCwnd: window to restore after recovery or PROBE_RTT, given the current window `cwnd`.
+    /// BBRSaveCwnd: returns the window to restore after recovery or PROBE_RTT. `cwnd` is the current window, bytes.
     pub(super) fn saved_cwnd(&self, cwnd: u32) -> u32 {
         let undisturbed = self.repair == Repair::None && !matches!(self.mode, Mode::ProbeRtt(_));
         if undisturbed { cwnd } else { self.prior_cwnd.max(cwnd) }
     }
 
-    /// BBRRestoreCwnd.
+    /// BBRRestoreCwnd: restores the congestion window from before recovery or PROBE_RTT.
     pub(super) fn restore_cwnd(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }

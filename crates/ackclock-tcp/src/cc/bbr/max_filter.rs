@@ -1,11 +1,12 @@
 //! Largest delivery rate of the last ten rounds (draft section 4.1.1.4, BtlBw filter).
 //!
-//! Kathleen Nichols' windowed filter, as in Linux: it stores the best sample and two later ones as fallbacks. A maximum
-//! expires ten rounds after its own; its successor may be less than the true maximum of the window.
+//! Kathleen Nichols' windowed filter, as in Linux, stores the best sample and two later samples as fallbacks. A maximum
+//! expires ten rounds after it was measured. The next stored sample may be less than the true maximum of the remaining
+//! rounds.
 
 use ackclock_core::Rate;
 
-/// BBRBtlBwFilterLen, rounds.
+/// BBRBtlBwFilterLen: length of the filter window, rounds.
 const ROUNDS: u64 = 10;
 
 /// A delivery rate and the round in which it was measured.
@@ -15,15 +16,15 @@ struct Sample {
     rate: Rate,
 }
 
-/// A maximum over the last [`ROUNDS`] rounds that had samples. Rounds without samples expire nothing.
+/// Maximum delivery rate over the last [`ROUNDS`] rounds with samples. Rounds without samples expire no sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxFilter {
-    /// Largest sample, and the largest ones a quarter and half of the window later.
+    /// Largest sample, and fallbacks: the largest samples since a quarter and since half of the window passed.
     best: [Sample; 3],
 }
 
 impl MaxFilter {
-    /// Adds a sample of `round`; rounds do not decrease.
+    /// Adds a sample measured in round `round`; rounds must not decrease.
     pub(super) fn update(&mut self, round: u64, rate: Rate) {
         let new = Sample { round, rate };
         let [first, second, third] = self.best;
@@ -39,7 +40,7 @@ impl MaxFilter {
         self.age(new);
     }
 
-    /// Drops samples older than the window, and refills the places meant for younger ones.
+    /// Drops samples older than the window, and renews fallback samples that have become too old.
     fn age(&mut self, new: Sample) {
         let age = new.round - self.best[0].round;
         if age > ROUNDS {
@@ -54,7 +55,7 @@ impl MaxFilter {
         }
     }
 
-    /// Largest sample; zero if there is none.
+    /// Largest rate in the window; zero if there is no sample.
     pub(super) fn max(&self) -> Rate {
         self.best[0].rate
     }

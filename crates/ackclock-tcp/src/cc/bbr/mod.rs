@@ -1,31 +1,33 @@
 //! # BBR
 //!
-//! Sends at the bottleneck rate and keeps about one bandwidth-delay product in flight; loss does not affect the rate
-//! estimate.
+//! BBR sends at the bottleneck rate and keeps about one bandwidth-delay product in flight. Loss does not affect the
+//! rate estimate.
 //!
 //! ## Source
-//! draft-cardwell-iccrg-bbr-congestion-control-00 (BBR v1), section 4. Comments give the draft's function names.
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (BBR v1), section 4. Comments name the functions of this draft.
 //!
 //! ## What it does
 //! Two filters model the path: the largest delivery rate of ten rounds and the smallest round-trip time of ten seconds.
-//! Four states, one file each, choose the gains that turn this model into a pacing rate and a window.
+//! Four states, each in a separate file, choose gains. The gains turn this model into a pacing rate and a congestion
+//! window.
 //!
 //! ## Differences from the source
-//! - The first phase of the gain cycle is derived from the instant, not drawn at random.
-//! - The first round-trip time resets the initial pacing rate, as in Linux; the draft keeps its guess of 1 ms until the
-//!   pipe is full. In Linux this time comes from the handshake, whose packets are small.
-//! - During the first round of a recovery (packet conservation) the window is the bytes in flight plus those just
-//!   delivered. The draft subtracts each loss from the window, with the same result. Later losses of the same recovery
-//!   are subtracted only with Linux's `losses`.
-//! - A bandwidth probe ends by any loss since it began, not only by one found at that ACK. With Linux's `losses`, only
-//!   by the latter.
-//! - Bytes in flight are taken at the ACK. In the Linux stack, at the next departure that pacing allows.
-//! - ECN marks are ignored (as in the source). In the Linux stack they shorten the recovery of a loss in the same
+//! - The clock determines the first phase of the gain cycle; the draft draws the phase at random.
+//! - The first round-trip time resets the initial pacing rate, as in Linux. The draft assumes a round-trip time of 1 ms
+//!   until the pipe is full. Linux measures the first round-trip time on the handshake, whose packets are small.
+//! - During the first round of a recovery (packet conservation) the congestion window is the bytes in flight plus the
+//!   bytes just delivered. The draft instead subtracts each loss from the window, with the same result. Later losses of
+//!   a recovery are subtracted only if `losses` is "linux".
+//! - Any loss since the start of a bandwidth probe ends the probe. If `losses` is "linux", only a loss found at the
+//!   current ACK ends the probe.
+//! - Bytes in flight are counted when the ACK arrives. In the Linux stack, they are estimated for the next departure
+//!   that pacing allows.
+//! - ECN marks are ignored, as in the draft. In the Linux stack ECN marks shorten the recovery of a loss in the same
 //!   window.
 //!
 //! ## Validation
-//! A paced sender on a constant link (tests below): bandwidth, window, cycle, PROBE_RTT, loss. Queue and random loss
-//! with the complete sender (`tests/cc_paths.rs`).
+//! Unit tests below use a paced sender on a constant link: bandwidth, window, cycle, PROBE_RTT, loss.
+//! `tests/cc_paths.rs` uses the complete sender: queue and random loss.
 
 mod aggregation;
 mod drain;
@@ -55,34 +57,35 @@ use crate::congestion_control::{
 };
 use crate::stack::Stack;
 
-/// BBRMinPipeCwnd, segments.
+/// BBRMinPipeCwnd: smallest congestion window, segments.
 const LEAST_SEGMENTS: u32 = 4;
 /// Assumed round-trip time before the first sample.
 const FIRST_ROUND_TRIP: Span = Span::from_millis(1);
-/// Below these pacing rates a burst is one or two segments (draft section 4.2.2).
+/// Pacing rates below which a burst is one or two segments (draft section 4.2.2).
 const ONE_SEGMENT: Rate = Rate::from_bps(1_200_000);
 const TWO_SEGMENTS: Rate = Rate::from_bps(24_000_000);
-/// Above these rates: the data sent in this time, and at most this many bytes.
+/// At higher pacing rates, a burst is the data sent in this time, up to a maximum in bytes.
 const QUANTUM: Span = Span::from_millis(1);
 const LARGEST_QUANTUM: u64 = 64 * 1024;
-/// Bursts that the window allows beyond the bandwidth-delay product (BBRInflight).
+/// Number of bursts that the congestion window allows in addition to the bandwidth-delay product (BBRInflight).
 const QUANTA: u32 = 3;
 
 /// Options of BBR.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BbrConfig {
-    /// Enlarge the window for aggregated ACKs.
+    /// Enlarge the congestion window for aggregated ACKs.
     pub aggregation: Switch,
     /// Fraction by which the pacing rate is below the bandwidth estimate, from 0 to below 1.
     pub pacing_margin: f64,
-    /// Round the window up to an even number of segments and allow two more while probing, as in Linux.
+    /// Round the congestion window up to an even number of segments, and allow two more segments while probing, as in
+    /// Linux.
     pub even_window: Switch,
-    /// How the window responds to losses.
+    /// How the congestion window responds to losses.
     pub losses: LossWindow,
-    /// Detect a token-bucket policer and keep to its rate (long-term sampling), as in Linux.
+    /// Detect a token-bucket policer and keep to the policer's rate (long-term sampling), as in Linux.
     pub policer: Switch,
-    /// Pace bursts of a send quantum, and catch up on half of each delayed departure, as in Linux.
+    /// Pace bursts of a send quantum, and make up for half of each delay of a departure, as in Linux.
     pub bursts: Switch,
 }
 
@@ -118,24 +121,26 @@ pub struct Bbr {
     cwnd_gain: f64,
     cwnd: u32,
     pacing_rate: Rate,
-    /// BtlBw.
+    /// BtlBw: estimate of the bottleneck rate.
     bottleneck: MaxFilter,
-    /// RTprop, and when it was last seen.
+    /// RTprop: smallest round-trip time, and when it was last measured.
     round_trip: Option<Span>,
     round_trip_at: Time,
     full_pipe: FullPipe,
     delivered: u64,
-    /// A round ends with the delivery of a segment sent after this many bytes had been delivered.
+    /// Total of delivered bytes at the start of the round. The round ends when a segment sent after that total is
+    /// delivered.
     round_end: u64,
     rounds: u64,
-    /// This ACK began a round.
+    /// Whether this ACK started a round.
     round_start: bool,
-    /// Segments sent before this many bytes were delivered are application-limited and do not show the bottleneck rate.
+    /// Total of delivered bytes up to which sent segments are application-limited. Such segments do not show the
+    /// bottleneck rate.
     app_limited_until: u64,
-    /// Sending restarted with nothing in flight.
+    /// Whether sending restarted with nothing in flight.
     idle_restart: bool,
     repair: Repair,
-    /// Window before recovery or PROBE_RTT.
+    /// Congestion window before recovery or PROBE_RTT, bytes.
     prior_cwnd: u32,
     aggregation: Option<Aggregation>,
     even_window: Switch,
@@ -143,7 +148,7 @@ pub struct Bbr {
     stack: Stack,
     policer: Option<Policer>,
     bursts: Switch,
-    /// Pacing rate as a fraction of the estimate.
+    /// Pacing rate as a fraction of the bandwidth estimate.
     paced: f64,
 }
 
@@ -191,15 +196,16 @@ impl Bbr {
         bbr
     }
 
-    /// BBRInitPacingRate.
+    /// BBRInitPacingRate: sets the pacing rate from the initial window and a round-trip time.
     fn init_pacing_rate(&mut self, round_trip: Span) {
         let bytes_a_second = f64::from(self.cwnd) / round_trip.max(Span::from_nanos(1)).as_secs_f64();
-        // A rate of zero would stop sending for ever.
+        // A pacing rate of zero would stop sending for ever.
         self.pacing_rate =
             Rate::from_bps_f64(self.paced * self.pacing_gain * 8.0 * bytes_a_second).max(Rate::from_bps(1));
     }
 
-    /// BBRUpdateRound and BBRUpdateBtlBw; returns whether the sample is application-limited.
+    /// BBRUpdateRound and BBRUpdateBtlBw: update the round and the bottleneck rate. Returns whether the sample is
+    /// application-limited.
     fn update_bottleneck(&mut self, sample: &AckSample) -> bool {
         self.round_start = false;
         let Some(rate) = sample.rate else {
@@ -219,7 +225,7 @@ impl Bbr {
         app_limited
     }
 
-    /// BBRSetPacingRateWithGain: before the pipe is full the rate only rises.
+    /// BBRSetPacingRateWithGain: sets the pacing rate. Until the pipe is full, the pacing rate only rises.
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = Rate::from_bps_f64(self.paced * gain * self.rate().as_bps() as f64);
         if rate != Rate::ZERO && (self.full_pipe.filled || rate > self.pacing_rate) {
@@ -227,7 +233,7 @@ impl Bbr {
         }
     }
 
-    /// BBRInflight: `gain` times the bandwidth-delay product plus some bursts, bytes.
+    /// BBRInflight: `gain` times the bandwidth-delay product plus [`QUANTA`] bursts, bytes.
     fn inflight(&self, gain: f64) -> u32 {
         self.inflight_with(gain, 0)
     }
@@ -236,11 +242,11 @@ impl Bbr {
     fn inflight_with(&self, gain: f64, more: u32) -> u32 {
         let Some(round_trip) = self.round_trip else { return self.initial_window };
         let bdp = self.rate().bytes_in(round_trip) as f64;
-        // `as` saturates
+        // The `as` conversion saturates.
         let (bdp, bursts) = ((gain * bdp) as u32, QUANTA.saturating_mul(self.quantum()));
         match self.even_window {
             Switch::Off => bdp.saturating_add(bursts).saturating_add(more),
-            // Linux counts segments.
+            // Linux counts whole segments.
             Switch::On => {
                 let segments = bdp.div_ceil(self.mss).saturating_add(bursts / self.mss);
                 self.rounded(segments.saturating_add(more.div_ceil(self.mss)))
@@ -248,16 +254,16 @@ impl Bbr {
         }
     }
 
-    /// Rounds up to an even number of segments, plus two while probing, so that delayed ACKs do not stall a probe;
-    /// bytes.
+    /// Rounds up to an even number of segments, plus two while probing, so that delayed ACKs do not stall a probe.
+    /// Returns bytes.
     fn rounded(&self, segments: u32) -> u32 {
         let probing = matches!(self.mode, Mode::ProbeBw(Cycle { phase: 0, .. }));
         let pairs = segments.div_ceil(2) + u32::from(probing);
         pairs.saturating_mul(2).saturating_mul(self.mss)
     }
 
-    /// Bytes that will be in the network when pacing releases the next segment, from `in_flight` now. Linux uses this
-    /// time and counts whole delivered segments.
+    /// Bytes that will be in flight when pacing releases the next segment. `in_flight` is the current count. Linux uses
+    /// this time and counts whole delivered segments.
     fn in_flight_at_departure(&self, sample: &AckSample, in_flight: u32) -> u32 {
         if self.stack == Stack::Rfc {
             return in_flight;
@@ -267,7 +273,7 @@ impl Bbr {
         in_flight.saturating_add(leaves).saturating_sub(delivered - delivered % self.mss)
     }
 
-    /// BBRSetSendQuantum, bytes.
+    /// BBRSetSendQuantum: size of a burst, bytes.
     fn quantum(&self) -> u32 {
         if self.pacing_rate < ONE_SEGMENT {
             self.mss
@@ -278,7 +284,7 @@ impl Bbr {
         }
     }
 
-    /// BBRSetCwnd.
+    /// BBRSetCwnd: updates the congestion window after an ACK.
     fn set_cwnd(&mut self, sample: &AckSample) {
         if !self.follow_losses(sample) {
             let target = self.inflight_with(self.cwnd_gain, self.room());
@@ -295,7 +301,7 @@ impl Bbr {
         }
     }
 
-    /// Extra window for aggregated ACKs, once the pipe is full.
+    /// Extra congestion window for aggregated ACKs once the pipe is full, bytes.
     fn room(&self) -> u32 {
         let aggregation = self.aggregation.filter(|_| self.full_pipe.filled);
         aggregation.map_or(0, |aggregation| aggregation.room(self.rate()))
@@ -308,7 +314,7 @@ impl Bbr {
 
 impl CongestionControl for Bbr {
     fn on_established(&mut self, now: Time, round_trip: Span) {
-        // The draft times segments only.
+        // The draft takes round-trip times of segments only, so SYN samples count only in Linux.
         if self.stack == Stack::Linux {
             self.begin_timing(now, round_trip);
         }
@@ -361,7 +367,7 @@ impl CongestionControl for Bbr {
     }
 
     fn adopt(&mut self, window: u32, _ssthresh: u32) {
-        // The draft does not consider windows set from outside.
+        // The draft does not cover congestion windows set from outside, so only Linux's rule exists.
         if self.stack == Stack::Linux {
             self.cwnd = window;
         }

@@ -1,49 +1,49 @@
 //! Long-term sampling: detects the rate of a token-bucket policer, as in Linux.
 //!
-//! Google's BBR talks at IETF 97 and 99 ("policer detection"), with Linux's bounds. From the first loss on, an interval
-//! lasts four to sixteen rounds and ends with a loss. If a fifth of its delivered data was lost and the next interval
-//! has the same rate, that rate is kept for 48 rounds without probing.
+//! The detector follows Google's BBR talks at IETF 97 and 99 ("policer detection"), with Linux's bounds. From the first
+//! loss on, each sampling interval lasts four to sixteen rounds and ends with a loss. If two consecutive intervals lost
+//! a fifth of the delivered data and have equal rates, BBR keeps that rate for 48 rounds without probing.
 
 use ackclock_core::{Rate, Time};
 
 use super::{Bbr, Mode};
 use crate::congestion_control::{AckSample, CongestionEvent};
 
-/// Shortest and longest interval, rounds.
+/// Shortest and longest sampling interval, rounds.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-/// Losses that indicate a policer, in 256ths of the delivered data.
+/// Loss ratio of an interval that indicates a policer, in 256ths of the delivered data.
 const LOST_256THS: u64 = 50;
-/// Two rates are equal within an eighth, or within this difference.
+/// Absolute difference up to which two rates count as equal. Rates within an eighth of each other are equal too.
 const RATE_TOLERANCE: Rate = Rate::from_bps(4000);
-/// Rounds for which a policed rate is kept.
+/// Number of rounds for which a policed rate is kept.
 const KEPT_ROUNDS: u32 = 48;
 
-/// Policer detector and the detected rate.
+/// Detector of a token-bucket policer, and the detected rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Policer {
-    /// Rate of the last interval.
+    /// Delivery rate of the last interval.
     last: Option<Rate>,
     state: PolicerState,
-    /// Rounds in this interval, or since the rate is kept.
+    /// Rounds in the current interval, or rounds for which the policed rate has been kept.
     rounds: u32,
-    /// Start of this interval.
+    /// Connection totals at the start of the current interval.
     from: Mark,
-    /// Counts at the last acknowledgement.
+    /// Connection totals at the last acknowledgement.
     seen: Mark,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum PolicerState {
-    /// Nothing was lost yet.
+    /// No loss has occurred yet.
     #[default]
     Waiting,
     Sampling,
-    /// The detected rate applies.
+    /// The detected policer rate applies.
     Policed,
 }
 
-/// Connection totals at an acknowledgement.
+/// Totals of the connection at the time of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     now: Time,
@@ -52,31 +52,31 @@ struct Mark {
     lost: u64,
 }
 
-/// Events shown by an acknowledgement.
+/// Events of the round that an acknowledgement shows.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// It began a round.
+    /// Whether the acknowledgement started a round.
     start: bool,
-    /// It showed a loss.
+    /// Whether the acknowledgement showed a loss.
     lost: bool,
-    /// The application limited the sending.
+    /// Whether the application limited the sending.
     app_limited: bool,
-    /// The pipe was full, and rounds count against the kept rate.
+    /// Whether BBR cruises with a full pipe, so that rounds count towards the kept rate.
     cruising: bool,
 }
 
 impl Policer {
-    /// Rate to keep, once a policer is detected.
+    /// Policed rate to keep; `None` unless a policer is detected.
     fn rate(&self) -> Option<Rate> {
         self.last.filter(|_| self.state == PolicerState::Policed)
     }
 
-    /// Resets the detector.
+    /// Resets the policer detector.
     pub(super) fn reset(&mut self) {
         *self = Self { seen: self.seen, ..Self::default() };
     }
 
-    /// Processes an acknowledgement; returns whether a rate was kept long enough and probing restarts.
+    /// Processes an acknowledgement. Returns true if the policed rate was kept long enough and probing restarts.
     fn on_ack(&mut self, mark: Mark, round: Round) -> bool {
         self.seen = mark;
         if self.state == PolicerState::Policed {
@@ -108,7 +108,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Ends the interval if enough was lost in it.
+    /// Ends the interval if enough of its data was lost.
     fn end(&mut self, mark: Mark) {
         let delivered = mark.delivered.saturating_sub(self.from.delivered);
         let lost = mark.lost.saturating_sub(self.from.lost);
@@ -134,7 +134,7 @@ impl Policer {
 }
 
 impl Bbr {
-    /// Rate of the path: the policer's if one was detected, else the bottleneck's.
+    /// Estimated rate of the path: the policer's rate if a policer was detected, otherwise the bottleneck rate.
     pub(super) fn rate(&self) -> Rate {
         self.policer.and_then(|policer| policer.rate()).unwrap_or(self.bottleneck.max())
     }
@@ -143,7 +143,8 @@ impl Bbr {
         self.policer.is_some_and(|policer| policer.rate().is_some())
     }
 
-    /// A timeout counts as a round that ends with a loss; its losses fall before the interval that starts here.
+    /// Counts a timeout as a round that ends with a loss. Its losses count in the interval before, not in the interval
+    /// that starts here.
     pub(super) fn time_out_policer(&mut self, event: &CongestionEvent) {
         let cruising = matches!(self.mode, Mode::ProbeBw(_));
         let round = Round { start: true, lost: true, app_limited: false, cruising };
@@ -155,7 +156,7 @@ impl Bbr {
         }
     }
 
-    /// Updates the policer detector.
+    /// Updates the policer detector with an ACK.
     pub(super) fn update_policer(&mut self, sample: &AckSample) {
         let Some(policer) = &mut self.policer else { return };
         let lost = u64::from(sample.lost_in_all) * u64::from(self.mss);

@@ -1,13 +1,14 @@
-//! PROBE_BW: cruises at the estimated rate and probes for more in one of eight round trips (draft section 4.3.4).
+//! PROBE_BW: cruises at the estimated rate, and probes for a higher rate in one of eight round trips (draft section
+//! 4.3.4).
 
 use ackclock_core::{Span, Time};
 
 use super::{Bbr, LossWindow, Mode};
 use crate::congestion_control::AckSample;
 
-/// Gain cycle: probe, drain the queue of the probe, cruise.
+/// Pacing gains of the cycle: probe, drain the queue of the probe, then cruise.
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Room for delayed and aggregated ACKs.
+/// Gain of the congestion window, with room for delayed and aggregated ACKs.
 const CWND_GAIN: f64 = 2.0;
 
 /// Position in the gain cycle.
@@ -15,20 +16,20 @@ const CWND_GAIN: f64 = 2.0;
 pub(super) struct Cycle {
     pub(super) phase: usize,
     since: Time,
-    /// A loss was found since the phase began.
+    /// Whether a loss was found since the phase started.
     pub(super) lost: bool,
 }
 
 impl Bbr {
-    /// BBREnterProbeBW. Begins in any phase except draining. The source draws it at random; here the nanoseconds of the
-    /// instant choose it, so that flows spread out and equal runs stay equal.
+    /// BBREnterProbeBW: starts in any phase except draining. The draft draws the phase at random. Here the nanoseconds
+    /// of the current time select the phase: flows spread out, but identical runs stay identical.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
         let drawn = (now.as_nanos() % (GAINS.len() as u64 - 1)) as usize;
         self.cwnd_gain = CWND_GAIN;
         self.enter_phase(now, (GAINS.len() - drawn) % GAINS.len());
     }
 
-    /// BBRCheckCyclePhase.
+    /// BBRCheckCyclePhase: advances to the next phase if the current phase is over.
     pub(super) fn check_cycle(&mut self, sample: &AckSample) {
         let Mode::ProbeBw(cycle) = self.mode else { return };
         if self.phase_is_over(cycle, sample) {
@@ -36,18 +37,19 @@ impl Bbr {
         }
     }
 
-    /// Whether this ACK shows a loss that by itself ends a probe.
+    /// Whether this ACK shows a loss that alone ends a probe.
     fn ends_probe(&self, sample: &AckSample) -> bool {
         self.losses == LossWindow::Linux && sample.lost > 0
     }
 
     fn enter_phase(&mut self, now: Time, phase: usize) {
-        // No probing through a policer.
+        // Behind a policer BBR does not probe for a higher rate.
         self.pacing_gain = if self.is_policed() { 1.0 } else { GAINS[phase] };
         self.mode = Mode::ProbeBw(Cycle { phase, since: now, lost: false });
     }
 
-    /// BBRIsNextCyclePhase: a probe lasts until it fills the pipe or a loss occurs, a drain until it empties the queue.
+    /// BBRIsNextCyclePhase: a probe phase lasts until the pipe is full or a loss occurs. A drain phase lasts until the
+    /// queue is empty.
     fn phase_is_over(&self, cycle: Cycle, sample: &AckSample) -> bool {
         let full_length = sample.now.since(cycle.since) > self.round_trip.unwrap_or(Span::ZERO);
         let before = self.in_flight_at_departure(sample, sample.in_flight.saturating_add(sample.delivered));

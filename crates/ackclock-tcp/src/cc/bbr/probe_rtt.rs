@@ -1,5 +1,5 @@
-//! Smallest round-trip time, and PROBE_RTT, which briefly empties the pipe to measure it without a queue (draft
-//! sections 4.1.2 and 4.3.5).
+//! Smallest round-trip time, and the PROBE_RTT state. PROBE_RTT briefly empties the pipe to measure the round-trip time
+//! without a queue (draft sections 4.1.2 and 4.3.5).
 
 use ackclock_core::{Span, Time};
 
@@ -7,29 +7,29 @@ use super::{Bbr, Mode};
 use crate::congestion_control::AckSample;
 use crate::stack::Stack;
 
-/// RTpropFilterLen.
+/// RTpropFilterLen: age at which the smallest round-trip time expires.
 const ROUND_TRIP_AGE: Span = Span::from_secs(10);
-/// ProbeRTTDuration.
+/// ProbeRTTDuration: shortest duration of PROBE_RTT.
 const DURATION: Span = Span::from_millis(200);
 
 /// Progress of PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// End of the probe; set once the pipe has drained.
+    /// End time of PROBE_RTT; set once the pipe has drained.
     until: Option<Time>,
-    /// A round has passed since the pipe drained.
+    /// Whether a round has passed since the pipe drained.
     round_done: bool,
 }
 
 impl Bbr {
-    /// The first round-trip time is known.
+    /// Initialises the filter with the first round-trip time.
     pub(super) fn begin_timing(&mut self, now: Time, round_trip: Span) {
         self.round_trip = Some(round_trip);
         self.round_trip_at = now;
         self.init_pacing_rate(round_trip);
     }
 
-    /// BBRUpdateRTprop; returns whether the old value had expired.
+    /// BBRUpdateRTprop: updates the smallest round-trip time. Returns whether the old value had expired.
     pub(super) fn update_round_trip(&mut self, sample: &AckSample) -> bool {
         let Some(known) = self.round_trip else {
             if let Some(first) = sample.rtt {
@@ -38,7 +38,7 @@ impl Bbr {
             return false;
         };
         let expired = sample.now > self.round_trip_at + ROUND_TRIP_AGE;
-        // An equal round-trip time refreshes the value, except in Linux.
+        // A round-trip time equal to the smallest refreshes its age, except in Linux.
         let same = self.stack == Stack::Rfc;
         if let Some(rtt) = sample.rtt.filter(|&rtt| rtt < known || expired || (same && rtt == known)) {
             self.round_trip = Some(rtt);
@@ -47,7 +47,8 @@ impl Bbr {
         expired
     }
 
-    /// BBRCheckProbeRTT: begins when the round-trip time has expired, unless the sender was idle just now.
+    /// BBRCheckProbeRTT: starts PROBE_RTT when the smallest round-trip time has expired, unless the sender was just
+    /// idle.
     pub(super) fn check_probe_rtt(&mut self, sample: &AckSample, expired: bool) {
         if !matches!(self.mode, Mode::ProbeRtt(_)) && expired && !self.idle_restart {
             self.prior_cwnd = self.saved_cwnd(self.cwnd);
@@ -61,9 +62,9 @@ impl Bbr {
         self.idle_restart = false;
     }
 
-    /// BBRHandleProbeRTT.
+    /// BBRHandleProbeRTT: processes an ACK in PROBE_RTT.
     fn probe_round_trip(&mut self, sample: &AckSample, mut probe: Probe) {
-        // The low rate is intentional: segments sent now must not count as bottleneck samples.
+        // The low sending rate is intentional, so segments sent now must not count as samples of the bottleneck rate.
         self.app_limited_until = self.delivered.saturating_add(sample.in_flight.into());
         match probe.until {
             None if sample.in_flight <= self.least_cwnd() => {
@@ -79,7 +80,7 @@ impl Bbr {
         }
     }
 
-    /// Ends the probe once it has lasted long enough.
+    /// Ends PROBE_RTT if it has lasted long enough.
     pub(super) fn end_probe_rtt(&mut self, now: Time, probe: Probe) {
         if probe.until.is_some_and(|until| now > until) {
             self.round_trip_at = now;

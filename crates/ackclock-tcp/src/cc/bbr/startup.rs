@@ -4,29 +4,29 @@ use ackclock_core::Rate;
 
 use super::{Bbr, Mode};
 
-/// BBRHighGain, 2 / ln 2: the smallest gain that lets the delivery rate double each round.
+/// BBRHighGain, 2 / ln 2: the smallest gain with which the delivery rate can double in each round.
 pub(super) const HIGH_GAIN: f64 = 2.885_390_081_777_927;
-/// The pipe is full if the rate grows by less than this factor per round ...
+/// Growth factor per round below which the delivery rate counts as constant.
 const GROWTH: f64 = 1.25;
-/// ... in this many rounds.
+/// Number of rounds without growth after which the pipe counts as full.
 const ROUNDS: u32 = 3;
 
-/// Whether the bottleneck has been found (draft section 4.3.2.2).
+/// Detects that the bottleneck rate has been reached (draft section 4.3.2.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     pub(super) filled: bool,
-    /// Rate that the next must exceed by [`GROWTH`].
+    /// Reference rate, which a later rate must exceed by the factor [`GROWTH`].
     rate: Rate,
     rounds_without_growth: u32,
 }
 
 impl FullPipe {
-    /// Clears the reference rate, as after a timeout in Linux.
+    /// Clears the reference rate, as Linux does after a timeout.
     pub(super) fn forget_rate(&mut self) {
         self.rate = Rate::ZERO;
     }
 
-    /// Restarts the count of rounds without growth, as after a spurious reduction in Linux.
+    /// Restarts the count of rounds without growth, as Linux does after a spurious reduction.
     pub(super) fn forget_rounds(&mut self) {
         *self = Self { filled: self.filled, ..Self::default() };
     }
@@ -39,7 +39,7 @@ impl Bbr {
         self.cwnd_gain = HIGH_GAIN;
     }
 
-    /// BBRCheckFullPipe, once per round that is not application-limited.
+    /// BBRCheckFullPipe: called once per round; application-limited rounds do not count.
     pub(super) fn check_full_pipe(&mut self, app_limited: bool) {
         let pipe = &mut self.full_pipe;
         if pipe.filled || !self.round_start || app_limited {
