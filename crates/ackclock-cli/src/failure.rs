@@ -7,21 +7,21 @@ use std::process::ExitCode;
 
 use ackclock_output::WriteError;
 
-/// Reason why the command ends early.
+/// Reason for which the command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Invalid or unreadable input, or an output path that cannot be created: exit status 2.
     Input(String),
     /// A run or a called program failed, or a result could not be stored: exit status 1.
     Run(String),
-    /// The error was already printed, by the command or by a called program: its exit status.
+    /// The error was already printed, by this command or by a program it called. The field is the exit status.
     Reported(u8),
     /// Standard output was closed by its reader (`head`): exit 0 silently.
     Unread,
 }
 
 impl Failure {
-    /// A file that cannot be read.
+    /// Error for a file that cannot be read.
     pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
         Self::Input(format!("{}: cannot be read: {error}", path.display()))
     }
@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// Exit status.
+    /// Exit status of the command for this failure.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
             Self::Input(_) => ExitCode::from(2),
@@ -49,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// Message for standard error.
+    /// Message of the failure for standard error.
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Self::Input(message) | Self::Run(message) => Some(message),

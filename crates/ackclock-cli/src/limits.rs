@@ -6,10 +6,10 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::failure::Failure;
 
-/// Checks the limits of address space and of open files.
+/// Checks the shell's limits of address space and of open files.
 ///
 /// # Errors
-/// Names the limit, what it allows, what is needed, and the command that raises it.
+/// Fails with the name of the limit, its value, the required value, and the command that raises it.
 pub(crate) fn check() -> Result<(), Failure> {
     let cores = available_parallelism().map_or(1, |cores| cores.get() as u64);
     let memory = SPACE + SPACE_OF_CORE * cores;
@@ -28,11 +28,11 @@ pub(crate) fn check() -> Result<(), Failure> {
     }
 }
 
-/// Address space in bytes of the smallest run, and of a thread with its stack and memory arenas: about twice the
-/// measured need.
+/// Address space needed by the smallest run, and by a thread with its stack and memory arenas, bytes. The value is
+/// about twice the measured need.
 const SPACE: u64 = 128 << 20;
 const SPACE_OF_CORE: u64 = 16 << 20;
-/// Open files that a link needs; it opens 14 before it serves anything.
+/// Number of open files that a link needs. A link opens 14 files before it serves any connection.
 const FILES: u64 = 32;
 
 fn lack(limit: Option<u64>, least: u64, option: &str, what: &str) -> Option<String> {

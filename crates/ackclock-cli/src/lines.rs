@@ -1,4 +1,4 @@
-//! JSON lines in job order, although jobs finish in any order.
+//! Writes JSON result lines in job order, although jobs finish in any order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,39 +9,40 @@ use ackclock_scenario::Kept;
 use crate::failure::Failure;
 use crate::output;
 
-/// Destination of lines.
+/// Destination of JSON result lines.
 #[derive(Debug)]
 pub(crate) enum Sink {
-    /// Standard output: each line as soon as all earlier ones are complete.
+    /// Standard output, to which each line is written as soon as all earlier lines are complete.
     Printed,
-    /// A file that receives each line at once and gets its final name when complete.
+    /// File that receives each line at once. The file gets its final name when all lines are complete.
     File(Kept),
-    /// Memory. Lines are written to this file, or to a numbered one, only on interruption.
+    /// Memory that holds the lines. Only an interruption writes them to this file, or to a numbered file if this one
+    /// exists.
     Memory(PathBuf, String),
 }
 
-/// Lines of finished jobs.
+/// Collector of the JSON lines of finished jobs.
 #[derive(Debug)]
 pub(crate) struct Lines {
     sinks: Vec<Sink>,
-    /// First job whose line is not yet written.
+    /// Index of the first job whose line is not yet written.
     next: usize,
-    /// Lines waiting for an earlier one; `None` for a failed job.
+    /// Lines that wait for the line of an earlier job; `None` for a failed job.
     waiting: BTreeMap<usize, Option<String>>,
     written: usize,
     jobs: usize,
 }
 
 impl Lines {
-    /// Lines of jobs 0 to `jobs` - 1.
+    /// Creates a collector for the lines of jobs 0 to `jobs` - 1.
     pub(crate) fn new(sinks: Vec<Sink>, jobs: usize) -> Self {
         Self { sinks, next: 0, waiting: BTreeMap::new(), written: 0, jobs }
     }
 
-    /// Accepts the line of job `index`, or `None` if it failed.
+    /// Accepts the line of job `index`, or `None` if the job failed.
     ///
     /// # Errors
-    /// If a line cannot be written.
+    /// Fails if the line cannot be written.
     pub(crate) fn put(&mut self, index: usize, line: Option<String>) -> Result<(), Failure> {
         for sink in &mut self.sinks {
             if let (Sink::File(file), Some(line)) = (sink, &line) {
@@ -54,7 +55,7 @@ impl Lines {
     /// Accepts the lines of jobs that an earlier process finished.
     ///
     /// # Errors
-    /// If a line cannot be written.
+    /// Fails if a line cannot be written.
     pub(crate) fn take_up(&mut self) -> Result<(), Failure> {
         let file =
             self.sinks.iter().find_map(|sink| if let Sink::File(file) = sink { Some(file) } else { None });
@@ -63,10 +64,10 @@ impl Lines {
         found.into_iter().try_for_each(|(job, line)| self.pass_on(job, Some(line)))
     }
 
-    /// Gives files their final names after every job is done.
+    /// Gives the output files their final names after every job is done.
     ///
     /// # Errors
-    /// If a file cannot be completed.
+    /// Fails if a file cannot be renamed to its final name.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         for sink in self.sinks {
             if let Sink::File(file) = sink {
@@ -76,15 +77,15 @@ impl Lines {
         Ok(())
     }
 
-    /// States where the lines are kept, because a job failed.
+    /// States in which files the lines are kept after a job failed.
     pub(crate) fn abandon(self) -> String {
         naming("the others are in", &self.unfinished())
     }
 
-    /// Writes finished lines out of order too, and states where they are.
+    /// Writes all finished lines, even out of job order, and states in which files they are.
     ///
     /// # Errors
-    /// If a line cannot be written.
+    /// Fails if a line cannot be written.
     pub(crate) fn interrupt(mut self) -> Result<String, Failure> {
         for line in std::mem::take(&mut self.waiting).into_values() {
             self.write(line)?;
@@ -106,13 +107,13 @@ impl Lines {
         Ok(done + &naming("they are in", &places))
     }
 
-    /// Files that keep lines until all are complete.
+    /// Paths of the files that keep the lines until all jobs are complete.
     fn unfinished(&self) -> Vec<PathBuf> {
         let kept = |sink: &Sink| if let Sink::File(file) = sink { file.unfinished() } else { None };
         self.sinks.iter().filter_map(kept).collect()
     }
 
-    /// Writes lines in job order.
+    /// Writes the lines of consecutive finished jobs in job order.
     fn pass_on(&mut self, index: usize, line: Option<String>) -> Result<(), Failure> {
         self.waiting.insert(index, line);
         while let Some(line) = self.waiting.remove(&self.next) {
@@ -137,14 +138,14 @@ impl Lines {
     }
 }
 
-/// The path, or a numbered variant that does not exist yet: files of earlier interruptions are kept.
+/// Returns `path`, or a numbered variant if `path` exists. Files of earlier interruptions are therefore kept.
 fn free_name(path: PathBuf) -> PathBuf {
     let numbered = |number: u32| path.with_extension(format!("{number}.jsonl"));
     let mut names = std::iter::once(path.clone()).chain((2..).map(numbered));
     names.find(|name| fs::symlink_metadata(name).is_err()).unwrap_or(path)
 }
 
-/// `; they are in A and B`, or an empty string.
+/// Formats `; they are in A and B` for a list of files, or an empty string without files.
 fn naming(what: &str, places: &[PathBuf]) -> String {
     let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
     if places.is_empty() { String::new() } else { format!("; {what} {}", places.join(" and ")) }

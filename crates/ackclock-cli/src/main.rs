@@ -28,8 +28,8 @@ use tikv_jemallocator::Jemalloc;
 use crate::commands::Command;
 use crate::failure::Failure;
 
-/// Configured to request huge pages (`.cargo/config.toml`): ten thousand flows occupy more pages of 4 KiB than the TLB
-/// holds (decision 17).
+/// Memory allocator, configured in `.cargo/config.toml` to request huge pages. Ten thousand flows occupy more pages of
+/// 4 KiB than the TLB can hold (decision 17).
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
@@ -45,7 +45,7 @@ pub(crate) struct Cli {
     licences: bool,
 }
 
-/// Written by `cargo xtask third-party`.
+/// Licence texts of linked libraries, written by `cargo xtask third-party`.
 const LICENCES: &str = include_str!("../../../THIRD-PARTY.txt");
 
 const EXAMPLES: &str = "\
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 fn perform() -> Result<(), Failure> {
     match Cli::try_parse() {
         Ok(Cli { command: Some(command), .. }) => command.perform(),
-        // Without command and options, clap has printed the help.
+        // If the command line is empty, clap has already printed the help.
         Ok(Cli { command: None, .. }) => output::print(LICENCES),
         Err(error) => Err(usage::failure_of(&error)),
     }

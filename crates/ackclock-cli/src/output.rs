@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Writes `text` to standard output. Control characters are escaped as in JSON and TOML.
 ///
 /// # Errors
-/// [`Failure::Unread`] if the reader has closed standard output, otherwise the write error.
+/// Fails with [`Failure::Unread`] if the reader has closed standard output, otherwise with the write error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     if !standard_output::was_open() {
         return Err(unprintable(&Errno::BADF.into()));
@@ -22,10 +22,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()).map_err(|error| unprintable(&error))
 }
 
-/// Prints a message on standard error, further lines indented. Control characters are escaped, because names and values
-/// may come from anywhere. A closed standard error is ignored.
+/// Prints a message to standard error, with all lines after the first indented. Control characters are escaped, because
+/// names and values in a message may come from untrusted files. A closed standard error is ignored.
 pub(crate) fn remark(message: &str) {
-    // A failure cannot be reported anywhere.
+    // If standard error cannot be written, the failure cannot be reported anywhere.
     let _ =
         writeln!(io::stderr().lock(), "ackclock: {}", printable(message.trim_end()).replace('\n', "\n  "));
 }
@@ -37,10 +37,10 @@ fn unprintable(error: &io::Error) -> Failure {
     }
 }
 
-/// Checks that output files are distinct and do not overwrite the scenario.
+/// Checks that the output files are distinct and do not overwrite the scenario.
 ///
 /// # Errors
-/// Names the two options that refer to one file.
+/// Fails with the names of the two options that refer to the same file.
 pub(crate) fn keep_apart(
     scenario: Option<&Path>,
     written: &[(&str, Option<&PathBuf>)],
@@ -57,10 +57,10 @@ pub(crate) fn keep_apart(
     Ok(())
 }
 
-/// Checks that the extension of a file name does not contradict the format `written`.
+/// Checks that the extension of an output file's name does not contradict its format `written`.
 ///
 /// # Errors
-/// Names the option, its format, and a suitable name.
+/// Fails with the name of the option, its format, and a suitable file name.
 pub(crate) fn keep_form(option: &str, path: Option<&PathBuf>, written: Form) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let ending = path.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
@@ -87,7 +87,7 @@ pub(crate) enum Form {
     JsonLines,
 }
 
-/// Extensions and their formats; `None` for formats that ackclock does not write.
+/// File name extensions and their formats; `None` marks formats that ackclock does not write.
 const ENDINGS: [(&str, Option<Form>); 15] = [
     ("pcap", Some(Form::Capture)),
     ("pcapng", Some(Form::Capture)),
@@ -107,7 +107,7 @@ const ENDINGS: [(&str, Option<Form>); 15] = [
 ];
 
 impl Form {
-    /// Name of the format, and its extension.
+    /// Returns the name of the format, and its file name extension.
     fn named(self) -> (&'static str, &'static str) {
         match self {
             Self::Capture => ("a capture (pcapng)", "pcapng"),
@@ -118,7 +118,8 @@ impl Form {
     }
 }
 
-/// Whether `path` is, or can become, a regular file; `/dev/null` and named pipes are written in place.
+/// Whether `path` is, or can become, a regular file. `/dev/null` and named pipes are not regular files and are written
+/// in place.
 fn is_plain(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |data| data.is_file())
 }

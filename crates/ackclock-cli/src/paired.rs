@@ -1,5 +1,5 @@
-//! Compares points run by run. Runs of equal seed and number draw the same random numbers, so paired differences are
-//! more precise than differences of means.
+//! Compares sweep points run by run. Runs of equal seed and number draw the same random numbers, so paired differences
+//! are more precise than differences of means.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,28 +10,28 @@ use serde_json::Value;
 
 use crate::statistics::{self, Confidence, Estimate};
 
-/// A point of a sweep or comparison with its finished runs.
+/// Point of a sweep or comparison, with its finished runs.
 pub(crate) struct PointRuns<'a> {
     /// Varied keys with their values at this point.
     pub(crate) labels: &'a [(String, Value)],
-    /// Finished runs.
+    /// Finished runs of this point.
     pub(crate) runs: Vec<&'a RunResult>,
 }
 
-/// A number of a run; `None` if the run lacks it.
+/// Function that extracts a number from a run; `None` if the run lacks this number.
 pub(crate) type Number = fn(&RunResult) -> Option<f64>;
 
-/// Baseline with which each point is compared.
+/// Baseline with which each sweep point is compared.
 pub(crate) struct Baseline {
     /// Value shared by all baseline points, as written after `--set`.
     pub(crate) value: Value,
-    /// Baseline of each point; `None` for points of the baseline itself.
+    /// Index of the baseline of each point; `None` for points that are baselines themselves.
     of: Vec<Option<usize>>,
 }
 
 impl Baseline {
-    /// The points without a regulator, if regulators vary and "none" is among them. Otherwise the points with the first
-    /// value of the first varied key. `None` if nothing varies.
+    /// Chooses the baseline: the points without a regulator, if regulators vary and "none" is among them. Otherwise the
+    /// baseline is the points with the first value of the first varied key. Returns `None` if no key varies.
     pub(crate) fn of(points: &[PointRuns<'_>]) -> Option<Self> {
         let labels = points.first().map(|point| point.labels).filter(|labels| !labels.is_empty())?;
         let values = |at: usize| points.iter().map(move |point| &point.labels[at].1);
@@ -51,8 +51,8 @@ impl Baseline {
         Some(Self { value: value.clone(), of: points.iter().map(base).collect() })
     }
 
-    /// Difference of a number from the baseline for each point, in percent of the baseline's mean. `None` for the
-    /// baseline itself and if the two share no run.
+    /// Computes the difference of a number from the baseline for each point, in percent of the baseline's mean. Returns
+    /// `None` for baseline points, and for points that share no run with their baseline.
     pub(crate) fn changes(
         &self,
         points: &[PointRuns<'_>],
@@ -65,7 +65,7 @@ impl Baseline {
             let percent = 100.0 / mean.filter(|&mean| mean > 0.0)?;
             let mut scaled: Vec<_> = differences(point, base, number).iter().map(|by| by * percent).collect();
             if scaled.iter().all(|by| *by == scaled[0]) {
-                // All differences are equal: no interval.
+                // If all differences are equal, one value suffices and no interval is shown.
                 scaled.truncate(1);
             }
             Estimate::of(&scaled, confidence)
@@ -74,7 +74,7 @@ impl Baseline {
     }
 }
 
-/// Difference of a number between `one` and `other`, for each run that both have.
+/// Returns the difference of a number between `one` and `other`, for each run number that both points have.
 fn differences(one: &PointRuns<'_>, other: &PointRuns<'_>, number: Number) -> Vec<f64> {
     let of = |point: &PointRuns<'_>| -> BTreeMap<_, _> {
         point.runs.iter().filter_map(|run| Some(((run.seed, run.run), number(run)?))).collect()
@@ -83,8 +83,9 @@ fn differences(one: &PointRuns<'_>, other: &PointRuns<'_>, number: Number) -> Ve
     of(one).iter().filter_map(|(run, value)| Some(value - others.get(run)?)).collect()
 }
 
-/// Whether a number of `one` is significantly above or below that of `other`: the confidence interval of their
-/// differences excludes zero. For a single run, or if all runs are equal, the numbers are compared directly.
+/// Whether a number of `one` is significantly above or below the same number of `other`. The difference is significant
+/// if the confidence interval of the paired differences excludes zero. For a single run, or if all runs are equal, the
+/// two numbers are compared directly.
 pub(crate) fn beyond_chance(
     one: &PointRuns<'_>,
     other: &PointRuns<'_>,

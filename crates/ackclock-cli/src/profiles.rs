@@ -1,4 +1,4 @@
-//! Profiles: named conditions of links, each a file with the source of its numbers.
+//! Profiles of links: named delays, rates and losses, each in a file with the source of its numbers.
 
 use ackclock_core::{Rate, Span};
 use serde_json::{Value as Json, json};
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::{self, Align, terminal_width};
 
-/// One profile: a table `[edge]`, and where its numbers come from.
+/// One profile: a table `[edge]`, and the source of its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Profile {
     pub(crate) name: &'static str,
@@ -21,19 +21,19 @@ macro_rules! profiles {
     };
 }
 
-/// Every profile.
+/// List of all profiles.
 static PROFILES: &[Profile] =
     profiles!["edge", "3g-slow", "3g", "4g-slow", "4g-fast", "lte", "dsl", "cable", "geo", "cdma-1x"];
 
-/// The profile with this name.
+/// Finds the profile called `name`.
 pub(crate) fn find(name: &str) -> Option<Profile> {
     PROFILES.iter().find(|profile| profile.name == name).copied()
 }
 
-/// The profile of `--profile NAME`.
+/// Parses the option `--profile NAME`.
 ///
 /// # Errors
-/// Names the profiles that there are.
+/// Fails with the names of the available profiles.
 pub(crate) fn parse(name: &str) -> Result<Profile, String> {
     let names = || PROFILES.iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ");
     find(name).ok_or_else(|| format!("no such profile; there are {}", names()))
@@ -41,16 +41,16 @@ pub(crate) fn parse(name: &str) -> Result<Profile, String> {
 
 impl Profile {
     fn table(&self) -> Table {
-        // A test parses every profile.
+        // A test checks that the text of every profile can be parsed.
         self.text.parse().unwrap_or_default()
     }
 
-    /// The table `[edge]`.
+    /// Returns the profile's table `[edge]`.
     pub(crate) fn edge(&self) -> Table {
         self.table().get("edge").and_then(Value::as_table).cloned().unwrap_or_default()
     }
 
-    /// A text beside the numbers: `source`, `assumed` or `fitted`.
+    /// Returns the profile's text for `key`: `source`, `assumed` or `fitted`.
     fn said(&self, key: &str) -> Option<String> {
         self.table().get(key).and_then(Value::as_str).map(str::to_owned)
     }
@@ -63,13 +63,13 @@ impl Profile {
         self.key(direction, "rate")?.parse().ok()
     }
 
-    /// Round-trip propagation delay, unless a delay follows a law.
+    /// Round-trip propagation delay of the profile; `None` if a delay is random.
     fn rtt(&self) -> Option<Span> {
         let delay = |direction: &str| self.key(direction, "delay")?.parse::<Span>().ok();
         Some(delay("down")? + delay("up")?)
     }
 
-    /// Laws of the delays that are not constant.
+    /// Distributions of the profile's random delays, as text.
     fn law(&self) -> Option<String> {
         if self.rtt().is_some() { None } else { self.key("down", "delay") }
     }
@@ -94,10 +94,10 @@ impl Profile {
     }
 }
 
-/// Prints all profiles, or one.
+/// Prints the list of profiles, or the description of one profile.
 ///
 /// # Errors
-/// An unknown name.
+/// Fails if no profile is called `name`.
 pub(crate) fn list(name: Option<&str>, as_json: bool) -> Result<(), Failure> {
     let profiles: Vec<Profile> = match name {
         Some(name) => vec![parse(name).map_err(|error| Failure::Input(format!("{name}: {error}")))?],

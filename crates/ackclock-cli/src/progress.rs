@@ -1,4 +1,5 @@
-//! Progress bar on a terminal, over the runs of a batch or over a single run. Silent in a pipe.
+//! Progress bar on a terminal, over the runs of a batch or over a single run. No bar is shown if standard error is not
+//! a terminal.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -11,20 +12,21 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Progress display of a batch.
 pub(crate) struct Shown {
     bar: ProgressBar,
-    /// Progress of the run, if there is only one.
+    /// Progress of the run, if the batch has only one run.
     pub(crate) only: Arc<Progress>,
     jobs: usize,
 }
 
 const OF_BATCH: &str = "{prefix} {wide_bar} {human_pos}/{human_len}, {eta} left";
 const OF_RUN: &str = "{prefix} {wide_bar} {percent} % {msg}, {eta} left";
-/// A run shorter than this shows no bar.
+/// Minimum duration of a run for which a bar is shown.
 const SHORT: Duration = Duration::from_millis(500);
-/// Steps of the bar for one run.
+/// Number of steps of the progress bar of one run.
 const STEPS: f64 = 1000.0;
 
 impl Shown {
-    /// Hidden if standard error is not a terminal; delayed if there is only one job.
+    /// Creates the progress bar. The bar is hidden if standard error is not a terminal, and appears later if there is
+    /// only one job.
     pub(crate) fn new(title: &str, jobs: usize) -> Self {
         let (template, target) = match jobs {
             1 => (OF_RUN, ProgressDrawTarget::hidden()),
@@ -44,7 +46,7 @@ impl Shown {
         }
     }
 
-    /// Shows the progress of the only run.
+    /// Updates the bar of a batch with only one run until the run is done.
     pub(crate) fn attend(&self) {
         if self.jobs != 1 || self.bar.elapsed() < SHORT {
             return;
@@ -64,7 +66,7 @@ impl Shown {
         self.bar.set_position(done);
     }
 
-    /// Removes the bar.
+    /// Removes the progress bar from the terminal.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }

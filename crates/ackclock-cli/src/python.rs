@@ -1,4 +1,4 @@
-//! Commands implemented in Python: `python -m ackclock ...` of the package installed next to the binary.
+//! Runs commands implemented in Python: `python -m ackclock ...`, with the package installed next to the binary.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// Prevents Python from importing a folder called `ackclock` in the working directory.
+/// Python option that prevents imports of a folder called `ackclock` in the working directory.
 const SAFE_PATH: &str = "-P";
 const MODULE: [&str; 3] = [SAFE_PATH, "-m", "ackclock"];
 
@@ -17,7 +17,7 @@ const MODULE: [&str; 3] = [SAFE_PATH, "-m", "ackclock"];
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Words {
-    /// Arguments and options of the command.
+    /// Arguments and options for the Python command.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -32,7 +32,7 @@ impl Words {
 /// Replaces the process by `python -m ackclock COMMAND ARGUMENTS`; returns only on failure.
 ///
 /// # Errors
-/// Explains how to install the package if no interpreter has it.
+/// Fails with instructions for installing the package if no interpreter has it.
 pub(crate) fn become_module<I: AsRef<OsStr>>(command: &[&str], arguments: &[I]) -> Failure {
     match interpreter() {
         Err(failure) => failure,
@@ -43,10 +43,11 @@ pub(crate) fn become_module<I: AsRef<OsStr>>(command: &[&str], arguments: &[I]) 
     }
 }
 
-/// Runs `python -m ackclock ARGUMENTS` and waits for it.
+/// Runs `python -m ackclock ARGUMENTS` and waits for the process to exit.
 ///
 /// # Errors
-/// Explains how to install the package if no interpreter has it. If the command fails, it has printed the reason.
+/// Fails with instructions for installing the package if no interpreter has it. If the Python command fails, it has
+/// already printed the reason.
 pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
     let python = interpreter()?;
     let status = Command::new(&python)
@@ -66,8 +67,8 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
     }
 }
 
-/// The interpreter named by `$ACKCLOCK_PYTHON`, otherwise the first with the package: next to this binary, then on the
-/// path.
+/// Returns the Python interpreter named by `$ACKCLOCK_PYTHON`. Otherwise returns the first interpreter that has the
+/// package, next to this binary or on the path.
 fn interpreter() -> Result<PathBuf, Failure> {
     if let Some(named) = env::var_os("ACKCLOCK_PYTHON") {
         let named = PathBuf::from(named);
@@ -95,10 +96,10 @@ fn interpreter() -> Result<PathBuf, Failure> {
     Err(missing(&format!("{none}{}", reasons.concat())))
 }
 
-/// Reason why an interpreter does not find the package, as the end of a sentence; `None` if it does. Does not import
-/// the package.
+/// Returns the reason why an interpreter does not find the package, as the end of a sentence, or `None` if the
+/// interpreter finds it. The package is not imported.
 fn lacks_package(python: &Path) -> Option<String> {
-    // Interpreters silently skip folders that they may not read.
+    // Python silently skips folders on its path that it may not read.
     const FIND: &str = "import importlib.util, os, sys
 spec = importlib.util.find_spec('ackclock')
 closed = []

@@ -1,4 +1,4 @@
-//! `--report`: an HTML page about finished runs, drawn by Python.
+//! `--report`: writes an HTML page about finished runs, drawn by Python.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,10 +16,10 @@ use crate::python;
 use crate::statistics::Confidence;
 use crate::summary;
 
-/// Longest time series of a report, rows.
+/// Maximum number of rows in a time series of a report.
 const ROWS: u64 = 3000;
 
-/// A report of a finished batch.
+/// Report about a finished batch.
 pub(crate) struct Report<'a> {
     jobs: &'a [Job<'a>],
     ended: &'a [Ended],
@@ -29,7 +29,7 @@ pub(crate) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// The report of `jobs` of one scenario, and of how each ended.
+    /// Creates the report of one scenario from its `jobs` and the outcome of each job.
     pub(crate) fn new(
         jobs: &'a [Job<'a>],
         ended: &'a [Ended],
@@ -43,7 +43,7 @@ impl<'a> Report<'a> {
     /// Writes the report to `path`. The runs shown over time are simulated again to record their series.
     ///
     /// # Errors
-    /// If the Python package is missing or fails, or a temporary file cannot be written.
+    /// Fails if the Python package is missing or fails, or if a temporary file cannot be written.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
         let folder = tempfile::tempdir().map_err(|error| Failure::writing("a temporary folder", &error))?;
         let place = |name: &str| folder.path().join(name);
@@ -79,9 +79,9 @@ impl<'a> Report<'a> {
         file.flush()
     }
 
-    /// The runs shown over time: of the first point without a regulator, and of the regulator with the largest power
-    /// (goodput divided by p95 queueing delay) among points that otherwise equal it. Of each point, the run of
-    /// median goodput.
+    /// Chooses the runs that the report shows over time. The first run belongs to the first point without a regulator.
+    /// The second belongs to the regulator with the largest power (goodput divided by p95 queueing delay) among points
+    /// with otherwise equal keys. Of each point, the run with the median goodput is shown.
     fn shown(&self) -> Vec<Job<'_>> {
         let unregulated = |job: &&Job<'_>| regulator(job).is_some_and(|name| name == "none");
         let Some(base) = self.jobs.iter().find(unregulated).or(self.jobs.first()) else { return Vec::new() };
@@ -113,7 +113,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Time between two rows of a series.
+/// Time between two rows of a time series in the report.
 fn interval(scenario: &Scenario) -> Span {
     Span::from_nanos(scenario.tables().duration.as_nanos() / ROWS).max(Span::from_millis(100))
 }
@@ -122,14 +122,14 @@ fn regulator(job: &Job<'_>) -> Option<String> {
     job.point.labels.iter().find(|(key, _)| key == "edge.regulator").map(|(_, value)| name_of(value))
 }
 
-/// Whether two points differ in their regulator alone.
+/// Whether two points differ only in their regulator.
 fn regulates_alike(base: &Job<'_>, other: &Job<'_>) -> bool {
     let differs = |(a, b): (&(String, _), &(String, _))| a != b && a.0 != "edge.regulator";
     let (a, b) = (&base.point.labels, &other.point.labels);
     base.index != other.index && regulator(base).is_some() && !a.iter().zip(b).any(differs)
 }
 
-/// Name of a run in figures: its regulator, if that varies, or its number.
+/// Name of a run in figures: its regulator if the regulators differ, otherwise its number.
 fn named(job: &Job<'_>) -> String {
     regulator(job).unwrap_or_else(|| format!("run {}", job.run))
 }

@@ -1,4 +1,4 @@
-//! Scenario files as named on the command line.
+//! Loads scenario files named on the command line.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -28,7 +28,7 @@ pub(crate) struct ScenarioFile {
     set: Vec<String>,
 }
 
-/// Number of runs and their seed.
+/// Number of runs, and their seed.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Repetition {
     /// Seed, overriding the file's. The seed of run k is derived from it.
@@ -48,19 +48,19 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    /// The given level, or the default.
+    /// Returns the given confidence level, or the default of 0.95.
     pub(crate) fn confidence(&self) -> Confidence {
         self.confidence.unwrap_or_default()
     }
 
-    /// Whether a level was given.
+    /// Whether the command line gives a confidence level.
     pub(crate) const fn are_asked_for(&self) -> bool {
         self.confidence.is_some()
     }
 }
 
 impl Repetition {
-    /// The options as overrides of scenario keys.
+    /// Converts the options to overrides of scenario keys.
     pub(crate) fn as_sets(&self) -> impl Iterator<Item = String> + use<> {
         let own = [("seed", self.seed), ("runs", self.runs.map(u64::from))];
         own.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)))
@@ -68,7 +68,7 @@ impl Repetition {
 }
 
 impl ScenarioFile {
-    /// Scenario file with these overrides.
+    /// Creates a scenario file with these overrides.
     pub(crate) fn new(file: PathBuf, set: Vec<String>) -> Self {
         Self { file, set }
     }
@@ -76,7 +76,7 @@ impl ScenarioFile {
     /// Reads the scenario and checks it.
     ///
     /// # Errors
-    /// Names file, line, key, value and what is allowed.
+    /// Fails with the file, line and key of the error, the invalid value, and the allowed values.
     pub(crate) fn load(&self, repetition: &Repetition) -> Result<(Scenario, DiskFiles), Failure> {
         let text = read_text(&self.file, "scenario")?;
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
@@ -86,43 +86,43 @@ impl ScenarioFile {
         Ok((scenario, files))
     }
 
-    /// File name without folder and extension; results are named after it.
+    /// File name of the scenario without folder and extension. Result files are named after it.
     pub(crate) fn stem(&self) -> &str {
         self.file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("scenario")
     }
 
-    /// Path of the file.
+    /// Path of the scenario file.
     pub(crate) fn path(&self) -> &Path {
         &self.file
     }
 
-    /// Overrides of the file.
+    /// Overrides of the scenario file.
     pub(crate) fn set(&self) -> &[String] {
         &self.set
     }
 }
 
-/// Reports once which keys changes of `kind` have dropped from these scenarios.
+/// Reports once which keys were dropped from these scenarios because an override changed a `kind`.
 pub(crate) fn say_dropped<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     if let Some(remark) = dropped_from(scenarios) {
         output::remark(&remark);
     }
 }
 
-/// Prints what each recording of another tool or data set was taken for, and how sure its rates are.
+/// Prints the detected format of each imported recording, and the certainty of its rates.
 pub(crate) fn say_recordings<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>, files: &dyn Files) {
     said_of_recordings(scenarios, files).iter().for_each(|remark| output::remark(remark));
 }
 
-/// Reports once that runs start at random offsets in their recordings, if the user did not ask for it.
+/// Reports once that runs start at random offsets in their recordings, unless the scenario requests it.
 pub(crate) fn say_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     if let Some(remark) = said_of_begins(scenarios) {
         output::remark(&remark);
     }
 }
 
-/// Reports once per key what limits the results of these scenarios besides their links; each scenario comes with its
-/// utilisation.
+/// Reports once per key which settings limit the results of these scenarios besides their links. Each scenario comes
+/// with its link utilisation.
 pub(crate) fn say_limits<'a>(
     scenarios: impl IntoIterator<Item = (&'a Scenario, Option<f64>)>,
     files: &dyn Files,
@@ -149,7 +149,7 @@ pub(crate) fn say_doubts(scenario: &Scenario, files: &dyn Files) -> Result<(), F
     Ok(())
 }
 
-/// Reports that `command` ignores the scenario's `[sweep]`, unless `replaced` has all of its keys.
+/// Reports that `command` ignores the scenario's `[sweep]`, unless the axes in `replaced` contain all of its keys.
 pub(crate) fn say_unswept(scenario: &Scenario, command: &str, replaced: &[Axis]) {
     let mut swept = scenario.swept();
     swept.retain(|key| replaced.iter().all(|axis| axis.key() != key));
@@ -159,7 +159,7 @@ pub(crate) fn say_unswept(scenario: &Scenario, command: &str, replaced: &[Axis])
     }
 }
 
-/// Reports which flow is simulated if the scenario has none.
+/// Reports the flow that is simulated by default if the scenario has no flow.
 pub(crate) fn say_defaults(scenario: &Scenario) {
     let (name, tables) = (scenario.name(), scenario.tables());
     let sender = name_of(&tables.flow[0].sender);
@@ -189,14 +189,14 @@ impl From<ScenarioError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
-            // Errors that only appear after the run has started.
+            // These scenario errors appear only after the run has started.
             RunError::Scenario(_) => Self::Input(error.to_string()),
             RunError::Capture(_) | RunError::Stopped | RunError::Threads(_) => Self::Run(error.to_string()),
         }
     }
 }
 
-/// Text of a file that should be a `what`: a scenario or a script.
+/// Reads the text of a file that should contain a scenario or a script, as named by `what`.
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     if path == Path::new("-") {
         return Err(Failure::Input(format!("-: a {what} is a file; standard input is not read")));
@@ -224,7 +224,7 @@ fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file that may be a pipe, and reports if it waits for long.
+/// Reads a file that may be a pipe, and reports on standard error if the read takes long.
 pub(crate) fn patiently(path: &Path, read: &mut dyn FnMut()) {
     if fs::metadata(path).map_or(true, |found| found.is_file()) {
         return read();
@@ -239,10 +239,10 @@ pub(crate) fn patiently(path: &Path, read: &mut dyn FnMut()) {
     read();
     drop(done);
     if let Ok(notice) = notice {
-        // Joined so that its message cannot follow later ones. The thread cannot panic.
+        // The thread is joined so that its message cannot appear after later messages. The thread cannot panic.
         let _ = notice.join();
     }
 }
 
-/// Programs that write to pipes have usually started by then.
+/// Time after which a slow read is reported. Programs that write to pipes have usually started by then.
 const NOTICE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Mean and confidence interval over runs.
+//! Mean and confidence interval of a number over repeated runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,38 +29,38 @@ impl FromStr for Confidence {
 }
 
 impl fmt::Display for Confidence {
-    /// In percent, as `95`.
+    /// Writes the confidence level in percent, such as `95`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Levels have at most four decimals.
+        // A confidence level has at most four decimals.
         write!(f, "{}", (self.0 * 1e4).round() / 1e2)
     }
 }
 
 impl Confidence {
-    /// As a number between 0 and 1.
+    /// Returns the confidence level as a number between 0 and 1.
     pub(crate) const fn level(self) -> f64 {
         self.0
     }
 }
 
-/// Mean of the values; `None` if there are none.
+/// Returns the mean of the values, or `None` without values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
-    // Relative to the first value, so that the mean of equal values is exactly that value.
+    // The sum is relative to the first value, so that the mean of equal values is exactly that value.
     let first = values.first()?;
     Some(first + values.iter().map(|value| value - first).sum::<f64>() / values.len() as f64)
 }
 
-/// Mean of some runs with its confidence interval.
+/// Mean of a number over some runs, with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
-    /// Mean.
+    /// Mean of the number over the runs.
     pub(crate) mean: f64,
-    /// Half the width of the confidence interval (Student's t); `None` for a single value.
+    /// Half the width of the confidence interval (Student's t); `None` for a single run.
     pub(crate) half_interval: Option<f64>,
 }
 
 impl Estimate {
-    /// Estimate from one value per run; `None` without values.
+    /// Computes the estimate from one value per run. Returns `None` without values.
     pub(crate) fn of(values: &[f64], confidence: Confidence) -> Option<Self> {
         let count = values.len() as f64;
         let mean = mean(values)?;
@@ -75,10 +75,11 @@ impl Estimate {
     }
 }
 
-/// The t for which |T| < t with this confidence, for Student's t distribution with `freedom` >= 1 degrees of freedom.
+/// Returns the t for which |T| < t with this confidence, where T follows Student's t distribution with `freedom` >= 1
+/// degrees of freedom.
 ///
-/// With theta = atan(t / sqrt(freedom)) the probability of |T| < t is a finite trigonometric sum for whole degrees of
-/// freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4), which bisection inverts.
+/// With theta = atan(t / sqrt(freedom)), the probability of |T| < t is a finite trigonometric sum for whole degrees of
+/// freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4). The function inverts this sum by bisection.
 fn student_t(freedom: usize, confidence: Confidence) -> f64 {
     let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
     for _ in 0..60 {
@@ -92,11 +93,12 @@ fn student_t(freedom: usize, confidence: Confidence) -> f64 {
     libm::tan(low) * libm::sqrt(freedom as f64)
 }
 
-/// Probability of |T| < t as a function of theta.
+/// Probability of |T| < t as a function of theta, for Student's t distribution.
 fn two_sided(theta: f64, freedom: usize) -> f64 {
     let (sine, cosine) = (libm::sin(theta), libm::cos(theta));
     let odd = freedom % 2 == 1;
-    // Odd: cos + 2/3 cos^3 + 2*4/(3*5) cos^5 ...; even: 1 + 1/2 cos^2 + 1*3/(2*4) cos^4 ...; both to cos^(freedom - 2).
+    // Odd `freedom`: cos + 2/3 cos^3 + 2*4/(3*5) cos^5 ...; even `freedom`: 1 + 1/2 cos^2 + 1*3/(2*4) cos^4 ...; both
+    // sums end at cos^(freedom - 2).
     let (mut term, mut sum, mut power) = (if odd { cosine } else { 1.0 }, 0.0, usize::from(odd));
     while power + 2 <= freedom {
         sum += term;

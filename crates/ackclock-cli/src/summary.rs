@@ -1,4 +1,4 @@
-//! Results as tables for readers.
+//! Prints results as tables for human readers.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use crate::paired::{self, Baseline, PointRuns};
 use crate::statistics::{self, Confidence, Estimate};
 use crate::table::{Align, Table, change, estimate, rate_unit, terminal_width};
 
-/// Above this number, flows are shown by group instead of one by one.
+/// Maximum number of flows shown one by one; more flows are shown in groups.
 const MOST_FLOWS_SHOWN: usize = 20;
 
-/// A number shown in a table.
+/// Column of a table: a number of the results with its heading and unit.
 #[derive(Clone, Copy)]
 struct Measure<T: ?Sized> {
     heading: &'static str,
@@ -22,14 +22,14 @@ struct Measure<T: ?Sized> {
     of: fn(&T) -> Option<f64>,
 }
 
-/// Unit of a number.
+/// Unit of a number in a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
-    /// Bit/s, shown with the prefix that suits the largest value.
+    /// Rate in bit/s, shown with the prefix that suits the largest value.
     Rate,
-    /// A fraction, shown in percent.
+    /// Fraction from 0 to 1, shown in percent.
     Share,
-    /// Shown unchanged.
+    /// Plain number, shown unchanged.
     Plain,
 }
 
@@ -58,7 +58,7 @@ const FLOW: &[Measure<FlowResult>] = &[
     Measure { heading: "link used %", unit: Unit::Share, of: |flow| flow.link?.utilisation },
 ];
 
-/// The link of one direction, and the fairness of the run where the table shows it.
+/// Results of the link in one direction, with the fairness of the run if the table shows fairness.
 struct OneWay {
     link: LinkResult,
     fairness: Option<FairnessResult>,
@@ -92,14 +92,14 @@ const POINT: &[Measure<RunResult>] = &[
     Measure { heading: "time-outs", unit: Unit::Plain, of: |run| Some(sum(run, |user| user.timeouts)) },
 ];
 
-/// Further columns if there are uploads.
+/// Additional columns of the table of points if there are uploads.
 const POINT_UP: &[Measure<RunResult>] = &[
     Measure { heading: "up queue p95 ms", unit: Unit::Plain, of: |run| run.uplink.queue_ms.p95 },
     Measure { heading: "up used %", unit: Unit::Share, of: |run| run.uplink.utilisation },
     Measure { heading: "up drops", unit: Unit::Plain, of: |run| Some(run.uplink.drops as f64) },
 ];
 
-/// Results of the flows and of the bottleneck of one scenario: means over `runs` with confidence intervals.
+/// Prints the results of one scenario's flows and bottleneck: means over `runs` with confidence intervals.
 pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> String {
     let width = terminal_width();
     let all = runs.len();
@@ -119,7 +119,7 @@ pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confide
     tables.join("\n") + &note([(all, runs.len())].into_iter(), confidence)
 }
 
-/// The downlink and, if there are uploads, the uplink.
+/// Table of the downlink and, if there are uploads, the uplink.
 fn links(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> Table {
     let down: Vec<_> = runs
         .iter()
@@ -136,24 +136,25 @@ fn links(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> Table
     }
 }
 
-/// Whether there are uploads; if so, results include the uplink.
+/// Whether the scenario has uploads. With uploads, the results include the uplink.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uploads {
-    /// Some flows are uploads.
+    /// Some flows of the scenario are uploads.
     Some,
-    /// All flows are downloads.
+    /// All flows of the scenario are downloads.
     None,
 }
 
 impl Uploads {
-    /// Whether any of these points has uploads.
+    /// Whether any of these sweep points has uploads.
     pub(crate) fn of(points: &[Point]) -> Self {
         let uploads = points.iter().any(|point| point.scenario.tables().has_uploads());
         if uploads { Self::Some } else { Self::None }
     }
 }
 
-/// One row per point. With `marks`, `*` marks points that no other point beats in both goodput and round-trip time.
+/// Prints one row per sweep point. With `marks`, `*` marks points that no other point beats in both goodput and
+/// round-trip time.
 pub(crate) fn of_points(
     points: &[PointRuns<'_>],
     marks: Marks,
@@ -191,7 +192,7 @@ pub(crate) fn of_points(
     shown.render(terminal_width()) + &legend(marks, repeated) + &note(counts(), confidence) + &paired
 }
 
-/// Explanation of the star, for single or repeated runs.
+/// Explanation of the star in the table, for single or repeated runs.
 fn legend(marks: Marks, repeated: bool) -> String {
     const STAR: &str = "\n* no other combination has more goodput and a smaller round-trip time";
     match (marks, repeated) {
@@ -201,7 +202,7 @@ fn legend(marks: Marks, repeated: bool) -> String {
     }
 }
 
-/// The runs without duplicates: only the first if all have equal numbers.
+/// Removes duplicate runs: if all runs have equal numbers, only the first is returned.
 fn different<'a, 'b>(runs: &'a [&'b RunResult]) -> &'a [&'b RunResult] {
     let equal = |one: &RunResult, other: &RunResult| {
         one.flows == other.flows
@@ -216,7 +217,7 @@ fn different<'a, 'b>(runs: &'a [&'b RunResult]) -> &'a [&'b RunResult] {
     }
 }
 
-/// Columns with paired differences from the baseline.
+/// Adds columns with paired differences from the baseline.
 fn add_changes(table: &mut Table, points: &[PointRuns<'_>], baseline: &Baseline, confidence: Confidence) {
     for (what, number) in [("goodput", goodput as paired::Number), ("RTT mean", mean_rtt)] {
         let changes = baseline.changes(points, number, confidence);
@@ -227,17 +228,17 @@ fn add_changes(table: &mut Table, points: &[PointRuns<'_>], baseline: &Baseline,
     }
 }
 
-/// Whether the best points are marked.
+/// Whether the table marks the best points with a star.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marks {
-    /// Mark the best points.
+    /// The best points are marked with a star.
     Best,
-    /// Mark no points.
+    /// No points are marked.
     None,
 }
 
-/// The points that no other point beats. A point beats another with at least its goodput and at most its round-trip
-/// time, one of them significantly better.
+/// Returns the points that no other point beats. A point beats another if its goodput is at least as high and its
+/// round-trip time at most as long, and at least one of these differences is significant.
 fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usize> {
     let mean = |point: &PointRuns<'_>, of: paired::Number| {
         statistics::mean(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
@@ -261,8 +262,8 @@ fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usi
         .collect()
 }
 
-/// Payload delivered, bit/s: the sum over flows, each from its start to its end, or over users and the complete run if
-/// flows come and go.
+/// Delivered payload rate of a run, bit/s. The rate is the sum over flows, each from its start to its end. If flows
+/// come and go, it is the sum over users, over the complete run.
 pub(crate) fn goodput(run: &RunResult) -> Option<f64> {
     if !run.transfers.is_empty() {
         return Some(run.users.iter().map(|user| user.goodput_bps).sum());
@@ -271,7 +272,7 @@ pub(crate) fn goodput(run: &RunResult) -> Option<f64> {
     (!rates.is_empty()).then(|| rates.iter().sum())
 }
 
-/// Mean share of the downlink that runs used; `None` if no run has it.
+/// Mean utilisation of the downlink over runs; `None` if no run has a utilisation.
 pub(crate) fn utilisation(runs: &[&RunResult]) -> Option<f64> {
     statistics::mean(&runs.iter().filter_map(|run| run.bottleneck.utilisation).collect::<Vec<_>>())
 }
@@ -303,7 +304,8 @@ const TRANSFER: &[Measure<TransferResult>] = &[
     Measure { heading: "link used %", unit: Unit::Share, of: |class| class.link?.utilisation },
 ];
 
-/// Transfers by user and size class; by size class only if there are many users. `None` if the workload has none.
+/// Table of transfers by user and size class, or by size class only if there are many users. Returns `None` if the
+/// workload has no transfers.
 fn transfers(runs: &[&RunResult], confidence: Confidence) -> Option<Table> {
     let many = runs.iter().any(|run| run.users.len() > MOST_FLOWS_SHOWN);
     let mut classes: BTreeMap<_, Vec<&TransferResult>> = BTreeMap::new();
@@ -330,7 +332,7 @@ fn size_of(class: &TransferResult) -> String {
     }
 }
 
-/// One row per user over all runs; a single row for many users.
+/// Groups the users for the table: one row per user over all runs, or a single row for many users.
 fn user_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a UserResult>)> {
     let one_by_one = runs.iter().all(|run| run.users.len() <= MOST_FLOWS_SHOWN);
     let mut users: BTreeMap<Option<u32>, Vec<&UserResult>> = BTreeMap::new();
@@ -344,7 +346,7 @@ fn user_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a UserResult
     users.into_iter().map(|(id, users)| (vec![name(id, &users)], users)).collect()
 }
 
-/// One row per flow over all runs; many flows are grouped by their common settings.
+/// Groups the flows for the table: one row per flow over all runs. Many flows are grouped by their common settings.
 fn flow_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a FlowResult>)> {
     let one_by_one = runs.iter().all(|run| run.flows.len() <= MOST_FLOWS_SHOWN);
     let mut rows: Vec<(Vec<String>, Vec<&FlowResult>)> = Vec::new();
@@ -364,7 +366,7 @@ fn flow_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a FlowResult
     rows
 }
 
-/// Table of named rows and measured numbers.
+/// Creates a table of named rows and measured numbers.
 fn table<T>(
     names: &[&str],
     rows: &[(Vec<String>, Vec<&T>)],
@@ -388,7 +390,7 @@ fn table<T>(
     table
 }
 
-/// A column of numbers in a suitable unit.
+/// Column of numbers, shown in a suitable unit.
 struct Shown {
     heading: String,
     cells: Vec<Option<Estimate>>,
@@ -413,13 +415,14 @@ impl Shown {
         Self { heading, cells: all.iter().map(scaled).collect() }
     }
 
-    /// Whether any row has a number; empty columns are omitted.
+    /// Whether any row has a number in this column; empty columns are omitted.
     fn exists(&self) -> bool {
         self.cells.iter().any(Option::is_some)
     }
 }
 
-/// Explains the intervals of a table. Each point has a number of runs, and a number of distinct runs.
+/// Explains the confidence intervals of a table. The iterator gives the number of runs and of distinct runs of each
+/// point.
 fn note(runs: impl Iterator<Item = (usize, usize)>, confidence: Confidence) -> String {
     let (copies, others): (Vec<_>, Vec<_>) = runs.partition(|&(all, different)| all > different);
     let intervals = match others.iter().map(|&(all, _)| all).max() {
@@ -442,7 +445,7 @@ fn paired_note(baseline: &str) -> String {
     )
 }
 
-/// A scenario value as written after `--set`.
+/// Formats a scenario value as written after `--set`.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Tables for readers: aligned columns, few digits, grouped thousands.
+//! Formats tables for human readers: aligned columns, few digits, grouped thousands.
 
 use std::io::{self, IsTerminal};
 
@@ -6,16 +6,16 @@ use ackclock_core::text::printable_line;
 
 use crate::statistics::Estimate;
 
-/// Alignment of a column.
+/// Alignment of a table column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Left, for names.
+    /// Left alignment, for names.
     Left,
-    /// Right, for numbers.
+    /// Right alignment, for numbers.
     Right,
 }
 
-/// Rows under headings.
+/// Table with column headings and rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     headings: Vec<(String, Align)>,
@@ -23,12 +23,12 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Adds a column. Call before adding rows.
+    /// Adds a column to the table. Columns must be added before rows.
     pub(crate) fn column(&mut self, heading: impl Into<String>, align: Align) {
         self.headings.push((heading.into(), align));
     }
 
-    /// Adds a row with one cell per column.
+    /// Adds a row with one cell per column to the table.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.headings.len());
         self.rows.push(cells.into_iter().map(|cell| printable_line(&cell).into_owned()).collect());
@@ -43,7 +43,7 @@ impl Table {
         }
     }
 
-    /// The table as text. If lines would exceed `width` characters, each row becomes a block of lines.
+    /// Returns the table as text. If lines would exceed `width` characters, each row becomes a block of lines.
     pub(crate) fn render(&self, width: Option<usize>) -> String {
         let widths: Vec<usize> = (0..self.headings.len()).map(|column| self.column_width(column)).collect();
         let whole = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
@@ -93,7 +93,7 @@ pub(crate) fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(out).map(|(width, _)| width.0.into())
 }
 
-/// A count with grouped thousands: `1,234,567`.
+/// Formats a count with grouped thousands: `1,234,567`.
 pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -106,13 +106,14 @@ pub(crate) fn count(value: u64) -> String {
     text
 }
 
-/// A number with four significant digits, whole numbers without decimals; thousands are grouped.
+/// Formats a number with four significant digits and grouped thousands. Whole numbers have no decimals.
 pub(crate) fn number(value: f64) -> String {
     let whole = value == libm::round(value);
     with_decimals(value, if whole { 0 } else { decimals(value, 4) })
 }
 
-/// Mean and confidence interval, such as `178.3 ± 1.2`, with the interval's precision; `-` if missing.
+/// Formats a mean and its confidence interval, such as `178.3 ± 1.2`, with the precision of the interval; `-` if the
+/// estimate is missing.
 pub(crate) fn estimate(of: Option<Estimate>) -> String {
     match of {
         None => "-".to_owned(),
@@ -125,13 +126,13 @@ pub(crate) fn estimate(of: Option<Estimate>) -> String {
     }
 }
 
-/// Like [`estimate`], with an explicit plus sign.
+/// Formats an estimate like [`estimate`], with an explicit plus sign.
 pub(crate) fn change(of: Option<Estimate>) -> String {
     let sign = if of.is_some_and(|of| of.mean > 0.0) { "+" } else { "" };
     format!("{sign}{}", estimate(of))
 }
 
-/// Suitable unit for rates up to `most` bit/s: its name and its size in bit/s.
+/// Returns a suitable unit for rates up to `most` bit/s: its name and its size in bit/s.
 pub(crate) fn rate_unit(most: f64) -> (&'static str, f64) {
     match most {
         most if most >= 1e9 => ("Gbit/s", 1e9),
@@ -140,13 +141,13 @@ pub(crate) fn rate_unit(most: f64) -> (&'static str, f64) {
     }
 }
 
-/// Decimals that show `digits` significant digits of `value`.
+/// Number of decimals that show `digits` significant digits of `value`.
 fn decimals(value: f64, digits: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
     }
     let magnitude = libm::floor(libm::log10(value.abs())) as i32;
-    // At most nine: smaller digits are noise in every unit.
+    // At most nine decimals are shown, because smaller digits are noise in every unit.
     (digits - 1 - magnitude).clamp(0, 9) as usize
 }
 

@@ -1,4 +1,4 @@
-//! One-line errors for command lines: the typed text, the allowed values, and a suggestion.
+//! One-line error messages for invalid command lines: the typed text, the allowed values, and a suggestion.
 
 use std::env;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Error for a clap error. Help and version are printed with exit status 0.
+/// Converts a clap error to a failure. Help and version are printed with exit status 0.
 pub(crate) fn failure_of(error: &clap::Error) -> Failure {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // A closed output is ignored.
+        // Write errors of a closed standard output are ignored.
         let _ = error.print();
         return Failure::Reported(if error.use_stderr() { 2 } else { 0 });
     }
@@ -20,7 +20,7 @@ pub(crate) fn failure_of(error: &clap::Error) -> Failure {
     Failure::Input(Mistake { error, words: &words }.said())
 }
 
-/// A clap error and the command line's words.
+/// A clap error, and the words of the command line.
 struct Mistake<'a> {
     error: &'a clap::Error,
     words: &'a [String],
@@ -31,7 +31,7 @@ impl Mistake<'_> {
         let command = self.command();
         let at = if command.is_empty() { String::new() } else { format!("{command}: ") };
         let (option, value) = (self.text(ContextKind::InvalidArg), self.text(ContextKind::InvalidValue));
-        // `--seed <N>` is called `--seed`.
+        // clap names an option with its value: `--seed <N>` becomes `--seed`.
         let option = option.split([' ', '=']).next().unwrap_or_default();
         match self.error.kind() {
             ErrorKind::UnknownArgument => format!("{at}{}", self.unknown(&command, option)),
@@ -61,7 +61,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// The typed command with its subcommand.
+    /// Name of the typed command with its subcommand.
     fn command(&self) -> String {
         let names = self.words.iter().take_while(|word| !word.starts_with('-'));
         let below = |first: &&String| if *first == "trace" { 2 } else { 1 };
@@ -69,7 +69,7 @@ impl Mistake<'_> {
         names.take(count).cloned().collect::<Vec<_>>().join(" ")
     }
 
-    /// Context of the error as text; lists are joined.
+    /// Returns a context value of the clap error as text. Lists are joined.
     fn text(&self, kind: ContextKind) -> String {
         match self.error.get(kind) {
             Some(ContextValue::String(text)) => text.clone(),
@@ -83,7 +83,7 @@ impl Mistake<'_> {
         if !option.starts_with('-') {
             return format!("`{option}` is one argument too many; see `ackclock {command} --help`");
         }
-        // mm-link's meter options are accepted without effect.
+        // mm-link's meter options have no effect, so they are not suggested.
         let near = Some(self.text(ContextKind::SuggestedArg)).filter(|near| !near.starts_with("--meter"));
         let near = near.unwrap_or_default();
         if let Some((.., hint)) = KNOWN.iter().find(|(of, name, _)| command == *of && option == *name) {
@@ -102,7 +102,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// Text typed after an option.
+    /// Returns the text typed after an option.
     fn value_of(&self, option: &str) -> String {
         let at = self.words.iter().position(|word| word.split('=').next() == Some(option));
         let written = at.and_then(|at| match self.words[at].split_once('=') {
@@ -136,10 +136,10 @@ impl Mistake<'_> {
     }
 }
 
-/// Commands with `--set`.
+/// Commands that accept the option `--set`.
 const TAKE_SETS: [&str; 5] = ["run", "compare", "sweep", "check", "link"];
 
-/// Options of other commands and tools that users try, with the right way.
+/// Options of other commands and tools that users try, with the correct way in ackclock.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("run", "--out", "results are printed: ackclock run FILE --json > FILE.jsonl"),
     ("compare", "--out", "results are printed: ackclock compare FILE --json > FILE.jsonl"),
@@ -154,7 +154,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("link", "--latency", "it is called --delay"),
 ];
 
-/// Scenario key with the name of an option.
+/// Finds the scenario key that has the name of an option.
 fn key_called(option: &str) -> Option<String> {
     let name = option.trim_start_matches('-').split('=').next()?.replace('-', "_");
     let tables = serde_json::to_value(Tables::default()).ok()?;

@@ -1,4 +1,4 @@
-//! A component as a scenario file writes it, with the configuration that its table describes.
+//! A component as written in a scenario file, with the configuration that its table describes.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -10,32 +10,32 @@ use serde_json::Value;
 
 use crate::{ConfigError, Registry};
 
-/// A name, or a table with `kind`. The table is parsed once, by the first call of [`config`](Self::config); copies share
-/// the configuration.
+/// Component as written in a scenario: a name, or a table with `kind`. The first call of [`config`](Self::config)
+/// parses the table; copies share the configuration.
 pub struct Component<C: ?Sized + 'static> {
     table: Value,
     parsed: OnceLock<Result<Arc<C>, ConfigError>>,
 }
 
 impl<C: ?Sized> Component<C> {
-    /// The configuration that the table describes, one of those that `registry` lists.
+    /// Returns the configuration that the table describes, one of the kinds listed in `registry`.
     ///
     /// # Errors
-    /// Names the key relative to the table, its value and what is allowed.
+    /// Fails with the key relative to the table, its value, and the allowed values.
     pub fn config(&self, registry: &Registry<C>) -> Result<&Arc<C>, ConfigError> {
         let parsed = self.parsed.get_or_init(|| registry.resolve(&self.table));
         parsed.as_ref().map_err(Clone::clone)
     }
 
-    /// The component with its `kind` and every key written out.
+    /// Returns the component with its `kind` and every key written out.
     ///
     /// # Errors
-    /// Same errors as [`config`](Self::config).
+    /// Fails with the same errors as [`config`](Self::config).
     pub fn complete(&self, registry: &Registry<C>) -> Result<Self, ConfigError> {
         registry.complete(&self.table).map(Self::from)
     }
 
-    /// The table for changes; it is parsed again afterwards.
+    /// Returns the table for editing. The edited table is parsed again when its configuration is next needed.
     pub fn edit(&mut self) -> &mut Value {
         self.parsed = OnceLock::new();
         &mut self.table

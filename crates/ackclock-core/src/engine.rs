@@ -1,8 +1,8 @@
-//! The event engine: one timer per node, and direct calls for messages at one instant.
+//! The event engine. Each node has one timer, and messages at one instant are delivered by direct calls.
 //!
-//! Packets are not events. A packet in flight is in the ring of its link, and the engine knows only the next wake-up of
-//! each node ([`Wakes`]). The engine has no clock: a simulation jumps from wake-up to wake-up, a live driver waits for
-//! them.
+//! Packets are not events. A packet in flight is in the ring buffer of its link, and the engine knows only the next
+//! wake-up time of each node ([`Wakes`]). The engine has no clock: a simulation jumps from wake-up to wake-up, and a
+//! live driver waits for each wake-up in real time.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,12 @@ use crate::{Copied, Message, Node, NullTracer, Outbox, PacketId, Port, Time, Tra
 /// Number of a node in its engine.
 pub type NodeId = usize;
 
-/// A graph of nodes with its current time.
+/// Event engine: a graph of nodes with its current time.
 pub struct Engine<N: Node = Box<dyn Node>, T: Tracer = NullTracer> {
     nodes: Vec<N>,
     wakes: Wakes,
     out: Outbox,
-    /// Messages being delivered; kept to reuse the memory.
+    /// Messages being delivered. The buffer is kept to reuse its memory.
     batch: Vec<Hop>,
     egress: VecDeque<Egress>,
     now: Time,
@@ -28,18 +28,18 @@ pub struct Engine<N: Node = Box<dyn Node>, T: Tracer = NullTracer> {
 /// A message that left the graph at an unconnected port.
 #[derive(Clone, Copy, Debug)]
 pub struct Egress {
-    /// Time at which it left.
+    /// Time at which the message left the graph.
     pub at: Time,
-    /// The node that sent it.
+    /// Node that sent the message.
     pub node: NodeId,
-    /// The port at which it left.
+    /// Port of the node at which the message left the graph.
     pub port: Port,
-    /// The message.
+    /// Message that left the graph.
     pub message: Message,
 }
 
 impl<N: Node, T: Tracer> Engine<N, T> {
-    /// An empty graph at time zero.
+    /// Creates an engine with an empty graph at time zero.
     pub fn new(tracer: T) -> Self {
         Self {
             nodes: Vec::new(),
@@ -53,7 +53,8 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         }
     }
 
-    /// Adds a node and returns its number. Of nodes due at the same instant, the lowest number goes first.
+    /// Adds a node and returns its number. If several nodes are due at the same instant, the node with the lowest
+    /// number is woken first.
     pub fn add(&mut self, node: N) -> NodeId {
         let id = self.wakes.add();
         self.out.wires.push(std::array::from_fn(|port| Wire::unconnected(id as u32, port as Port)));
@@ -62,10 +63,10 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         id
     }
 
-    /// Connects two ports, in both directions.
+    /// Connects two ports in both directions.
     ///
     /// # Panics
-    /// If a port is not below [`MAX_PORTS`] or a node does not exist. Graphs are built by code, not by users.
+    /// Panics if a port is not below [`MAX_PORTS`] or a node does not exist. Graphs are built by code, not by users.
     pub fn connect(&mut self, a: (NodeId, Port), b: (NodeId, Port)) {
         for (from, to) in [(a, b), (b, a)] {
             assert!(usize::from(from.1) < MAX_PORTS, "a node has {MAX_PORTS} ports");
@@ -82,13 +83,13 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.deliver(now);
     }
 
-    /// Processes everything due up to and including `until`.
+    /// Processes all events due up to and including `until`.
     pub fn advance(&mut self, until: Time) {
         while let Some((time, node)) = self.wakes.first() {
             if time > until {
                 break;
             }
-            // A node may request a wake-up in the past, but time never goes back.
+            // A node may request a wake-up time in the past, but the engine's time never goes back.
             self.now = self.now.max(time);
             self.events += 1;
             self.out.from = node as u32;
@@ -99,8 +100,8 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.now = self.now.max(until);
     }
 
-    /// Wakes a node at the current time, so that its statistics are up to date. This does not change its behaviour and
-    /// does not count as an event.
+    /// Wakes a node at the current time, so that its statistics are up to date. This wake-up does not change the node's
+    /// behaviour and does not count as an event.
     pub fn refresh(&mut self, node: NodeId) {
         self.out.from = node as u32;
         self.nodes[node].wake(self.now, &mut self.out);
@@ -108,23 +109,23 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.deliver(self.now);
     }
 
-    /// Time of the next wake-up.
+    /// Time of the next wake-up of any node.
     pub fn next_wake(&self) -> Option<Time> {
         self.wakes.first().map(|(time, _)| time)
     }
 
-    /// The next message that left the graph.
+    /// Returns the next message that left the graph.
     pub fn poll_egress(&mut self) -> Option<Egress> {
         self.egress.pop_front()
     }
 
-    /// The next raw packet whose segment was discarded, in no particular order.
+    /// Returns the next raw packet whose segment was discarded. The order of discarded packets is unspecified.
     pub fn poll_discarded(&mut self) -> Option<PacketId> {
         self.out.discarded.pop()
     }
 
-    /// The next raw packet that gained or lost a copy, in order. Poll these before the
-    /// [discarded](Self::poll_discarded) ones.
+    /// Returns the next raw packet that gained or lost a copy, in the order of these events. Callers must poll these
+    /// before the [discarded](Self::poll_discarded) packets.
     pub fn poll_copied(&mut self) -> Option<(PacketId, Copied)> {
         self.out.copied.pop_front()
     }
@@ -134,12 +135,12 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.now
     }
 
-    /// Wake-ups and messages so far.
+    /// Number of wake-ups and messages so far.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The node with this number, for reading its statistics.
+    /// Returns the node with this number, for reading its statistics.
     pub fn node(&self, id: NodeId) -> &N {
         &self.nodes[id]
     }
@@ -149,31 +150,32 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.wakes.set(node, self.nodes[node].next_wake());
     }
 
-    /// The node with this number, for changing it between events. If it may be due earlier afterwards, call
-    /// [`note_wake`](Self::note_wake).
+    /// Returns the node with this number, for changing it between events. If the change may make the node due earlier,
+    /// call [`note_wake`](Self::note_wake) afterwards.
     pub fn node_mut(&mut self, id: NodeId) -> &mut N {
         &mut self.nodes[id]
     }
 
-    /// The nodes from `first` to `last`, for changing them like with [`node_mut`](Self::node_mut).
+    /// Returns the nodes from `first` to `last`, for changing them like with [`node_mut`](Self::node_mut).
     ///
     /// # Panics
-    /// If one does not exist. Graphs are built by code, not by users.
+    /// Panics if a node does not exist. Graphs are built by code, not by users.
     pub fn nodes_mut(&mut self, first: NodeId, last: NodeId) -> &mut [N] {
         &mut self.nodes[first..=last]
     }
 
-    /// The tracer, for reading its records.
+    /// Returns the tracer, for reading its records.
     pub fn tracer(&self) -> &T {
         &self.tracer
     }
 
-    /// The tracer.
+    /// Returns the tracer, for changing it.
     pub fn tracer_mut(&mut self) -> &mut T {
         &mut self.tracer
     }
 
-    /// Delivers messages until none is left: first all that were sent, then all that these triggered, and so on.
+    /// Delivers all messages of this instant: first the messages already sent, then the messages that their delivery
+    /// triggers, until none is left.
     fn deliver(&mut self, now: Time) {
         while self.out.swap(&mut self.batch) {
             for Hop { to, message } in &self.batch {

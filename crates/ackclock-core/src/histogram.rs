@@ -1,27 +1,28 @@
-//! Compact histograms of time spans.
+//! Compact histograms of time spans with bounded relative error.
 //!
-//! Buckets are logarithmic, 32 per octave, so percentiles are accurate to 1.6 %. Only the octaves in use take memory
-//! (128 bytes each): the RTTs of a flow need well under 1 KiB. A general HDR histogram takes 10 KiB at this precision.
+//! Buckets are logarithmic, 32 per octave, so percentiles are accurate to 1.6 %. Memory is allocated only for the
+//! octaves in use (128 bytes each). The RTTs of a flow need well under 1 KiB, whereas a general HDR histogram takes 10
+//! KiB at this precision.
 
 use crate::{Span, prefetch};
 
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
 
-/// A histogram of time spans. Its mean is exact and its percentiles are accurate to 1.6 %.
+/// Histogram of time spans with an exact mean and percentiles accurate to 1.6 %.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// Counts of consecutive octaves from `first_octave` on, [`SUB`] per octave.
+    /// Counts of the buckets of consecutive octaves, starting with `first_octave`; each octave has [`SUB`] buckets.
     counts: Vec<u32>,
     first_octave: u32,
-    /// Index of the bucket of the last span.
+    /// Index of the bucket of the last recorded span.
     last: u32,
     count: u64,
     sum: u128,
 }
 
 impl Histogram {
-    /// Counts one span.
+    /// Adds one span to the histogram.
     #[inline(always)]
     pub fn record(&mut self, span: Span) {
         let nanos = span.as_nanos();
@@ -38,13 +39,13 @@ impl Histogram {
         }
     }
 
-    /// Prefetches the bucket of the last span.
+    /// Prefetches the bucket of the last recorded span.
     #[inline]
     pub fn prefetch(&self) {
         prefetch::element(&self.counts, self.last as usize);
     }
 
-    /// Counts a span in a new octave.
+    /// Counts a span in an octave that has no buckets yet.
     #[cold]
     fn record_beyond(&mut self, octave: u32, sub: usize) {
         if self.counts.is_empty() {
@@ -64,17 +65,17 @@ impl Histogram {
         self.counts[index] = self.counts[index].saturating_add(1);
     }
 
-    /// Number of spans.
+    /// Number of recorded spans.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sum of all spans, ns.
+    /// Sum of all recorded spans, ns.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Exact mean; `None` if the histogram is empty.
+    /// Exact mean of the recorded spans; `None` if the histogram is empty.
     pub fn mean(&self) -> Option<Span> {
         if self.count == 0 {
             None
@@ -83,7 +84,7 @@ impl Histogram {
         }
     }
 
-    /// The quantile `q` (0 to 1), as the middle of its bucket; `None` if the histogram is empty.
+    /// Quantile `q` (0 to 1) of the recorded spans, as the middle of its bucket; `None` if the histogram is empty.
     pub fn quantile(&self, q: f64) -> Option<Span> {
         let rank = libm::ceil(q * self.count as f64).max(1.0) as u64;
         let mut seen = 0;
@@ -96,8 +97,8 @@ impl Histogram {
         None
     }
 
-    /// Share of spans shorter than `span`, which is rounded to the middle of its bucket; `None` if the histogram is
-    /// empty.
+    /// Share of recorded spans shorter than `span`, which is rounded to the middle of its bucket; `None` if the
+    /// histogram is empty.
     pub fn share_below(&self, span: Span) -> Option<f64> {
         let below = |&(index, _): &(usize, &u32)| self.middle(index) < span;
         let shorter: u64 =
@@ -105,7 +106,7 @@ impl Histogram {
         (self.count > 0).then(|| shorter as f64 / self.count as f64)
     }
 
-    /// Adds the counts of another histogram.
+    /// Adds the counts of another histogram to this histogram.
     pub fn merge(&mut self, other: &Self) {
         for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let (count_before, sum_before) = (self.count, self.sum);
@@ -131,7 +132,8 @@ impl Histogram {
     }
 }
 
-/// Octave 0 holds 0..32 exactly; octave k >= 1 holds 32 * 2^(k-1) .. 32 * 2^k in 32 equal parts.
+/// Returns the octave and bucket of a time. Octave 0 holds 0..32 exactly; octave k >= 1 holds 32 * 2^(k-1) .. 32 * 2^k
+/// in 32 equal buckets.
 fn bucket(nanos: u64) -> (u32, usize) {
     if nanos < SUB as u64 {
         return (0, nanos as usize);

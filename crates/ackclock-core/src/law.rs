@@ -1,12 +1,12 @@
 //! # Laws: how a rate or a time is distributed
 //!
 //! ## Source
-//! CR02 section 6 names `u` (uniform) and `e` (exponential); the other distributions are those that the source
-//! documents use for rates and delays.
+//! CR02 section 6 names the distributions `u` (uniform) and `e` (exponential). The source documents use the remaining
+//! distributions for rates and delays.
 //!
 //! ## What it does
-//! A [`Law`] is written in a scenario file as a sum of terms. Values are drawn by inverting the distribution, with
-//! exactly one random number per random term, so that the number of draws never depends on their outcome.
+//! A scenario file contains a [`Law`] as a sum of terms. Values are drawn by inverting the distribution, with exactly
+//! one random number per random term, so the number of random numbers never depends on the drawn values.
 //!
 //! | written | distribution |
 //! | --- | --- |
@@ -20,16 +20,18 @@
 //! | `table(38.4kbit/s: 0.033, 76.8kbit/s: 0.015)` | these values with these weights; the default weight is 1 |
 //! | `300ms + e(50ms)` | the sum of independent terms |
 //!
-//! Draws are rounded to the nearest nanosecond or bit/s. A time below zero is clipped to zero. Normal, exponential,
-//! lognormal and Poisson terms come arbitrarily close to zero, so their rates are raised to at least 1 % of the law's
-//! mean: a packet at rate zero would never end. A rate of zero in a table stays zero and means an outage. A uniform law
-//! that reaches below zero is refused.
+//! Drawn values are rounded to the nearest nanosecond or bit/s. A time below zero is clipped to zero. Normal,
+//! exponential, lognormal and Poisson terms come arbitrarily close to zero. Their rates are raised to at least 1 % of
+//! the law's mean, because a packet at rate zero would never end. A rate of zero in a table stays zero and means an
+//! outage. A uniform law that reaches below zero is refused.
 //!
 //! ## Differences from the source
-//! CR02 calls the second argument of `u` "variance" in places; it is the standard deviation (its Table 1 says so).
+//! In places, CR02 calls the second argument of `u` "variance". The argument is the standard deviation, as CR02's Table
+//! 1 says.
 //!
 //! ## Validation
-//! Means and deviations of samples within stated standard errors; the printed capacities of CR02 (unit tests).
+//! Unit tests check that means and deviations of samples are within stated standard errors, and check the printed
+//! capacities of CR02.
 
 pub(crate) mod normal;
 mod term;
@@ -45,24 +47,24 @@ use crate::units::{UnitError, rate_unit, time_unit};
 use crate::{Rate, Span, Stream};
 use term::Term;
 
-/// A quantity that a law can describe: a rate or a time.
+/// Quantity that a law can describe: a rate or a time.
 pub trait Quantity:
     Copy + PartialEq + fmt::Debug + fmt::Display + FromStr<Err = UnitError> + Send + Sync + 'static
 {
-    /// Name of the law's type in a schema.
+    /// Name of this law's type in a JSON schema.
     const NAME: &'static str;
-    /// Example of such a law, for error messages.
+    /// Example of a law for this quantity, shown in error messages.
     const EXAMPLE: &'static str;
-    /// Share of the mean to which draws close to zero are raised.
+    /// Share of the law's mean to which drawn values close to zero are raised.
     const FLOOR: f64;
 
-    /// Nanoseconds or bits per second in one `unit`; `None` if it is not a unit of this quantity.
+    /// Number of nanoseconds or bits per second in one `unit`; `None` if `unit` is not a unit of this quantity.
     fn base_units(unit: &str) -> Option<f64>;
 
-    /// The quantity nearest to `value` in nanoseconds or bits per second; negative values and NaN give zero.
+    /// Converts `value` in nanoseconds or bits per second to the nearest quantity. Negative values and NaN give zero.
     fn from_base(value: f64) -> Self;
 
-    /// The value in nanoseconds or bits per second.
+    /// Returns the quantity in nanoseconds or bits per second.
     fn base(self) -> f64;
 }
 
@@ -102,7 +104,8 @@ impl Quantity for Span {
     }
 }
 
-/// Rounds to the nearest whole number, halves up. `as` saturates and maps negative values and NaN to zero.
+/// Rounds to the nearest whole number, with halves rounded up. The conversion `as` saturates and maps negative values
+/// and NaN to zero.
 fn nearest(value: f64) -> u64 {
     (value + 0.5) as u64
 }
@@ -111,7 +114,7 @@ fn nearest(value: f64) -> u64 {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Law<Q> {
     terms: Vec<Term<Q>>,
-    /// Lower bound of draws, in base units.
+    /// Lower bound of drawn values, ns or bit/s.
     floor: f64,
 }
 
@@ -128,14 +131,14 @@ impl<Q: Quantity> Law<Q> {
         Ok(Self { terms, floor })
     }
 
-    /// Draws the next value, with one number of `stream` per random term.
+    /// Draws the next value, using one random number of `stream` per random term.
     pub fn draw(&self, stream: &mut Stream) -> Q {
         let sum: f64 = self.terms.iter().map(|term| term.draw(stream)).sum();
         Q::from_base(sum.max(self.floor))
     }
 
-    /// Mean of the draws. It is exact unless normal terms often fall below the floor (a mean of less than five standard
-    /// deviations), where it is numeric to about 1e-4.
+    /// Mean of the drawn values. The mean is exact unless normal terms often fall below the floor (a mean of less than
+    /// five standard deviations). In that case the mean is numeric, accurate to about 1e-4.
     pub fn mean(&self) -> Q {
         let written: f64 = self.terms.iter().map(Term::mean).sum();
         let deviation: f64 = self.terms.iter().map(Term::normal_sd).sum();
@@ -143,8 +146,8 @@ impl<Q: Quantity> Law<Q> {
         Q::from_base(if is_cut { self.mean_over_grid(|value| value) } else { written })
     }
 
-    /// Mean of a function of the draws over a grid of the unit cube: evenly spaced in the first random term, multiples
-    /// of square roots of primes in the others (a Kronecker sequence).
+    /// Mean of a function of the drawn values over a grid of the unit cube. The grid is evenly spaced in the first
+    /// random term, and uses multiples of square roots of primes in the remaining terms (a Kronecker sequence).
     fn mean_over_grid(&self, function: impl Fn(f64) -> f64) -> f64 {
         const POINTS: u32 = 1 << 14;
         const PRIMES: [f64; 6] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0];
@@ -163,22 +166,22 @@ impl<Q: Quantity> Law<Q> {
         (0..POINTS).map(at).sum::<f64>() / f64::from(POINTS)
     }
 
-    /// Lower bound of the draws.
+    /// Lower bound of the drawn values.
     pub fn least(&self) -> Q {
         let least: f64 = self.terms.iter().map(Term::least).sum();
         Q::from_base(least.max(self.floor))
     }
 
-    /// The value of a constant law; `None` if it is random.
+    /// Value of a constant law; `None` if the law is random.
     pub fn constant(&self) -> Option<Q> {
         self.terms.iter().all(Term::is_constant).then(|| self.mean())
     }
 }
 
 impl Law<Rate> {
-    /// Harmonic mean, 1 / E\[1/R\]: the throughput of equal packets if a rate is drawn for each (`links.md` section 3).
-    /// Exact for constants, uniform laws, Pareto laws and tables, otherwise numeric to about 1e-4. Zero if the rate can
-    /// be zero.
+    /// Harmonic mean of the law, 1 / E\[1/R\]: the throughput of equal packets if a rate is drawn for each packet
+    /// (`links.md` section 3). The harmonic mean is exact for constants, uniform laws, Pareto laws and tables, and
+    /// otherwise numeric to about 1e-4. It is zero if the rate can be zero.
     pub fn harmonic_mean(&self) -> Rate {
         let closed = match self.terms.as_slice() {
             [term] => term.harmonic_mean(),

@@ -1,10 +1,10 @@
 //! # ackclock-core
 //!
-//! Types shared by all crates: time and units, segments and sequence numbers, random streams, nodes and the engine that
-//! drives them, histograms, results, and the registry of components.
+//! Types shared by all crates: time and units, segments and sequence numbers, random streams, nodes and their event
+//! engine, histograms, results, and the registry of components.
 //!
-//! Only the command and the live driver read clocks, sleep, log or open files. In all other crates `now` is an
-//! argument.
+//! Only the `ackclock` command and the live driver read clocks, sleep, log or open files. In all other crates the
+//! current time is an argument, `now`.
 
 mod component;
 mod engine;

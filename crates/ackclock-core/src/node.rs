@@ -1,40 +1,41 @@
-//! Nodes of the graph and the messages between them.
+//! Nodes of the simulated graph, and the messages between them.
 
 use std::collections::VecDeque;
 
 use crate::{PacketId, Rate, Segment, Time};
 
-/// A connection point of a node.
+/// Number of a connection point of a node.
 pub type Port = u8;
 
 /// Maximum number of ports of a node.
 pub const MAX_PORTS: usize = 4;
 
-/// Report of a radio controller about a bearer, for an edge or a proxy.
+/// Report of a radio controller about a bearer, sent to an edge or a proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RadioReport {
-    /// Sequence number among the reports of an edge, from 0. It shows when a report arrives after a later one.
+    /// Sequence number among the reports of an edge, starting at 0. With this number a receiver recognises reports that
+    /// arrive out of order.
     pub number: u32,
-    /// Time of the report.
+    /// Time at which the report was generated.
     pub at: Time,
-    /// User of the bearer; `None` if all users share one.
+    /// User of the bearer; `None` if all users share one bearer.
     pub user: Option<u32>,
-    /// Rate of the bearer from `at` on; zero during an outage.
+    /// Rate of the bearer from time `at` on; zero during an outage.
     pub rate: Rate,
-    /// Packets in the bearer's queue.
+    /// Number of packets in the bearer's queue.
     pub queued_packets: u32,
-    /// Bytes in the bearer's queue.
+    /// Number of bytes in the bearer's queue.
     pub queued_bytes: u64,
-    /// Reason for the report.
+    /// Reason for which the report was sent.
     pub reason: ReportReason,
 }
 
-/// Reason for a radio report.
+/// Reason for which a radio report was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportReason {
-    /// The rate has changed.
+    /// The rate of the bearer has changed.
     Change,
-    /// A period has passed.
+    /// The period between two reports has passed.
     Periodic,
 }
 
@@ -43,37 +44,39 @@ pub enum ReportReason {
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// A packet.
+    /// A TCP or UDP packet.
     Segment(Segment),
-    /// A radio report.
+    /// A report about the radio bearer.
     Report(RadioReport),
 }
 
 /// A node of the graph: a host, a wired path, an edge.
 ///
-/// A node has no clock and is driven from outside: messages arrive by [`receive`](Self::receive), time by
-/// [`wake`](Self::wake), and outgoing messages go into the [`Outbox`]. Waking it early or twice changes nothing.
+/// A node has no clock and is driven by its caller: messages arrive by [`receive`](Self::receive), time passes by
+/// [`wake`](Self::wake), and outgoing messages go into the [`Outbox`]. A wake-up that is early or repeated changes
+/// nothing.
 pub trait Node: Send {
-    /// Handles a message that arrives at `port` at time `now`.
+    /// Handles a message that arrives at `port` of the node at time `now`.
     fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox);
 
-    /// Handles timers due at `now`.
+    /// Handles the node's timers that are due at `now`.
     fn wake(&mut self, now: Time, out: &mut Outbox);
 
-    /// Time of the next wake-up.
+    /// Time at which the node next needs a wake-up.
     fn next_wake(&self) -> Option<Time>;
 }
 
-/// A set of node types that includes the type `B`.
+/// Set of node types that includes the type `B`.
 pub trait Holds<B> {
-    /// The node, if it has the type `B`.
+    /// Returns the node if it has the type `B`.
     fn held(&self) -> Option<&B>;
 
-    /// The mutable node, if it has the type `B`.
+    /// Returns the node, mutable, if it has the type `B`.
     fn held_mut(&mut self) -> Option<&mut B>;
 }
 
-/// Declares the node types of a graph as an enum with one variant per type, so that nodes are called directly.
+/// Declares the node types of a graph as an enum with one variant per type, so that methods of nodes are called without
+/// dynamic dispatch.
 ///
 /// ```
 /// # use ackclock_core::{Message, Node, Outbox, Port, Time};
@@ -96,7 +99,7 @@ pub trait Holds<B> {
 macro_rules! nodes {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($kind:ident($node:ty)),+ $(,)? }) => {
         $(#[$meta])*
-        // A graph has few nodes, so different variant sizes do not matter.
+        // A graph has few nodes, so the different sizes of the variants do not matter.
         #[allow(clippy::large_enum_variant)]
         $vis enum $name {
             $(#[allow(missing_docs)] $kind($node),)+
@@ -156,8 +159,8 @@ macro_rules! nodes {
     };
 }
 
-/// Receives the outgoing segments of a component. A node's [`Outbox`] queues them; other sinks pass them directly to
-/// the neighbour.
+/// Receiver of the outgoing segments of a component. A node's [`Outbox`] queues these segments; other sinks pass them
+/// directly to the neighbour.
 pub trait Sink {
     /// Sends `segment` out at `port` of the component.
     fn pass(&mut self, port: Port, segment: &Segment);
@@ -168,34 +171,34 @@ pub trait Sink {
     /// Reports that a copy of a received segment was made or released.
     fn copied(&mut self, segment: &Segment, copied: Copied);
 
-    /// Sends a radio report out at `port`. Components generate reports only if the port is connected.
+    /// Sends a radio report out at `port`. Components generate reports only if this port is connected.
     fn report(&mut self, _port: Port, _report: &RadioReport) {}
 }
 
-/// Event of a copy of a segment.
+/// Event in the life of a segment's copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copied {
-    /// A copy was made and kept, while the segment itself was passed on.
+    /// A copy of the segment was made and kept, and the segment itself was passed on.
     Kept,
-    /// A further copy of the kept one was made and sent.
+    /// A further copy was made from the kept copy and sent.
     Sent,
-    /// The kept copy was released.
+    /// The kept copy of the segment was released.
     Released,
 }
 
-/// Outgoing messages of nodes. Messages of one instant are delivered in the order sent.
+/// Outgoing messages of nodes. Messages sent at one instant are delivered in the order sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
     hops: Vec<Hop>,
-    /// Raw packets whose segments were discarded.
+    /// Identifiers of the raw packets whose segments were discarded.
     pub(crate) discarded: Vec<PacketId>,
-    /// Raw packets that gained or lost a copy.
+    /// Raw packets that gained or lost a copy, with the event.
     pub(crate) copied: VecDeque<(PacketId, Copied)>,
     pub(crate) wires: Vec<[Wire; MAX_PORTS]>,
     pub(crate) from: u32,
 }
 
-/// The far end of a wire.
+/// Far end of a connection between two ports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
     pub(crate) node: u32,
@@ -204,13 +207,13 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// An unconnected port. It records where a message left the graph.
+    /// Creates the far end of an unconnected port. It records the node and port at which a message left the graph.
     pub(crate) const fn unconnected(node: u32, port: Port) -> Self {
         Self { node, port, connected: false }
     }
 }
 
-/// A message and its destination.
+/// A message, and the node and port to which it is delivered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     pub(crate) to: Wire,
@@ -218,19 +221,19 @@ pub(crate) struct Hop {
 }
 
 impl Outbox {
-    /// Sends `message` out at `port` of the node that is running.
+    /// Sends `message` out at `port` of the running node.
     #[inline]
     pub fn send(&mut self, port: Port, message: Message) {
         let to = self.wires[self.from as usize][usize::from(port)];
         self.hops.push(Hop { to, message });
     }
 
-    /// Appends a message.
+    /// Appends a message to the outbox.
     pub(crate) fn push(&mut self, hop: Hop) {
         self.hops.push(hop);
     }
 
-    /// Swaps the sent messages with an emptied list; false if nothing was sent.
+    /// Swaps the list of sent messages with an empty list. Returns false if no message was sent.
     #[inline]
     pub(crate) fn swap(&mut self, batch: &mut Vec<Hop>) -> bool {
         batch.clear();
@@ -238,13 +241,13 @@ impl Outbox {
         !batch.is_empty()
     }
 
-    /// An outbox of a single unconnected node, for driving a node without an engine.
+    /// Creates an outbox of a single unconnected node, for driving a node without an engine.
     pub fn for_one_node() -> Self {
         let wires = std::array::from_fn(|port| Wire::unconnected(0, port as Port));
         Self { wires: vec![wires], ..Self::default() }
     }
 
-    /// Takes the next sent message with its port. For use with [`Self::for_one_node`].
+    /// Takes the next sent message and its port, for use with [`Self::for_one_node`].
     pub fn take(&mut self) -> Option<(Port, Message)> {
         if self.hops.is_empty() {
             return None;
@@ -260,8 +263,8 @@ impl Sink for Outbox {
         self.send(port, Message::Segment(*segment));
     }
 
-    /// Must be called for every received segment that is not passed on, so that its raw bytes are freed. Simulated
-    /// segments have none.
+    /// This method must be called for every received segment that is not passed on, so that its raw bytes are freed.
+    /// Simulated segments have no raw bytes.
     #[inline]
     fn discard(&mut self, segment: &Segment) {
         if segment.packet().has_bytes() {

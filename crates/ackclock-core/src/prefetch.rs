@@ -1,8 +1,8 @@
-//! Cache prefetching.
+//! Prefetching of memory into the processor caches.
 //!
-//! With thousands of flows the state of a flow has left the caches when its next packet arrives. A packet in transit
-//! shows early which state is needed next, so it can be fetched while other packets are processed. Prefetching affects
-//! only the speed; invalid addresses are harmless.
+//! With thousands of flows, the state of a flow has left the caches when its next packet arrives. A packet in transit
+//! shows early which state is needed next, so this state can be fetched while earlier packets are processed.
+//! Prefetching affects only speed, and prefetching an invalid address is harmless.
 
 use std::slice::from_ref;
 
@@ -11,13 +11,13 @@ use prefetch_index::prefetch_index;
 /// Size of a cache line, bytes.
 const LINE: usize = 64;
 
-/// Prefetches the cache line at the start of `place`.
+/// Prefetches the first cache line of `place`.
 #[inline(always)]
 pub fn line_of<T>(place: &T) {
     prefetch_index(from_ref(place), 0);
 }
 
-/// Prefetches this many cache lines from the start of `start`.
+/// Prefetches `lines` cache lines, starting with the first line of `start`.
 #[inline(always)]
 pub fn lines_from<T>(start: &T, lines: usize) {
     const { assert!(LINE.is_multiple_of(size_of::<T>()), "lines are counted in elements") };
@@ -26,7 +26,7 @@ pub fn lines_from<T>(start: &T, lines: usize) {
     }
 }
 
-/// Prefetches the cache line of an element, even if the index is out of bounds.
+/// Prefetches the first cache line of an element. The index may be out of bounds.
 #[inline(always)]
 pub fn element<T>(elements: &[T], index: usize) {
     prefetch_index(elements, index);

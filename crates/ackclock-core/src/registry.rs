@@ -1,8 +1,8 @@
 //! Registries map component names to types.
 //!
-//! Every kind of component (link, queue, regulator, sender ...) has one [`Registry`]. Each row is a configuration type.
-//! It parses and checks a table of the scenario file and builds the component. Names, defaults, schema and
-//! documentation come from this type, so nothing is declared twice.
+//! Every kind of component (link, queue, regulator, sender ...) has one [`Registry`]. Each row of a registry is a
+//! configuration type, which parses and checks a table of the scenario file and builds the component. Names, defaults,
+//! schema and documentation come from the configuration type, so nothing is declared twice.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-/// Error of a value in a scenario: the problem, and what is allowed.
+/// Error of a value in a scenario: what is wrong, and which values are allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct ConfigError {
-    /// Dotted path of the key, relative to the table that was read; empty for the table itself.
+    /// Dotted path of the invalid key, relative to the table that was read; empty for an error of the table itself.
     pub path: String,
-    /// The value and what is allowed instead.
+    /// Error message: the invalid value, and the allowed values.
     pub message: String,
 }
 
 impl ConfigError {
-    /// An error at `path`.
+    /// Creates an error for the key at `path`.
     pub fn new(path: impl Into<String>, message: impl fmt::Display) -> Self {
         Self { path: path.into(), message: message.to_string() }
     }
 
-    /// The error with its path prefixed by the key of an outer table.
+    /// Returns this error with its path prefixed by the key of an outer table.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
         let path = match (prefix, self.path.as_str()) {
@@ -39,62 +39,62 @@ impl ConfigError {
     }
 }
 
-/// The configuration of one component: its table in a scenario file.
+/// Configuration of one component, as a table in a scenario file.
 pub trait Config:
     DeserializeOwned + Serialize + Default + JsonSchema + fmt::Debug + Clone + Send + Sync + 'static
 {
-    /// Renamed keys: old and new name.
+    /// Renamed keys of the table, as pairs of the old and the new name.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
-    /// Defaults that depend on a key of `table`. They apply to keys missing from `table` and its subtables.
+    /// Defaults that depend on a key of `table`. These defaults apply to keys missing from `table` and its subtables.
     fn chosen_defaults(_table: &Value) -> Option<Value> {
         None
     }
 
-    /// Checks constraints that the type cannot express.
+    /// Checks the constraints that the configuration type cannot express.
     ///
     /// # Errors
-    /// Names the key, its value and what is allowed.
+    /// Fails with the name of the key, its value, and the allowed values.
     fn check(&self) -> Result<(), ConfigError> {
         Ok(())
     }
 
-    /// The configuration with the complete tables of all components that it names.
+    /// Returns the configuration with the complete tables of all components named in it.
     ///
     /// # Errors
-    /// Same errors as [`check`](Self::check).
+    /// Fails with the same errors as [`check`](Self::check).
     fn complete(self) -> Result<Self, ConfigError> {
         Ok(self)
     }
 }
 
-/// One row of a [`Registry`]: a name and the functions of its configuration type.
+/// One row of a [`Registry`]: a component's name and the functions of its configuration type.
 pub struct Entry<C: ?Sized + 'static> {
-    /// Name in scenario files and on the command line.
+    /// Name of the component in scenario files and on the command line.
     pub name: &'static str,
-    /// Parses and checks a table.
+    /// Parses and checks a table of the scenario.
     pub parse: fn(Value) -> Result<Arc<C>, ConfigError>,
-    /// Parses and checks a table, and returns it with all defaults.
+    /// Parses and checks a table of the scenario, and returns the table with all defaults.
     pub complete: fn(Value) -> Result<Value, ConfigError>,
-    /// JSON schema of the table; its description is the documentation of the component.
+    /// JSON schema of the component's table. The description in the schema is the documentation of the component.
     pub schema: fn() -> Value,
-    /// The table with all defaults.
+    /// Returns the component's table with all defaults.
     pub defaults: fn() -> Value,
 }
 
-/// All components of one kind.
+/// Registry of all components of one kind.
 pub struct Registry<C: ?Sized + 'static> {
-    /// Name of a row in error messages.
+    /// Name of the component kind in error messages.
     pub kind: &'static str,
-    /// The rows, in listing order.
+    /// Rows of the registry, in listing order.
     pub entries: &'static [Entry<C>],
 }
 
 impl<C: ?Sized> Registry<C> {
-    /// The row called `name`.
+    /// Finds the row called `name`.
     ///
     /// # Errors
-    /// If there is no such row. The message lists the known names.
+    /// Fails if no row is called `name`. The message lists the known names.
     pub fn entry(&self, name: &str) -> Result<&'static Entry<C>, ConfigError> {
         self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let names: Vec<_> = self.entries.iter().map(|entry| entry.name).collect();
@@ -102,14 +102,14 @@ impl<C: ?Sized> Registry<C> {
         })
     }
 
-    /// Parses a component from a scenario file: a name, or a table with the name under `kind`.
+    /// Parses a component from a scenario file: a name, or a table with the name under the key `kind`.
     ///
     /// # Errors
-    /// Names the key relative to `value`, its value and what is allowed.
+    /// Fails with the key relative to `value`, the invalid value, and the allowed values.
     pub fn resolve(&self, value: &Value) -> Result<Arc<C>, ConfigError> {
         let (name, table) = split_kind(self.kind, value)?;
         (self.entry(&name)?.parse)(Value::Object(table)).map_err(|mut error| {
-            // The keys may come from an override without `kind`, so name the component.
+            // An override may give the key without `kind`, so the message names the component.
             if let Some(unknown) = error.message.strip_suffix(", there are no fields") {
                 error.message = format!("{unknown}: the {} `{name}` has no keys", self.kind);
             }
@@ -117,10 +117,10 @@ impl<C: ?Sized> Registry<C> {
         })
     }
 
-    /// The complete table of a component from a scenario file: its `kind` and every key.
+    /// Completes a component from a scenario file to a table with its `kind` and every key.
     ///
     /// # Errors
-    /// Same errors as [`resolve`](Self::resolve).
+    /// Fails with the same errors as [`resolve`](Self::resolve).
     pub fn complete(&self, value: &Value) -> Result<Value, ConfigError> {
         let (name, table) = split_kind(self.kind, value)?;
         let mut whole = Map::from_iter([("kind".to_owned(), name.as_str().into())]);
@@ -131,15 +131,15 @@ impl<C: ?Sized> Registry<C> {
     }
 }
 
-/// Name of a component written as a name or as a table with `kind`; empty if it has none.
+/// Name of a component written as a name or as a table with `kind`; empty if the component has no name.
 pub fn name_of(component: &Value) -> String {
     component.get("kind").unwrap_or(component).as_str().unwrap_or_default().to_owned()
 }
 
-/// Splits a component as written into its name and the rest of its table.
+/// Splits a component, as written in the scenario, into its name and the rest of its table.
 ///
 /// # Errors
-/// If it is neither a string nor a table with a string under `kind`.
+/// Fails if the component is neither a string nor a table with a string under `kind`.
 pub fn split_kind(what: &str, value: &Value) -> Result<(String, Map<String, Value>), ConfigError> {
     match value {
         Value::String(name) => Ok((name.clone(), Map::new())),
@@ -158,10 +158,10 @@ pub fn split_kind(what: &str, value: &Value) -> Result<(String, Map<String, Valu
     }
 }
 
-/// Parses a table into its configuration type and checks it.
+/// Parses a table into its configuration type and checks the result.
 ///
 /// # Errors
-/// Names the key within the table, its value and what is allowed.
+/// Fails with the key within the table, the invalid value, and the allowed values.
 pub fn read_table<C: Config>(table: Value) -> Result<C, ConfigError> {
     if let Some((old, new)) = C::RENAMED.iter().find(|(old, _)| table.get(old).is_some()) {
         return Err(ConfigError::new(*old, format!("is called `{new}` now")));
@@ -178,13 +178,13 @@ pub fn read_table<C: Config>(table: Value) -> Result<C, ConfigError> {
     Ok(config)
 }
 
-/// Parses a table like [`read_table`] and returns it with all defaults.
+/// Parses a table like [`read_table`], and returns the table with all defaults.
 ///
 /// # Errors
-/// Same errors as [`read_table`].
+/// Fails with the same errors as [`read_table`].
 pub fn complete_table<C: Config>(table: Value) -> Result<Value, ConfigError> {
     let config: C = read_table(table)?;
-    // A configuration is a struct of strings, numbers and lists, which always serialises.
+    // Serialising a configuration cannot fail, because it is a struct of strings, numbers and lists.
     Ok(serde_json::to_value(config.complete()?).unwrap_or(Value::Null))
 }
 
@@ -202,14 +202,14 @@ fn overlay(defaults: Value, table: Value) -> Value {
     }
 }
 
-/// The JSON schema of a configuration type, as a value.
+/// Returns the JSON schema of a configuration type.
 pub fn schema_of<C: Config>() -> Value {
     SchemaGenerator::default().into_root_schema_for::<C>().to_value()
 }
 
-/// The default table of a configuration type.
+/// Returns the default table of a configuration type.
 pub fn defaults_of<C: Config>() -> Value {
-    // A configuration is a struct of strings, numbers and lists, which always serialises.
+    // Serialising a configuration cannot fail, because it is a struct of strings, numbers and lists.
     serde_json::to_value(C::default()).unwrap_or(Value::Null)
 }
 

@@ -1,7 +1,8 @@
-//! The result of a run: the object that `--json` prints, one line per run. Names and order of the keys are stable.
+//! Result of a run: the object that `--json` prints, one line per run. Names and order of the keys are stable between
+//! versions.
 //!
-//! A number that does not exist is null, never 0. Rates are bit/s, times in the unit that the key names. Nothing here
-//! depends on the machine or the time of day, so equal runs print equal bytes.
+//! A number that does not exist is null, never 0. Rates are in bit/s, and the name of a time's key contains its unit.
+//! No result depends on the machine or the time of day, so equal runs print equal bytes.
 
 mod measured;
 
@@ -13,23 +14,23 @@ use serde::{Deserialize, Serialize};
 pub use self::measured::{AckGapResult, GapResult, LinkShareResult, SpuriousResult};
 use crate::{Histogram, Span};
 
-/// One run of a scenario.
+/// Results of one run of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// Name of the scenario file.
     pub scenario: String,
-    /// Seed of the scenario.
+    /// Seed of the scenario's random numbers.
     pub seed: u64,
-    /// Index of the run under this seed, from 0.
+    /// Index of the run among the runs with this seed, starting at 0.
     pub run: u32,
     /// Simulated time, seconds.
     pub duration_s: f64,
-    /// One row per long-lived flow. Short connections of a workload such as "web" have none.
+    /// Results of the long-lived flows, one row per flow. Short connections of a workload such as "web" have no rows.
     pub flows: Vec<FlowResult>,
-    /// One row per user.
+    /// Results of the users, one row per user.
     pub users: Vec<UserResult>,
-    /// Transfers over short connections, by size class: first all users together, then each user if there are several.
-    /// Empty classes are left out.
+    /// Transfers over short connections, by size class. Rows for all users together come first, followed by rows for
+    /// each user if there are several users. Size classes without transfers are left out.
     pub transfers: Vec<TransferResult>,
     /// Fairness between users and between flows.
     pub fairness: FairnessResult,
@@ -37,9 +38,9 @@ pub struct RunResult {
     pub bottleneck: LinkResult,
     /// Uplink queue and link; in a cell, of all users together.
     pub uplink: LinkResult,
-    /// Simulation cost of the run.
+    /// Computational cost of the run.
     pub engine: EngineResult,
-    /// Program version, scenario and inputs of the run.
+    /// Origin of the result: program version, scenario and input files.
     pub provenance: Provenance,
 }
 
@@ -47,79 +48,82 @@ pub struct RunResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Towards {
-    /// To the mobile: a download.
+    /// The data flows to the mobile: a download.
     #[default]
     Mobile,
-    /// To the server: an upload.
+    /// The data flows to the server: an upload.
     Server,
 }
 
 impl Towards {
-    /// Whether it is a download.
+    /// Whether the flow is a download.
     pub fn is_mobile(&self) -> bool {
         *self == Self::Mobile
     }
 }
 
-/// One flow of a run.
+/// Results of one flow of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowResult {
-    /// Number of the flow, from 0.
+    /// Number of the flow, starting at 0.
     pub id: u32,
-    /// User of the flow.
+    /// Number of the user to whom the flow belongs.
     pub user: u32,
-    /// Direction of the data; left out for a download.
+    /// Direction of the flow's data; left out for a download.
     #[serde(default, skip_serializing_if = "Towards::is_mobile")]
     pub towards: Towards,
     /// Name of the TCP sender.
     pub sender: String,
-    /// In-order payload delivered, from the flow's start to its end or the end of the run, bit/s. Null for a flow of
-    /// real packets that sent one packet.
+    /// Goodput of the flow, bit/s: in-order payload delivered from the flow's start until its end or the end of the
+    /// run. Null for a flow of real packets that sent only one packet.
     pub goodput_bps: Option<f64>,
-    /// Goodput including headers, each packet counted once, bit/s.
+    /// Goodput of the flow including headers, with each packet counted once, bit/s.
     pub wire_goodput_bps: Option<f64>,
-    /// In-order payload delivered, bytes.
+    /// In-order payload delivered by the flow, bytes.
     pub delivered_bytes: u64,
-    /// Data segments sent, retransmissions included. With a relay these counts are sums over both connections.
+    /// Data segments sent, retransmissions included. With a relay, the segment and timeout counts of a flow are sums
+    /// over both connections.
     pub segments_sent: u64,
-    /// Data segments retransmitted.
+    /// Number of data segments retransmitted.
     pub retransmits: u64,
-    /// Fast recoveries entered after duplicate or selective ACKs; null in `ackclock link`, which has no access to
-    /// senders.
+    /// Number of fast recoveries entered after duplicate or selective ACKs. Null in `ackclock link`, which has no
+    /// access to senders.
     pub fast_retransmits: Option<u64>,
-    /// Retransmission timeouts; null in `ackclock link`, which has no access to senders.
+    /// Number of retransmission timeouts. Null in `ackclock link`, which has no access to senders.
     pub timeouts: Option<u64>,
-    /// Retransmission timeouts that the sender found spurious; null if the sender cannot detect this.
+    /// Number of retransmission timeouts that the sender found spurious. Null if the sender cannot detect spurious
+    /// timeouts.
     pub spurious_timeouts: Option<u64>,
-    /// Spurious window reductions, as seen by the simulator; left out unless `measure` has `spurious`.
+    /// Spurious window reductions, as seen by the simulator. Left out unless `measure` has `spurious`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spurious: Option<SpuriousResult>,
-    /// RTT samples of the sender, ms; with a relay, of the original sender. Null in `ackclock link`, which has no
-    /// access to the kernel's RTT samples: see `edge_rtt_ms`.
+    /// RTT samples of the sender, ms. With a relay, they are samples of the original sender. Null in `ackclock link`,
+    /// which has no access to the kernel's RTT samples: see `edge_rtt_ms`.
     pub rtt_ms: Distribution,
-    /// Mean RTT measured with one timed segment at a time, ms.
+    /// Mean RTT of the sender, measured with one timed segment at a time, ms.
     pub timed_rtt_ms: Option<f64>,
-    /// Mean RTT between edge and mobile, measured at the edge, ms; for an upload, the RTT of the handshake.
+    /// Mean RTT between edge and mobile, measured at the edge, ms. For an upload, this is the RTT of the handshake.
     pub edge_rtt_ms: Option<f64>,
-    /// Time from the flow's start until its last byte was delivered, s; null if it did not complete.
+    /// Time from the flow's start until its last byte was delivered, s. Null if the flow did not complete.
     pub completion_s: Option<f64>,
-    /// Share of the link capacity until the last byte was delivered; left out unless `measure` has `utilisation`.
+    /// Share of the link capacity used by the flow until its last byte was delivered. Left out unless `measure` has
+    /// `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShareResult>,
-    /// Regulator at the edge; null for a simulated upload without a regulator.
+    /// Name of the flow's regulator at the edge. Null for a simulated upload without a regulator.
     pub regulator: Option<String>,
-    /// Mean retransmission timeout at the ACKs of timed segments, without backoff, ms.
+    /// Mean retransmission timeout without backoff, sampled at the ACKs of timed segments, ms.
     pub rto_ms_mean: Option<f64>,
-    /// Losses by cycles of the window; null without losses.
+    /// Losses grouped by cycles of the congestion window. Null if no packet was lost.
     pub loss_cycles: Option<LossCycles>,
-    /// One-way delay of each transmitted data segment from sender to receiver, ms; left out unless `measure` has
-    /// `transit`. With a relay see its `legs`.
+    /// One-way delay of each transmitted data segment from sender to receiver, ms. Left out unless `measure` has
+    /// `transit`. With a relay, the delays are in `legs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
-    /// Time between the flow's ACKs, ms; left out unless `measure` has `ack-gaps`.
+    /// Time between consecutive ACKs of the flow, ms. Left out unless `measure` has `ack-gaps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_gap_ms: Option<Box<AckGapResult>>,
-    /// Results of the two connections of a relay; left out without a relay.
+    /// Results of the two connections of a relay. Left out without a relay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<Box<RelayResult>>,
     /// Endpoints and times of a flow of real packets.
@@ -127,135 +131,139 @@ pub struct FlowResult {
     pub real: Option<RealFlow>,
 }
 
-/// A flow that a relay splits into two connections.
+/// Results of a flow that a relay splits into two connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RelayResult {
     /// Largest amount of the flow's payload buffered in the relay, bytes.
     pub most_buffered_bytes: u64,
-    /// The two connections, in the direction of the data: server to relay and relay to mobile for a download, mobile to
-    /// relay and relay to server for an upload.
+    /// Results of the two connections, in the direction of the data. For a download: server to relay, then relay to
+    /// mobile. For an upload: mobile to relay, then relay to server.
     pub legs: [LegResult; 2],
 }
 
-/// One of the two connections of a flow over a relay.
+/// Results of one of the two connections of a flow over a relay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegResult {
-    /// Name of the TCP sender.
+    /// Name of this connection's TCP sender.
     pub sender: String,
-    /// Payload acknowledged, bytes.
+    /// Payload acknowledged on this connection, bytes.
     pub acknowledged_bytes: u64,
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent on this connection, retransmissions included.
     pub segments_sent: u64,
-    /// Data segments retransmitted.
+    /// Number of data segments retransmitted on this connection.
     pub retransmits: u64,
-    /// Fast recoveries entered after duplicate or selective ACKs.
+    /// Number of fast recoveries entered after duplicate or selective ACKs.
     pub fast_retransmits: u64,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts on this connection.
     pub timeouts: u64,
-    /// Retransmission timeouts that the sender found spurious; null if the sender cannot detect this.
+    /// Number of retransmission timeouts that the sender found spurious. Null if the sender cannot detect spurious
+    /// timeouts.
     pub spurious_timeouts: Option<u64>,
-    /// RTT samples of the sender, ms.
+    /// RTT samples of this connection's sender, ms.
     pub rtt_ms: Distribution,
-    /// One-way delay of data segments of this connection, ms; left out unless `measure` has `transit`.
+    /// One-way delay of data segments of this connection, ms. Left out unless `measure` has `transit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
 }
 
-/// Endpoints and times of a flow of real packets. Only in the results of `ackclock link`.
+/// Endpoints and times of a flow of real packets, present only in the results of `ackclock link`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RealFlow {
-    /// Protocol: `tcp`, `udp`, or `other` for one last row with all remaining packets: ICMP, fragments, other
-    /// protocols, and connections beyond the maximum number of rows. Payload of `other` includes headers. Only for real
-    /// packets.
+    /// Protocol of the flow: `tcp`, `udp`, or `other`. One last row with `other` contains all remaining packets: ICMP,
+    /// fragments, other protocols, and connections beyond the maximum number of rows. The payload of `other` includes
+    /// headers. Only for real packets.
     pub protocol: String,
-    /// Address and port of the end that sent more bytes; null for `other`. Only for real packets.
+    /// Address and port of the endpoint that sent more bytes. Null for `other`. Only for real packets.
     pub from: Option<String>,
-    /// Address and port of the end that sent fewer bytes; null for `other`. Only for real packets.
+    /// Address and port of the endpoint that sent fewer bytes. Null for `other`. Only for real packets.
     pub to: Option<String>,
-    /// Arrival of the flow's first packet at the link, s since the link started. Only for real packets.
+    /// Arrival time of the flow's first packet at the link, s since the link started. Only for real packets.
     pub start_s: f64,
-    /// Arrival of the flow's last packet at the link, or departure of its last data, s since the link started. Only for
-    /// real packets.
+    /// Time of the flow's last packet, s since the link started: its last arrival at the link, or the departure of its
+    /// last data. Only for real packets.
     pub end_s: f64,
-    /// Bytes of the flow delivered on the downlink, headers and retransmissions included. The rows add up to
+    /// Bytes of the flow delivered on the downlink, headers and retransmissions included. The sum over all rows is
     /// `bottleneck.delivered_bytes`. Only for real packets.
     pub down_bytes: u64,
-    /// Bytes of the flow delivered on the uplink, headers and retransmissions included. The rows add up to
+    /// Bytes of the flow delivered on the uplink, headers and retransmissions included. The sum over all rows is
     /// `uplink.delivered_bytes`. Only for real packets.
     pub up_bytes: u64,
 }
 
-/// Losses by window cycles. Losses close together belong to one cycle of growth and loss.
+/// Losses of a flow grouped by cycles of its congestion window. Losses close together belong to one cycle of growth and
+/// loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossCycles {
-    /// Number of cycles.
+    /// Number of window cycles.
     pub cycles: u64,
-    /// Share of cycles with one loss.
+    /// Share of window cycles with one loss, 0 to 1.
     pub p1: f64,
-    /// Share of cycles with two losses.
+    /// Share of window cycles with two losses, 0 to 1.
     pub p2: f64,
-    /// Share of cycles with three losses or more, or a timeout.
+    /// Share of window cycles with at least three losses or a timeout, 0 to 1.
     pub p3: f64,
-    /// Root mean square of the window at each cycle's first loss detected by duplicate ACKs, packets.
+    /// Root mean square of the congestion window at the first loss of each cycle that duplicate ACKs detected, packets.
     pub wf: Option<f64>,
 }
 
-/// One user of a run: sums over its flows.
+/// Results of one user of a run, summed over the user's flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserResult {
-    /// Number of the user.
+    /// Number of the user, starting at 0.
     pub id: u32,
-    /// Number of the user's flows, short connections included.
+    /// Number of the user's flows, including short connections.
     pub flows: u32,
-    /// In-order payload delivered, over the entire run, bit/s.
+    /// Goodput of the user over the entire run, bit/s: in-order payload delivered.
     pub goodput_bps: f64,
-    /// Goodput including headers, over the entire run, bit/s.
+    /// Goodput of the user including headers, over the entire run, bit/s.
     pub wire_goodput_bps: f64,
-    /// In-order payload delivered, bytes.
+    /// In-order payload delivered to the user, bytes.
     pub delivered_bytes: u64,
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent on the user's flows, retransmissions included.
     pub segments_sent: u64,
-    /// Data segments retransmitted.
+    /// Number of data segments retransmitted on the user's flows.
     pub retransmits: u64,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts on the user's flows.
     pub timeouts: u64,
 }
 
-/// Transfers of one size class.
+/// Results of the transfers in one size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransferResult {
-    /// User of the transfers; null for all users together.
+    /// Number of the user of these transfers; null for all users together.
     pub user: Option<u32>,
-    /// Smallest size of the class, bytes.
+    /// Smallest transfer size in this class, bytes.
     pub from_bytes: u64,
-    /// Largest size of the class, bytes; null for the last class.
+    /// Largest transfer size in this class, bytes; null for the last class.
     pub to_bytes: Option<u64>,
-    /// Completed transfers.
+    /// Number of completed transfers.
     pub count: u64,
-    /// Transfers still active at the end of the run.
+    /// Number of transfers still active at the end of the run.
     pub unfinished: u64,
-    /// Time from the request (the first packet of a new connection) until the last byte arrived, ms.
+    /// Latency of transfers, ms: time from the request (the first packet of a new connection) until the last byte
+    /// arrived.
     pub latency_ms: Distribution,
-    /// Mean over transfers of size divided by latency, bit/s; null without completed transfers.
+    /// Mean over transfers of size divided by latency, bit/s. Null without completed transfers.
     pub goodput_bps: Option<f64>,
-    /// Share of the link capacity used by completed transfers while active; left out unless `measure` has
+    /// Share of the link capacity used by completed transfers while they were active. Left out unless `measure` has
     /// `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShareResult>,
 }
 
-/// Jain's index, (sum x)^2 / (n sum x^2): 1 if all shares are equal, 1/n if one gets everything.
+/// Jain's fairness index, (sum x)^2 / (n sum x^2), of users and flows. The index is 1 if all shares are equal, and 1/n
+/// if one user or flow gets everything.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FairnessResult {
-    /// Jain's index over the goodput of users; null for fewer than two users or if nothing was delivered.
+    /// Jain's fairness index of the users' goodputs. Null for fewer than two users or if nothing was delivered.
     pub jain_users: Option<f64>,
-    /// Jain's index over the goodput of the flows in `flows`; null for fewer than two flows or if nothing was
+    /// Jain's fairness index of the goodputs of the flows in `flows`. Null for fewer than two flows or if nothing was
     /// delivered.
     pub jain_flows: Option<f64>,
 }
 
 impl FairnessResult {
-    /// The indices of users and flows.
+    /// Computes the fairness indices of users and flows.
     pub fn of(users: &[UserResult], flows: &[FlowResult]) -> Self {
         let flows: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_bps).collect();
         let users: Vec<f64> = users.iter().map(|user| user.goodput_bps).collect();
@@ -263,85 +271,88 @@ impl FairnessResult {
     }
 }
 
-/// Jain's index of at least two shares that are not all zero.
+/// Jain's fairness index of shares; there must be at least two shares, not all zero.
 fn jain_index(shares: &[f64]) -> Option<f64> {
     let (sum, squares) =
         shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
     (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// Queue and link of one direction.
+/// Results of the queue and link in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkResult {
-    /// Mean rate of a link that always has data to send, from the first flow's start to the last flow's end, bit/s. A
-    /// rate that varies in time is averaged, outages included. If a rate is drawn for each packet, it is bits sent over
-    /// their transmission time, scaled by the time without outages; null if no packet was sent. For a cell, the run's
-    /// estimate with all users backlogged, or the delivered rate if that is higher. Dedicated channels are summed.
+    /// Mean capacity of the link, bit/s: the rate that it would have with data always queued, from the first flow's
+    /// start to the last flow's end. A rate that varies in time is averaged, outages included. If a rate is drawn for
+    /// each packet, the capacity is the bits sent divided by their transmission time, scaled by the time without
+    /// outages. Null if no packet was sent. For a cell, the capacity is the run's estimate with all users backlogged,
+    /// or the delivered rate if that rate is higher. The capacities of dedicated channels are summed.
     pub capacity_bps: Option<f64>,
-    /// Bits delivered, headers and retransmissions included, as a share of the capacity in the same time.
+    /// Share of the capacity used: bits delivered, headers and retransmissions included, divided by the capacity in the
+    /// same time.
     pub utilisation: Option<f64>,
-    /// Packets lost in the queue or on the radio.
+    /// Number of packets lost in the queue or on the radio link.
     pub drops: u64,
-    /// Packets of this direction dropped by regulators: redundant ACKs, and data that the mobile already has.
+    /// Number of packets of this direction dropped by regulators: redundant ACKs, and data that the mobile already has.
     pub discarded: u64,
-    /// Packets of this direction generated by regulators.
+    /// Number of packets of this direction generated by regulators.
     pub made: u64,
-    /// Packets of this direction retransmitted by regulators from copies.
+    /// Number of packets of this direction that regulators retransmitted from copies.
     pub resent: u64,
-    /// Queueing delay until transmission started, ms.
+    /// Queueing delay of packets until their transmission starts, ms.
     pub queue_ms: Distribution,
-    /// Counts of real packets.
+    /// Counts of real packets, present only in the results of `ackclock link`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealTraffic>,
 }
 
-/// Counts of real packets in one direction. Only in the results of `ackclock link`.
+/// Counts of real packets in one direction, present only in the results of `ackclock link`.
 ///
 /// `sent + made + resent = delivered + drops + discarded + lost_by_machine + waiting`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RealTraffic {
-    /// Packets sent into this direction of the link, including those the machine lost before it. `sent + made + resent`
-    /// is `delivered + drops + discarded + lost_by_machine + waiting`. Only for real packets.
+    /// Packets sent into this direction of the link, including packets that the machine lost before the link. `sent +
+    /// made + resent` is `delivered + drops + discarded + lost_by_machine + waiting`. Only for real packets.
     pub sent: u64,
-    /// Packets delivered at the other end of the link. Only for real packets.
+    /// Number of packets delivered at the far end of the link. Only for real packets.
     pub delivered: u64,
-    /// Bytes delivered, headers and retransmissions included. Only for real packets.
+    /// Bytes delivered at the far end of the link, headers and retransmissions included. Only for real packets.
     pub delivered_bytes: u64,
-    /// Packets lost by this machine rather than by the emulated link, because a device or ackclock was full. A GSO
-    /// packet dropped by a device counts as one. Null if the kernel does not report it. Only for real packets.
+    /// Number of packets lost by this machine instead of the emulated link, because a buffer of a device or of ackclock
+    /// was full. A GSO packet dropped by a device counts as one packet. Null if the kernel does not report the losses.
+    /// Only for real packets.
     pub lost_by_machine: Option<u64>,
-    /// Packets still queued or in transit. Only for real packets.
+    /// Number of packets still queued or in transit. Only for real packets.
     pub waiting: u64,
 }
 
-/// Counters of the link of one direction.
+/// Counters of the link in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct LinkCounts {
-    /// Mean capacity, bit/s.
+    /// Mean capacity of the link, bit/s.
     pub capacity_bps: Option<f64>,
-    /// Bytes delivered, with headers.
+    /// Bytes delivered by the link, with headers.
     pub delivered_bytes: u64,
-    /// Packets lost in the queue or on the radio.
+    /// Number of packets lost in the queue or on the radio link.
     pub drops: u64,
-    /// Packets of this direction dropped by regulators.
+    /// Number of packets of this direction dropped by regulators.
     pub discarded: u64,
-    /// Packets of this direction generated by regulators.
+    /// Number of packets of this direction generated by regulators.
     pub made: u64,
-    /// Packets of this direction retransmitted by regulators.
+    /// Number of packets of this direction retransmitted by regulators.
     pub resent: u64,
-    /// Queueing delay until transmission started.
+    /// Queueing delay of packets until their transmission starts.
     pub waits: Histogram,
 }
 
 impl LinkCounts {
-    /// These counters with the regulator counts of `other`.
+    /// Returns these link counters with the regulator counts of `other`.
     #[must_use]
     pub fn regulated_by(self, other: &Self) -> Self {
         let Self { discarded, made, resent, .. } = *other;
         Self { discarded, made, resent, ..self }
     }
 
-    /// The row of the results, over an interval of `seconds`.
+    /// Converts the link counters to the result of an interval of `seconds`.
     pub fn result(&self, seconds: f64) -> LinkResult {
         let carried = self.delivered_bytes as f64 * 8.0 / seconds;
         let capacity_bps = self.capacity_bps;
@@ -371,59 +382,60 @@ impl std::ops::AddAssign<&Self> for LinkCounts {
     }
 }
 
-/// Simulation cost of a run.
+/// Computational cost of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineResult {
-    /// Events: node wake-ups and messages between nodes.
+    /// Number of events: node wake-ups and messages between nodes.
     pub events: u64,
-    /// Packets delivered on the downlink.
+    /// Number of packets delivered on the downlink.
     pub packets: u64,
-    /// CPU time, s; null unless requested.
+    /// CPU time of the run, s; null unless requested.
     pub cpu_s: Option<f64>,
 }
 
-/// Origin of a result. Equal provenance, seed and run give equal results.
+/// Origin of a result. Equal provenance, seed and run number give equal results.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
-    /// Version of the program.
+    /// Version of the ackclock program.
     pub version: String,
-    /// Git commit of the build; null if unknown.
+    /// Git commit from which the program was built; null if unknown.
     pub commit: Option<String>,
-    /// Whether the build has uncommitted changes; null if unknown.
+    /// Whether the program was built with uncommitted changes; null if unknown.
     pub dirty: Option<bool>,
-    /// SHA-256 of the scenario with preset and overrides applied, as JSON with sorted keys.
+    /// SHA-256 of the scenario after applying preset and overrides, as JSON with sorted keys.
     pub scenario_sha256: String,
-    /// SHA-256 of the complete configuration with all defaults (`ackclock check --show` prints it), as JSON with sorted
-    /// keys.
+    /// SHA-256 of the complete configuration with all defaults, as JSON with sorted keys. `ackclock check --show`
+    /// prints the complete configuration.
     pub configuration_sha256: String,
-    /// Input files, by path as written in the scenario, with the SHA-256 of their contents.
+    /// SHA-256 of the contents of each input file, by its path as written in the scenario.
     pub inputs: BTreeMap<String, String>,
-    /// How sure it is that the rates of a recording are the capacity of its link, by path as written in the scenario; left out
-    /// where nothing is known.
+    /// Certainty that the rates of each recording are the capacity of its link, by the recording's path as written in
+    /// the scenario. Recordings of unknown certainty are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub recordings: BTreeMap<String, String>,
-    /// Overrides as given (`--set` and its shorthands).
+    /// Overrides of the scenario as given on the command line (`--set` and its shorthands).
     pub set: Vec<String>,
 }
 
 /// Mean and percentiles of a time, ms.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// Exact mean.
+    /// Exact mean of the time, ms.
     pub mean: Option<f64>,
-    /// Median, within 1.6 %.
+    /// Median of the time, ms, accurate to 1.6 %.
     pub p50: Option<f64>,
-    /// 95th percentile, within 1.6 %.
+    /// 95th percentile of the time, ms, accurate to 1.6 %.
     pub p95: Option<f64>,
-    /// 99th percentile, within 1.6 %.
+    /// 99th percentile of the time, ms, accurate to 1.6 %.
     pub p99: Option<f64>,
-    /// 200 quantiles, of the probabilities 0.0025, 0.0075, ..., 0.9975, each within 1.6 %; left out unless `measure` has `rtt_ms`.
+    /// 200 quantiles of the time, for the probabilities 0.0025, 0.0075, ..., 0.9975, each accurate to 1.6 %. Left out
+    /// unless `measure` has `rtt_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Box<[f64]>>,
 }
 
 impl Distribution {
-    /// The distribution with its [`cdf`](Self::cdf).
+    /// Returns the distribution of a histogram with its [`cdf`](Self::cdf).
     pub fn with_cdf(histogram: &Histogram) -> Self {
         let quantile = |number: u32| histogram.quantile((f64::from(number) + 0.5) / f64::from(QUANTILES));
         let cdf: Option<Box<[f64]>> =
@@ -432,7 +444,7 @@ impl Distribution {
     }
 }
 
-/// Number of quantiles in a CDF.
+/// Number of quantiles in the field `cdf`.
 const QUANTILES: u32 = 200;
 
 impl From<&Histogram> for Distribution {

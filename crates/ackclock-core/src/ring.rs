@@ -2,14 +2,15 @@
 
 use crate::prefetch;
 
-/// A first-in, first-out queue. Unlike a `VecDeque` it stores the positions of both ends instead of computing them for
-/// each packet. It grows by a sixteenth: with thousands of flows, doubling would leave most of the memory empty.
+/// First-in, first-out queue. Unlike a `VecDeque`, the ring stores the positions of both ends instead of computing them
+/// for each packet. The ring grows by a sixteenth of its size: with thousands of flows, doubling would leave most of
+/// the memory empty.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
     /// Index of the first element.
     head: usize,
-    /// Index for the next element.
+    /// Index of the slot after the last element.
     tail: usize,
     len: usize,
 }
@@ -21,19 +22,19 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// The oldest element.
+    /// Returns the oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
     }
 
-    /// Appends an element.
+    /// Appends an element at the end.
     #[inline(always)]
     pub fn push(&mut self, element: T) {
         *self.add() = element;
     }
 
-    /// Appends a slot to be written, so that a large element is copied only once.
+    /// Appends a slot and returns it for writing, so that a large element is copied only once.
     #[inline(always)]
     pub fn add(&mut self) -> &mut T {
         if self.len == self.slots.len() {
@@ -64,48 +65,48 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
-    /// Prefetches the first elements and the slot after the last one.
+    /// Prefetches the first elements, and the slot after the last element.
     #[inline]
     pub fn prefetch(&self) {
-        // If many are read in sequence, the first ones were fetched earlier.
+        // If many elements are read in sequence, the first elements were prefetched by earlier calls.
         const FURTHER: usize = 2;
         for slot in [self.head, self.head + FURTHER, self.tail] {
             prefetch::element(&self.slots, slot);
         }
     }
 
-    /// Prefetches the slot this many places after the last element.
+    /// Prefetches the slot that lies `further` slots after the last element.
     #[inline(always)]
     pub fn prefetch_tail(&self, further: usize) {
         prefetch::element(&self.slots, self.tail + further);
     }
 
-    /// Number of elements.
+    /// Number of elements in the ring.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the ring is empty.
+    /// Whether the ring has no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The element at this index from the front, if it exists.
+    /// Returns the element at this index from the front, or `None` beyond the end.
     #[inline]
     pub fn at(&self, number: usize) -> Option<&T> {
         if number < self.len { self.slots.get(self.slot(number)) } else { None }
     }
 
-    /// The element at this index from the front, which must exist.
+    /// Returns the element at this index from the front. The element must exist.
     #[inline]
     pub fn get(&self, number: usize) -> &T {
         debug_assert!(number < self.len);
         &self.slots[self.slot(number)]
     }
 
-    /// Mutable element at this index from the front.
+    /// Returns the element at this index from the front for changing. The element must exist.
     #[inline]
     pub fn get_mut(&mut self, number: usize) -> &mut T {
         debug_assert!(number < self.len);
@@ -113,7 +114,7 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.slots[slot]
     }
 
-    /// All elements, oldest first.
+    /// Iterates over all elements, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         (0..self.len).map(|number| self.get(number))
     }

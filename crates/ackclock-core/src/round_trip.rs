@@ -1,4 +1,4 @@
-//! Smoothed round-trip time.
+//! Estimator of the smoothed round-trip time.
 
 use crate::Span;
 
@@ -12,15 +12,15 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// The estimate after the first sample.
+    /// Returns the estimate after the first RTT sample.
     pub fn first(rtt: Span) -> Self {
         Self { mean: rtt, deviation: rtt / 2 }
     }
 
-    /// The estimate after one more sample.
+    /// Returns the estimate after one more RTT sample.
     #[must_use]
     pub fn after(self, rtt: Span) -> Self {
-        // RFC 6298 (2.3): the variation first, from the mean before the sample.
+        // As in RFC 6298 (2.3), the variation is updated first, with the mean before this sample.
         Self {
             deviation: (self.deviation * 3 + self.mean.abs_diff(rtt)) / 4,
             mean: (self.mean * 7 + rtt) / 8,

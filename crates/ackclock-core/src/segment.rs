@@ -1,4 +1,4 @@
-//! A TCP segment as passed between nodes.
+//! A TCP segment, the packet type that nodes pass to each other.
 
 mod flags;
 mod packet_id;
@@ -11,39 +11,40 @@ pub use self::packet_id::PacketId;
 pub use self::repair::Repair;
 use crate::Seq;
 
-/// A flow (one TCP connection), numbered from zero within a run or by the flow table of a live edge.
+/// Number of a flow (one TCP connection), counted from zero within a run or by the flow table of a live edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FlowId(pub u32);
 
 impl FlowId {
-    /// The number as an index into a table.
+    /// Returns the flow number as an index into a table.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One SACK block: bytes `left..right` have arrived (RFC 2018).
+/// One SACK block, which says that the bytes `left..right` have arrived (RFC 2018).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlock {
-    /// First byte of the block.
+    /// Sequence number of the block's first byte.
     pub left: Seq,
-    /// Sequence number after the last byte of the block.
+    /// Sequence number after the block's last byte.
     pub right: Seq,
 }
 
 /// TCP options of a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SynOptions {
-    /// Maximum segment size, bytes of payload.
+    /// Maximum segment size (MSS), bytes of payload.
     pub mss: Option<u16>,
     /// Window scale shift (RFC 7323 section 2).
     pub window_scale: Option<u8>,
-    /// SACK permitted (RFC 2018 section 2).
+    /// Whether SACK is permitted (RFC 2018 section 2).
     pub sack_permitted: bool,
 }
 
 impl SynOptions {
-    /// Bytes of the options in a header, padding included. SACK-permitted fits into the padding of timestamps.
+    /// Bytes of these options in a TCP header, padding included. The SACK-permitted option fits into the padding of
+    /// timestamps.
     pub const fn header_bytes(&self, timestamps: bool) -> u16 {
         let apart = self.sack_permitted && !timestamps;
         4 * (self.mss.is_some() as u16 + self.window_scale.is_some() as u16 + apart as u16)
@@ -53,8 +54,8 @@ impl SynOptions {
 /// Largest shift of the window field (RFC 7323 section 2.3).
 pub const LARGEST_WINDOW_SCALE: u8 = 14;
 
-/// Smallest window scale for a window of `bytes`, and the window field. The field is rounded up, so that a limit of n
-/// segments stays a limit of n segments.
+/// Returns the smallest window scale for a window of `bytes`, and the window field. The field is rounded up, so that a
+/// limit of n segments stays a limit of n segments.
 pub fn scaled_window(bytes: u32) -> (u8, u16) {
     let field = |scale: u8| bytes.div_ceil(1 << scale);
     let fits = |&scale: &u8| field(scale) <= u32::from(u16::MAX);
@@ -62,12 +63,12 @@ pub fn scaled_window(bytes: u32) -> (u8, u16) {
     (scale, u16::try_from(field(scale)).unwrap_or(u16::MAX))
 }
 
-/// TCP timestamps (RFC 7323 section 3).
+/// TCP timestamps option of a segment (RFC 7323 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Timestamps {
-    /// TSval: the sender's clock.
+    /// TSval: time of the sender's timestamp clock.
     pub value: u32,
-    /// TSecr: the peer's clock, echoed.
+    /// TSecr: echoed time of the peer's timestamp clock.
     pub echo: u32,
 }
 
@@ -80,10 +81,10 @@ impl Timestamps {
     }
 }
 
-/// A TCP segment, or an opaque packet of which only the size is known. It is plain data and cheap to copy.
+/// A TCP segment, or an opaque packet of which only the size is known. A segment is plain data and cheap to copy.
 ///
-/// It has the fields of its [`Head`]. Fields that few segments have are separate, so that a queue of many segments can
-/// store them only if present.
+/// A segment dereferences to its [`Head`] fields. Fields that few segments have are separate, so that a queue of many
+/// segments can store such fields only if present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Segment {
@@ -92,34 +93,34 @@ pub struct Segment {
     rest: Rest,
 }
 
-/// The fields of every segment. Its size is a multiple of the word size, for fast copies.
+/// Fields that every segment has. The size of this struct is a multiple of the word size, for fast copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(8))]
 pub struct Head {
-    /// Connection of the segment; the same in both directions.
+    /// Connection of the segment; both directions have the same number.
     pub flow: FlowId,
-    /// Sequence number of the first byte of payload.
+    /// Sequence number of the first payload byte.
     pub seq: Seq,
-    /// Acknowledgement number: next byte expected. Valid with [`Flags::ACK`].
+    /// Acknowledgement number: sequence number of the next byte expected. Valid only with the flag [`Flags::ACK`].
     pub ack: Seq,
-    /// Bytes of payload.
+    /// Length of the payload, bytes.
     pub payload: u16,
-    /// Bytes of headers: IP, TCP and their options.
+    /// Length of the IP and TCP headers with their options, bytes.
     pub header: u16,
-    /// Window field of the header, unscaled.
+    /// Window field of the TCP header, unscaled.
     pub window: u16,
-    /// Control bits.
+    /// Control bits of the TCP header.
     pub flags: Flags,
     scale: u8,
     /// ECN codepoint of the IP header.
     pub ecn: Ecn,
     options: u8,
-    /// Transmission number of a simulated sender, modulo 65536: a retransmission has a new number. Not part of a real
-    /// packet.
+    /// Transmission number set by a simulated sender, modulo 65536. A retransmission has a new number. Real packets do
+    /// not contain this number.
     pub sending: u16,
 }
 
-/// Fields that few segments have: raw bytes, and options other than timestamps.
+/// Segment fields that few segments have: raw bytes, and options other than timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(8))]
 pub struct Rest {
@@ -127,21 +128,21 @@ pub struct Rest {
     blocks: [SackBlock; Segment::MAX_SACK],
 }
 
-/// Set in `options` if there are raw bytes.
+/// Bit of `options` that is set if the segment has raw bytes.
 const HAS_PACKET: u8 = 0x80;
-/// Set in `options` if timestamps are present.
+/// Bit of `options` that is set if the segment has timestamps.
 const HAS_TIMESTAMPS: u8 = 0x10;
-/// Set in `options` if the space of SACK blocks holds the options of a SYN.
+/// Bit of `options` that is set if the space of SACK blocks contains the options of a SYN.
 const HAS_SYN_OPTIONS: u8 = 0x20;
-/// Set in `options` if the segment is not TCP or its headers could not be parsed.
+/// Bit of `options` that is set if the segment is not TCP or its headers could not be parsed.
 const OPAQUE: u8 = 0x40;
-/// The bits of `options` that count SACK blocks.
+/// Bits of `options` that count SACK blocks.
 const BLOCK_COUNT: u8 = 0x03;
-/// Value of `scale` if the window scale is unknown.
+/// Value of `scale` for an unknown window scale.
 const NO_SCALE: u8 = u8::MAX;
 
 impl Head {
-    /// Whether the segment has no timestamps, other options or raw bytes.
+    /// Whether the segment has no timestamps, no other options and no raw bytes.
     #[inline]
     pub const fn is_all(&self) -> bool {
         !self.has_rest() && !self.has_timestamps()
@@ -152,14 +153,14 @@ impl Head {
         self.options & HAS_TIMESTAMPS != 0
     }
 
-    /// Whether the segment has fields of [`Rest`].
+    /// Whether the segment has any field of [`Rest`].
     pub const fn has_rest(&self) -> bool {
         self.options & (HAS_PACKET | HAS_SYN_OPTIONS | BLOCK_COUNT) != 0
     }
 }
 
 impl Rest {
-    /// Value for a segment without these fields.
+    /// Value of [`Rest`] for a segment without these fields.
     const NONE: Self = Self {
         packet: PacketId::NONE,
         blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Segment::MAX_SACK],
@@ -181,7 +182,7 @@ impl DerefMut for Segment {
     }
 }
 
-/// An empty packet, for unused slots.
+/// The default segment is an empty packet, for unused slots.
 impl Default for Segment {
     fn default() -> Self {
         Self::data(FlowId(0), Seq(0), 0, 0)
@@ -204,7 +205,7 @@ impl Segment {
     /// Maximum number of SACK blocks in a segment (RFC 2018 allows three with timestamps).
     pub const MAX_SACK: usize = 3;
 
-    /// A data segment of `payload` bytes with `header` bytes of headers.
+    /// Creates a data segment with `payload` bytes of payload and `header` bytes of headers.
     pub const fn data(flow: FlowId, seq: Seq, payload: u16, header: u16) -> Self {
         let head = Head {
             flow,
@@ -222,14 +223,14 @@ impl Segment {
         Self::of_head(head)
     }
 
-    /// A pure ACK for everything before `ack`.
+    /// Creates a pure ACK that acknowledges everything before `ack`.
     pub const fn pure_ack(flow: FlowId, ack: Seq, header: u16) -> Self {
         let mut segment = Self::data(flow, Seq(0), 0, header);
         segment.head.ack = ack;
         segment
     }
 
-    /// A packet of `bytes` bytes that is not TCP or not readable.
+    /// Creates a packet of `bytes` bytes that is not TCP or has unreadable headers.
     pub const fn opaque(flow: FlowId, bytes: u16) -> Self {
         let mut segment = Self::data(flow, Seq(0), 0, bytes);
         segment.head.flags = Flags(0);
@@ -237,25 +238,25 @@ impl Segment {
         segment
     }
 
-    /// The segment of a head that [is all](Head::is_all) of the segment.
+    /// Creates a segment from its head alone, if the head [is all](Head::is_all) of the segment.
     #[inline]
     pub const fn of_head(head: Head) -> Self {
         Self { head, timestamps: Timestamps::NONE, rest: Rest::NONE }
     }
 
-    /// The segment of a head and of the optional parts that the head announces.
+    /// Creates a segment from its head and the optional parts that the head announces.
     pub fn of(head: Head, timestamps: Option<Timestamps>, rest: Option<Rest>) -> Self {
         let (timestamps, rest) = (timestamps.unwrap_or(Timestamps::NONE), rest.unwrap_or(Rest::NONE));
         Self { head, timestamps, rest }
     }
 
-    /// The fields that every segment has.
+    /// Returns the fields that every segment has.
     #[inline]
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The fields that few segments have, if present.
+    /// Returns the fields that few segments have, or `None` if this segment has none of them.
     pub const fn rest(&self) -> Option<Rest> {
         if self.head.has_rest() { Some(self.rest) } else { None }
     }
@@ -267,29 +268,29 @@ impl Segment {
         self
     }
 
-    /// Whether a regulator generated it.
+    /// Whether a regulator generated the segment.
     pub fn is_made(&self) -> bool {
         self.rest.packet == PacketId::MADE
     }
 
-    /// Raw bytes of a real packet; [`PacketId::NONE`] if there are none.
+    /// Identifier of the raw bytes of a real packet; [`PacketId::NONE`] for a simulated segment.
     pub const fn packet(&self) -> PacketId {
         self.rest.packet
     }
 
-    /// Sets the flow and the raw bytes of a real packet.
+    /// Sets the flow number and the raw bytes' identifier of a real packet.
     pub const fn identify(&mut self, flow: FlowId, packet: PacketId) {
         self.head.flow = flow;
         self.rest.packet = packet;
         self.head.options |= HAS_PACKET;
     }
 
-    /// Size of the packet with headers, bytes.
+    /// Size of the packet including headers, bytes.
     pub const fn wire_bytes(&self) -> u32 {
         self.head.header as u32 + self.head.payload as u32
     }
 
-    /// Sequence space used: payload, plus one each for SYN and FIN.
+    /// Sequence space that the segment uses: its payload bytes, plus one each for SYN and FIN.
     pub const fn sequence_space(&self) -> u32 {
         self.head.payload as u32
             + self.head.flags.intersects(Flags::SYN) as u32
@@ -301,17 +302,17 @@ impl Segment {
         self.head.seq + self.sequence_space()
     }
 
-    /// Whether it is TCP with readable headers.
+    /// Whether the segment is TCP with readable headers.
     pub const fn is_tcp(&self) -> bool {
         self.head.options & OPAQUE == 0
     }
 
-    /// Whether it uses sequence space and so must be acknowledged.
+    /// Whether the segment uses sequence space and therefore must be acknowledged.
     pub const fn has_data(&self) -> bool {
         self.sequence_space() > 0
     }
 
-    /// Whether it is a pure ACK: no data, no SYN, FIN or RST.
+    /// Whether the segment is a pure ACK, with no data and no SYN, FIN or RST.
     pub const fn is_pure_ack(&self) -> bool {
         self.is_tcp()
             && self.head.flags.contains(Flags::ACK)
@@ -319,12 +320,12 @@ impl Segment {
             && !self.head.flags.intersects(Flags::RST)
     }
 
-    /// Its SACK blocks, most recent first.
+    /// SACK blocks of the segment, most recent first.
     pub fn sack(&self) -> &[SackBlock] {
         &self.rest.blocks[..(self.head.options & BLOCK_COUNT) as usize]
     }
 
-    /// Appends a SACK block; ignored if there are already [`Self::MAX_SACK`].
+    /// Appends a SACK block. The block is ignored if the segment already has [`Self::MAX_SACK`] blocks.
     pub fn push_sack(&mut self, block: SackBlock) {
         let count = (self.head.options & BLOCK_COUNT) as usize;
         if count < Self::MAX_SACK {
@@ -333,23 +334,23 @@ impl Segment {
         }
     }
 
-    /// Timestamps, if the segment carries them.
+    /// TCP timestamps of the segment, or `None` without timestamps.
     pub const fn timestamps(&self) -> Option<Timestamps> {
         if self.head.has_timestamps() { Some(self.timestamps) } else { None }
     }
 
-    /// Sets the timestamps option.
+    /// Sets the timestamps option of the segment.
     pub const fn set_timestamps(&mut self, timestamps: Timestamps) {
         self.timestamps = timestamps;
         self.head.options |= HAS_TIMESTAMPS;
     }
 
-    /// Window scale shift, if known.
+    /// Window scale shift of the sender, if known.
     pub const fn scale(&self) -> Option<u8> {
         if self.head.scale == NO_SCALE { None } else { Some(self.head.scale) }
     }
 
-    /// Sets the window scale shift.
+    /// Sets the window scale shift of the sender.
     pub const fn set_scale(&mut self, scale: Option<u8>) {
         self.head.scale = match scale {
             Some(shift) => shift,
@@ -357,7 +358,7 @@ impl Segment {
         };
     }
 
-    /// Advertised window in bytes, if the scale is known. The window of a SYN is never scaled (RFC 7323 2.2).
+    /// Advertised window in bytes, if the window scale is known. The window of a SYN is never scaled (RFC 7323 2.2).
     pub const fn window_bytes(&self) -> Option<u32> {
         if self.head.flags.intersects(Flags::SYN) {
             return Some(self.head.window as u32);
@@ -368,7 +369,7 @@ impl Segment {
         }
     }
 
-    /// The options of a SYN, if it has any.
+    /// TCP options of a SYN, or `None` without such options.
     pub fn syn_options(&self) -> Option<SynOptions> {
         if self.head.options & HAS_SYN_OPTIONS == 0 {
             return None;

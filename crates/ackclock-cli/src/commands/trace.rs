@@ -1,4 +1,4 @@
-//! `ackclock trace`: recordings of a link.
+//! `ackclock trace`: inspects, converts and generates recordings of a link.
 
 mod synth;
 
@@ -33,30 +33,30 @@ pub(crate) enum Command {
     Plot(Words),
 }
 
-/// Recordings to describe.
+/// Options of `ackclock trace info`: the recordings to describe.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InfoArgs {
     /// Recordings: mahimahi files, CSV with columns like `time_s,rate_kbps[,delay_ms][,loss]`, or JSON lists.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Print one JSON object per recording and line.
+    /// Print one JSON object per recording, each on its own line.
     #[arg(long)]
     json: bool,
 }
 
-/// Recording to convert, and its new format.
+/// Options of `ackclock trace convert`: the recording and its new format.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ackclock trace convert drive.csv --to mahimahi --out drive.down")]
 pub(crate) struct ConvertArgs {
     /// Recording to convert.
     file: PathBuf,
-    /// Output format.
+    /// Output format of the recording.
     #[arg(long, value_enum)]
     to: Form,
     /// Interval over which each rate of the CSV is averaged.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
     bin: Span,
-    /// Output file instead of standard output.
+    /// Output file; without it, the recording goes to standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -66,11 +66,11 @@ pub(crate) struct ConvertArgs {
 enum Form {
     /// One line per delivery opportunity of 1500 bytes: its time in ms.
     Mahimahi,
-    /// One row per time and rate.
+    /// CSV with one row per time and rate.
     Csv,
 }
 
-/// Runs the command.
+/// Runs the subcommand of `ackclock trace`.
 pub(crate) fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Info(args) => info(&args),
@@ -111,7 +111,7 @@ fn convert(args: &ConvertArgs) -> Result<(), Failure> {
     args.out.as_ref().map_or_else(|| output::print(&text), |path| write(path, &text))
 }
 
-/// Reports properties of a recording that its `text` in mahimahi's format has lost.
+/// Reports the properties of a recording that its `text` in mahimahi's format cannot express.
 fn say_lost(name: &str, recording: &Recording, text: &str) {
     let impairments = recording.impairments();
     if !impairments.is_empty() {
@@ -132,7 +132,7 @@ fn say_lost(name: &str, recording: &Recording, text: &str) {
     }
 }
 
-/// Relative changes of the mean rate below this are not reported.
+/// Smallest relative change of the mean rate that is reported.
 const SMALL: f64 = 0.001;
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -141,7 +141,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(file.finish()?)
 }
 
-/// Reads a recording of any form.
+/// Reads a recording in any supported format.
 pub(super) fn read(path: &Path, options: &Options) -> Result<Imported, Failure> {
     let files = DiskFiles::in_folder("").reading(patiently);
     let bytes = files.read(&path.to_string_lossy()).map_err(Failure::Input)?;
@@ -151,7 +151,7 @@ pub(super) fn read(path: &Path, options: &Options) -> Result<Imported, Failure> 
     })
 }
 
-/// Prints on standard error what a recording was taken for, and what was left out or assumed.
+/// Prints to standard error the detected format of a recording, and the assumptions and omissions of its import.
 pub(super) fn say(name: &str, imported: &Imported) {
     if let Some(certainty) = imported.certainty.as_ref().filter(|_| !imported.form.is_own()) {
         output::remark(&format!("{name}: taken for {}; its rates are {certainty}", imported.form.name()));
@@ -161,12 +161,12 @@ pub(super) fn say(name: &str, imported: &Imported) {
     }
 }
 
-/// The comment of a CSV that states how sure its rates are; empty where nothing is known.
+/// Comment line of a CSV that states how certain the rates are; empty if the certainty is unknown.
 pub(super) fn certainty(imported: &Imported) -> String {
     imported.certainty.as_ref().map(Certainty::comment).unwrap_or_default()
 }
 
-/// Percentiles shown of the rate per second.
+/// Percentiles of the rate per second that are shown.
 const PERCENTILES: [(&str, f64); 3] = [("p5", 0.05), ("p50", 0.5), ("p95", 0.95)];
 
 pub(super) fn described(recordings: &[(String, Imported)]) -> Table {

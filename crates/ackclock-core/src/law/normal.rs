@@ -1,10 +1,11 @@
 //! Inverse of the normal distribution function.
 
-// The coefficients have all published digits.
+// The coefficients are written with all published digits.
 #![allow(clippy::excessive_precision)]
 
-/// Quantile of the standard normal distribution for `p` in (0, 1), accurate to about 1e-16 relative. Algorithm AS 241,
-/// PPND16 (Wichura 1988, Applied Statistics 37, 477-484): a ratio of polynomials in each of three ranges.
+/// Quantile of the standard normal distribution for `p` in (0, 1), with a relative error of about 1e-16. The
+/// implementation is Algorithm AS 241, PPND16 (Wichura 1988, Applied Statistics 37, 477-484): a ratio of polynomials in
+/// each of three ranges.
 pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
@@ -21,7 +22,7 @@ pub(crate) fn quantile(p: f64) -> f64 {
     if q < 0.0 { -x } else { x }
 }
 
-/// Evaluates a polynomial by Horner's rule; the coefficient of the highest power is last.
+/// Evaluates a polynomial by Horner's rule. The coefficient of the highest power is last.
 fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
     coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c)
 }

@@ -6,7 +6,7 @@ use super::{Quantity, normal};
 use crate::Stream;
 use crate::units::{UnitError, split_quantity};
 
-/// One distribution. Parameters are stored as written, so that they are printed as written.
+/// Distribution of one term. Parameters are stored as written in the scenario, so that they are printed unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Term<Q> {
     Constant(Q),
@@ -21,14 +21,14 @@ pub(super) enum Term<Q> {
         mean: Q,
         sd: Q,
     },
-    /// Lognormal; `mu` and `sigma` are those of the logarithm.
+    /// Lognormal distribution. `mu` and `sigma` are the mean and standard deviation of the value's logarithm.
     LogNormal {
         mean: Q,
         sd: Q,
         mu: f64,
         sigma: f64,
     },
-    /// Poisson; `count` is the mean in units of `unit`.
+    /// Poisson distribution. `count` is its mean in units of `unit`.
     Poisson {
         count: f64,
         unit: String,
@@ -48,11 +48,11 @@ pub(super) enum Term<Q> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Steps {
     values: Vec<f64>,
-    /// Cumulative probability of each value; the last is 1.
+    /// Cumulative probability of each value, ending with 1.
     cumulative: Vec<f64>,
 }
 
-/// Largest mean of a Poisson law, in units. Its table then has some tens of thousands of entries.
+/// Largest allowed mean of a Poisson law, in units. At this mean the law's table has some tens of thousands of entries.
 const MAX_POISSON: f64 = 1e6;
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 
@@ -83,7 +83,7 @@ impl<Q: Quantity> Term<Q> {
         if mean.base() <= 0.0 {
             return Err(UnitError("the mean of a lognormal law is above 0".into()));
         }
-        // E = exp(mu + sigma^2/2), Var = E^2 (exp(sigma^2) - 1)
+        // Moments of the lognormal distribution: E = exp(mu + sigma^2/2), Var = E^2 (exp(sigma^2) - 1)
         let cv = sd.base() / mean.base();
         let variance = libm::log1p(cv * cv);
         let mu = libm::log(mean.base()) - variance / 2.0;
@@ -129,7 +129,7 @@ impl<Q: Quantity> Term<Q> {
         Ok(Self::Table { rows, steps })
     }
 
-    /// Draws the next value, in base units.
+    /// Draws the next value of the term, in base units.
     pub(super) fn draw(&self, stream: &mut Stream) -> f64 {
         match self {
             Self::Constant(value) => value.base(),
@@ -137,12 +137,12 @@ impl<Q: Quantity> Term<Q> {
         }
     }
 
-    /// Quantile of the term for the probability `u` in (0, 1).
+    /// Quantile of the term for the probability `u` in (0, 1), in base units.
     pub(super) fn at(&self, u: f64) -> f64 {
         match self {
             Self::Constant(value) => value.base(),
             Self::Uniform { mean, sd } => mean.base() + sd.base() * SQRT_3 * (2.0 * u - 1.0),
-            // 1 - u and u have the same distribution; u saves a subtraction.
+            // The variables 1 - u and u have the same distribution; using u saves a subtraction.
             Self::Exponential { mean } => -mean.base() * libm::log(u),
             Self::Normal { mean, sd } => mean.base() + sd.base() * normal::quantile(u),
             Self::LogNormal { mu, sigma, .. } => libm::exp(mu + sigma * normal::quantile(u)),
@@ -169,18 +169,18 @@ impl<Q: Quantity> Term<Q> {
         }
     }
 
-    /// Standard deviation of a normal term. No other term reaches below zero.
+    /// Standard deviation of a normal term, and zero for all other terms. Only normal terms can fall below zero.
     pub(super) fn normal_sd(&self) -> f64 {
         if let Self::Normal { sd, .. } = self { sd.base() } else { 0.0 }
     }
 
-    /// 1 / E[1/X] if it has a closed form.
+    /// Harmonic mean 1 / E[1/X] of the term, if it has a closed form.
     pub(super) fn harmonic_mean(&self) -> Option<f64> {
         match self {
             Self::Constant(value) => Some(value.base()),
             Self::Uniform { mean, sd } => {
                 let (low, high) = (mean.base() - sd.base() * SQRT_3, mean.base() + sd.base() * SQRT_3);
-                // (b - a)/(ln b - ln a), links.md section 3; its limit where a = b
+                // Harmonic mean of a uniform law: (b - a)/(ln b - ln a), links.md section 3, or its limit if a = b
                 Some(if high > low { (high - low) / libm::log(high / low) } else { mean.base() })
             }
             Self::Table { rows, .. } => {
@@ -195,7 +195,7 @@ impl<Q: Quantity> Term<Q> {
         }
     }
 
-    /// Lower end of the support.
+    /// Lower end of the term's support, in base units.
     pub(super) fn least(&self) -> f64 {
         match self {
             Self::Constant(value) => value.base(),
@@ -211,7 +211,7 @@ impl<Q: Quantity> Term<Q> {
         matches!(self, Self::Constant(_))
     }
 
-    /// Whether draws come arbitrarily close to zero, other than a zero in a table.
+    /// Whether drawn values come arbitrarily close to zero. A zero in a table does not count.
     pub(super) fn nears_zero(&self) -> bool {
         matches!(
             self,
@@ -226,7 +226,7 @@ fn least_of_pareto(mean: f64, shape: f64) -> f64 {
 }
 
 impl Steps {
-    /// Builds the table from values and their probabilities, which sum to about 1.
+    /// Builds the inverse distribution function from values and their probabilities, which must sum to about 1.
     fn new(rows: impl Iterator<Item = (f64, f64)>) -> Self {
         let mut sum = 0.0;
         let (values, mut cumulative): (Vec<f64>, Vec<f64>) = rows
@@ -242,7 +242,8 @@ impl Steps {
         Self { values, cumulative }
     }
 
-    /// Poisson counts with mean `mean`, times `scale`, within slightly more than ten standard deviations.
+    /// Builds the distribution of Poisson counts with mean `mean`, multiplied by `scale`. The table covers slightly
+    /// more than ten standard deviations.
     fn poisson(mean: f64, scale: f64) -> Self {
         if mean <= 0.0 {
             return Self { values: vec![0.0], cumulative: vec![1.0] };
@@ -261,7 +262,7 @@ impl Steps {
     }
 }
 
-/// Splits `text` at separators outside parentheses.
+/// Splits `text` at the separators outside parentheses.
 pub(super) fn split(text: &str, separator: char) -> Result<Vec<&str>, UnitError> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0i32, 0);
     for (index, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! `ackclock trace synth`: generates a recording from models.
+//! `ackclock trace synth`: generates a recording from models of a cell.
 
 use std::path::{Path, PathBuf};
 
@@ -14,26 +14,26 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::terminal_width;
 
-/// Models of the recording. Values not given come from the preset.
+/// Models and parameters of the generated recording. Parameters not given come from the preset.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Preset values.
+    /// Preset that supplies the parameters not given.
     #[arg(long, value_enum, default_value = "evdo")]
     preset: Preset,
-    /// Mean SNR at the median of the shadowing.
+    /// Mean SNR at the median of the shadowing, dB.
     #[arg(long, value_name = "DB", value_parser = decibels, allow_hyphen_values = true)]
     mean_snr: Option<f64>,
-    /// Maximum Doppler frequency of the fading.
+    /// Maximum Doppler frequency of the fading, Hz.
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     doppler: Option<f64>,
-    /// Standard deviation of the shadowing.
+    /// Standard deviation of the shadowing, dB.
     #[arg(long, value_name = "DB", value_parser = decibels)]
     shadowing: Option<f64>,
     /// Time after which the correlation of the shadowing falls to 1/e.
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     correlation: Option<Span>,
-    /// Users of the cell, who always have data; the first one is recorded.
+    /// Number of users of the cell. All users always have data to receive, and the first user's rate is recorded.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     users: Option<u32>,
     /// Scheduler of the cell.
@@ -42,19 +42,20 @@ pub(crate) struct Args {
     /// Length of the recording, at most 10 hours.
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = time_above_zero)]
     duration: Span,
-    /// Seed of the random numbers.
+    /// Seed of the models' random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Output format.
+    /// Output format of the recording.
     #[arg(long, value_enum, default_value = "mahimahi")]
     format: Form,
     /// Interval over which each rate of the CSV is averaged.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
     bin: Span,
-    /// Output file; a description of the recording is printed. Without it, the recording goes to standard output.
+    /// Output file for the recording; its description is then printed. Without a file, the recording goes to standard
+    /// output.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Another recording to describe for comparison. Repeatable.
+    /// Another recording to describe for comparison with the generated one. Repeatable.
     #[arg(long, value_name = "FILE", requires = "out")]
     beside: Vec<PathBuf>,
 }
@@ -64,21 +65,21 @@ Examples:
   ackclock trace synth --preset evdo-driving --out drive.down
   ackclock trace synth --mean-snr 2.3dB --doppler 10Hz --users 4 --scheduler pf --format csv --out shared.csv";
 
-/// Named sets of values.
+/// Named sets of parameters for the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preset {
     /// One user of a 1xEV-DO cell without shadowing.
     Evdo,
-    /// Fitted to a 1xEV-DO recording while driving: mean rate, rates per second, outages.
+    /// Parameters fitted to a 1xEV-DO recording while driving: mean rate, distribution of the rate per second, outages.
     EvdoDriving,
 }
 
-/// Slots of a cell last 1/600 s; a row of this length is one slot.
+/// Length of a CSV row. A slot of the cell lasts 1/600 s, so a row of this length is one slot.
 const SLOT: Span = Span::from_millis(2);
 /// Maximum length of a recording.
 const LONGEST: Span = Span::from_secs(36_000);
 
-/// Generates the recording.
+/// Generates the recording and writes it.
 pub(super) fn perform(args: &Args) -> Result<(), Failure> {
     if args.duration > LONGEST {
         return Err(Failure::Input(format!("--duration {}: at most {LONGEST} is made", args.duration)));
@@ -104,7 +105,7 @@ pub(super) fn perform(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// The preset with the given values.
+    /// Returns the preset, with the given options replacing its values.
     fn synthetic(&self) -> Synthetic {
         let preset = match self.preset {
             Preset::Evdo => Synthetic::default(),
@@ -129,7 +130,7 @@ fn hertz(text: &str) -> Result<f64, String> {
     quantity(text, "Hz")
 }
 
-/// A number with or without its unit.
+/// Parses a number with or without its unit.
 fn quantity(text: &str, unit: &str) -> Result<f64, String> {
     let number = text.strip_suffix(unit).unwrap_or(text).trim_end();
     number
