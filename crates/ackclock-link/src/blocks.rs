@@ -1,7 +1,8 @@
 //! A link that cuts packets into blocks of equal size and retransmits failed blocks.
 //!
-//! This file has the parts common to such links: queue, segmentation, packets in flight and events. Each link's
-//! [`Transmitter`] decides when blocks are sent, which are lost and when they are retransmitted.
+//! This file has the parts that are common to all links that send blocks: queue, segmentation, packets in flight and
+//! events. The [`Transmitter`] of each link decides when blocks are sent, which blocks are lost and when they are
+//! retransmitted.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,29 +15,29 @@ use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView
 
 /// Sends the blocks of a [`BlockLink`].
 pub(crate) trait Transmitter: Send {
-    /// Next instant at which a block starts or ends, or its outcome is known; [`Time::NEVER`] if there is none.
+    /// Time of the next start or end of a block, or of the next known outcome; [`Time::NEVER`] if nothing is pending.
     fn next_change(&self, packets: &Packets) -> Time;
 
-    /// Processes one change that is due at `at`.
+    /// Processes one change of the transmitter that is due at `at`.
     fn change(&mut self, at: Time, packets: &mut Packets);
 
     /// Whether a block is in transmission.
     fn is_sending(&self) -> bool;
 
-    /// First packet of the block in transmission, if the block is sent for the first time.
+    /// Number of the first packet in the block that is in transmission, if the block is sent for the first time.
     fn first_sent(&self) -> Option<u64>;
 
-    /// Called when a packet arrives at `now` and there is nothing else new to send. Returns when the next block
-    /// starts, not before `now`.
+    /// Handles a packet that arrives at `now` while no other new data is pending. Returns the time at which the next
+    /// block starts, not before `now`.
     fn ready(&mut self, now: Time) -> Time;
 
-    /// Rate during the transmission of blocks.
+    /// Transmission rate of blocks.
     fn rate(&self) -> Rate;
 
-    /// See [`Link::capacity_bps`]; all changes up to `until` must have been processed.
+    /// Mean capacity until `until`; see [`Link::capacity_bps`]. All changes up to `until` must have been processed.
     fn capacity_bps(&self, until: Time) -> Option<f64>;
 
-    /// Frees the stored blocks.
+    /// Frees the memory of the stored blocks.
     fn let_go(&mut self);
 }
 
@@ -45,19 +46,19 @@ pub(crate) struct Packets {
     queue: AnyQueue,
     /// Bytes of the newest packet that are not in a block yet.
     uncut: u32,
-    /// Packets whose segmentation has begun.
+    /// Packets whose segmentation has started.
     pub(crate) begun: Reassembly,
     waits: Histogram,
 }
 
 impl Packets {
-    /// Whether there is data that was never sent.
+    /// Whether any data has not been sent yet.
     pub(crate) fn has_new(&self) -> bool {
         self.uncut > 0 || !self.queue.is_empty()
     }
 
-    /// Cuts the next part: `room` bytes, or the rest of its packet if less. Returns the packet's number and the size
-    /// of the part. `None` if nothing is queued any more, as the queue may drop packets.
+    /// Cuts the next part of a packet: `room` bytes, or the rest of the packet if it is smaller. Returns the packet's
+    /// number and the size of the part. Returns `None` if the queue has dropped all its packets.
     pub(crate) fn cut(&mut self, now: Time, room: u32) -> Option<(u64, u32)> {
         if self.uncut == 0 {
             let next = self.queue.dequeue(now);
@@ -72,8 +73,8 @@ impl Packets {
         Some((self.begun.next_number() - 1, part))
     }
 
-    /// Gives up a part of these packets for good: the packets are lost, and the unsegmented rest of the last is not
-    /// sent.
+    /// Gives up a block with parts of these packets: the packets are lost, and the unsegmented rest of the last packet
+    /// is not sent.
     pub(crate) fn give_up(&mut self, at: Time, parts_of: Range<u64>) {
         let newest = self.begun.next_number() - 1;
         let ends = parts_of.end;
@@ -94,7 +95,7 @@ impl Packets {
         }
     }
 
-    /// Load of the packets at these places that are neither delivered nor lost and share a queue with `flow`.
+    /// Load of the packets at these positions that are neither delivered nor lost and share a queue with `flow`.
     fn load(&self, flow: FlowId, places: Range<usize>) -> Load {
         let of_flow = self.begun.at(places).filter(|segment| self.queue.together(segment.flow, flow));
         of_flow.fold(Load::NONE, |sum, segment| sum + Load::of(segment))
@@ -109,7 +110,7 @@ pub(crate) struct BlockLink<T> {
 }
 
 impl<T: Transmitter + 'static> BlockLink<T> {
-    /// An idle link.
+    /// Creates an idle link.
     pub(crate) fn any(transmitter: T, begun: Reassembly, queue: AnyQueue, meaning: BufferMeaning) -> AnyLink {
         let packets = Packets { queue, uncut: 0, begun, waits: Histogram::default() };
         AnyLink::Other(Box::new(Self { transmitter, packets, meaning }))
@@ -126,7 +127,7 @@ impl<T: Transmitter + 'static> BlockLink<T> {
         }
     }
 
-    /// Number of packets whose last byte was sent.
+    /// Number of packets whose last byte has been sent.
     fn sent(&self) -> usize {
         let begun = &self.packets.begun;
         let whole = begun.len() - usize::from(self.packets.uncut > 0);
@@ -137,7 +138,7 @@ impl<T: Transmitter + 'static> BlockLink<T> {
         self.packets.load(flow, self.sent()..self.packets.begun.len())
     }
 
-    /// Load that counts against the capacity of `flow`'s queue without waiting in it.
+    /// Load that counts against the capacity of `flow`'s queue but is not in that queue.
     fn unqueued(&self, flow: FlowId) -> Load {
         match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(flow),
@@ -227,7 +228,7 @@ impl<T: Transmitter + 'static> Link for BlockLink<T> {
         self.transmitter.capacity_bps(until)
     }
 
-    // No effect: the link is not a queue followed by a medium.
+    // No effect: a block link is not a queue followed by a medium.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -1,16 +1,16 @@
-//! Capacity of a link so far, over all media that it has had.
+//! Capacity of a link since the start of the run, over all media that the link has had.
 
 use ackclock_core::Time;
 
 use crate::medium::Medium;
 
-/// Work that each medium of a link could have done while installed. A medium of unknown capacity adds none, so that the
-/// capacity between two instants is a difference of sums.
+/// Sum of the bits that each medium of a link could have sent while it was installed. A medium of unknown capacity adds
+/// nothing, so that the capacity between two instants is a difference of sums.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
-    /// When the present medium was installed.
+    /// Time at which the present medium was installed.
     since: Time,
-    /// Nanobits of the earlier media; `None` if that of none is known.
+    /// Capacity of the earlier media, nanobits; `None` if no earlier medium has a known capacity.
     work: Option<u128>,
 }
 
@@ -22,7 +22,7 @@ impl Carried {
         self.since = now;
     }
 
-    /// Mean capacity until `until`, including the present medium, bit/s.
+    /// Mean capacity until `until` in bit/s, including the present medium.
     pub(crate) fn mean_bps(&self, medium: &mut dyn Medium, until: Time) -> Option<f64> {
         let work = self.until(medium, until).filter(|_| until > Time::ZERO)?;
         Some(work as f64 / until.since(Time::ZERO).as_nanos() as f64)

@@ -1,4 +1,4 @@
-//! How scenario files name links and how links are built.
+//! Configuration of links: how scenario files name links and how links are built.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::{AnyLink, AnyMedium, BufferMeaning, Capacity, CellUser, SerialLink};
 
 /// Reads the files that a scenario names; links do not open files themselves.
 pub trait Files {
-    /// Contents of the file at `path`, as written in the scenario.
+    /// Returns the contents of the file at `path`; `path` is as written in the scenario.
     ///
     /// # Errors
-    /// Names the file that could not be read, and the reason.
+    /// Returns an error that names the file that could not be read, and the reason.
     fn read(&self, path: &str) -> Result<Arc<[u8]>, String>;
 }
 
@@ -23,7 +23,7 @@ impl<F: Files + ?Sized> Files for &F {
     }
 }
 
-/// Refuses to read any file.
+/// A file reader that refuses to read any file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 
@@ -33,49 +33,49 @@ impl Files for NoFiles {
     }
 }
 
-/// Mean rate and delay of a link; they size buffers given in milliseconds or BDPs.
+/// Mean rate and delay of a link, from which the size of a buffer in milliseconds or BDPs is calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nominal {
-    /// Mean rate of the saturated link over a long time.
+    /// Mean rate of the link over a long time while it always has data.
     pub rate: Rate,
-    /// Mean one-way delay after transmission.
+    /// Mean one-way delay of a packet after its transmission.
     pub delay: Span,
 }
 
-/// Context for building a link from its table.
+/// Everything a link needs to be built from its table.
 pub struct LinkContext<'a> {
-    /// The queue of the link, or of each of its flows.
+    /// Plan of the link's queue, or of the queue of each flow.
     pub queue: QueuePlan,
     /// Which packets count against the queue's capacity.
     pub meaning: BufferMeaning,
     /// Random streams of the run.
     pub streams: &'a Streams,
-    /// Prefix of its streams' names: with `down` the link draws from `down/rate` and so on.
+    /// Prefix of the names of the link's random streams: with `down` the link draws from `down/rate` and so on.
     pub name: &'a str,
-    /// Reads files that the table names.
+    /// Reads the files that the table names.
     pub files: &'a dyn Files,
 }
 
 impl<'a> LinkContext<'a> {
-    /// The context for building the link's medium.
+    /// Returns the context for building the link's medium.
     pub const fn for_medium(&self) -> MediumContext<'a> {
         MediumContext { streams: self.streams, name: self.name, files: self.files }
     }
 
-    /// Builds the link: its queue followed by this medium.
+    /// Builds a link from its queue, followed by `medium`.
     pub fn link(self, medium: AnyMedium) -> AnyLink {
         SerialLink::new(medium, self.queue.build(), self.meaning).into()
     }
 }
 
-/// Context for building a medium from the table of its link.
+/// Everything a medium needs to be built from the table of its link.
 #[derive(Clone, Copy)]
 pub struct MediumContext<'a> {
     /// Random streams of the run.
     pub streams: &'a Streams,
-    /// Prefix of its streams' names: with `down` the medium draws from `down/rate` and so on.
+    /// Prefix of the names of the medium's random streams: with `down` the medium draws from `down/rate` and so on.
     pub name: &'a str,
-    /// Reads files that the table names.
+    /// Reads the files that the table names.
     pub files: &'a dyn Files,
 }
 
@@ -89,7 +89,8 @@ pub struct QueuePlan {
 }
 
 impl QueuePlan {
-    /// A plan for queues with this table and `capacity` that draw from streams under `name`, such as `down/queue`.
+    /// Creates a plan for queues with this table and `capacity`; the queues draw from random streams under `name`, such
+    /// as `down/queue`.
     pub fn new(
         config: Arc<dyn QueueConfig>,
         capacity: Capacity,
@@ -99,12 +100,12 @@ impl QueuePlan {
         Self { config, capacity, streams: streams.clone(), name: name.into() }
     }
 
-    /// The same plan with streams under another name.
+    /// Returns the same plan with random streams under another name.
     pub fn named(&self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self.clone() }
     }
 
-    /// Capacity of a queue.
+    /// Capacity of each queue of the plan.
     pub const fn capacity(&self) -> Capacity {
         self.capacity
     }
@@ -126,37 +127,37 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// Mean rate and delay of the link.
     ///
     /// # Errors
-    /// A file that the table names is unreadable or malformed.
+    /// Returns an error if a file that the table names is unreadable or malformed.
     fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError>;
 
-    /// Builds the link.
+    /// Builds the link from its table.
     ///
     /// # Errors
-    /// A file that the table names is unreadable or malformed.
+    /// Returns an error if a file that the table names is unreadable or malformed.
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError>;
 
-    /// Builds the medium of a link that is a queue followed by a medium; `None` for other links.
+    /// Builds the medium of a link that consists of a queue and a medium; returns `None` for other links.
     ///
     /// # Errors
-    /// A file that the table names is unreadable or malformed.
+    /// Returns an error if a file that the table names is unreadable or malformed.
     fn medium(&self, _context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
         Ok(None)
     }
 
-    /// Whether the link is a queue followed by a medium. Only such a link can change while it runs: its medium is
-    /// replaced. For other links, steps of `[[edge.at]]` are refused on load.
+    /// Whether the link consists of a queue and a medium. Only such a link can change while it runs, because its medium
+    /// can be replaced. For any other link, steps of `[[edge.at]]` are refused when the scenario is loaded.
     fn has_medium(&self) -> bool;
 
-    /// Whether runs differ because something is drawn from the seed. Losses that a recording itself contains do not
-    /// count.
+    /// Whether runs with different seeds differ, because the link uses random numbers. Losses that a recording contains
+    /// are not random.
     fn draws(&self) -> bool {
         true
     }
 
-    /// Gives a cell its users.
+    /// Returns the same link with these users, if it is a cell.
     ///
     /// # Errors
-    /// Invalid users.
+    /// Returns an error if the users are invalid.
     fn serving(&self, _users: &[CellUser]) -> Result<Option<Arc<dyn LinkConfig>>, ConfigError> {
         Ok(None)
     }

@@ -1,16 +1,16 @@
 //! # Constant link
 //!
 //! ## Source
-//! The wired links of every source, and CR02 Table 1 item 1.
+//! Source: the wired links of every paper, and CR02 Table 1 item 1.
 //!
 //! ## What it does
-//! A fixed rate and a fixed propagation delay.
+//! The link has a fixed rate and a fixed propagation delay.
 //!
 //! ## Differences from the source
-//! None.
+//! The model does not differ from the source.
 //!
 //! ## Validation
-//! A saturated link achieves exactly its rate (unit test); CR02 Table 1 item 1.
+//! Tests: a saturated link achieves exactly its rate (unit test); CR02 Table 1 item 1.
 
 use ackclock_core::{Config, ConfigError, Pace, Rate, Segment, Span, Time};
 use schemars::JsonSchema;
@@ -59,7 +59,7 @@ impl Config for ConstantConfig {
 }
 
 impl ConstantConfig {
-    /// The medium, including losses.
+    /// Builds the medium, including its losses.
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
         with_errors(Constant::new(self.rate, self.delay), &self.loss, context)
     }
@@ -96,7 +96,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// A medium of this rate and one-way propagation delay.
+    /// Creates a medium with this rate and one-way propagation delay.
     pub const fn new(rate: Rate, delay: Span) -> Self {
         Self { pace: Pace::new(rate), delay }
     }

@@ -1,16 +1,17 @@
 //! # Two links
 //!
 //! ## Source
-//! The channel of every experiment of CR02 and CR04: one link in each direction.
+//! Source: the channel of every experiment of CR02 and CR04, one link in each direction.
 //!
 //! ## What it does
-//! The link of `[edge.down]` carries data, that of `[edge.up]` ACKs. With a cell each user has a separate uplink.
+//! The link of `[edge.down]` delivers data, the link of `[edge.up]` delivers ACKs. If a link is a cell, each user has a
+//! separate uplink.
 //!
 //! ## Differences from the source
-//! None.
+//! The model does not differ from the source.
 //!
 //! ## Validation
-//! See the links.
+//! Tests: see the tests of the links.
 
 use std::borrow::Cow;
 
@@ -24,7 +25,7 @@ use crate::{
     Nominal, OutageKind, PerUser,
 };
 
-/// Two independent links, `down` and `up`.
+/// Two independent links: `down` and `up`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinksConfig {}
@@ -63,7 +64,7 @@ impl BearerConfig for LinksConfig {
     }
 }
 
-/// The uplink: one for all flows, or one for each user of a cell.
+/// Builds the uplink: one link for all flows, or one link for each user of a cell.
 fn uplink(links: &BearerLinks, context: &BearerContext<'_>) -> Result<AnyLink, ConfigError> {
     let build = |name: &str| {
         let queue = context.up.named(format!("{name}/queue"));
@@ -76,15 +77,15 @@ fn uplink(links: &BearerLinks, context: &BearerContext<'_>) -> Result<AnyLink, C
     Ok(PerUser::new(links.collect::<Result<_, _>>()?).into())
 }
 
-/// Two independent links.
+/// A bearer made of two independent links.
 pub struct PlainBearer {
     pub(super) links: [AnyLink; 2],
-    /// Deadline of each link's next event, so that a link is polled only when it has one.
+    /// Time of each link's next event, so that a link is polled only if an event is due.
     pub(super) due: [Time; 2],
 }
 
 impl PlainBearer {
-    /// A bearer of two links.
+    /// Creates a bearer from two links.
     pub fn new(down: impl Into<AnyLink>, up: impl Into<AnyLink>) -> Self {
         Self { links: [down.into(), up.into()], due: [Time::NEVER; 2] }
     }
@@ -99,7 +100,7 @@ impl Bearer for PlainBearer {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         let Self { links, due } = self;
-        // A separate fast path, as for events: nearly every link is of this kind.
+        // Fast path for serial links, as for events: nearly every link is serial.
         if let AnyLink::Serial(link) = &mut links[direction as usize]
             && let Some(planned) = link.planned()
         {
@@ -152,7 +153,7 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].view(now, flow)
     }
 
-    // Deadlines may stay: looking makes nothing happen earlier.
+    // The stored deadlines stay valid: reading the queue length makes no event happen earlier.
     fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         self.links[direction as usize].waiting(now)
     }
@@ -165,7 +166,7 @@ impl Bearer for PlainBearer {
     #[inline]
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
         let report = self.links[Direction::Down as usize].poll_report(now);
-        // A report that waits to be fetched is due.
+        // A report that was generated but not fetched yet is due.
         self.note_due(Direction::Down);
         report
     }
@@ -183,7 +184,7 @@ impl Bearer for PlainBearer {
     }
 
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
-        // An outage of links comes as a medium.
+        // An outage of a link is a replacement of its medium, so only `Change::Medium` occurs here.
         if let Change::Medium(medium) = change {
             self.links[direction as usize].replace_medium(now, medium);
         }

@@ -19,7 +19,7 @@ pub use config::{BearerConfig, BearerContext, BearerLinks};
 pub use links::{LinksConfig, PlainBearer};
 
 ackclock_core::registry! {
-    /// All bearers, by their name in scenario files.
+    /// Registry of all bearers, by their name in scenario files.
     pub static BEARERS: dyn BearerConfig = "bearer" {
         "links" => LinksConfig,
         "umts-rlc-am" => crate::UmtsRlcAmConfig,
@@ -52,70 +52,73 @@ impl Direction {
     }
 }
 
-/// Both directions of a radio channel. Like [`Link`](crate::Link), with a [`Direction`].
+/// Both directions of a radio channel. The methods correspond to those of [`Link`](crate::Link), with a [`Direction`]
+/// added.
 ///
-/// The defaults fit a bearer without reports, replaceable media and link-layer gauges. A bearer that wraps another one
-/// must forward every method.
+/// The default methods suit a bearer without reports, replaceable media and link-layer gauges. A bearer that wraps
+/// another bearer must forward every method.
 pub trait Bearer: Send {
     /// Accepts a segment at `now`, or refuses it. The caller drains due events first.
     ///
     /// # Errors
-    /// The cause if the queue of that direction refuses the segment.
+    /// Returns the cause if the queue in this direction refuses the segment.
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
 
     /// Accepts a segment at the front of the queue; see [`Link::enqueue_front`](crate::Link::enqueue_front).
     ///
     /// # Errors
-    /// The cause if the queue of that direction refuses the segment.
+    /// Returns the cause if the queue in this direction refuses the segment.
     fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         self.enqueue(now, direction, segment)
     }
 
-    /// The next event of a direction at or before `now`, in order of time within a direction. It remains the next
-    /// until [its segment is taken](Self::take_segment).
+    /// Returns the next event of a direction at or before `now`; the events of one direction come in order of time. The
+    /// event stays the next one until [its segment is taken](Self::take_segment).
     fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
     /// Takes the segment of the event that [`peek_event`](Self::peek_event) last returned for this direction.
     ///
     /// # Panics
-    /// If `peek_event` returned none.
+    /// Panics if `peek_event` returned `None`.
     fn take_segment(&mut self, direction: Direction) -> Segment;
 
-    /// Instant of the next event of a direction, or an earlier one at which to poll again; [`Time::NEVER`] if there is
-    /// none.
+    /// Time of the next event of a direction, or an earlier time at which to poll again; [`Time::NEVER`] if no event is
+    /// pending.
     fn due(&self, direction: Direction) -> Time;
 
-    /// Whether to report the departures of a direction as events. An observing bearer reports those of the downlink only.
+    /// Sets whether departures of a direction are reported as events. A bearer that only observes reports departures of
+    /// the downlink only.
     fn want_departures(&mut self, direction: Direction, departures: Departures);
 
     /// State of the queue that serves `flow`.
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
 
-    /// Packets and bytes in all queues of a direction; see [`Link::waiting`](crate::Link::waiting).
+    /// Number of packets and bytes in all queues of a direction; see [`Link::waiting`](crate::Link::waiting).
     fn waiting(&mut self, now: Time, direction: Direction) -> Load;
 
     /// Queueing delays of segments in a direction.
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
 
-    /// Link-layer state of a direction: one value per name of [`BearerConfig::gauges`], in that order.
+    /// Link-layer state of a direction: one value for each name in [`BearerConfig::gauges`], in the same order.
     fn gauges(&self, _direction: Direction) -> Vec<f64> {
         Vec::new()
     }
 
-    /// Mean capacity of a direction until `until`; see [`Link::capacity_bps`](crate::Link::capacity_bps).
+    /// Mean capacity of a direction from the start until `until`; see
+    /// [`Link::capacity_bps`](crate::Link::capacity_bps).
     fn capacity_bps(&mut self, _until: Time, _direction: Direction) -> Option<f64> {
         None
     }
 
-    /// Generates radio reports from now on, if the bearer has any.
+    /// Starts to generate radio reports, if the bearer supports reports.
     fn want_reports(&mut self) {}
 
-    /// The next report of the radio controller up to `now`.
+    /// Returns the next report of the radio controller up to `now`.
     fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
         None
     }
 
-    /// Changes a direction at `now`. Called only with what [`BearerConfig`] allows.
+    /// Changes a direction at `now`. The caller only requests changes that [`BearerConfig`] allows.
     fn change(&mut self, _now: Time, _direction: Direction, _change: Change) {}
 
     /// Sets the user of a flow, for per-user queues.
@@ -124,38 +127,40 @@ pub trait Bearer: Send {
     /// Frees the state of a flow that ended.
     fn forget(&mut self, flow: FlowId);
 
-    /// Frees large state; afterwards only counters are read.
+    /// Frees large state when the run is over; afterwards only counters are read.
     fn let_go(&mut self) {}
 
-    /// Sets when data counts as departed from a queue that the bearer only observes.
+    /// Sets the condition under which data counts as departed from a queue that the bearer only observes.
     fn leave_when(&mut self, _left_when: Left) {}
 
-    /// A segment leaves the edge for the servers, with the window that it advertises to the sender.
+    /// Handles a segment that leaves the edge for the servers; the segment has the window that it advertises to the
+    /// sender.
     fn on_told(&mut self, _now: Time, _segment: &Segment) {}
 
-    /// For a bearer that only observes: the next new estimate since the last call, with its instant.
+    /// Returns the first new estimate since the last call, with its time. Only bearers that observe a queue have
+    /// estimates.
     fn poll_observation(&mut self) -> Option<(Time, Observation)> {
         None
     }
 }
 
-/// A bearer as an edge stores it: two links inline, all others behind a pointer. Two links are the usual bearer, and a
-/// call through a pointer would be a large part of its cost.
-// An edge has only one bearer, so it does not matter that one kind is larger than the other.
+/// A bearer as an edge stores it: a bearer of two links inline, any other bearer behind a pointer. Most bearers consist
+/// of two links, and a call through a pointer would be a large part of the cost of such a bearer.
+// The size difference of the variants does not matter: an edge has only one bearer.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyBearer {
-    /// Two links.
+    /// A bearer of two links.
     Plain(PlainBearer),
-    /// Any other bearer.
+    /// A bearer of any other kind.
     Other(Box<dyn Bearer>),
 }
 
 /// Receives the events of a bearer.
 pub trait BearerListener {
-    /// The bearer, accessible while its events are handled.
+    /// Returns the bearer, which stays accessible while its events are handled.
     fn bearer(&mut self) -> &mut AnyBearer;
 
-    /// An event of a segment in a direction.
+    /// Handles an event of a segment in a direction.
     fn on_event(&mut self, at: Time, direction: Direction, event: LinkEvent, segment: &Segment);
 }
 
@@ -172,10 +177,10 @@ impl From<Box<dyn Bearer>> for AnyBearer {
 }
 
 impl AnyBearer {
-    /// Calls the listener for each event of a direction up to `now`, with its instant and its segment.
+    /// Calls the listener for each event of a direction up to `now`, with the event's time and segment.
     #[inline(always)]
     pub fn drain(listener: &mut impl BearerListener, now: Time, direction: Direction) {
-        // A separate loop, so that the compiler can specialise it: nearly every bearer is of this kind.
+        // The loop for two links is separate so that the compiler can specialise it: most bearers consist of two links.
         while let Self::Plain(PlainBearer { links, due }) = listener.bearer()
             && let AnyLink::Serial(link) = &mut links[direction as usize]
             && let Some(planned) = link.planned()
@@ -188,7 +193,7 @@ impl AnyBearer {
         Self::drain_any(listener, now, direction);
     }
 
-    /// Like [`drain`](Self::drain), for any bearer.
+    /// Calls the listener for each event of a direction up to `now`, for any kind of bearer.
     #[inline(never)]
     fn drain_any(listener: &mut impl BearerListener, now: Time, direction: Direction) {
         while listener.bearer().due(direction) <= now {

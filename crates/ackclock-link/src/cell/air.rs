@@ -1,33 +1,33 @@
-//! The slots in transmission.
+//! Slots in which the cell is transmitting.
 
 use ackclock_core::{Segment, Time};
 
-/// The slots in transmission.
+/// Slots in which the cell is transmitting.
 pub(super) struct Air {
-    /// User that is served; meaningless once they have ended.
+    /// Number of the user that is served; meaningless after the slots have ended.
     pub(super) user: u32,
     pub(super) carries: Carries,
     pub(super) begins: Time,
     pub(super) slots: u64,
-    /// Rate that they count for the scheduler, bit/s.
+    /// Rate that the scheduler counts as service for the slots, bit/s.
     pub(super) served: f64,
-    /// When they end; [`Time::NEVER`] if nothing is in transmission.
+    /// Time at which the slots end; [`Time::NEVER`] if nothing is in transmission.
     pub(super) ends: Time,
-    /// Packets whose last byte is in them.
+    /// Packets whose last byte is in the slots.
     pub(super) last: Vec<Segment>,
 }
 
-/// Content of slots.
+/// Content of the slots in transmission.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carries {
-    /// New data.
+    /// New data of the user.
     New,
-    /// A retransmission.
+    /// A retransmission of a failed block.
     Repetition,
 }
 
 impl Air {
-    /// Nothing in transmission.
+    /// Returns the state in which nothing is in transmission.
     pub(super) const fn silent() -> Self {
         Self {
             user: 0,

@@ -1,7 +1,7 @@
 //! Queued packets of a cell: a queue per flow, and for each user the order in which its flows are served.
 //!
-//! Queues may have any discipline. Every packet takes a ticket on entry; the flow whose oldest packet has the lowest
-//! ticket came first.
+//! The queues may have any discipline. Every packet gets a ticket number when it enters a queue. The flow whose oldest
+//! packet has the lowest ticket number is served first.
 
 use std::collections::VecDeque;
 
@@ -13,19 +13,19 @@ use crate::scheduler::Class;
 use crate::short_flows::{Account, CountsAt, ShortFlows};
 use crate::{Capacity, Cause, Load, QueuePlan};
 
-/// All queues of a cell.
+/// Queued packets of all users of a cell.
 pub(super) struct Backlog {
     rules: Rules,
-    /// Queues by flow number.
+    /// Queues, indexed by flow number.
     flows: Vec<Option<FlowQueue>>,
-    /// User of each flow; 0 by default.
+    /// User of each flow; user 0 by default.
     user_of: Vec<u32>,
     users: Vec<UserQueue>,
     next_ticket: u64,
     dropped: VecDeque<(Segment, Cause)>,
 }
 
-/// How packets are stored and served.
+/// Rules for the storage and the order of packets in a cell.
 pub(super) struct Rules {
     pub(super) plan: QueuePlan,
     pub(super) order: IntraUser,
@@ -35,7 +35,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Rules of a cell, with queues of this plan.
+    /// Returns the rules of a cell whose queues follow `plan`.
     pub(super) fn new(config: &CellConfig, plan: QueuePlan) -> Self {
         Self {
             plan,
@@ -47,7 +47,7 @@ impl Rules {
     }
 }
 
-/// Where in the queue of its flow a packet is inserted.
+/// Position at which a packet is inserted in the queue of its flow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Back,
@@ -59,13 +59,13 @@ struct FlowQueue {
     queue: AnyQueue,
     tickets: VecDeque<u64>,
     account: Account,
-    /// The flow has ended: the queue is removed once it is empty.
+    /// Set when the flow has ended: its queue is removed once it is empty.
     ended: bool,
 }
 
 #[derive(Clone, Default)]
 struct UserQueue {
-    /// Flows with queued packets; long flows are served from the front in turn.
+    /// Flows of the user with queued packets; long flows are served round-robin from the front.
     active: Vec<u32>,
     load: Load,
 }
@@ -86,7 +86,7 @@ impl FlowQueue {
             }
             Place::Front => {
                 self.queue.enqueue_front(now, segment, unqueued)?;
-                // The flow keeps its turn.
+                // A packet at the front gets the lowest ticket, so that the flow keeps its turn.
                 self.tickets.push_front(self.tickets.front().copied().unwrap_or(ticket));
             }
         }
@@ -106,7 +106,7 @@ impl Backlog {
         }
     }
 
-    /// Accepts a segment; `unqueued` counts against the capacity without being queued here.
+    /// Accepts a segment; the load `unqueued` counts against the capacity but is not queued here.
     pub(super) fn enqueue(
         &mut self,
         now: Time,
@@ -142,7 +142,7 @@ impl Backlog {
         Ok(())
     }
 
-    /// Removes the next packet of a user, with its arrival time.
+    /// Removes the packet that the user sends next, and returns it with its arrival time.
     pub(super) fn take(&mut self, now: Time, user: u32) -> Option<(Time, Segment)> {
         loop {
             let id = self.head(now, user)?;
@@ -153,7 +153,7 @@ impl Backlog {
                 flow.account.count(CountsAt::Dequeued, segment.wire_bytes(), &self.rules.short);
                 let user = &mut self.users[user as usize];
                 user.load -= Load::of(segment);
-                // Moves to the end of the round.
+                // The flow moves to the end of the round.
                 user.active.retain(|&other| other != id);
                 user.active.push(id);
             }
@@ -164,19 +164,19 @@ impl Backlog {
         }
     }
 
-    /// Class of the packet that a user would send next; the class of `begun` if the user has started a packet of that
-    /// flow.
+    /// Class of the packet that the user sends next. If the user has sent a part of a packet of the flow `begun`, the
+    /// class of `begun`.
     pub(super) fn class(&self, now: Time, user: u32, begun: Option<FlowId>) -> Class {
         let id = begun.map(|flow| flow.0).or_else(|| self.head(now, user));
         id.map_or(Class::Short, |id| self.class_of(now, id))
     }
 
-    /// Whether a user has no queued packets.
+    /// Whether the user has no queued packets.
     pub(super) fn is_empty(&self, user: u32) -> bool {
         self.users[user as usize].active.is_empty()
     }
 
-    /// The next segment that was dropped after it had been accepted.
+    /// Returns the next segment that was dropped after it had been accepted, with the cause.
     pub(super) fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
         self.dropped.pop_front()
     }
@@ -204,7 +204,7 @@ impl Backlog {
         self.rules.plan.capacity()
     }
 
-    /// Whether packets of both flows count against the same capacity.
+    /// Whether packets of the two flows count against the same capacity.
     pub(super) fn together(&self, a: FlowId, b: FlowId) -> bool {
         match self.rules.buffer {
             BufferPer::Flow => a == b,
@@ -224,7 +224,7 @@ impl Backlog {
         self.user_of[flow.index()] = user.min(self.users.len() as u32 - 1);
     }
 
-    /// The flow has ended: its queued packets are still sent.
+    /// Marks a flow as ended: its queued packets are still sent.
     pub(super) fn forget(&mut self, flow: FlowId) {
         if let Some(slot) = self.flows.get_mut(flow.index()) {
             match slot {
@@ -252,7 +252,7 @@ impl Backlog {
         });
     }
 
-    /// The flow of a user that is served next.
+    /// Number of the user's flow that is served next.
     fn head(&self, now: Time, user: u32) -> Option<u32> {
         let active = &self.users[user as usize].active;
         let oldest = |flows: &mut dyn Iterator<Item = u32>| flows.min_by_key(|&id| self.ticket(id));
@@ -276,7 +276,7 @@ impl Backlog {
         flow.map_or(Class::Short, |flow| flow.account.class(now, &self.rules.short))
     }
 
-    /// Processes drops by the queue of a flow, and the flow's end.
+    /// Collects packets that the queue of a flow dropped, and removes an ended flow with an empty queue.
     fn collect_drops(&mut self, id: u32) {
         let Some(flow) = &mut self.flows[id as usize] else { return };
         let user = &mut self.users[flow.user as usize];
@@ -293,7 +293,8 @@ impl Backlog {
         }
     }
 
-    /// Drops from the head of a user's longest queue until the rest fits; ties go to the lowest flow number.
+    /// Drops packets from the head of a user's longest queue until the remaining packets fit. If two queues are equally
+    /// long, the lower flow number loses packets.
     fn drop_surplus(&mut self, now: Time, user: u32, unqueued: Load) {
         while !self.rules.plan.capacity().holds(self.users[user as usize].load + unqueued) {
             let active = &self.users[user as usize].active;

@@ -1,4 +1,4 @@
-//! Channel of one user: its state, a row of the rate table, in each slot.
+//! Radio channel of one user: its state in each slot is a row of the rate table.
 
 use ackclock_core::{Stream, Streams};
 
@@ -6,19 +6,19 @@ use super::config::{CellUser, FadingKind, shares, thresholds};
 use super::rates::RateRow;
 use crate::fading::Fading;
 
-/// Rate of a user, slot by slot: 0 is no rate, n the row n - 1 of the table.
+/// Rate of a user in each slot: state 0 means no rate, state n means row n - 1 of the table.
 #[derive(Debug)]
 pub(super) enum Channel {
-    /// Fading: the power crosses thresholds.
+    /// A fading channel, whose state is the number of thresholds below the received power.
     Faded { fading: Box<Fading>, thresholds: Box<[f64]> },
-    /// Each slot is drawn independently, from the cumulative shares of the states.
+    /// A channel whose state is drawn independently for each slot, from the cumulative probabilities of the states.
     Drawn { seed: u64, cumulated: Box<[f64]> },
-    /// Constant.
+    /// A channel whose state is constant.
     Still(usize),
 }
 
 impl Channel {
-    /// The channel of a user, with draws from `stream`.
+    /// Creates the channel of a user, with random draws from `stream`.
     pub(super) fn new(user: &CellUser, rows: &[RateRow], slots: f64, mut stream: Stream) -> Self {
         match user.fading {
             FadingKind::Rayleigh => {
@@ -41,7 +41,7 @@ impl Channel {
         Self::Faded { fading: Box::new(fading), thresholds: thresholds(user, rows).collect() }
     }
 
-    /// State in `slot`. It depends only on the number of the slot.
+    /// State of the channel in `slot`. The state depends only on the slot number.
     #[inline]
     pub(super) fn state(&mut self, slot: u64) -> usize {
         match self {
@@ -51,7 +51,7 @@ impl Channel {
         }
     }
 
-    /// State in `slot`, without changing the channel.
+    /// State of the channel in `slot`, without changing the channel.
     pub(super) fn peek(&self, slot: u64) -> usize {
         match self {
             Self::Faded { fading, thresholds } => crossed(Fading::clone(fading).power(slot), thresholds),
@@ -61,13 +61,13 @@ impl Channel {
     }
 }
 
-/// Number of thresholds below a power.
+/// Number of thresholds below the power `power`.
 #[inline]
 pub(super) fn crossed(power: f64, thresholds: &[f64]) -> usize {
     thresholds.iter().map(|&threshold| usize::from(power >= threshold)).sum()
 }
 
-/// State of a slot, drawn from a separate stream per slot.
+/// State of the channel in a slot, drawn from a separate random stream for each slot.
 fn drawn(seed: u64, slot: u64, cumulated: &[f64]) -> usize {
     let draw = Streams::new(seed, slot).stream("").unit();
     cumulated.iter().take_while(|&&upto| upto <= draw).count().min(cumulated.len() - 1)

@@ -13,8 +13,8 @@ use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext}
 use crate::short_flows::ShortFlows;
 use crate::{AnyLink, Errors, Files, LinkConfig, LinkContext, Nominal};
 
-/// A cell: many users share one channel, which fades independently for each, and a scheduler serves one user per slot.
-/// The users are `[[edge.user]]`. Each flow has a separate queue, and each user a separate uplink.
+/// A cell: many users share one channel, which fades independently for each user, and a scheduler serves one user per
+/// slot. The users are listed in `[[edge.user]]`. Each flow has a separate queue, and each user a separate uplink.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CellConfig {
@@ -24,11 +24,11 @@ pub struct CellConfig {
     pub order: IntraUser,
     /// When a flow counts as short.
     pub short_flow: ShortFlows,
-    /// Whose packets share a buffer of the size `edge.buffer`.
+    /// Whether each flow or each user has a buffer of the size `edge.buffer`.
     pub buffer_per: BufferPer,
-    /// Which packet is dropped when a buffer shared by a user's flows is full.
+    /// Packet that is dropped if a buffer shared by a user's flows is full.
     pub overflow: Overflow,
-    /// Law of the propagation delay, one way. Packets of a user stay in order.
+    /// Distribution of the one-way propagation delay. Packets of one user stay in order.
     pub delay: Law<Span>,
     /// Packet loss on the radio: a probability, independent for each packet, or an error process, independent for each
     /// user.
@@ -36,17 +36,17 @@ pub struct CellConfig {
     /// Retransmission of failed slots; without this table only `loss` causes losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harq: Option<HarqConfig>,
-    /// Slots per second.
+    /// Number of slots per second.
     pub slots: u32,
     /// Delay from the measurement of a user's channel until it can be served at that rate, slots.
     pub drc_delay: u32,
     /// How packets are cut into slots.
     pub transport: Transport,
-    /// How the rest of a slot is used after the end of a packet.
+    /// Use of the rest of a slot after the end of a packet.
     pub remainder: Remainder,
-    /// Rates with the SNR that each needs, increasing.
+    /// Rates, each with the SNR that it needs; rates and SNRs increase.
     pub rates: Vec<RateRow>,
-    /// The users, set by the edge; one by default.
+    /// Users of the cell, set by the edge; one user by default.
     #[serde(skip)]
     users: Vec<CellUser>,
 }
@@ -65,18 +65,18 @@ pub struct CellUser {
     pub fading: FadingKind,
 }
 
-/// How the channel of a user fades.
+/// Fading model of a user's channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FadingKind {
-    /// Rayleigh fading, after Zheng and Xiao.
+    /// Rayleigh fading, generated as in Zheng and Xiao.
     #[default]
     Rayleigh,
-    /// Rayleigh fading, after Jakes.
+    /// Rayleigh fading, generated as in Jakes.
     Jakes,
-    /// No fading over time: the rate of each slot is drawn from the probabilities of the rate table.
+    /// No fading process: the rate of each slot is drawn independently from the probabilities of the rate table.
     Table,
-    /// No fading: the SNR is always its mean.
+    /// No fading: the SNR always has its mean value.
     None,
 }
 
@@ -84,32 +84,32 @@ pub enum FadingKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntraUser {
-    /// In order of arrival.
+    /// Packets are served in order of arrival.
     #[default]
     Fifo,
-    /// Short flows first, in order of arrival; then long flows in turn.
+    /// Packets of short flows are served first, in order of arrival; then long flows are served in turn.
     Sfp,
 }
 
-/// Whose packets share a buffer.
+/// Whether each flow or each user has a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferPer {
-    /// Packets of a flow.
+    /// Each flow has a separate buffer.
     #[default]
     Flow,
-    /// Packets of a user's flows; `overflow` selects the packet that is dropped when it is full.
+    /// The flows of a user share a buffer; `overflow` selects the packet that is dropped if the buffer is full.
     User,
 }
 
-/// Which packet is dropped when a buffer shared by a user's flows is full.
+/// Packet that is dropped if a buffer shared by a user's flows is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
-    /// The head of the user's longest queue, so that a long flow cannot keep a short one out.
+    /// Drops the head of the user's longest queue, so that a long flow cannot crowd out a short flow.
     #[default]
     Longest,
-    /// The arriving packet: with `order = "fifo"` this is one drop-tail queue per user.
+    /// Drops the arriving packet: with `order = "fifo"` this is one drop-tail queue per user.
     Arriving,
 }
 
@@ -117,21 +117,21 @@ pub enum Overflow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// A slot has as many bits as its rate gives.
+    /// A slot delivers its rate times its length in bits.
     #[default]
     Bits,
-    /// A service sends one physical packet of the row's `bits` and keeps the rate for its `slots`.
+    /// A service sends one physical packet with the `bits` of the table row, and keeps its rate for the row's `slots`.
     Packets,
 }
 
-/// How the rest of a slot is used after the end of a packet.
+/// Use of the rest of a slot after the end of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remainder {
-    /// For the start of the user's next packet.
+    /// The rest is used for the start of the user's next packet.
     #[default]
     Next,
-    /// Unused.
+    /// The rest stays unused.
     Waste,
 }
 
@@ -139,7 +139,7 @@ pub enum Remainder {
 const MOST_USERS: u64 = 100_000;
 
 impl Default for CellConfig {
-    /// 1xEV-DO with proportional fair scheduling.
+    /// Returns a 1xEV-DO cell with proportional fair scheduling.
     fn default() -> Self {
         Self {
             scheduler: "pf".into(),
@@ -161,7 +161,7 @@ impl Default for CellConfig {
 }
 
 impl Default for CellUser {
-    /// The mean SNR at which the shares of rates are those of CR02 Table 4.
+    /// Returns a user with the mean SNR at which the rates are distributed as in CR02 Table 4.
     fn default() -> Self {
         Self { count: 1, mean_snr: 2.3, doppler: 30.0, fading: FadingKind::Rayleigh }
     }
@@ -255,10 +255,10 @@ impl LinkConfig for CellConfig {
 }
 
 impl CellConfig {
-    /// This cell with the given users.
+    /// Returns this cell with the given users.
     ///
     /// # Errors
-    /// Names the invalid key of the user.
+    /// Returns an error that names the invalid key of the user.
     pub(crate) fn with_users(self, users: &[CellUser]) -> Result<Self, ConfigError> {
         for (index, user) in users.iter().enumerate() {
             user.check(&self).map_err(|error| error.under(&format!("user.{index}")))?;
@@ -271,7 +271,8 @@ impl CellConfig {
         Ok(Self { users: users.to_vec(), ..self })
     }
 
-    /// This cell with blocks of whole PDUs of this many bits; a block without room for one counts as no rate.
+    /// Returns this cell with blocks of complete PDUs of `pdu_bits` bits; a block without room for a PDU counts as no
+    /// rate.
     pub(crate) fn of_whole(&self, pdu_bits: u64) -> Self {
         let whole = |row: &RateRow| {
             let pdus = match (self.transport, row.bits, row.slots) {
@@ -290,12 +291,12 @@ impl CellConfig {
         Self { rates: self.rates.iter().filter_map(whole).collect(), ..self.clone() }
     }
 
-    /// Length of a slot.
+    /// Length of one slot.
     pub(crate) fn slot(&self) -> Span {
         super::Slots::new(self.slots).length()
     }
 
-    /// The cell itself.
+    /// Builds the cell itself, without its wrapper as a link.
     pub(crate) fn build_cell(&self, context: LinkContext<'_>) -> Result<Cell, ConfigError> {
         Cell::new(self, self.build_scheduler()?, context)
     }
@@ -309,7 +310,7 @@ impl CellConfig {
         Ok(self.scheduler()?.build(SchedulerContext { mean_rates: &mean_rates }))
     }
 
-    /// Mean number of transmissions per block.
+    /// Mean number of transmissions of a block.
     pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let of = |harq: &HarqConfig| harq.transmissions(files).map_err(|error| error.under("harq"));
         self.harq.as_ref().map_or(Ok(1.0), of)
@@ -325,8 +326,8 @@ impl CellConfig {
         self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
     }
 
-    /// Mean of the highest rate of all users: an upper bound for any scheduler. P(highest <= r) is the product over
-    /// users.
+    /// Mean over time of the highest rate among all users, an upper bound for any scheduler. P(highest <= r) is the
+    /// product over users.
     fn capacity(&self) -> Rate {
         let mut below = vec![1.0; self.rates.len() + 1];
         for user in &self.users {
@@ -342,13 +343,13 @@ impl CellConfig {
     }
 }
 
-/// Relative power (mean 1) that each row needs.
+/// Relative power (mean 1) that each row of the rate table needs.
 pub(super) fn thresholds<'a>(user: &CellUser, rows: &'a [RateRow]) -> impl Iterator<Item = f64> + 'a {
     let mean = linear(user.mean_snr);
     rows.iter().map(move |row| linear(row.snr) / mean)
 }
 
-/// Share of the slots in each state of a user: no rate first, then each row.
+/// Share of the slots that a user spends in each state: first the state without a rate, then each row of the table.
 pub(super) fn shares(user: &CellUser, rows: &[RateRow]) -> Vec<f64> {
     let above: Vec<f64> = match user.fading {
         // P(power >= x) = exp(-x) under Rayleigh fading.

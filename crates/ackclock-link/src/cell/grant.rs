@@ -1,4 +1,4 @@
-//! Content of a slot in each state of a channel.
+//! Capacity that a user gets when it is served, for each state of its channel.
 
 use ackclock_core::Rate;
 
@@ -6,17 +6,17 @@ use super::config::{CellConfig, Transport};
 use super::rates::RateRow;
 use super::slots::Slots;
 
-/// Service that a user gets. Work is counted in bits times slots per second, so that it is a whole number.
+/// Capacity that a user gets when it is served. `work` is in bits times slots per second, so that it is an integer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant {
     pub(super) rate: Rate,
-    /// Rate in bit/s, for schedulers.
+    /// Rate for schedulers, bit/s.
     pub(super) bps: f64,
     pub(super) work: u64,
     pub(super) slots: u64,
 }
 
-/// The grant of each state of a channel.
+/// Returns the grant of each state of a channel.
 pub(super) fn grants(config: &CellConfig, slots: Slots) -> Vec<Grant> {
     let grant = |rate: Rate, work, slots| Grant { rate, bps: rate.as_bps() as f64, work, slots };
     let of_row = |row: &RateRow| match (config.transport, row.bits, row.slots) {

@@ -1,8 +1,8 @@
 //! HARQ: retransmission of failed slots.
 //!
-//! A block is the content of one service of a user. A failed block is retransmitted before new data of the user, at
-//! least a delay after its transmission started. The receiver delivers packets in order, or each as soon as it is
-//! complete. A packet is lost if a block with a part of it fails more often than the limit allows.
+//! A block is the data that one service sends to a user. A failed block is retransmitted before new data of the user,
+//! at least a delay after its transmission started. The receiver delivers packets in order, or each packet as soon as
+//! it is complete. A packet is lost if a block with a part of the packet fails more often than the limit allows.
 
 use std::collections::VecDeque;
 
@@ -20,12 +20,13 @@ use crate::{DeliveryOrder, Errors, Fate, Files, Repetitions};
 pub struct HarqConfig {
     /// Block errors: a probability, independent for each block, or an error process, independent for each user.
     pub error: Errors,
-    /// Errors of retransmissions, which are combined with the transmissions before; default: like first transmissions.
+    /// Error process of retransmissions, which the receiver combines with earlier transmissions; by default the same
+    /// errors as for first transmissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repetition_error: Option<Errors>,
     /// Minimum time from the start of a failed transmission to the start of its retransmission.
     pub delay: Span,
-    /// Maximum retransmissions of a block; if the last fails too, its packets are lost.
+    /// Maximum number of retransmissions of a block; if the last one fails too, the block's packets are lost.
     pub limit: u32,
     /// Whether packets are delivered in the order sent, or each as soon as it is complete.
     pub order: DeliveryOrder,
@@ -37,15 +38,16 @@ pub struct HarqConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepetitionsAs {
-    /// As service of the block's size: the user had the slots.
+    /// A retransmission counts as service of the block's size, because the user had the slots.
     #[default]
     Served,
-    /// Not as service: the user got nothing new.
+    /// A retransmission does not count as service, because the user got no new data.
     Ignored,
 }
 
 impl Default for HarqConfig {
-    /// HSDPA as usually simulated: every tenth block fails, six slots of 2 ms pass, at most four transmissions.
+    /// Returns HSDPA as it is usually simulated: every tenth block fails, a retransmission follows after six slots of 2
+    /// ms, and a block is sent at most four times.
     fn default() -> Self {
         Self {
             error: crate::Loss(0.1).into(),
@@ -70,11 +72,11 @@ impl HarqConfig {
         Ok(Self { error, repetition_error: again.map_err(|error| error.under("repetition_error"))?, ..self })
     }
 
-    /// Mean transmissions of a block with independent errors.
+    /// Mean number of transmissions of a block with independent errors.
     pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let first = self.error.share(files).map_err(|error| error.under("error"))?;
         let again = self.repetitions().share(files).map_err(|error| error.under("repetition_error"))?;
-        // 1 + e (1 + r + ... + r^(limit - 1))
+        // Mean number of transmissions: 1 + e (1 + r + ... + r^(limit - 1))
         let repetitions = if again < 1.0 {
             (1.0 - libm::pow(again, self.limit.into())) / (1.0 - again)
         } else {
@@ -91,54 +93,54 @@ impl HarqConfig {
     }
 }
 
-/// Blocks of a user that were sent and whose packets are not all finished.
+/// Blocks that were sent to a user and contain packets that are neither delivered nor lost.
 pub(super) struct Harq {
     errors: AnyErrorProcess,
-    /// Error process of retransmissions, if it differs.
+    /// Error process of retransmissions; `None` if they have the error process of first transmissions.
     repetition_errors: Option<AnyErrorProcess>,
     delay: Span,
     limit: u32,
     order: DeliveryOrder,
     counts: RepetitionsAs,
     blocks: VecDeque<Block>,
-    /// Packets that end in these blocks.
+    /// Packets that end in the stored blocks.
     packets: VecDeque<Segment>,
     /// Index of the block in transmission.
     air: usize,
     services: Services,
-    /// A part of the packet that continues from an earlier block is lost.
+    /// Set if a part of the packet that continues from an earlier block is lost.
     broken: bool,
-    /// Earlier blocks with parts of the packet that continues into the first block.
+    /// Earlier blocks with parts of the packet that continues into the first stored block.
     before: Option<Parts>,
-    /// The last packet sent continues in the next block.
+    /// Set if the last packet sent continues in the next block.
     goes_on: bool,
 }
 
-/// Content of one service.
+/// A block: the data that one service sends to a user.
 struct Block {
     state: BlockState,
-    /// Slots per transmission.
+    /// Number of slots that one transmission of the block takes.
     slots: u64,
-    /// Service of the first transmission.
+    /// Service that sent the block for the first time.
     service: Service,
     repetitions: u32,
-    /// End of the last transmission.
+    /// Time at which the last transmission of the block ended.
     landed: Time,
-    /// Bits per second of such slots, for schedulers.
+    /// Rate of the block's slots for schedulers, bit/s.
     served: f64,
-    /// Number of packets that end in it and are not delivered yet.
+    /// Number of undelivered packets that end in the block.
     ends: u32,
-    /// Whether the first of them started in an earlier block.
+    /// Whether the first packet in the block started in an earlier block.
     continues: bool,
-    /// Whether it lies entirely within one packet.
+    /// Whether the block lies entirely within one packet.
     is_middle: bool,
     rest: Rest,
 }
 
-/// The blocks with parts of a packet.
+/// Summary of the blocks that contain parts of one packet.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// First transmissions of the first and the last of them.
+    /// Services that first sent the packet's first block and its last block.
     services: [Service; 2],
     repetitions: u32,
     landed: Time,
@@ -146,15 +148,15 @@ struct Parts {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockState {
-    /// In transmission.
+    /// The block is in transmission.
     Sent,
-    /// Failed; may be retransmitted from this instant.
+    /// The transmission failed; the block may be retransmitted from this instant on.
     Failed(Time),
     Received,
     Lost,
 }
 
-/// Content of a block after the last packet that ends in it.
+/// Content of a block after the last packet that ends in the block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     /// The rest of the block is empty.
@@ -164,7 +166,7 @@ pub(super) enum Rest {
 }
 
 impl Harq {
-    /// The HARQ of a user, with the contexts of the errors of first transmissions and of retransmissions.
+    /// Creates the HARQ of a user, from the error contexts of first transmissions and of retransmissions.
     pub(super) fn new(
         config: &HarqConfig,
         [first, again]: [ErrorContext<'_>; 2],
@@ -188,8 +190,8 @@ impl Harq {
         })
     }
 
-    /// A new block of `slots` slots in which these packets end was sent until `now`; it counts as `served` for the
-    /// scheduler.
+    /// Adds a block of `slots` slots, sent until `now`, in which these packets end. The scheduler counts `served` as
+    /// its rate.
     pub(super) fn sent(&mut self, now: Time, packets: &[Segment], rest: Rest, slots: u64, served: f64) {
         self.air = self.blocks.len();
         let ends = packets.len() as u32;
@@ -211,8 +213,8 @@ impl Harq {
         self.packets.extend(packets);
     }
 
-    /// Retransmits the first block that is ready at `now`; returns its slots and the rate that counts for the
-    /// scheduler.
+    /// Retransmits the first block that is ready at `now`. Returns the block's number of slots and the rate that the
+    /// scheduler counts.
     pub(super) fn repeat(&mut self, now: Time) -> Option<(u64, f64)> {
         self.air = self.blocks.iter().position(|block| block.waits(now))?;
         let block = &mut self.blocks[self.air];
@@ -227,7 +229,8 @@ impl Harq {
         self.blocks.iter().any(|block| block.waits(now))
     }
 
-    /// The transmission from `began` to `now` ends. If it failed, returns when it may be retransmitted.
+    /// Ends the transmission that lasted from `began` to `now`. If the transmission failed, returns the earliest time
+    /// of a retransmission.
     pub(super) fn land(&mut self, began: Time, now: Time) -> Option<Time> {
         let block = self.blocks.get_mut(self.air)?;
         if block.repetitions > 0 {
@@ -249,7 +252,7 @@ impl Harq {
         }
     }
 
-    /// The next packet that is delivered or given up, and the retransmissions of a delivered one.
+    /// Returns the next packet that is delivered or given up, with the number and delay of its retransmissions.
     pub(super) fn release(&mut self) -> Option<(Segment, Fate, Repetitions)> {
         let next = match self.order {
             DeliveryOrder::InSequence => self.release_first(),
@@ -264,7 +267,7 @@ impl Harq {
         Some((segment, fate, Repetitions { times: parts.repetitions, delay }))
     }
 
-    /// The first packet with a known fate, in any position.
+    /// Returns the first packet in any position whose fate is known.
     fn release_whole(&mut self) -> Option<(Segment, Fate, Parts)> {
         while self.blocks.front().is_some_and(|block| block.is_over() && block.ends == 0) {
             self.forget_first();
@@ -292,7 +295,7 @@ impl Harq {
         None
     }
 
-    /// Whether a part of the packet that continues into a block was lost before; `None` if not known yet.
+    /// Whether an earlier part of the packet that continues into a block was lost; `None` if not known yet.
     fn lacks_part(&mut self, index: usize) -> Option<bool> {
         let mut lost = false;
         for block in self.blocks.range(..index).rev() {
@@ -307,7 +310,7 @@ impl Harq {
         Some(std::mem::take(&mut self.broken) || lost)
     }
 
-    /// The blocks with parts of the packet that continues into this one.
+    /// Returns the blocks with parts of the packet that continues into the block at `index`.
     fn parts_up_to(&self, index: usize) -> Parts {
         let begins = self.blocks.range(..index).rposition(|block| !block.is_middle);
         let (first, from) = begins.map_or((self.before, 0), |at| (Some(Parts::of(&self.blocks[at])), at + 1));
@@ -315,7 +318,7 @@ impl Harq {
         first.into_iter().chain(further).reduce(Parts::and).expect("its last block is one")
     }
 
-    /// Removes a packet that ends in a block; `place` is its index among all.
+    /// Removes a packet that ends in a block; `place` is the packet's index among all packets.
     fn take(
         &mut self,
         block: usize,
@@ -327,7 +330,7 @@ impl Harq {
         Some((self.packets.remove(place)?, if lost { Fate::Lost } else { Fate::Arrives }, parts))
     }
 
-    /// The next packet, in order.
+    /// Returns the next packet in order of transmission.
     fn release_first(&mut self) -> Option<(Segment, Fate, Parts)> {
         loop {
             let block = self.blocks.front_mut()?;
@@ -348,7 +351,7 @@ impl Harq {
         }
     }
 
-    /// Removes the first block, remembering the packet that continues from it.
+    /// Removes the first block, and keeps the parts of a packet that continues in the next block.
     fn forget_first(&mut self) {
         let Some(block) = self.blocks.pop_front() else { return };
         let (goes_on, here) = (block.rest == Rest::Begun, Parts::of(&block));
@@ -357,7 +360,7 @@ impl Harq {
         self.before = goes_on.then(|| before.map_or(here, |before| before.and(here)));
     }
 
-    /// Packets that were sent and are neither delivered nor given up.
+    /// Packets that were sent and are neither delivered nor given up yet.
     pub(super) fn unacknowledged(&self) -> impl Iterator<Item = &Segment> {
         self.packets.iter()
     }
@@ -369,7 +372,7 @@ impl Parts {
         Self { services: [service; 2], repetitions, landed }
     }
 
-    /// These blocks and later ones.
+    /// Joins these blocks with later blocks of the same packet.
     fn and(self, behind: Self) -> Self {
         Self {
             services: [self.services[0], behind.services[1]],
@@ -380,7 +383,7 @@ impl Parts {
 }
 
 impl Block {
-    /// Whether its fate is known.
+    /// Whether the block is received or finally lost.
     fn is_over(&self) -> bool {
         matches!(self.state, BlockState::Received | BlockState::Lost)
     }

@@ -1,4 +1,4 @@
-//! A user of a cell: its channel, its random streams, and the packet in transmission.
+//! A user of a cell: its channel, its random streams, and the packet that was partly sent.
 
 use ackclock_core::{ConfigError, Segment, Time};
 
@@ -10,26 +10,26 @@ use crate::LinkContext;
 use crate::delay::Delays;
 use crate::errors::{AnyErrorProcess, ErrorContext};
 
-/// A user of a cell.
+/// State of one user of a cell.
 pub(super) struct Member {
     pub(super) channel: Channel,
     pub(super) delays: Delays,
     pub(super) errors: AnyErrorProcess,
     pub(super) harq: Option<Box<Harq>>,
-    /// The packet that was partly sent.
+    /// Packet of which a part was sent, if any.
     pub(super) begun: Option<Fragment>,
     pub(super) last_arrival: Time,
     /// Mean rate of the channel, bit/s.
     pub(super) mean_bps: f64,
-    /// State of the channel in the slot decided last, with that slot.
+    /// Last slot for which the scheduler decided, and the state of the channel in that slot.
     pub(super) state: (u64, usize),
 }
 
 impl Member {
-    /// The user with this number.
+    /// Creates the user with the number `number`.
     ///
     /// # Errors
-    /// A file that its errors name is unreadable or malformed.
+    /// Returns an error if a file that the error processes name is unreadable or malformed.
     pub(super) fn new(
         config: &CellConfig,
         number: u32,
@@ -59,6 +59,6 @@ impl Member {
 #[derive(Clone, Copy)]
 pub(super) struct Fragment {
     pub(super) segment: Segment,
-    /// Remaining work.
+    /// Remaining part of the packet, in bits times slots per second.
     pub(super) left: u64,
 }

@@ -1,31 +1,32 @@
 //! # Cell
 //!
 //! ## Source
-//! CR02 sections 2 and 6.4-6.5 and CR04: 1xEV-DO (HDR). A base station serves one user in each slot of 1/600 s at the
-//! rate that this user's channel then supports; `links.md` section 4, `schedulers.md`.
+//! Source: CR02 sections 2 and 6.4-6.5 and CR04: 1xEV-DO (HDR). A base station serves one user in each slot of 1/600 s,
+//! at the rate that this user's channel supports in the slot; see `links.md` section 4 and `schedulers.md`.
 //!
 //! ## What it does
-//! Each flow has a queue. In every slot with data to send, the scheduler chooses one of the users with data by their
-//! channels, and that user sends rate x slot bits. Packets are cut into slots; a packet departs at the end of its last
-//! slot, and then propagates for a delay drawn per packet.
+//! Each flow has a queue. In every slot with data to send, the scheduler selects one of the users with data according
+//! to their channels. The selected user gets as many bits as its rate times the length of the slot. Packets are cut
+//! into slots; a packet departs at the end of its last slot, and then propagates for a delay drawn for each packet.
 //!
-//! An arriving packet is eligible from the next slot on. It is in transmission, and no longer queued, from the slot of
-//! its first byte on. A user finishes a packet before it starts another. Slots without data are skipped.
+//! An arriving packet may be sent from the next slot on. A packet counts as in transmission, and no longer as queued,
+//! from the slot of its first byte on. A user finishes a packet before it starts another packet. Slots without data are
+//! skipped.
 //!
-//! Reports give each user's share of the channel (`reports.rs`).
+//! Radio reports give each user's share of the channel (`reports.rs`).
 //!
-//! With `harq` failed slots are retransmitted (`harq.rs`).
+//! With `harq`, failed slots are retransmitted (`harq.rs`).
 //!
-//! Draws come from `NAME/fading/USER`, `NAME/delay/USER`, `NAME/loss/USER` and `NAME/harq/USER`, so adding a user does
-//! not change the draws of others.
+//! Random numbers come from the streams `NAME/fading/USER`, `NAME/delay/USER`, `NAME/loss/USER` and `NAME/harq/USER`,
+//! so adding a user does not change the random numbers of other users.
 //!
 //! ## Differences from the source
-//! Transmissions at the requested rate succeed, unless `harq` has errors: there is no early termination. Doppler
+//! Transmissions at the requested rate succeed unless `harq` has errors: early termination is not modelled. Doppler
 //! frequency, DRC delay and packetisation, which the source does not give, are parameters.
 //!
 //! ## Validation
-//! Shares of rates as in CR02 Table 4; totals of users with unlimited data under proportional fair, maximum rate and
-//! round robin against computed values (`tests/cell.rs`, unit tests of the table).
+//! Tests: distribution of rates as in CR02 Table 4; total throughput of users with unlimited data under proportional
+//! fair, maximum rate and round robin, compared with computed values (`tests/cell.rs`, unit tests of the table).
 
 mod air;
 mod backlog;
@@ -65,29 +66,29 @@ use reports::Reports;
 use saturated::Reference;
 use slots::Slots;
 
-/// Bytes of a packet before the first one.
+/// Assumed packet size before the first packet, bytes.
 const FULL_PACKET: u64 = 1500;
 
-/// Many users, a channel that fades independently for each, and a scheduler.
+/// A cell: many users, a channel that fades independently for each user, and a scheduler.
 pub struct Cell {
     slots: Slots,
     drc_delay: u64,
     remainder: Remainder,
     meaning: BufferMeaning,
-    /// The grant of each state of a channel; the first has no rate.
+    /// Grant of each state of a channel; the first state has no rate.
     grants: Vec<Grant>,
     members: Vec<Member>,
     backlog: Backlog,
     scheduler: Box<dyn Scheduler>,
     /// Users with data to send, ordered by number.
     busy: Vec<u32>,
-    /// Candidates of a decision; kept to reuse the memory.
+    /// Candidates of a scheduling decision; kept to reuse the memory.
     candidates: Vec<Candidate>,
-    /// The slot to decide next, if any user has data.
+    /// Next slot to decide on, if any user has data then.
     next: u64,
-    /// When blocks may be retransmitted, and of which user; in order of time.
+    /// Times at which blocks may be retransmitted, each with its user; in order of time.
     repetitions: VecDeque<(Time, u32)>,
-    /// Mean transmissions per block.
+    /// Mean number of transmissions per block.
     transmissions: f64,
     used: [u64; 2],
     air: Air,
@@ -95,9 +96,10 @@ pub struct Cell {
     outcomes: Outcomes,
     reports: Reports,
     waits: Histogram,
-    /// Packets that were started and when, for a bearer above the cell; `None` unless requested.
+    /// Packets whose transmission has started, each with its start time, for a bearer above the cell; `None` unless
+    /// requested.
     begun: Option<VecDeque<(Time, Segment)>>,
-    /// Work done, in units of grants.
+    /// Total capacity used, in the unit of [`Grant`]: bits times slots per second.
     sent: u128,
     bytes: u64,
     reference: Reference,
@@ -141,17 +143,17 @@ impl Cell {
         })
     }
 
-    /// Keeps from now on which packets were begun.
+    /// Starts to record the packets whose transmission starts.
     pub(crate) fn want_begun(&mut self) {
         self.begun = Some(VecDeque::new());
     }
 
-    /// The next packet that was begun, and when.
+    /// Returns the next packet whose transmission has started, with its start time.
     pub(crate) fn poll_begun(&mut self) -> Option<(Time, Segment)> {
         self.begun.as_mut()?.pop_front()
     }
 
-    /// Decides every slot that starts up to `now`, and ends those that are over.
+    /// Makes the decisions for all slots that start up to `now`, and ends transmissions that are over.
     fn advance(&mut self, now: Time) {
         loop {
             if self.air.ends <= now {
@@ -168,7 +170,7 @@ impl Cell {
         }
     }
 
-    /// The next slot for which a user has data.
+    /// Next slot in which a user has data to send.
     #[inline]
     fn next_slot(&self) -> Option<u64> {
         if !self.busy.is_empty() {
@@ -178,7 +180,7 @@ impl Cell {
         self.repetitions.front().map(|first| self.next.max(self.slots.after(before(first))))
     }
 
-    /// Chooses the user for the next slot.
+    /// Selects the user for the next slot and serves it.
     fn decide(&mut self) {
         let (slot, start) = (self.next, self.slots.start(self.next));
         while let Some((_, user)) = self.repetitions.pop_front_if(|&mut (due, _)| due <= start) {
@@ -209,14 +211,14 @@ impl Cell {
         }
     }
 
-    /// A user has data to send.
+    /// Adds a user that has data to send.
     fn join(&mut self, user: u32) {
         if let Err(at) = self.busy.binary_search(&user) {
             self.busy.insert(at, user);
         }
     }
 
-    /// Gives a user its slots: for a retransmission, or else for new data.
+    /// Gives a user its slots: for a retransmission if one is ready, otherwise for new data.
     fn serve(&mut self, start: Time, user: u32) {
         let member = &mut self.members[user as usize];
         let grant = self.grants[member.state.1];
@@ -246,7 +248,7 @@ impl Cell {
         self.tell_drops(start);
     }
 
-    /// Sends the packets that fit into a grant; returns the work used.
+    /// Sends the packets of a user that fit into a grant; returns the used part of the grant.
     fn send(&mut self, start: Time, user: u32, grant: Grant) -> u64 {
         let member = &mut self.members[user as usize];
         let mut room = grant.work;
@@ -275,7 +277,7 @@ impl Cell {
         grant.work - room
     }
 
-    /// The slots in transmission end.
+    /// Ends the slots in transmission.
     fn land(&mut self) {
         let at = std::mem::replace(&mut self.air.ends, Time::NEVER);
         let (user, mut last) = (self.air.user, std::mem::take(&mut self.air.last));
@@ -302,10 +304,11 @@ impl Cell {
         }
     }
 
-    /// A packet leaves the transmitter at `at`, with its retransmissions if the cell has HARQ.
+    /// Handles a packet that leaves the transmitter at `at`, with its retransmissions if the cell has HARQ.
     fn leave(&mut self, at: Time, user: u32, segment: Segment, fate: Fate, told: Option<Repetitions>) {
         let member = &mut self.members[user as usize];
-        // Both are drawn for every packet, so that one packet's fate does not affect the draws of others.
+        // Loss and delay are drawn for every packet, so that the fate of one packet does not affect the random numbers
+        // of later packets.
         let (radio, delay) = (member.errors.fate(at), member.delays.draw());
         if fate == Fate::Lost || radio == Fate::Lost {
             self.outcomes.push(at, LinkEvent::Dropped(Cause::Medium), segment);
@@ -329,7 +332,7 @@ impl Cell {
         }
     }
 
-    /// Load in transmission that came from the buffer of `flow`.
+    /// Load in transmission that was in the buffer of `flow`.
     fn in_transmission(&self, flow: FlowId) -> Load {
         let begun =
             self.members[self.backlog.user(flow) as usize].begun.iter().map(|fragment| &fragment.segment);
@@ -337,7 +340,7 @@ impl Cell {
         begun.chain(&self.air.last).filter(of_flow).fold(Load::NONE, |sum, segment| sum + Load::of(segment))
     }
 
-    /// Load that counts against the capacity of `flow`'s buffer without being queued there.
+    /// Load that counts against the capacity of `flow`'s buffer but is not queued in it.
     fn unqueued(&self, flow: FlowId) -> Load {
         match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(flow),
@@ -345,7 +348,7 @@ impl Cell {
         }
     }
 
-    /// Load that was sent, may be retransmitted, and came from the buffer of `flow`.
+    /// Load from the buffer of `flow` that was sent and may still be retransmitted.
     fn unacknowledged(&self, flow: FlowId) -> Load {
         let member = &self.members[self.backlog.user(flow) as usize];
         let packets = member.harq.iter().flat_map(|harq| harq.unacknowledged());
@@ -358,17 +361,17 @@ impl Cell {
         self.members[0].delays.least()
     }
 
-    /// Next event of the slots: the end of those in transmission, or a decision.
+    /// Time of the next event: the end of the slots in transmission, or a scheduling decision.
     fn next_change(&self) -> Time {
         self.next_slot().map_or(self.air.ends, |slot| self.air.ends.min(self.slots.start(slot)))
     }
 
-    /// Lower bound of the next departure, once everything due was done.
+    /// Lower bound of the next departure time, after all due events have been processed.
     fn next_departure(&self) -> Time {
         let member = &self.members[self.air.user as usize];
         let leave = self.air.ends != Time::NEVER && (!self.air.last.is_empty() || member.harq.is_some());
         match self.next_slot() {
-            // No packet ends with the slots in transmission.
+            // No packet ends in the slots in transmission.
             Some(slot) if !leave => self.slots.start(slot + 1),
             _ => self.air.ends,
         }

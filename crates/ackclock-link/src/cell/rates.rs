@@ -1,10 +1,10 @@
-//! The rate table: rates, each with the SNR that it needs.
+//! Rate table of a cell: rates, each with the SNR that it needs.
 
 use ackclock_core::{ConfigError, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A rate and the SNR that it needs.
+/// A row of the rate table: a rate and the SNR that it needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateRow {
@@ -12,20 +12,20 @@ pub struct RateRow {
     pub rate: Rate,
     /// Minimum SNR for this rate, dB.
     pub snr: f64,
-    /// Share of the slots in which a user with `fading = "table"` has this rate. If all rows sum to less than 1, the
-    /// rest has no rate.
+    /// Share of the slots in which a user with `fading = "table"` has this rate. If the shares of all rows sum to less
+    /// than 1, the user has no rate in the remaining slots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// Bits of a physical packet, for `transport = "packets"`.
+    /// Number of bits of a physical packet, for `transport = "packets"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bits: Option<u32>,
-    /// Slots of a physical packet, for `transport = "packets"`.
+    /// Number of slots of a physical packet, for `transport = "packets"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
 }
 
-/// 1xEV-DO (`links.md` section 4): rate in units of 100 bit/s, SNR, share of slots after CR02 Table 4, bits and slots of a
-/// physical packet.
+/// Rows of the 1xEV-DO rate table (`links.md` section 4): rate in units of 100 bit/s, SNR in dB, share of slots after
+/// CR02 Table 4, bits and slots of a physical packet.
 const EVDO: [(u64, f64, f64, u32, u32); 11] = [
     (384, -12.5, 0.033, 1024, 16),
     (768, -9.5, 0.015, 1024, 8),
@@ -40,7 +40,7 @@ const EVDO: [(u64, f64, f64, u32, u32); 11] = [
     (24576, 9.5, 0.011, 4096, 1),
 ];
 
-/// The rows of 1xEV-DO.
+/// Returns the rate table of 1xEV-DO.
 pub(super) fn evdo() -> Vec<RateRow> {
     let row = |&(hundreds, snr, probability, bits, slots)| RateRow {
         rate: Rate::from_bps(hundreds * 100),
@@ -52,12 +52,12 @@ pub(super) fn evdo() -> Vec<RateRow> {
     EVDO.iter().map(row).collect()
 }
 
-/// A ratio of powers from decibels.
+/// Converts decibels to a ratio of powers.
 pub(super) fn linear(decibels: f64) -> f64 {
     libm::pow(10.0, decibels / 10.0)
 }
 
-/// Checks a table: at least one row, increasing rates and SNRs.
+/// Checks a rate table: it needs at least one row, and increasing rates and SNRs.
 pub(super) fn check(rows: &[RateRow]) -> Result<(), ConfigError> {
     let error = |row: usize, key: &str, message: String| {
         Err(ConfigError::new(format!("rates[{row}].{key}"), message))

@@ -1,15 +1,15 @@
 //! Radio reports of a cell: each user's share of the channel.
 //!
-//! The share of a user is its service over the last second, in bits delivered or sent, divided by the time in which it
-//! had data. For a user that had data for less than 100 ms of that second, it is the mean rate of its channel divided
-//! by one plus the number of other users with data.
+//! The share of a user is its service over the last second, in bits delivered or sent, divided by the time in which the
+//! user had data. If the user had data for less than 100 ms of that second, its share is the mean rate of its channel
+//! divided by one plus the number of other users with data.
 //!
-//! A change of the number of users with data changes every share: all shares are reported again, with earlier service
-//! scaled by the old number over the new one. Every 100 ms the users that had data since the last count are counted,
-//! so a queue that runs empty between two packets is not a change. Fading is never a change: shares are averages over
-//! fading.
+//! If the number of users with data changes, all shares change and are reported again: earlier service is scaled by the
+//! old number over the new number. The number is updated every 100 ms and counts the users that had data since the last
+//! update, so a queue that runs empty between two packets does not change the number. Fading causes no new reports:
+//! shares are averages over fading.
 //!
-//! Nothing is counted while no reports are wanted.
+//! While no reports are requested, no service is recorded.
 
 use std::collections::VecDeque;
 
@@ -17,43 +17,43 @@ use ackclock_core::{RadioReport, Rate, ReportReason, Span, Time};
 
 use crate::Load;
 
-/// Interval between counts of users, and of a piece of the averaging time.
+/// Interval between updates of the number of users with data, and length of one piece of the averaging time.
 const PIECE: Span = Span::from_millis(100);
-/// Number of pieces over which a share is averaged: one second.
+/// Number of pieces in the averaging time of a share, which is one second.
 const PIECES: usize = 10;
-/// Minimum time with data for a measured share.
+/// Minimum time for which a user must have data before its share is measured.
 const LEAST_BACKLOG: Span = Span::from_millis(100);
 
 /// Pending reports, and the shares of all users.
 #[derive(Default)]
 pub(super) struct Reports {
-    /// Shares by user number; empty while no reports are wanted.
+    /// Shares, indexed by user number; empty while no reports are requested.
     users: Vec<Share>,
-    /// Number of the current piece of time.
+    /// Number of the current piece of the averaging time.
     piece: u64,
     /// Number of users with data in the last piece.
     active: u32,
     waiting: VecDeque<RadioReport>,
 }
 
-/// Service of one user.
+/// Service of one user in the last second.
 struct Share {
-    /// Mean rate of its channel, bit/s: its rate if it were alone.
+    /// Mean rate of the user's channel, bit/s, which the user would get alone.
     mean_bps: f64,
-    /// Pieces, indexed by piece number modulo their count.
+    /// Pieces of the averaging time, indexed by piece number modulo `PIECES`.
     pieces: [Piece; PIECES],
 }
 
 #[derive(Clone, Copy, Default)]
 struct Piece {
     number: u64,
-    /// Bits served; scaled when the number of users with data has changed since.
+    /// Bits served in the piece, scaled if the number of users with data has changed since then.
     bits: f64,
     backlogged: Span,
 }
 
 impl Share {
-    /// The piece with this number; reset if it held an older one.
+    /// Returns the piece with this number, and resets it if it held an older piece.
     fn piece(&mut self, number: u64) -> &mut Piece {
         let piece = &mut self.pieces[number as usize % PIECES];
         if piece.number != number {
@@ -62,13 +62,13 @@ impl Share {
         piece
     }
 
-    /// Time with data in the piece with this number.
+    /// Time for which the user had data during this piece.
     fn backlogged(&self, number: u64) -> Span {
         let piece = self.pieces[number as usize % PIECES];
         if piece.number == number { piece.backlogged } else { Span::ZERO }
     }
 
-    /// The share in the piece with this number, among `others` other users with data, bit/s.
+    /// Share of the user in bit/s in the piece with this number, while `others` other users have data.
     fn bps(&self, number: u64, others: u32) -> f64 {
         let recent = |piece: &&Piece| piece.number + PIECES as u64 > number;
         let recent = self.pieces.iter().filter(recent);
@@ -82,7 +82,7 @@ impl Share {
 }
 
 impl Reports {
-    /// Starts the reports of users whose channels have these mean rates, bit/s.
+    /// Starts reports for users whose channels have the mean rates `mean_bps`, bit/s.
     pub(super) fn want_reports(&mut self, mean_bps: impl Iterator<Item = f64>) {
         let share = |mean_bps| Share { mean_bps, pieces: [Piece::default(); PIECES] };
         if self.users.is_empty() {
@@ -90,26 +90,26 @@ impl Reports {
         }
     }
 
-    /// Whether reports are wanted.
+    /// Whether reports are requested.
     pub(super) fn wanted(&self) -> bool {
         !self.users.is_empty()
     }
 
-    /// A user had data in the slots from `start` for `time`.
+    /// Records that a user had data for `time` in the slots from `start` on.
     pub(super) fn on_backlogged(&mut self, start: Time, user: u32, time: Span) {
         if let Some(share) = self.users.get_mut(user as usize) {
             share.piece(number(start)).backlogged += time;
         }
     }
 
-    /// A packet of `bytes` of a user was served at `at`.
+    /// Records that a packet of `bytes` bytes of a user was served at `at`.
     pub(super) fn on_served(&mut self, at: Time, user: u32, bytes: u32) {
         if let Some(share) = self.users.get_mut(user as usize) {
             share.piece(number(at)).bits += f64::from(bytes) * 8.0;
         }
     }
 
-    /// The share of a user at `now`; `None` while no reports are wanted.
+    /// Share of a user at `now`; `None` while no reports are requested.
     pub(super) fn share(&self, now: Time, user: u32) -> Option<Rate> {
         let (share, now) = (self.users.get(user as usize)?, number(now));
         let had_data = now.checked_sub(1).is_some_and(|before| share.backlogged(before) > Span::ZERO);
@@ -117,8 +117,8 @@ impl Reports {
         Some(Rate::from_bps_f64(share.bps(now, others)))
     }
 
-    /// A slot starts at `start`. At the end of a piece the users with data are counted; if their number has changed,
-    /// all shares are reported again. `queued` returns the queued load of a user.
+    /// Handles a slot that starts at `start`. At the end of a piece the users with data are counted; if their number
+    /// has changed, all shares are reported again. `queued` returns the queued load of a user.
     pub(super) fn on_slot(&mut self, start: Time, queued: impl Fn(u32) -> Load) {
         let begun = number(start);
         let over = std::mem::replace(&mut self.piece, begun);
@@ -134,7 +134,8 @@ impl Reports {
         for (user, share) in
             (0..).zip(&mut self.users).filter(|(_, share)| share.backlogged(over) > Span::ZERO)
         {
-            // Service before the completed piece is scaled to the new number of users; that piece already reflects it.
+            // Service before the completed piece is scaled to the new number of users; service in the completed piece
+            // already reflects the new number.
             share
                 .pieces
                 .iter_mut()
@@ -153,13 +154,13 @@ impl Reports {
         }
     }
 
-    /// The next report up to `now`.
+    /// Returns the next report up to `now`.
     pub(super) fn poll(&mut self, now: Time) -> Option<RadioReport> {
         self.waiting.pop_front_if(|report| report.at <= now)
     }
 }
 
-/// The piece of time that contains an instant.
+/// Number of the piece that contains the instant `at`.
 fn number(at: Time) -> u64 {
     at.as_nanos() / PIECE.as_nanos()
 }

@@ -1,9 +1,9 @@
-//! The service of a cell whose users always have data.
+//! Total rate of a cell whose users always have data.
 //!
-//! The channels are sampled every few slots, so that this costs a small part of simulating the cell. The power of a
-//! fading channel has no frequency above twice the Doppler frequency, so samples above that rate show its mean;
-//! [`OFTEN`] samples per Doppler period leave room for the steps of the rate table. In a long run fewer samples are
-//! enough.
+//! The channels are sampled only every few slots, so that the calculation costs a small part of simulating the cell.
+//! The power of a fading channel has no frequency component above twice the Doppler frequency, so samples above that
+//! rate show the mean of the power; [`OFTEN`] samples per Doppler period leave a margin for the steps of the rate
+//! table. In a long run fewer samples are enough.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +15,16 @@ use super::grant::{Grant, grants};
 use super::slots::Slots;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
 
-/// Samples of a channel per Doppler period.
+/// Number of samples of a channel per Doppler period.
 const OFTEN: f64 = 2.5;
-/// Samples that determine a mean to half a percent, at any spacing.
+/// Number of samples that determine a mean to within half a percent, at any spacing.
 const ENOUGH: u64 = 1 << 14;
-/// Maximum slots between two samples: a small part of the averaging time of proportional fair.
+/// Maximum number of slots between two samples: a small part of the averaging time of proportional fair.
 const MOST_SLOTS: f64 = 25.0;
 
-/// A sampled channel of a user.
+/// A channel of a user that is sampled.
 pub(super) trait Look {
-    /// State at sample number `look`; numbers increase.
+    /// State of the channel at sample number `look`; sample numbers increase from call to call.
     fn state(&mut self, look: u64) -> usize;
 }
 
@@ -34,33 +34,33 @@ impl Look for Channel {
     }
 }
 
-/// Users who always have data, all of long flows.
+/// Users that always have data, all belonging to long flows.
 pub(super) struct Saturated<C> {
     channels: Vec<C>,
-    /// The grant of each state of a channel.
+    /// Grant of each state of a channel.
     grants: Vec<Grant>,
     scheduler: Box<dyn Scheduler>,
-    /// Candidates of a decision; kept to reuse the memory.
+    /// Candidates of a scheduling decision; kept to reuse the memory.
     candidates: Vec<Candidate>,
     /// State of each user's channel; kept to reuse the memory.
     states: Vec<usize>,
-    /// Slots between samples.
+    /// Number of slots between two samples.
     slots: u64,
-    /// Samples from the measurement of a channel until it can be served at that rate.
+    /// Number of samples from the measurement of a channel until the user can be served at the measured rate.
     delay: u64,
-    /// How the rest of a slot is used after a packet.
+    /// Use of the rest of a slot after the end of a packet.
     remainder: Remainder,
-    /// Work of a packet.
+    /// Size of a packet, in bits times slots per second.
     packet: u64,
-    /// Remaining work of each user's packet.
+    /// Unsent part of each user's packet, in bits times slots per second.
     left: Vec<u64>,
     /// Number of the next sample.
     next: u64,
-    /// Work done so far, in units of grants.
+    /// Total capacity used so far, in bits times slots per second.
     done: u128,
 }
 
-/// The users of a cell with flows, as if they always had data. Built on first use.
+/// Calculates the rate of a cell if its users with flows always had data. The saturated cell is built on first use.
 pub(super) struct Reference {
     config: CellConfig,
     streams: Streams,
@@ -70,21 +70,21 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// The reference of the cell with this name.
+    /// Creates the reference of the cell called `name`.
     pub(super) fn new(config: &CellConfig, streams: &Streams, name: &str) -> Self {
         let (config, streams, name) = (config.clone(), streams.clone(), name.to_owned());
         Self { config, streams, name, users: BTreeSet::new(), saturated: None }
     }
 
-    /// A user gets a flow.
+    /// Adds a user that gets its first flow.
     pub(super) fn join(&mut self, user: u32) {
         if self.users.insert(user) {
             self.saturated = None;
         }
     }
 
-    /// Mean rate that they would have got before `slot` with packets of `packet_bytes`, bit/s; `None` if the cell
-    /// cannot be built.
+    /// Mean rate in bit/s that the users would have got before `slot` with packets of `packet_bytes` bytes; `None` if
+    /// the cell cannot be built.
     pub(super) fn mean_bps_before(&mut self, slot: u64, packet_bytes: u64) -> Option<f64> {
         if self.saturated.is_none() {
             let here = |user| self.users.is_empty() || self.users.contains(&user);
@@ -97,7 +97,8 @@ impl Reference {
 }
 
 impl Saturated<Channel> {
-    /// The users `here` of the cell with this name, with the same channel draws, for a run of `slots` slots.
+    /// Creates the users of the cell called `name` that `here` selects, with the same channel draws as in the cell, for
+    /// a run of `run` slots.
     pub(super) fn of_cell(
         config: &CellConfig,
         streams: &Streams,
@@ -118,7 +119,7 @@ impl Saturated<Channel> {
 }
 
 impl<C: Look> Saturated<C> {
-    /// The users of a cell over these channels, sampled in every slot.
+    /// Creates the users of a cell with these channels, sampled in every slot.
     pub(super) fn new(config: &CellConfig, channels: Vec<C>) -> Result<Self, ConfigError> {
         Ok(Self {
             grants: grants(config, Slots::new(config.slots)),
@@ -136,7 +137,7 @@ impl<C: Look> Saturated<C> {
         })
     }
 
-    /// Mean rate that they got before `slot`, bit/s.
+    /// Mean total rate of the users before `slot`, bit/s.
     pub(super) fn mean_bps_before(&mut self, slot: u64) -> f64 {
         while self.next == 0 || self.next * self.slots < slot {
             self.serve();
@@ -144,7 +145,7 @@ impl<C: Look> Saturated<C> {
         self.done as f64 / (self.next * self.slots) as f64
     }
 
-    /// The user served until the next sample, with its rate; `None` if all rates are zero.
+    /// Returns the user served until the next sample, with its rate; `None` if all rates are zero.
     pub(super) fn serve(&mut self) -> Option<(u32, Rate)> {
         let (measured, slot) = (self.next.saturating_sub(self.delay), self.next * self.slots);
         self.candidates.clear();
@@ -169,7 +170,7 @@ impl<C: Look> Saturated<C> {
         Some((user, grant.rate))
     }
 
-    /// Work of a user in this many equal grants.
+    /// Capacity that a user uses of `grants` equal grants, in bits times slots per second.
     fn send(&mut self, user: u32, grant: Grant, grants: u64) -> u64 {
         if self.remainder == Remainder::Next {
             return grant.work * grants;
@@ -185,7 +186,7 @@ impl<C: Look> Saturated<C> {
     }
 }
 
-/// Slots between samples, so that the fastest channel is sampled often enough in a run of `run` slots.
+/// Number of slots between samples, so that the fastest channel is sampled often enough in a run of `run` slots.
 fn slots_between_looks(config: &CellConfig, run: u64) -> u64 {
     let drawn = config.each_user().any(|user| user.fading == FadingKind::Table);
     if drawn || config.transport == Transport::Packets {

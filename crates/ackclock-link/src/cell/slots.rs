@@ -2,7 +2,7 @@
 
 use ackclock_core::{Span, Time};
 
-/// Divides time into slots.
+/// Divides time into slots of equal length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     per_second: u64,
@@ -15,32 +15,32 @@ impl Slots {
         Self { per_second: per_second as u64 }
     }
 
-    /// Slots per second.
+    /// Number of slots per second.
     pub(super) const fn per_second(self) -> u64 {
         self.per_second
     }
 
-    /// Length of a slot, rounded down to the nanosecond.
+    /// Length of one slot, rounded down to the nanosecond.
     pub(super) const fn length(self) -> Span {
         Span::from_nanos(SECOND / self.per_second)
     }
 
-    /// Start of a slot: its number times the length of a slot, rounded down to the nanosecond.
+    /// Start time of a slot: the slot number times the slot length, rounded down to the nanosecond.
     #[inline]
     pub(super) const fn start(self, slot: u64) -> Time {
         let (seconds, slots) = (slot / self.per_second, slot % self.per_second);
         Time::from_nanos(seconds.saturating_mul(SECOND).saturating_add(slots * SECOND / self.per_second))
     }
 
-    /// The slot that contains an instant.
+    /// Number of the slot that contains the instant `now`.
     pub(super) fn at(self, now: Time) -> u64 {
         let (seconds, nanos) = (now.as_nanos() / SECOND, now.as_nanos() % SECOND);
         let slot = seconds * self.per_second + nanos * self.per_second / SECOND;
-        // The next slot may start within the nanosecond of `now`, as its start is rounded down.
+        // The next slot may start within the nanosecond of `now`, because slot starts are rounded down.
         if self.start(slot + 1) <= now { slot + 1 } else { slot }
     }
 
-    /// The first slot that starts after `now`.
+    /// Number of the first slot that starts after `now`.
     pub(super) fn after(self, now: Time) -> u64 {
         self.at(now) + 1
     }

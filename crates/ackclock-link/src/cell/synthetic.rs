@@ -1,21 +1,22 @@
 //! # Synthetic recordings
 //!
 //! ## Source
-//! The cell of this folder with the fading of `fading.rs` and the shadowing of `shadowing.rs`. The preset is fitted to
-//! statistics of the 1xEV-DO driving recording of Winstein, Sivaraman and Balakrishnan ("Stochastic Forecasts Achieve
-//! High Throughput and Low Delay over Cellular Networks", NSDI 2013); it contains none of its data.
+//! Source: the cell of this folder, combined with the fading of `fading.rs` and the shadowing of `shadowing.rs`. The
+//! preset is fitted to statistics of the 1xEV-DO driving recording of Winstein, Sivaraman and Balakrishnan ("Stochastic
+//! Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013); it contains none of the
+//! recording's data.
 //!
 //! ## What it does
-//! All users always have data. In every slot each channel has the power of its fading times the gain of its shadowing,
-//! and the scheduler chooses a user. The recording is the rate of the first user.
+//! All users always have data. In every slot the power of each channel is the product of its fading and its shadowing,
+//! and the scheduler selects a user. The recording is the rate of the first user.
 //!
 //! ## Differences from the source
-//! All users are alike. The real link has handovers and a transmitter that sends in every fourth slot; neither is
-//! modelled.
+//! All users have equal settings. The real link has handovers and a transmitter that sends in every fourth slot;
+//! neither is modelled.
 //!
 //! ## Validation
-//! Without shadowing the mean is that of the cell (unit tests); the preset against the recording: mean rate, rates per
-//! second, outages (`docs/how-to/recordings.md`).
+//! Tests: without shadowing the mean rate equals that of the cell (unit tests); the preset compared with the recording
+//! in mean rate, rates per second and outages (`docs/how-to/recordings.md`).
 
 use ackclock_core::{ConfigError, Rate, Span, Streams};
 
@@ -33,7 +34,7 @@ use crate::trace::{Sample, Samples};
 /// Parameters of a synthetic recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synthetic {
-    /// Number of users of the cell, all with unlimited data.
+    /// Number of users of the cell, who all have unlimited data.
     pub users: u32,
     /// Mean SNR of each user's channel at the median of the shadowing, dB.
     pub mean_snr: f64,
@@ -41,14 +42,14 @@ pub struct Synthetic {
     pub doppler: f64,
     /// Standard deviation of the shadowing, dB.
     pub shadowing: f64,
-    /// Time in which the correlation of the shadowing decays to 1/e.
+    /// Time in which the autocorrelation of the shadowing decays to 1/e.
     pub correlation: Span,
-    /// Scheduler, by name.
+    /// Name of the scheduler.
     pub scheduler: String,
 }
 
 impl Default for Synthetic {
-    /// One user of the default cell, without shadowing.
+    /// Returns one user of the default cell, without shadowing.
     fn default() -> Self {
         let user = CellUser::default();
         Self {
@@ -63,7 +64,7 @@ impl Default for Synthetic {
 }
 
 impl Synthetic {
-    /// 1xEV-DO while driving: fitted to the recording in mean, rates per second and outages.
+    /// Returns 1xEV-DO while driving: fitted to the recording in mean rate, rates per second and outages.
     pub fn evdo_driving() -> Self {
         Self {
             mean_snr: -2.7,
@@ -74,10 +75,10 @@ impl Synthetic {
         }
     }
 
-    /// Generates a recording: one row per `row` of time, rounded to whole slots, with its mean rate.
+    /// Generates a recording: each row is the mean rate over the time `row`, rounded to whole slots.
     ///
     /// # Errors
-    /// A user who never has a rate, an unknown scheduler, or a length without a row.
+    /// Returns an error for a user who never has a rate, an unknown scheduler, or a length shorter than a row.
     pub fn record(&self, length: Span, row: Span, seed: u64) -> Result<Samples, ConfigError> {
         let (cell, user) = self.cell()?;
         let slots = Slots::new(cell.slots);
@@ -87,7 +88,7 @@ impl Synthetic {
         let streams = Streams::new(seed, 0);
         let mobile = |number| Mobile::new(self, &user, number, &cell, &streams);
         let mut saturated = Saturated::new(&cell, (0..self.users).map(mobile).collect())?;
-        // Work of the first user in the next slot.
+        // Returns the bits that the first user gets in the next slot, times slots per second.
         let mut first = || match saturated.serve() {
             Some((0, rate)) => rate.as_bps(),
             _ => 0,
@@ -104,7 +105,7 @@ impl Synthetic {
         Samples::new(rows, begins(count)).map_err(|error| ConfigError::new("duration", error.message))
     }
 
-    /// The cell with its users.
+    /// Returns the configuration of the cell and of its users.
     fn cell(&self) -> Result<(CellConfig, CellUser), ConfigError> {
         if !(0.0..=30.0).contains(&self.shadowing) {
             return Err(ConfigError::new("shadowing", format!("{} is not from 0 to 30 dB", self.shadowing)));
@@ -121,7 +122,7 @@ impl Synthetic {
     }
 }
 
-/// Channel of a user.
+/// Channel of one mobile user, with fading and shadowing.
 struct Mobile {
     fading: Fading,
     shadowing: Shadowing,
