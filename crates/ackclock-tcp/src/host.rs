@@ -1,24 +1,25 @@
 //! # Host
 //!
-//! Many TCP endpoints behind one network interface.
+//! A host: many TCP endpoints behind one network interface.
 //!
 //! ## Source
-//! None: infrastructure.
+//! No source: the host is infrastructure.
 //!
 //! ## What it does
-//! Holds the endpoint of each flow, sender or receiver. Passes arriving segments to it and sends its segments at port
-//! 0. Connections may also come and go: their endpoints are *watched*. The host reports their progress as
-//! [`EndpointEvent`]s, and the caller removes them. Events are reported at the instant they happen, and their flow is
-//! due then: poll for events only when something was due.
+//! A host has one endpoint per flow, a sender or a receiver. The host passes arriving segments to their endpoints and
+//! sends the endpoints' segments at port
+//! 0. Temporary connections have *watched* endpoints. The host reports their progress as [`EndpointEvent`]s, and the
+//!    caller removes the endpoints. An event is reported at the instant when it happens. The flow of the event is due
+//!    at this instant, so poll for events only when a flow was due.
 //!
-//! A deadline that moves later, like a retransmission timer at every ACK, is not rescheduled: the early wake-up finds
-//! nothing due and sets the new deadline.
+//! Some deadlines move later, like a retransmission timer at every ACK. The host does not reschedule such a deadline.
+//! Instead the early wake-up finds no event and sets the new deadline.
 //!
 //! ## Differences from the source
-//! None.
+//! No deviations.
 //!
 //! ## Validation
-//! `tests/host.rs`.
+//! The integration tests in `tests/host.rs`.
 
 use std::collections::VecDeque;
 
@@ -35,7 +36,7 @@ pub const WIRE: Port = 0;
 #[derive(Default)]
 pub struct Host {
     endpoints: Vec<Option<Endpoint>>,
-    /// One slot per flow.
+    /// Wake-up times, one slot for each flow.
     wakes: Wakes,
     events: VecDeque<EndpointEvent>,
 }
@@ -43,14 +44,14 @@ pub struct Host {
 /// Event of a watched endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndpointEvent {
-    /// The receiver has delivered everything up to the next mark.
+    /// The receiver has delivered all bytes up to the next mark.
     Reached(FlowId),
-    /// Everything sent is acknowledged, or the peer gave up: the sender is finished. May be repeated until the endpoint
-    /// is removed.
+    /// The sender has finished: everything sent is acknowledged, or the peer gave up. The event may be repeated until
+    /// the endpoint is removed.
     Closed(FlowId),
 }
 
-/// One end of a connection.
+/// Endpoint of a connection.
 enum Endpoint {
     Sender(Box<dyn Sender>),
     Receiver(Box<Receiver>),
@@ -58,10 +59,10 @@ enum Endpoint {
     WatchedReceiver(Box<Download>),
 }
 
-/// A receiver and its marks.
+/// A receiver, and the marks at which it causes events.
 struct Download {
     receiver: Receiver,
-    /// Amounts of in-order payload that cause an event, bytes.
+    /// Totals of in-order payload that cause an event, bytes.
     marks: VecDeque<u64>,
 }
 
@@ -71,67 +72,68 @@ impl Host {
         Self::default()
     }
 
-    /// Adds the sender of `flow`, with its data supply; it starts by itself.
+    /// Adds the sender of `flow`, with its data supply. The sender starts by itself.
     ///
     /// # Panics
-    /// Panics if the flow already has an endpoint here: the graph is built by code, not by users.
+    /// Panics if the flow already has an endpoint at this host.
     pub fn add_sender(&mut self, flow: FlowId, sender: Box<dyn Sender>) {
         let deadline = sender.poll_timeout();
         self.add(flow, Endpoint::Sender(sender), deadline);
     }
 
-    /// Adds the sender of `flow`, with its data supply; it opens the connection at `start`.
+    /// Adds the sender of `flow`, with its data supply. The sender opens the connection at `start`.
     ///
     /// # Panics
-    /// See [`Self::add_sender`].
+    /// Panics like [`Self::add_sender`].
     pub fn connect_sender(&mut self, flow: FlowId, start: Time, mut sender: Box<dyn Sender>) {
         sender.connect(start);
         self.add(flow, Endpoint::Sender(sender), Some(start));
     }
 
-    /// Adds the receiver of `flow`, which begins the handshake, if any, at `start`.
+    /// Adds the receiver of `flow`. If a handshake is configured, the receiver starts it at `start`.
     ///
     /// # Panics
-    /// See [`Self::add_sender`].
+    /// Panics like [`Self::add_sender`].
     pub fn add_receiver(&mut self, flow: FlowId, start: Time, receiver: Receiver) {
         self.add(flow, Endpoint::Receiver(Box::new(receiver)), Some(start));
     }
 
-    /// Adds the sender of a temporary connection; [`EndpointEvent::Closed`] reports its end.
+    /// Adds the sender of a temporary connection. [`EndpointEvent::Closed`] reports the end of the connection.
     ///
     /// # Panics
-    /// See [`Self::add_sender`].
+    /// Panics like [`Self::add_sender`].
     pub fn watch_sender(&mut self, flow: FlowId, sender: Box<dyn Sender>) {
         let deadline = sender.poll_timeout();
         self.add(flow, Endpoint::WatchedSender(sender), deadline);
     }
 
-    /// Adds the sender of a temporary connection, which opens it at `start`; see [`watch_sender`](Self::watch_sender).
+    /// Adds the sender of a temporary connection, which the sender opens at `start`; see
+    /// [`watch_sender`](Self::watch_sender).
     ///
     /// # Panics
-    /// See [`Self::add_sender`].
+    /// Panics like [`Self::add_sender`].
     pub fn watch_connecting_sender(&mut self, flow: FlowId, start: Time, mut sender: Box<dyn Sender>) {
         sender.connect(start);
         self.add(flow, Endpoint::WatchedSender(sender), Some(start));
     }
 
-    /// Adds the receiver of a temporary connection; [`Self::mark`] sets its events.
+    /// Adds the receiver of a temporary connection. [`Self::mark`] sets the events of the receiver.
     ///
     /// # Panics
-    /// See [`Self::add_sender`].
+    /// Panics like [`Self::add_sender`].
     pub fn watch_receiver(&mut self, flow: FlowId, start: Time, receiver: Receiver) {
         let download = Box::new(Download { receiver, marks: VecDeque::new() });
         self.add(flow, Endpoint::WatchedReceiver(download), Some(start));
     }
 
-    /// Requests an event when a watched receiver has `bytes` in order, more than at any earlier mark.
+    /// Requests an event when a watched receiver has delivered `bytes` in order. `bytes` must exceed all earlier marks.
     pub fn mark(&mut self, flow: FlowId, bytes: u64) {
         if let Some(Some(Endpoint::WatchedReceiver(download))) = self.endpoints.get_mut(flow.index()) {
             download.marks.push_back(bytes);
         }
     }
 
-    /// Gives a watched sender more data to send, at `now`.
+    /// Supplies a watched sender with more data at `now`.
     pub fn supply(&mut self, now: Time, flow: FlowId, supply: Supply) {
         if let Some(Some(Endpoint::WatchedSender(sender))) = self.endpoints.get_mut(flow.index()) {
             sender.supply(supply);
@@ -139,7 +141,7 @@ impl Host {
         }
     }
 
-    /// Removes an endpoint; segments that still arrive for it are ignored.
+    /// Removes an endpoint. Segments that still arrive for the endpoint are ignored.
     pub fn remove(&mut self, flow: FlowId) {
         if let Some(place) = self.endpoints.get_mut(flow.index()) {
             *place = None;
@@ -147,18 +149,18 @@ impl Host {
         }
     }
 
-    /// Whether an event is pending.
+    /// Whether an event of a watched endpoint is pending.
     #[inline]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Next event, in order of occurrence.
+    /// Next pending event, in order of occurrence.
     pub fn poll_event(&mut self) -> Option<EndpointEvent> {
         self.events.pop_front()
     }
 
-    /// The sender of `flow`, if it is here.
+    /// The sender of `flow`; `None` if the host does not have it.
     pub fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
         match self.endpoints.get(flow.index()) {
             Some(Some(Endpoint::Sender(sender) | Endpoint::WatchedSender(sender))) => Some(&**sender),
@@ -166,7 +168,7 @@ impl Host {
         }
     }
 
-    /// The receiver of `flow`, if it is here.
+    /// The receiver of `flow`; `None` if the host does not have it.
     pub fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
         match self.endpoints.get(flow.index()) {
             Some(Some(Endpoint::Receiver(receiver))) => Some(receiver),
@@ -175,7 +177,7 @@ impl Host {
         }
     }
 
-    /// One more than the highest flow number that ever had an endpoint here.
+    /// One more than the highest flow number that ever had an endpoint at this host.
     pub fn flows(&self) -> usize {
         self.endpoints.len()
     }
@@ -191,7 +193,7 @@ impl Host {
         self.wakes.set(flow.index(), deadline);
     }
 
-    /// Schedules the next deadline of `slot`, unless an earlier wake-up will find it.
+    /// Schedules the next deadline of `slot`, unless a scheduled earlier wake-up will find this deadline.
     #[inline]
     fn arm(&mut self, slot: usize, deadline: Option<Time>) {
         if let Some(deadline) = deadline {
@@ -208,7 +210,7 @@ impl Host {
         self.arm(slot, deadline);
     }
 
-    /// An acknowledgement for `flow` will arrive soon; see [`Sender::prefetch`].
+    /// Prefetches the sender of `flow` when an acknowledgement will arrive soon; see [`Sender::prefetch`].
     #[inline]
     pub fn prefetch(&self, flow: FlowId) {
         if let Some(sender) = self.sender(flow) {
@@ -216,7 +218,8 @@ impl Host {
         }
     }
 
-    /// An acknowledgement for `flow` will arrive after a few others; see [`Sender::prefetch_more`].
+    /// Prefetches more of the sender's state, when an acknowledgement for `flow` will arrive within a few segments; see
+    /// [`Sender::prefetch_more`].
     #[inline]
     pub fn prefetch_more(&self, flow: FlowId) {
         if let Some(sender) = self.sender(flow) {
@@ -224,7 +227,7 @@ impl Host {
         }
     }
 
-    /// Does all work due at `now`.
+    /// Processes all deadlines that are due at `now`.
     pub fn run(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((_, slot)) = self.wakes.first().filter(|(due, _)| *due <= now) {
             let deadline = match &mut self.endpoints[slot] {
@@ -236,13 +239,14 @@ impl Host {
             };
             self.wakes.set(slot, deadline);
         }
-        // A flow reaching its deadline has been idle for long and is no longer in the CPU caches.
+        // Prefetches the next flow: a flow that reaches its deadline has been idle for long and is no longer in the CPU
+        // caches.
         if let Some((_, next)) = self.wakes.first() {
             self.prefetch(FlowId(next as u32));
         }
     }
 
-    /// When work is next due; [`Time::NEVER`] if none is.
+    /// Time of the next deadline; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn due(&self) -> Time {
         self.wakes.due()
@@ -292,7 +296,7 @@ impl Endpoint {
         }
     }
 
-    /// Queues events of a watched endpoint.
+    /// Queues the new events of a watched endpoint.
     fn note_events(&mut self, flow: FlowId, events: &mut VecDeque<EndpointEvent>) {
         match self {
             Self::Sender(_) | Self::Receiver(_) => {}

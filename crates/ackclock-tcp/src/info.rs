@@ -1,6 +1,6 @@
 //! Socket state as in Linux's `TCP_INFO`, with the same field names.
 
-/// Declares the fields once; scripts and Python read their names.
+/// Declares the fields once, for the struct and for the names that scripts and Python read.
 macro_rules! info {
     ($($(#[doc = $meaning:literal])+ $name:ident),+ $(,)?) => {
         /// State of a sender in the form of `TCP_INFO`. Windows and segments are whole numbers of full segments, times
@@ -27,49 +27,49 @@ info! {
     tcpi_state,
     /// State of congestion avoidance, `TCP_CA_Open` and so on.
     tcpi_ca_state,
-    /// Doublings of the retransmission timeout.
+    /// Number of doublings of the retransmission timeout.
     tcpi_backoff,
     /// Negotiated options, as a sum of `TCPI_OPT_TIMESTAMPS` and so on.
     tcpi_options,
     /// Window scale of the peer.
     tcpi_snd_wscale,
-    /// Retransmission timeout with its backoff, microseconds.
+    /// Retransmission timeout including backoff, microseconds.
     tcpi_rto,
     /// Payload of a full segment, bytes.
     tcpi_snd_mss,
-    /// Segments sent and not cumulatively acknowledged.
+    /// Number of segments sent and not cumulatively acknowledged.
     tcpi_unacked,
-    /// Segments in flight that SACK reported.
+    /// Number of segments in flight that SACK reported.
     tcpi_sacked,
-    /// Segments in flight that are marked lost.
+    /// Number of segments in flight that are marked lost.
     tcpi_lost,
-    /// Segments in flight that were retransmitted since they were marked lost.
+    /// Number of segments in flight that were retransmitted since they were marked lost.
     tcpi_retrans,
     /// Smoothed round-trip time, microseconds; 0 before the first sample.
     tcpi_rtt,
     /// Mean deviation of the round-trip time, microseconds.
     tcpi_rttvar,
-    /// Slow-start threshold, segments; `TCP_INFINITE_SSTHRESH` if there is none.
+    /// Slow-start threshold, segments; `TCP_INFINITE_SSTHRESH` if the sender has no threshold.
     tcpi_snd_ssthresh,
     /// Congestion window, segments.
     tcpi_snd_cwnd,
-    /// Segments retransmitted over the whole connection.
+    /// Number of segments retransmitted over the whole connection.
     tcpi_total_retrans,
     /// Pacing rate, bytes per second; 0 without pacing.
     tcpi_pacing_rate,
-    /// Payload acknowledged, bytes.
+    /// Payload acknowledged so far, bytes.
     tcpi_bytes_acked,
-    /// Payload waiting to be sent, bytes.
+    /// Payload that waits to be sent, bytes.
     tcpi_notsent_bytes,
     /// Smallest round-trip time, microseconds; 0 before the first sample.
     tcpi_min_rtt,
-    /// Data segments sent, including retransmissions.
+    /// Number of data segments sent, including retransmissions.
     tcpi_data_segs_out,
-    /// Part of the peer's window above the first unacknowledged byte, bytes.
+    /// Peer's window beyond the first unacknowledged byte, bytes.
     tcpi_snd_wnd,
 }
 
-/// Names of the values of some fields.
+/// Names of the values that the state fields and `tcpi_options` can have.
 pub const CONSTANTS: &[(&str, u64)] = &[
     ("TCP_ESTABLISHED", state::ESTABLISHED),
     ("TCP_SYN_SENT", state::SYN_SENT),
@@ -89,7 +89,7 @@ pub const CONSTANTS: &[(&str, u64)] = &[
     ("TCP_INFINITE_SSTHRESH", INFINITE_SSTHRESH),
 ];
 
-/// Threshold of a sender that has none.
+/// Value of `tcpi_snd_ssthresh` for a sender without a slow-start threshold.
 pub(crate) const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 
 /// States of a connection.

@@ -2,8 +2,9 @@
 //!
 //! Event-driven TCP senders and receivers, and the host that holds many of them.
 //!
-//! A sender is `recovery x undo x congestion control`: [`recovery`] detects and retransmits losses, [`undo`] reverts
-//! spurious reductions, [`cc`] limits the bytes in flight. [`senders::SENDERS`] lists the combinations.
+//! A sender combines three parts, `recovery x undo x congestion control`. [`recovery`] detects and retransmits losses,
+//! [`undo`] reverts spurious reductions, and [`cc`] limits the bytes in flight. [`senders::SENDERS`] lists the
+//! combinations.
 
 pub mod cc;
 mod choices;

@@ -1,4 +1,4 @@
-//! Cost of recovering from slow-start overshoot, with every second segment lost, by window size.
+//! Measures the cost of recovery from slow-start overshoot, by window size. Every second segment of the window is lost.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::work::looks_of;
 const MSS: u32 = 100;
 const ROUND_TRIP: Span = Span::from_millis(100);
 
-/// A sender, its receiver, and the segments in transit with the arrival times of their acknowledgements.
+/// A sender and its receiver, with the segments in transit and the arrival times of their acknowledgements.
 struct Path<R> {
     recovery: R,
     board: Scoreboard,
@@ -22,13 +22,13 @@ struct Path<R> {
     ahead: Reassembly,
     next: Seq,
     transit: VecDeque<(Time, Index)>,
-    /// Every `lost_again`-th retransmission is lost.
+    /// Loss interval of retransmissions: every `lost_again`-th is lost.
     lost_again: usize,
     sent_again: usize,
 }
 
 impl<R: Recovery> Path<R> {
-    /// A window of segments; those selected by `arrives` arrive.
+    /// Sends a window of segments, of which those selected by `arrives` arrive.
     fn new(segments: u64, lost_again: usize, arrives: impl Fn(Index) -> bool) -> Self {
         let mut path = Self {
             recovery: R::new(&SenderConfig::default()),
@@ -50,7 +50,7 @@ impl<R: Recovery> Path<R> {
         path
     }
 
-    /// Recovers all losses, with one retransmission per acknowledgement.
+    /// Recovers all losses, with one retransmission for each acknowledgement.
     fn repair(&mut self) {
         while !self.board.sent().is_empty() {
             match self.transit.pop_front() {
@@ -122,13 +122,14 @@ impl<R: Recovery> Path<R> {
     }
 }
 
-/// Work (records and ranges examined by sender and receiver) if every second segment except the last is lost.
+/// Number of records and ranges that sender and receiver examine if every second segment except the last is lost.
 fn overshoot<R: Recovery>(segments: u64, lost_again: usize) -> u64 {
     let mut path = Path::<R>::new(segments, lost_again, |index| index % 2 == 0);
     looks_of(|| path.repair())
 }
 
-/// Work if the first two are missing, and the second arrives in the middle of the others.
+/// Number of records and ranges examined if the first two segments are missing and the second arrives in the middle of
+/// the others.
 fn closed_gap<R: Recovery>(segments: u64) -> u64 {
     let mut path = Path::<R>::new(segments, 1, |index| index >= 2);
     let middle = path.transit.len() / 2;
@@ -141,7 +142,7 @@ fn closed_gap<R: Recovery>(segments: u64) -> u64 {
     })
 }
 
-/// The cost per segment in a window of 64 000 is at most twice that in one of 8000.
+/// Asserts that the cost per segment in a window of 64 000 segments is at most twice the cost in a window of 8000.
 fn assert_flat(looks: impl Fn(u64) -> u64) {
     let [few, many] = [8000, 64_000].map(|segments| looks(segments) as f64 / segments as f64);
     assert!(many <= 2.0 * few, "{few} looks a segment of 8000, {many} of 64 000");

@@ -1,34 +1,34 @@
 //! # Proportional rate reduction
 //!
-//! Spreads the reduction of the window over the recovery, instead of pausing for half a round trip.
+//! PRR spreads the reduction of the window over the recovery, instead of pausing for half a round trip.
 //!
 //! ## Source
-//! RFC 6937 section 3 with the slow-start bound; RFC 9937 for when one more segment may be sent.
+//! RFC 6937 section 3 with the slow-start bound. RFC 9937 defines when one more segment may be sent.
 //!
 //! ## What it does
-//! While bytes in flight exceed the target, it sends a fraction of the data delivered: target over previous window.
-//! Below the target, it sends one segment for each delivered, and one more at each acknowledgement that advances and
-//! shows no further loss.
+//! While bytes in flight exceed the target, PRR sends a fraction of the data delivered: the target divided by the
+//! previous window. Below the target, PRR sends one segment for each segment delivered. It sends one more at each
+//! acknowledgement that advances the left edge and shows no further loss.
 //!
 //! ## Differences from the source
-//! Rounds the allowance up to whole segments. The Linux stack counts segments, a partial one as whole
+//! PRR rounds the allowance up to whole segments here. The Linux stack counts segments, and a partial segment as whole
 //! (tcp_cwnd_reduction).
 //!
 //! ## Validation
-//! The worked case in the tests; comparison with the kernel's senders over the cells of `make agree`.
+//! The unit tests contain the worked case. The cells of `make agree` compare with the kernel's senders.
 
 use crate::stack::Stack;
 
-/// One reduction. All amounts are bytes of payload.
+/// State of one window reduction. All amounts are bytes of payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
     mss: u32,
     stack: Stack,
-    /// RecoverFS: bytes in flight before, or the previous window if that is what is halved, as in Linux.
+    /// RecoverFS: bytes in flight before the reduction. In Linux, the previous window if the window is halved.
     prior: u32,
-    /// ssthresh: window after the reduction.
+    /// ssthresh: congestion window after the reduction.
     target: u32,
-    /// prr_delivered and prr_out.
+    /// prr_delivered and prr_out: bytes delivered and bytes sent during the reduction.
     delivered: u32,
     out: u32,
     window: u32,
@@ -37,21 +37,21 @@ pub struct Prr {
 /// Facts about an acknowledgement during a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
-    /// Bytes newly delivered, in order or not.
+    /// Bytes newly delivered, in order or out of order.
     pub delivered: u32,
-    /// Bytes in flight after it.
+    /// Bytes in flight after the acknowledgement.
     pub in_flight: u32,
-    /// The left edge advanced, and nothing more was found lost.
+    /// Whether the left edge advanced and no further loss was found.
     pub safe: bool,
 }
 
 impl Prr {
-    /// Begins a reduction from `prior` bytes to the window `target`.
+    /// Starts a reduction from `prior` bytes to the congestion window `target`.
     pub fn new(prior: u32, target: u32, mss: u32, stack: Stack) -> Self {
         Self { mss, stack, prior: prior.max(1), target, delivered: 0, out: 0, window: target }
     }
 
-    /// Processes an acknowledgement.
+    /// Processes an acknowledgement during the reduction.
     pub fn on_ack(&mut self, ack: &Delivery) {
         if ack.delivered == 0 {
             return;
@@ -67,22 +67,22 @@ impl Prr {
             let owed = owed.saturating_add(if ack.safe { self.mss } else { 0 });
             owed.min(self.target - in_flight)
         };
-        // The first retransmission is sent regardless of the count.
+        // The first retransmission is always allowed.
         let may = may.max(if self.out == 0 { self.mss } else { 0 });
         self.window = in_flight.saturating_add(may);
     }
 
-    /// Lowers the window after it was not used.
+    /// Lowers the congestion window to `window` because the sender did not use it fully.
     pub fn restart(&mut self, window: u32) {
         self.window = window;
     }
 
-    /// `bytes` are sent.
+    /// Counts `bytes` as sent during the reduction.
     pub fn on_sent(&mut self, bytes: u32) {
         self.out = self.out.saturating_add(self.whole(bytes));
     }
 
-    /// Bytes counted in whole segments, in the Linux stack.
+    /// Rounds bytes up to whole segments in the Linux stack.
     fn whole(&self, bytes: u32) -> u32 {
         match self.stack {
             Stack::Rfc => bytes,
@@ -90,7 +90,7 @@ impl Prr {
         }
     }
 
-    /// Current window, bytes.
+    /// Current congestion window, bytes.
     pub fn window(&self) -> u32 {
         self.window
     }

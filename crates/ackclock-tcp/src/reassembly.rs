@@ -1,87 +1,88 @@
 //! # Reassembly
 //!
-//! Records bytes received beyond the next expected one: a sorted list of ranges, with the order in which they were last
-//! touched.
+//! Records bytes received beyond the next expected byte. The ranges are sorted, and the order in which arrivals last
+//! extended them is kept.
 //!
 //! ## Source
-//! RFC 2018 section 4 (order of SACK blocks), RFC 2883 section 4 (which bytes count as duplicate).
+//! RFC 2018 section 4 (order of SACK blocks), and RFC 2883 section 4 (which bytes count as duplicate).
 //!
 //! ## What it does
-//! Ranges never touch each other. Every arrival stamps the range it joins, so SACK blocks are the ranges by descending
-//! stamp. Only positions are stored, not the bytes. A stack of stamps gives the newest ranges in constant time,
-//! whatever the number of gaps.
+//! Ranges are never adjacent. Every arrival stamps the range that it joins, so SACK blocks are the ranges by descending
+//! stamp. Only positions are stored, not the bytes. A stack of stamps gives the newest ranges in constant time, for any
+//! number of gaps.
 //!
 //! ## Differences from the source
-//! None. RFC 2018 requires the most recently reported blocks to be repeated; here the most recently received ranges are
-//! reported, which are equal.
+//! No deviations. RFC 2018 requires the most recently reported blocks to be repeated. Here the most recently received
+//! ranges are reported, which are equal.
 //!
 //! ## Validation
-//! Compared with a bitmap, byte by byte, under random overlapping segments (`receiver`).
+//! Unit tests of `receiver` compare with a bitmap, byte by byte, under random overlapping segments.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{SackBlock, Segment, Seq};
 
-/// Ranges of sequence numbers received behind a gap.
+/// Ranges of sequence numbers received beyond a gap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
-    /// Sorted, disjoint and not adjacent; all within half the sequence space of each other.
+    /// Sorted ranges, disjoint and not adjacent. All are within half the sequence space of each other.
     ranges: VecDeque<Range>,
     /// Total bytes of all ranges.
     bytes: u32,
-    /// Arrivals, the latest last: the last touch of each range, and stale ones below the newest ranges.
+    /// Arrivals, the latest last. Each range has its latest arrival in the list; arrivals that a later one replaced may
+    /// also be there, below the newest ranges.
     recent: Vec<Touch>,
-    /// Stamp of the latest arrival.
+    /// Stamp of the latest arrival: the number of arrivals so far.
     arrivals: u32,
 }
 
-/// One range, with its headers and stamp.
+/// One range of received bytes, with its headers and stamp.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     block: SackBlock,
-    /// Bytes of headers of its segments.
+    /// Header bytes of the segments in the range.
     headers: u32,
-    /// Number of the arrival that last touched it.
+    /// Number of the last arrival that extended the range.
     stamp: u32,
 }
 
-/// An arrival that joined a range.
+/// An arrival that extended a range.
 #[derive(Clone, Copy, Debug)]
 struct Touch {
-    /// Left end of the range.
+    /// Sequence number of the left end of the range.
     left: Seq,
     stamp: u32,
 }
 
-/// A range that is no longer behind a gap.
+/// A range that is no longer beyond a gap, and so can be delivered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivered {
-    /// One past its last byte.
+    /// Sequence number after the last byte of the range.
     pub(crate) right: Seq,
-    /// Bytes of headers of its segments.
+    /// Header bytes of the segments in the range.
     pub(crate) headers: u32,
 }
 
 impl Reassembly {
-    /// Whether there are no ranges behind a gap.
+    /// Whether no bytes are stored beyond a gap.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// End of the highest range.
+    /// Right end of the highest range; `None` if no range is stored.
     pub(crate) fn end(&self) -> Option<Seq> {
         self.ranges.back().map(|range| range.block.right)
     }
 
-    /// Total bytes behind gaps.
+    /// Total of bytes stored beyond gaps.
     pub(crate) fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// Adds an arrival; returns its first contiguous part that had arrived before, if any.
+    /// Adds an arrival. Returns the first contiguous part of the arrival that had arrived before, if any.
     ///
-    /// `flags` is the number of its sequence numbers that are not payload; `headers` count only if it brings new
-    /// payload.
+    /// `flags` is the number of sequence numbers of the arrival that are not payload. `headers` count only if the
+    /// arrival brings new payload.
     pub(crate) fn insert(&mut self, arrival: SackBlock, flags: u32, headers: u32) -> Option<SackBlock> {
         self.arrivals = self.arrivals.wrapping_add(1);
         let (first, after) = self.touched_by(arrival);
@@ -116,7 +117,7 @@ impl Reassembly {
         duplicate
     }
 
-    /// Removes the first range if it begins at or before `next`, the next byte expected.
+    /// Removes the first range if the range starts at or before `next`, the next byte expected.
     pub(crate) fn take_front(&mut self, next: Seq) -> Option<Delivered> {
         let front = self.ranges.pop_front_if(|range| range.block.left.at_or_before(next))?;
         self.bytes -= front.block.right.since(front.block.left);
@@ -124,14 +125,14 @@ impl Reassembly {
         Some(Delivered { right: front.block.right, headers: front.headers })
     }
 
-    /// Adds SACK blocks to `ack`, most recently touched range first, until it is full.
+    /// Adds SACK blocks to `ack` until it is full, starting with the most recently extended range.
     pub(crate) fn report(&self, ack: &mut Segment) {
         let room = Segment::MAX_SACK - ack.sack().len();
         self.newest().take(room).for_each(|range| ack.push_sack(range.block));
     }
 
-    /// Whether at least `newest` ranges are more recent than the one that `arrival` joins; if it joins none, whether
-    /// there are that many ranges.
+    /// Whether at least `newest` ranges are more recent than the range that `arrival` joins. If the arrival joins no
+    /// range, whether at least `newest` ranges exist.
     pub(crate) fn joins_none_of(&self, newest: usize, arrival: SackBlock) -> bool {
         let (first, after) = self.touched_by(arrival);
         let joined = |range: &Range| self.ranges.range(first..after).any(|other| other.stamp == range.stamp);
@@ -139,12 +140,12 @@ impl Reassembly {
         others.nth(newest - 1).is_some()
     }
 
-    /// The ranges, most recently touched first.
+    /// The ranges, starting with the most recently extended range.
     fn newest(&self) -> impl Iterator<Item = &Range> {
         self.recent.iter().rev().filter_map(|touch| self.range_of(touch))
     }
 
-    /// Range last touched by `touch`; `None` if it was touched again or delivered.
+    /// Range last extended by `touch`; `None` if a later arrival extended the range or it was delivered.
     fn range_of(&self, touch: &Touch) -> Option<&Range> {
         #[cfg(test)]
         crate::work::look();
@@ -152,7 +153,7 @@ impl Reassembly {
         self.ranges.get(place).filter(|range| range.stamp == touch.stamp)
     }
 
-    /// Removes stale touches above and between the newest ranges that a report may need, and all of them once they are
+    /// Removes stale arrivals among the newest ranges that a report may need. Removes all stale arrivals once they are
     /// the majority.
     fn settle(&mut self) {
         let mut newest = [None; Segment::MAX_SACK];
@@ -173,7 +174,7 @@ impl Reassembly {
 
     /// Ranges that overlap `arrival` or are adjacent to it, as indices `first..after`.
     fn touched_by(&self, arrival: SackBlock) -> (usize, usize) {
-        // Segments behind a gap mostly arrive in order: the last range grows at its end.
+        // Segments beyond a gap mostly arrive in order, so an arrival usually extends the last range.
         if self.ranges.back().is_some_and(|last| last.block.right == arrival.left) {
             return (self.ranges.len() - 1, self.ranges.len());
         }

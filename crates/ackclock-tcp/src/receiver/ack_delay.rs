@@ -1,30 +1,30 @@
-//! Delay of an acknowledgement that waits for a second segment, in Linux.
+//! Time for which Linux delays an acknowledgement that waits for a second segment.
 //!
-//! Forty milliseconds if segments arrive fast; about twice their interval if they arrive slowly, so that a slow link is
-//! also acknowledged every two segments. The delay doubles if no second segment came (ATO: tcp_event_data_recv,
-//! tcp_delack_timer_handler). It is at most the round trip of the handshake, or 200 ms (tcp_send_delayed_ack). Times
-//! are in ticks of 250 Hz, and the timer expires at the tick after it is due.
+//! The delay is 40 ms if segments arrive fast. It is about twice their interval if they arrive slowly, so that a slow
+//! link is also acknowledged every two segments. If no second segment arrives, the delay doubles (ATO:
+//! tcp_event_data_recv, tcp_delack_timer_handler). The delay is at most the round trip of the handshake, or 200 ms
+//! (tcp_send_delayed_ack). Times are in ticks of 250 Hz, and the timer expires at the tick after its due time.
 
 use ackclock_core::{Span, Time};
 
-/// One tick.
+/// Length of one clock tick.
 const TICK: Span = Span::from_millis(4);
-/// TCP_DELACK_MAX in ticks.
+/// TCP_DELACK_MAX: longest ACK delay, ticks.
 const MOST: u16 = 50;
 
-/// Observed interval between segments, in ticks. Compact, because every segment touches it.
+/// Observed interval between segments, in ticks. The struct is compact, because every segment accesses it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckDelay {
-    /// When the waiting acknowledgement is due.
+    /// Time at which the delayed acknowledgement is due.
     due: Time,
-    /// TCP_ATO_MIN.
+    /// TCP_ATO_MIN: shortest ACK delay, ticks.
     least: u16,
     ato: u16,
-    /// Round trip of the handshake, at most `MOST`.
+    /// Round-trip time of the handshake, at most `MOST`, ticks.
     bound: u16,
 }
 
-/// Tick that contains an instant.
+/// Number of the clock tick that contains an instant.
 fn tick(time: Time) -> u64 {
     time.as_nanos() / TICK.as_nanos()
 }
@@ -34,22 +34,23 @@ fn ticks(span: Span) -> u16 {
 }
 
 impl AckDelay {
-    /// Creates the state before the first segment; the delay is at least `least`.
+    /// Creates the state before the first segment arrives. The ACK delay is at least `least`.
     pub(super) fn new(least: Span) -> Self {
         let least = ticks(least);
         Self { due: Time::NEVER, least, ato: least, bound: MOST }
     }
 
-    /// The handshake took `round_trip`.
+    /// Limits the ACK delay to the handshake's round-trip time `round_trip`.
     pub(super) fn on_handshake(&mut self, round_trip: Span) {
         self.bound = ticks(round_trip).min(MOST);
     }
 
-    /// An in-order segment arrives at `now`, after the previous one at `last`; the peer's timeout would be `rto`.
+    /// Updates the delay when an in-order segment arrives at `now`. The previous segment arrived at `last`; `rto` is
+    /// the assumed timeout of the peer.
     #[inline]
     pub(super) fn on_data(&mut self, last: Time, now: Time, rto: Span) {
         if self.ato == self.least && now.since(last) < TICK * u64::from(self.least / 2) {
-            // The usual case: the delay stays unchanged, whatever the ticks.
+            // In the usual case the delay stays unchanged, however many ticks have passed.
             return;
         }
         let gap = tick(now) - tick(last);
@@ -60,12 +61,12 @@ impl AckDelay {
         }
     }
 
-    /// Acknowledging every segment begins or ends.
+    /// Resets the delay when a phase of acknowledging every segment starts or ends.
     pub(super) fn reset(&mut self) {
         self.ato = self.least;
     }
 
-    /// An acknowledgement begins to wait at `now`; returns until when.
+    /// Starts the delay of an acknowledgement at `now`. Returns the time at which the acknowledgement is due.
     #[inline]
     pub(super) fn wait(&mut self, now: Time) -> Time {
         let wait = if self.ato > self.least { self.ato.min(self.bound.max(self.least)) } else { self.ato };
@@ -73,8 +74,8 @@ impl AckDelay {
         self.due
     }
 
-    /// An acknowledgement is sent at `now`; the peer's timeout would be `rto`. If it timed out, the next waits twice as
-    /// long.
+    /// Handles an acknowledgement sent at `now`. If the ACK timer had expired, the next delay is twice as long. `rto`
+    /// is the assumed timeout of the peer.
     #[inline]
     pub(super) fn on_ack(&mut self, now: Time, rto: Span) {
         if now >= self.due {

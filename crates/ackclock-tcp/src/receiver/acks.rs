@@ -1,4 +1,5 @@
-//! Acknowledgements: their time and content (RFC 5681 section 4.2, RFC 2018, RFC 2883, RFC 7323).
+//! Acknowledgements of the receiver: when they are sent, and what they contain (RFC 5681 section 4.2, RFC 2018, RFC
+//! 2883, RFC 7323).
 
 use ackclock_core::{Flags, SackBlock, Segment, Time, Timestamps};
 
@@ -7,8 +8,8 @@ use super::{AckPolicy, INITIAL, Receiver, clock, merge};
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 
 impl Receiver {
-    /// RFC 5681 section 4.2 for an in-order segment with these flags and no gap. A FIN is acknowledged at once; so are,
-    /// as in Linux, segments that the peer pushes or that report a reduced window (CWR).
+    /// Acknowledges an in-order segment with these flags, while there is no gap (RFC 5681 section 4.2). A FIN is
+    /// acknowledged at once. As in Linux, so are segments that the peer pushes or that report a reduced window (CWR).
     #[inline(always)]
     pub(super) fn acknowledge_in_order(&mut self, now: Time, flags: Flags, out: &mut impl FnMut(&Segment)) {
         self.unacknowledged += 1;
@@ -24,7 +25,7 @@ impl Receiver {
                 now
             };
             if due > now {
-                // The timer runs from the first segment it covers.
+                // The timer runs from the first segment that the ACK covers.
                 let timer = match self.deadline {
                     Time::NEVER if self.quick.is_used() => self.quick.wait(now),
                     Time::NEVER => now + timeout,
@@ -37,8 +38,9 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
-    /// When Linux acknowledges the data received, unless a timer is earlier. With `count` segments, and unread data
-    /// that does not shrink the window: at once. Otherwise when the program has read them, or has read pushed data.
+    /// Time at which Linux acknowledges the data received, unless a timer expires earlier. With `count` segments and
+    /// unread data that does not shrink the window, Linux acknowledges at once. Otherwise Linux acknowledges when the
+    /// program has read `count` segments or pushed data.
     fn due_when_read(&self, now: Time, flags: Flags, count: u32) -> Time {
         let enough = self.unacknowledged >= count;
         if !enough && !flags.intersects(Flags::CWR | Flags::PSH) {
@@ -52,8 +54,8 @@ impl Receiver {
         }
     }
 
-    /// RFC 5681 section 4.2 for a segment that repeats, is out of order or fills a gap: at once, unless merged with the
-    /// following ones. A `waiting` ACK is sent first if merging would hide its content.
+    /// Acknowledges a segment that repeats data, is out of order or fills a gap (RFC 5681 section 4.2). The ACK is sent
+    /// at once, unless it is merged with later ACKs. A `waiting` ACK is sent first if merging would hide its content.
     pub(super) fn acknowledge_out_of_order(
         &mut self,
         now: Time,
@@ -95,8 +97,8 @@ impl Receiver {
         }
     }
 
-    // Separate from the next function, so that an ACK without options is built in place: the processor stalls when it
-    // copies a value just written in parts.
+    // Builds an ACK without options in place. This function is separate, because the processor stalls when it copies a
+    // value that was just written in parts.
     #[inline(always)]
     fn plain_ack(&self) -> Segment {
         let mut ack = Segment::pure_ack(self.flow, self.next, self.header_with(0));
@@ -125,7 +127,7 @@ impl Receiver {
         ack
     }
 
-    /// Header size with options of this length, bytes.
+    /// Size of a header whose options have this length, bytes.
     #[inline]
     pub(super) fn header_with(&self, options: u16) -> u16 {
         match self.config.ack_size {
@@ -136,7 +138,7 @@ impl Receiver {
 
     pub(super) fn header_of(&self, seg: &Segment) -> u16 {
         let timestamps = if seg.timestamps().is_some() { TIMESTAMPS } else { 0 };
-        // SACK blocks take 8 bytes each, after 2 of option header and 2 of padding.
+        // The SACK option takes 8 bytes per block, 2 bytes of option header and 2 bytes of padding.
         let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
         let syn = seg.syn_options().map_or(0, |offer| offer.header_bytes(timestamps > 0));
         self.header_with(timestamps + sack + syn)

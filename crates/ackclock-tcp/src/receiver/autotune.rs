@@ -1,66 +1,66 @@
 //! # Receive-window autotuning
 //!
-//! Grows a receiver's advertised window with the data it receives.
+//! Receive window autotuning: the advertised window grows with the data received.
 //!
 //! ## Source
-//! Dynamic right-sizing (Fisk and Feng, LANL 2001) and the receive-side threshold, in the form of Linux 6.18 and with
-//! its constants.
+//! Dynamic right-sizing (Fisk and Feng, LANL 2001), and the receive-side threshold. Form and constants are from Linux
+//! 6.18.
 //!
 //! ## What it does
 //! The window is the smaller of a threshold and a clamp. The threshold rises by two segments for each arriving segment;
 //! out-of-order segments count only with SACK. The clamp is twice the data read in the last round trip, so that the
-//! sender can double its rate. It is larger if that data grew, and bytes behind a gap are added. Data behind gaps or
-//! waiting to be read uses up the clamp. The window can therefore fall below the threshold, but its right edge never
-//! moves back. A sender without SACK repairs one loss per round trip, delivers little in order, and reaches one of the
-//! limits.
+//! sender can double its rate. If that amount grew, the clamp is larger; bytes beyond a gap are also added. Data beyond
+//! gaps or waiting to be read uses up part of the clamp. The window can therefore fall below the threshold, but its
+//! right edge never moves back. Without SACK, a sender repairs one loss per round trip and delivers little in order, so
+//! the window reaches one of the limits.
 //!
 //! ## Differences from the source
-//! Counts payload. The source counts memory, of which the share of payload is assumed as for segments of 1448 bytes.
+//! Amounts here are payload. Linux counts memory; its share of payload is assumed as for segments of 1448 bytes.
 //!
 //! ## Validation
-//! Hand-computed values (tests below); the window of a captured download without SACK, which rises by two segments per
-//! round trip.
+//! Unit tests below: hand-computed values, and the window of a captured download without SACK, which rises by two
+//! segments per round trip.
 
 use ackclock_core::{Seq, Span, Time};
 
 use super::reading::{Reading, WAKES};
 
-/// First window, bytes: half of the memory that Linux gives a new connection.
+/// First advertised window, bytes: half of the memory that Linux gives a new connection.
 const FIRST: u32 = 65_536;
-/// First clamp, bytes: once Linux has seen a full segment, it assumes 160/256 of the memory is payload.
+/// First clamp, bytes. Once Linux has seen a full segment, it assumes that 160/256 of the memory is payload.
 const FIRST_CLAMP: u32 = 81_920;
-/// Segments expected in the first round trip, at most the first window.
+/// Segments expected in the first round trip, limited by the first window.
 const FIRST_ROUND: u32 = 10;
-/// Segments added to the threshold per counted segment.
+/// Segments added to the threshold for each counted segment.
 const RISE: u32 = 2;
 
-/// Payload of a full segment: while it waits it uses its memory of 2304 bytes, counted at 160/256, of the window.
+/// Payload of a full segment, bytes. An unread full segment uses 160/256 of its 2304 bytes of memory as window.
 const SEGMENT: u64 = 1448;
 const TAKES: u64 = 1440;
 
-/// Window of one receiver. Amounts are bytes of payload.
+/// Autotuned window of one receiver. Amounts are bytes of payload.
 #[derive(Clone, Debug)]
 pub(super) struct Autotune {
     mss: u32,
     most: u32,
     threshold: u32,
     clamp: u32,
-    /// Most data read in a round trip.
+    /// Largest amount of data read in a round trip.
     space: u32,
-    /// Data delivered in order.
+    /// Total of data delivered in order.
     delivered: u64,
     reading: Reading,
-    /// Bytes behind gaps; bytes from the left edge to the end of them.
+    /// Bytes beyond gaps, and bytes from the left edge to the end of the data beyond gaps.
     held: u32,
     ahead: u32,
-    /// Window scale; window last advertised, and its right edge.
+    /// Window scale, last advertised window, and right edge of that window.
     scale: u8,
     offered: u32,
     edge: Seq,
-    /// Data delivered at the start of this round trip, and the time of that start.
+    /// Total of delivered data at the start of this round trip, and the time of the start.
     mark: u64,
     since: Time,
-    /// Last timestamp echoed.
+    /// Last timestamp that the peer echoed.
     echo: Option<u32>,
     round_trip: Option<Span>,
 }
@@ -69,24 +69,24 @@ pub(super) struct Autotune {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) now: Time,
-    /// Payload delivered in order so far.
+    /// Total of payload delivered in order so far.
     pub(super) delivered: u64,
-    /// Bytes from the left edge to the end of the data behind gaps.
+    /// Bytes from the left edge to the end of the data beyond gaps.
     pub(super) ahead: u32,
-    /// Bytes behind gaps.
+    /// Bytes stored beyond gaps.
     pub(super) held: u32,
-    /// The segment was the next one expected, or is reported by SACK.
+    /// Whether the segment was the next expected, or is reported by SACK.
     pub(super) counts: bool,
-    /// Timestamp that it echoes, if any, and the resulting round-trip time.
+    /// Timestamp that the segment echoes, if any, and the resulting round-trip time.
     pub(super) echo: Option<(u32, Span)>,
 }
 
 impl Autotune {
-    /// Window of a new connection that expects `next`. It may grow to `most` and is advertised with window scale
-    /// `scale`; a segment has `mss` bytes of payload and options.
+    /// Window of a new connection that expects `next`. The window may grow to `most` and uses the window scale `scale`.
+    /// A segment has `mss` bytes of payload and options.
     pub(super) fn new(mss: u16, options: u16, most: u32, scale: u8, next: Seq) -> Self {
         let mss = u32::from(mss).max(1);
-        // Whole segments without options, like the window of the SYN.
+        // The first window is a whole number of segments without options, like the window of the SYN.
         let offered = mss + u32::from(options);
         let threshold = ((FIRST / offered).max(1) * offered).min(most);
         Self {
@@ -109,23 +109,23 @@ impl Autotune {
         }
     }
 
-    /// Right edge of the window, as last advertised.
+    /// Right edge of the last advertised window.
     pub(super) fn edge(&self) -> Seq {
         self.edge
     }
 
-    /// The connection was established at `now`, and its first round trip begins (tcp_init_buffer_space). Later ones
-    /// begin when data is read, so this one does too.
+    /// Starts the first round trip when the connection is established at `now` (tcp_init_buffer_space). Later round
+    /// trips start when data is read.
     pub(super) fn on_established(&mut self, now: Time) {
         self.since = now + WAKES;
     }
 
-    /// An ACK up to `next` advertised a window of `window` bytes.
+    /// Records that an ACK up to `next` advertised a window of `window` bytes.
     pub(super) fn on_advertised(&mut self, next: Seq, window: u32) {
         (self.offered, self.edge) = (window, next + window);
     }
 
-    /// Free part of the window at `now`, rounded up to a value that a header can express.
+    /// Free part of the window at `now`, rounded up to a value that the header field can express.
     pub(super) fn free(&self, now: Time) -> u32 {
         let waits = u64::from(self.held) + u64::from(self.reading.unread(now, self.delivered));
         let free = self.threshold.min(self.clamp.saturating_sub(memory(waits)));
@@ -138,16 +138,16 @@ impl Autotune {
         self.free(now) >= self.offered
     }
 
-    /// When the program will have read all arrived data.
+    /// Time at which the program will have read all arrived data.
     pub(super) fn reads_until(&self) -> Time {
         self.reading.until()
     }
 
-    /// Processes a data segment; returns whether it opened the window and must be acknowledged at once.
+    /// Processes a data segment. Returns whether the segment opened the window and must be acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
         self.read(arrival.now);
-        // Unread data counts too, including the segment's own memory; a segment behind a gap has none yet
-        // (tcp_data_queue_ofo).
+        // Unread data reduces the window too, including the segment's own memory. A segment beyond a gap has no such
+        // memory yet (tcp_data_queue_ofo).
         let unread = self.reading.unread(arrival.now, self.delivered);
         let own = if arrival.delivered == self.delivered { 0 } else { self.mss };
         let waits = u64::from(self.held) + u64::from(unread) + u64::from(own);
@@ -170,8 +170,8 @@ impl Autotune {
         grows
     }
 
-    /// Data waiting was read before `now`. If that completed a round trip, its first segment determines how much was
-    /// read in it; data that still waited behind that segment is deducted.
+    /// Processes the data that the program read before `now`. If the reading completed a round trip, the first segment
+    /// read determines how much was read in it. Data that was still unread behind that segment is deducted.
     fn read(&mut self, now: Time) {
         let Some((at, before)) = self.reading.finished(now, self.delivered) else { return };
         let first = (self.delivered - before).min(self.mss.into());
@@ -191,19 +191,20 @@ impl Autotune {
         }
     }
 
-    /// Of segments with the same timestamp echo, only the first is timed: the others followed it out of the sender. A
-    /// segment that arrives while others wait to be read was queued behind them, so it may only shorten the estimate.
+    /// Takes a round-trip time sample. Of segments with equal timestamp echoes only the first is timed, because the
+    /// sender sent the others later. A segment that arrives while others wait to be read was queued behind them, so it
+    /// may only shorten the estimate.
     fn time(&mut self, echo: u32, sample: Span, waits: bool) {
         let known = self.round_trip.unwrap_or(sample);
         if self.echo.replace(echo) == Some(echo) || waits && sample >= known {
             return;
         }
-        // A shorter round trip is adopted at once.
+        // A round-trip time below the estimate is adopted at once.
         self.round_trip = Some(if sample < known { sample } else { (known * 7 + sample) / 8 });
     }
 
-    /// Clamp wanted: twice the data read, plus twice that times its relative growth, plus the bytes up to the end of
-    /// data behind gaps.
+    /// Clamp for the amount of data read: twice this amount, enlarged by its relative growth, plus the bytes up to the
+    /// end of data beyond gaps.
     fn wanted(&self, before: u32) -> u32 {
         let twice = 2 * u64::from(self.space);
         let growth = twice * u64::from(self.space - before) / u64::from(before);
@@ -211,7 +212,7 @@ impl Autotune {
     }
 }
 
-/// Window used by `bytes` of waiting payload.
+/// Part of the window that `bytes` of unread payload use up.
 fn memory(bytes: u64) -> u32 {
     u32::try_from(bytes * TAKES / SEGMENT).unwrap_or(u32::MAX)
 }

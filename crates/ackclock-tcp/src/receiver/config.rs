@@ -4,71 +4,73 @@ use ackclock_core::{LARGEST_WINDOW_SCALE, Seq, Span, scaled_window};
 
 use crate::config::HeaderSize;
 
-/// Width of a window that Linux advertises without a shift, bits: half the range of the field.
+/// Bits of a window that Linux advertises without a shift: half the range of the header field.
 const UNSCALED_BITS: u32 = 15;
 
-/// When in-order arrivals are acknowledged. Segments that are out of order, fill a gap or repeat are acknowledged at
-/// once.
+/// When in-order segments are acknowledged. Segments that are out of order, fill a gap or repeat data are acknowledged
+/// at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckPolicy {
-    /// Every segment.
+    /// Acknowledge every segment.
     Every,
-    /// Every `count`-th segment, or `timeout` after the first unacknowledged one (RFC 5681 section 4.2).
+    /// Acknowledge every `count`-th segment, or `timeout` after the first unacknowledged segment (RFC 5681 section
+    /// 4.2).
     Delayed {
-        /// Segments per ACK.
+        /// Number of segments per ACK.
         count: u32,
         /// Longest delay of an ACK; with `quick`, the shortest delay used when segments arrive fast.
         timeout: Span,
-        /// Segments acknowledged one by one (Linux: 16) at the start, after an idle period and after repeated data.
-        /// Above 0, the other rules of Linux also apply. Segments that open a tuned window or carry congestion marks
-        /// are acknowledged at once. Pushed segments, and bursts that arrive together, are acknowledged as soon as they
-        /// are read. SACKs are merged.
+        /// Number of segments acknowledged one by one (Linux: 16) at the start, after an idle period and after repeated
+        /// data. If above 0, the other ACK rules of Linux apply too. Segments that open a tuned window or carry
+        /// congestion marks are acknowledged at once. Pushed segments, and bursts that arrive together, are
+        /// acknowledged as soon as the program has read them. SACKs are merged.
         quick: u32,
     },
 }
 
-/// Share of the largest window that is advertised.
+/// Part of the largest window that the receiver advertises.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowPolicy {
-    /// All of it.
+    /// Advertises the largest window from the start.
     #[default]
     Whole,
-    /// 64 KiB at first, growing as data arrives, as in Linux.
+    /// Advertises 64 KiB at first; the window grows as data arrives, as in Linux.
     Tuned,
-    /// The free part of the buffer: the application reports what it has read
-    /// ([`Receiver::read_up_to`](super::Receiver::read_up_to)). Not available in scenarios.
+    /// Advertises the free part of the buffer. The application reports how much it has read
+    /// ([`Receiver::read_up_to`](super::Receiver::read_up_to)). Scenarios cannot use this policy.
     #[serde(skip)]
     Unread,
 }
 
-/// How a connection begins.
+/// How a receiver opens its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opening {
     /// Active open: the receiver sends the SYN.
     Handshake,
     /// Passive open: the receiver waits for the peer's SYN.
     Awaited,
-    /// Already established; the peer's first byte has this sequence number.
+    /// No handshake: the connection is established, and the peer's first byte has this sequence number.
     Established(Seq),
 }
 
-/// Configuration of a receiver.
+/// Configuration of a TCP receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
-    /// How the connection begins.
+    /// How the receiver opens its connection.
     pub opening: Opening,
-    /// When to acknowledge.
+    /// Rule for when to acknowledge.
     pub acks: AckPolicy,
-    /// Size of an ACK: a fixed size (the sources count 40), or the real size with its options.
+    /// Size of an ACK: a fixed size (the papers count 40 bytes), or the real size with options.
     pub ack_size: HeaderSize,
     /// Largest advertised window, bytes; at most 2^30.
     pub max_window: u32,
-    /// Whether the whole window is advertised from the start.
+    /// Policy that sets the advertised window.
     pub window: WindowPolicy,
-    /// Payload of a full segment, bytes; the handshake offers it plus the options that every segment has (RFC 6691).
+    /// Payload of a full segment, bytes. The handshake offers this size plus the options that every segment has (RFC
+    /// 6691).
     pub mss: u16,
     /// Report data that arrived out of order (SACK, RFC 2018).
     pub sack: bool,
@@ -81,7 +83,7 @@ pub struct ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    /// Window scale. A tuned window uses Linux's, computed for a buffer of which half is payload
+    /// Window scale to offer. A tuned window uses the scale that Linux computes for a buffer of which half is payload
     /// (tcp_select_initial_window).
     pub(super) fn scale(&self) -> u8 {
         match self.window {

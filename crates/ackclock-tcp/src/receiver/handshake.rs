@@ -1,4 +1,4 @@
-//! The handshake, which the receiver begins or awaits (RFC 9293 section 3.5).
+//! Handshake of the receiver, by active or passive open (RFC 9293 section 3.5).
 
 use ackclock_core::{Flags, Segment, Span, SynOptions, Time, Timestamps};
 
@@ -6,13 +6,14 @@ use super::{INITIAL, Receiver, ReceiverState, clock};
 use crate::config::{PLAIN_HEADER, TIMESTAMPS};
 use crate::stack::LINEAR_SYN_TIMEOUTS;
 
-/// SYN timeout: first value, largest number of doublings, and upper limit (RFC 6298 (2.1), (5.5), (2.5)).
+/// Parameters of the SYN timeout: first value, largest number of doublings, and upper limit (RFC 6298 (2.1), (5.5),
+/// (2.5)).
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
 const MOST_DOUBLINGS: u32 = 6;
 const LONGEST_TIMEOUT: Span = Span::from_secs(60);
 
 impl Receiver {
-    /// Sends the SYN, or the answer to the peer's SYN.
+    /// Sends the SYN, or the SYN-ACK that answers the peer's SYN.
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         let answers = self.state == ReceiverState::SynReceived;
         let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
@@ -20,19 +21,19 @@ impl Receiver {
             (false, false) => Flags::SYN,
             (false, true) => Flags::SYN | Flags::ECE | Flags::CWR,
             (true, false) => Flags::SYN | Flags::ACK,
-            // RFC 3168 section 6.1.1: the answer sets one of the two bits.
+            // A SYN-ACK sets only one of the two ECN bits (RFC 3168 section 6.1.1).
             (true, true) => Flags::SYN | Flags::ACK | Flags::ECE,
         };
         if answers {
             syn.ack = self.next;
         }
-        // RFC 7323 section 2.2: the window of a SYN is never scaled.
+        // The window of a SYN is never scaled (RFC 7323 section 2.2).
         syn.window = u16::try_from(self.window()).unwrap_or(u16::MAX);
         syn.set_scale(Some(self.scale));
         let every =
             if self.config.timestamps { self.header_with(TIMESTAMPS) - self.header_with(0) } else { 0 };
         syn.set_syn_options(SynOptions {
-            // RFC 6691: the MSS offered includes no options; the sender deducts them.
+            // The MSS offered is not reduced by the size of the options, because the sender deducts them (RFC 6691).
             mss: Some(self.config.mss.saturating_add(every)),
             window_scale: Some(self.scale).filter(|_| self.scales),
             sack_permitted: self.config.sack,
@@ -47,14 +48,14 @@ impl Receiver {
         out(&syn);
     }
 
-    /// Timeout of the SYN now being sent: twice the previous one, except that Linux doubles later.
+    /// Timeout of the SYN now being sent: twice the previous timeout. In Linux the doubling starts later.
     fn syn_timeout(&self, answers: bool) -> Span {
         let alike = if self.quick.is_used() && !answers { LINEAR_SYN_TIMEOUTS } else { 0 };
         let doublings = self.syns.saturating_sub(alike).min(MOST_DOUBLINGS);
         (FIRST_TIMEOUT * (1 << doublings)).min(LONGEST_TIMEOUT)
     }
 
-    /// Processes a segment with a SYN: the peer's own, or its answer to ours.
+    /// Processes a segment with a SYN: the peer's own SYN, or the SYN-ACK to our SYN.
     pub(super) fn on_syn(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         match self.state {
             ReceiverState::Listening if !seg.flags.intersects(Flags::ACK) => {
@@ -64,13 +65,13 @@ impl Receiver {
                 self.anchor(now);
                 self.send_syn(now, out);
             }
-            // Our answer was lost.
+            // The peer repeats its SYN because our SYN-ACK was lost.
             ReceiverState::SynReceived if seg.seq + 1 == self.next => self.send_syn(now, out),
             _ => self.on_syn_ack(now, seg, out),
         }
     }
 
-    /// Processes the peer's acknowledgement of our answer to its SYN; returns whether `seg` is one.
+    /// Processes the peer's acknowledgement of our SYN-ACK. Returns whether `seg` is this acknowledgement.
     pub(super) fn on_answer(&mut self, seg: &Segment) -> bool {
         let answers = self.state == ReceiverState::SynReceived
             && seg.flags.contains(Flags::ACK)
@@ -82,7 +83,7 @@ impl Receiver {
         answers
     }
 
-    /// Completes the handshake, or answers a SYN-ACK repeated because the answer was lost.
+    /// Completes the handshake. If our acknowledgement was lost, answers the repeated SYN-ACK.
     pub(super) fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if !seg.flags.contains(Flags::SYN | Flags::ACK)
             || seg.ack != INITIAL + 1
@@ -100,7 +101,7 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
-    /// Disables features that the peer did not offer.
+    /// Disables features that the peer's SYN did not offer.
     fn agree(&mut self, syn: &Segment) {
         let offered = syn.syn_options().unwrap_or_default();
         self.config.sack &= offered.sack_permitted;

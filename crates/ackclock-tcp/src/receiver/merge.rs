@@ -1,34 +1,34 @@
 //! Merging of acknowledgements for out-of-order segments (compressed ACKs).
 //!
-//! As in Linux with SACK: the first three ACKs for each left edge are sent at once, later ones are merged for up to a
-//! millisecond. A waiting ACK is sent before a segment begins a third block, or joins a block other than the two newest
-//! (tcp_sack_new_ofo_skb). Each block is then reported in several SACKs, one of which may be lost. (Linux waits at most
-//! a third of the round trip.)
+//! The rules are those of Linux with SACK. The first three ACKs for each left edge are sent at once; later ACKs are
+//! merged for up to 1 ms. A waiting ACK is sent before a segment starts a third block, or joins a block other than the
+//! two newest (tcp_sack_new_ofo_skb). Each block is then reported in several SACKs, so one of them may be lost. Linux
+//! waits at most a third of the round trip.
 
 use ackclock_core::{SackBlock, Seq, Span};
 
 use crate::reassembly::Reassembly;
 
-/// Longest wait of a merged ACK (tcp_comp_sack_delay_ns).
+/// Longest delay of a merged ACK (tcp_comp_sack_delay_ns).
 pub(super) const WAIT: Span = Span::from_millis(1);
-/// ACKs sent at once: DupThresh.
+/// Number of ACKs sent at once for each left edge: DupThresh.
 const AT_ONCE: u8 = 3;
 /// Number of newest blocks that a waiting ACK may extend (TCP_SACK_BLOCKS_EXPECTED).
 const EXPECTED_BLOCKS: usize = 2;
-/// Most ACKs merged into one (tcp_comp_sack_nr).
+/// Largest number of ACKs merged into one ACK (tcp_comp_sack_nr).
 const MOST_MERGED: u8 = 44;
 
-/// Acknowledgements of one gap.
+/// State of the acknowledgements for one gap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Merge {
-    /// Left edge that they acknowledge.
+    /// Left edge that the ACKs acknowledge.
     edge: Seq,
     left_at_once: u8,
     waiting: u8,
 }
 
 impl Merge {
-    /// A segment arrives out of order while `next` is expected; returns whether its acknowledgement waits.
+    /// Handles a segment that arrives out of order while `next` is expected. Returns whether its acknowledgement waits.
     pub(super) fn waits(&mut self, next: Seq) -> bool {
         if self.waiting >= MOST_MERGED {
             return false;
@@ -44,18 +44,18 @@ impl Merge {
         true
     }
 
-    /// Whether a waiting ACK is sent before `arrival` joins the ranges `ahead` of a gap.
+    /// Whether a waiting ACK must be sent before `arrival` joins the ranges `ahead` of a gap.
     #[inline]
     pub(super) fn ends_before(&self, arrival: SackBlock, ahead: &Reassembly) -> bool {
         self.waiting > 0 && ahead.joins_none_of(EXPECTED_BLOCKS, arrival)
     }
 
-    /// All waiting acknowledgements are sent, except the newest.
+    /// Restarts merging: all waiting acknowledgements except the newest are sent.
     pub(super) fn begin_again(&mut self) {
         self.waiting = 1;
     }
 
-    /// An acknowledgement is sent.
+    /// Ends the merging when an acknowledgement is sent.
     pub(super) fn on_ack(&mut self) {
         self.waiting = 0;
     }

@@ -1,29 +1,30 @@
 //! # Receiver
 //!
-//! The receiving half of a TCP connection: reassembles bytes and decides when and what to acknowledge.
+//! The receiving half of a TCP connection. It reassembles bytes, and decides when and what to acknowledge.
 //!
 //! ## Source
 //! RFC 9293 (acceptance, handshake), RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 2883 (D-SACK),
 //! RFC 7323 (window scale, timestamps, PAWS), RFC 3168 section 6.1.3 (ECN echo).
 //!
 //! ## What it does
-//! The application reads at once, or in the Linux stack [within a tenth of a millisecond](self::reading), so in-order
-//! data takes no room. The advertised window is then the configured maximum, including bytes held behind a gap. With
-//! [autotuning](self::autotune) the window grows up to that, and bytes behind gaps use part of it. If the application
-//! reads late, like a relay, the window is [the free buffer](self::unread).
+//! The application reads data at once, or in the Linux stack [within a tenth of a millisecond](self::reading). In-order
+//! data therefore takes no room in the buffer, and the advertised window is the configured maximum, including bytes
+//! beyond a gap. With [autotuning](self::autotune) the window grows up to this maximum, and bytes beyond gaps use part
+//! of the window. If the application reads late, like a relay, the window is [the free buffer](self::unread).
 //!
-//! With the handshake on, the receiver of a download is the client and opens the connection. The receiver of an upload
-//! is the server and waits for its peer's SYN.
+//! If the handshake is on, the receiver of a download is the client and opens the connection. The receiver of an upload
+//! is the server and waits for the peer's SYN.
 //!
 //! ## Differences from the source
 //! - A delayed ACK counts segments, not full-sized segments.
-//! - A segment without timestamps is accepted even if they were negotiated (RFC 7323 section 3.2 would drop it).
+//! - A segment without timestamps is accepted even if timestamps were negotiated. RFC 7323 section 3.2 would drop this
+//!   segment.
 //! - PAWS has no exception for connections idle for 24 days (RFC 7323 section 5.5).
-//! - A SYN is repeated without limit, RST is ignored, and the receiver never closes its own direction.
+//! - The receiver repeats a SYN without limit, ignores RST, and never closes its own direction.
 //!
 //! ## Validation
-//! Compared byte by byte with a bitmap under random overlapping segments (tests below); files over paths that drop,
-//! repeat and reorder (`tests/any_path.rs`).
+//! Unit tests below compare with a bitmap, byte by byte, under random overlapping segments. `tests/any_path.rs`
+//! transfers files over paths that drop, repeat and reorder.
 
 mod ack_delay;
 mod acks;
@@ -44,42 +45,43 @@ use self::quick::Quick;
 use self::window::Policy;
 use crate::reassembly::Reassembly;
 
-/// The receiving half of one connection. Event-driven: segments and instants go in, ACKs come out.
+/// The receiving half of one connection. The receiver is event-driven: its inputs are segments and timeouts, its
+/// outputs are ACKs.
 ///
-/// Fields touched by every segment come first and are adjacent, as in `TcpSender`.
+/// Fields that every segment accesses come first and are adjacent, as in `TcpSender`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
-    /// RCV.NXT, the next byte expected.
+    /// RCV.NXT: sequence number of the next byte expected.
     next: Seq,
-    /// RCV.NXT as of the last ACK (Last.ACK.sent of RFC 7323).
+    /// RCV.NXT at the last ACK (Last.ACK.sent of RFC 7323).
     acknowledged: Seq,
     flow: FlowId,
     state: ReceiverState,
-    /// ECE is set from a congestion mark until CWR.
+    /// Whether ACKs set ECE: from a congestion mark until CWR arrives.
     echo_congestion: bool,
     window_field: u16,
-    /// Segments taken in order since the last ACK.
+    /// Number of segments received in order since the last ACK.
     unacknowledged: u32,
     scale: u8,
     quick: Quick,
     merge: Merge,
-    /// When the delayed ACK, or the repeated SYN, is due.
+    /// Time at which the delayed ACK or the repeated SYN is due.
     deadline: Time,
     delivered: u64,
     delivered_headers: u64,
     ahead: Reassembly,
-    /// Sequence number after the FIN, once seen.
+    /// Sequence number after the FIN; `None` until the FIN has arrived.
     end: Option<Seq>,
-    /// Policy that sets the window, unless it is always the largest.
+    /// Policy that sets the advertised window; `None` if the window is always the largest.
     policy: Option<Box<Policy>>,
-    /// Configuration, without features that the peer did not agree to.
+    /// Configuration of the receiver, without features that the peer did not offer.
     config: ReceiverConfig,
     first_byte_at: Option<Time>,
     finished_at: Option<Time>,
-    /// TS.Recent, the timestamp to echo.
+    /// TS.Recent: timestamp to echo.
     echo: Option<u32>,
-    /// Time of the last SYN.
+    /// Transmission time of the last SYN.
     syn_sent: Time,
     /// Number of SYNs sent.
     syns: u32,
@@ -96,9 +98,9 @@ enum ReceiverState {
     Established,
 }
 
-/// Initial sequence number of the receiver; its SYN uses it, so its ACKs have the next.
+/// Initial sequence number of the receiver. The SYN uses this number, and the ACKs use the next.
 const INITIAL: Seq = Seq(0);
-/// Echoes older than this, in milliseconds, are ignored.
+/// Largest age of a timestamp echo that gives a round-trip time, ms.
 const LONGEST_ROUND_TRIP: u64 = 60_000;
 
 impl Receiver {
@@ -140,7 +142,7 @@ impl Receiver {
         }
     }
 
-    /// Begins the connection: sends a SYN if a handshake is configured, otherwise does nothing.
+    /// Opens the connection by sending a SYN; does nothing unless a handshake is configured.
     pub fn start(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         if self.state == ReceiverState::Closed {
             self.state = ReceiverState::SynSent;
@@ -148,7 +150,7 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment of the peer and sends any immediate answer.
+    /// Processes a segment of the peer, and sends an ACK if one is due at once.
     pub fn on_segment(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if seg.flags.intersects(Flags::SYN) {
             self.on_syn(now, seg, out);
@@ -180,7 +182,7 @@ impl Receiver {
         }
     }
 
-    /// Updates the state that makes acknowledgements immediate.
+    /// Updates the state that decides whether acknowledgements are immediate.
     fn note_for_quick(&mut self, now: Time, seg: &Segment) {
         if seg.end().at_or_before(self.next) {
             self.quick.on_repeated();
@@ -189,7 +191,7 @@ impl Receiver {
         }
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Time at which [`Self::on_timeout`] is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         Some(self.deadline).filter(|&time| time != Time::NEVER)
@@ -207,37 +209,38 @@ impl Receiver {
         }
     }
 
-    /// Payload delivered in order, bytes.
+    /// Total of payload delivered in order, bytes.
     pub fn delivered_bytes(&self) -> u64 {
         self.delivered
     }
 
-    /// Size of the segments of [`Self::delivered_bytes`] with their headers, each counted once, bytes.
+    /// Bytes delivered in order including the headers of their segments. Each segment counts once.
     pub fn delivered_wire_bytes(&self) -> u64 {
         self.delivered + self.delivered_headers
     }
 
-    /// When the first byte of payload was delivered.
+    /// Time at which the first byte of payload was delivered.
     pub fn first_byte_at(&self) -> Option<Time> {
         self.first_byte_at
     }
 
-    /// When everything up to the FIN was delivered.
+    /// Time at which everything up to the FIN was delivered.
     pub fn finished_at(&self) -> Option<Time> {
         self.finished_at
     }
 
-    /// Whether data can be received: the handshake is complete, or there was none.
+    /// Whether data can be received, because the handshake is complete or not configured.
     pub fn is_established(&self) -> bool {
         self.state == ReceiverState::Established
     }
 
-    /// Next byte expected.
+    /// Sequence number of the next byte expected.
     pub fn next(&self) -> Seq {
         self.next
     }
 
-    /// Processes timestamps and ECN of a data segment; returns whether PAWS accepts it (RFC 7323 section 5.3).
+    /// Processes the timestamps and ECN marks of a data segment. Returns whether PAWS accepts the segment (RFC 7323
+    /// section 5.3).
     #[inline]
     fn accept(&mut self, seg: &Segment) -> bool {
         let stamp = seg.timestamps().filter(|_| self.config.timestamps);
@@ -246,12 +249,13 @@ impl Receiver {
         {
             return false;
         }
-        // A segment entirely below the window neither sets the echo (RFC 7323 section 5.3 R2) nor marks (RFC 3168
-        // 6.1.5).
+        // A segment entirely below the window sets neither the timestamp echo (RFC 7323 section 5.3 R2) nor the ECN
+        // echo (RFC 3168 6.1.5).
         if seg.end().at_or_before(self.next) {
             return true;
         }
-        // RFC 7323 section 4.3 (2): only the segment that covers the left edge last acknowledged.
+        // Only the segment that covers the left edge last acknowledged sets the timestamp echo (RFC 7323 section 4.3
+        // (2)).
         if let Some(stamp) = stamp
             && seg.seq.at_or_before(self.acknowledged)
         {
@@ -263,18 +267,19 @@ impl Receiver {
         true
     }
 
-    /// Echoes a congestion mark until the peer reports its reaction.
+    /// Starts the ECN echo at a congestion mark, and ends it when the peer reports its reaction.
     fn take_mark(&mut self, seg: &Segment) {
         self.echo_congestion &= !seg.flags.intersects(Flags::CWR);
         let begins = seg.ecn == Ecn::Ce && !self.echo_congestion;
         self.echo_congestion |= begins;
-        // RFC 3168 section 6.1.5: a segment that is not ECN-capable is a retransmission.
+        // A data segment that is not ECN-capable is a retransmission (RFC 3168 section 6.1.5).
         if begins || seg.ecn == Ecn::NotEct {
             self.quick.on_congestion();
         }
     }
 
-    /// Stores a segment that is not simply the next one; returns the part of it that had arrived before.
+    /// Stores a segment that overlaps received data or lies beyond a gap. Returns the part of the segment that had
+    /// arrived before.
     fn place(&mut self, now: Time, seg: &Segment) -> Option<SackBlock> {
         let limit = self.end.unwrap_or_else(|| self.limit());
         let right = seg.end().min(limit);
@@ -295,7 +300,7 @@ impl Receiver {
         duplicate.or(repeated)
     }
 
-    /// Advances the left edge to `next`.
+    /// Advances the left edge of the receive window to `next`.
     #[inline(always)]
     fn advance(&mut self, now: Time, next: Seq, headers: u32, end: Option<Seq>) {
         self.delivered += u64::from(next.since(self.next));
@@ -303,7 +308,7 @@ impl Receiver {
         self.next = next;
         self.end = self.end.or(end);
         if self.end == Some(next) && self.finished_at.is_none() {
-            // The FIN takes a sequence number but is not payload.
+            // The FIN has a sequence number but is not payload.
             self.delivered -= 1;
             self.finished_at = Some(now);
         }
@@ -313,12 +318,12 @@ impl Receiver {
     }
 }
 
-/// Sequence number after the FIN, if the segment has one.
+/// Sequence number after the FIN; `None` if the segment has no FIN.
 fn end_of(seg: &Segment) -> Option<Seq> {
     if seg.flags.intersects(Flags::FIN) { Some(seg.end()) } else { None }
 }
 
-/// Timestamp clock: milliseconds that wrap (RFC 7323 section 5.4 allows 1 ms to 1 s).
+/// Timestamp clock in milliseconds, which wraps (RFC 7323 section 5.4 allows 1 ms to 1 s).
 fn clock(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }

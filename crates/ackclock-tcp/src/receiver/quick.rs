@@ -1,52 +1,54 @@
 //! Quick acknowledgements: segments acknowledged one by one in spite of delayed ACKs.
 //!
-//! As in Linux, segments are acknowledged one by one:
+//! As in Linux, the receiver acknowledges segments one by one:
 //!
 //! - at the start of a connection;
-//! - after an idle period longer than the peer's timeout, as the peer may restart with a small window;
-//! - after repeated data, as the peer may be in recovery;
-//! - for each segment that opens the window.
+//! - after an idle period longer than the peer's timeout, because the peer may restart with a small window;
+//! - after repeated data, because the peer may be in recovery;
+//! - for each segment that opens the advertised window.
 
 use ackclock_core::{Span, Time};
 
 use super::ack_delay::AckDelay;
 
-/// Idle period before the handshake was timed (RFC 6298 (2.1)).
+/// Idle period that restarts quick acknowledgements before a round-trip time is known (RFC 6298 (2.1)).
 const FIRST_SILENCE: Span = Span::from_secs(1);
-/// Segments acknowledged one by one after a congestion mark, or after a retransmission by an ECN-capable sender.
+/// Number of segments acknowledged one by one after a congestion mark, or after a retransmission by an ECN-capable
+/// sender.
 const CONGESTED: u32 = 2;
-/// Smallest variation in a timeout of Linux.
+/// Smallest RTT variation that Linux uses in a timeout.
 const LEAST_VARIATION: Span = Span::from_millis(200);
 
-/// Segments to be acknowledged one by one.
+/// State of quick acknowledgements: how many segments are acknowledged one by one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quick {
-    /// Number on each occasion; zero if acknowledgements are not delayed.
+    /// Number of segments acknowledged one by one on each occasion; zero if ACKs are never delayed.
     most: u32,
     left: u32,
-    /// Arrival of the last data; [`Time::NEVER`] before.
+    /// Arrival time of the last data segment; [`Time::NEVER`] before the first.
     last: Time,
     silence: Span,
-    /// Delay of the other acknowledgements.
+    /// Delay of acknowledgements that are not quick.
     ack_delay: AckDelay,
 }
 
 impl Quick {
-    /// Starts with `most` segments; later acknowledgements are delayed by at least `least`.
+    /// Starts with `most` quick acknowledgements. Later acknowledgements are delayed by at least `least`.
     pub(super) fn new(most: u32, least: Span) -> Self {
         Self { most, left: most, last: Time::NEVER, silence: FIRST_SILENCE, ack_delay: AckDelay::new(least) }
     }
 
-    /// The handshake took `round_trip`: the first timeout after it is three times as long, or 200 ms longer.
+    /// Derives the peer's first timeout from the handshake's round-trip time: three times `round_trip`, or 200 ms more
+    /// than it.
     pub(super) fn on_handshake(&mut self, round_trip: Span) {
         self.silence = round_trip + (round_trip * 2).max(LEAST_VARIATION);
         self.ack_delay.on_handshake(round_trip);
     }
 
-    /// A data segment arrives.
+    /// Processes an arriving data segment.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time) {
-        // The time of the handshake does not count.
+        // The idle period before the first data segment does not count.
         let last = std::mem::replace(&mut self.last, now);
         if last == Time::NEVER || now.since(last) > self.silence {
             self.left = self.most;
@@ -55,40 +57,40 @@ impl Quick {
         }
     }
 
-    /// A congestion mark, or a segment that is not ECN-capable (a retransmission), arrived: the peer may have a small
-    /// window.
+    /// Handles a congestion mark, or a segment that is not ECN-capable (a retransmission). The peer may then have a
+    /// small window.
     pub(super) fn on_congestion(&mut self) {
         self.left = self.left.max(CONGESTED.min(self.most));
         self.ack_delay.reset();
     }
 
-    /// Whether quick acknowledgements are configured, which implies Linux's rules.
+    /// Whether quick acknowledgements are configured, so that Linux's ACK rules apply.
     #[inline]
     pub(super) fn is_used(&self) -> bool {
         self.most > 0
     }
 
-    /// A segment of repeated data arrived.
+    /// Handles a segment of repeated data.
     pub(super) fn on_repeated(&mut self) {
         self.left = self.most;
         self.ack_delay.reset();
     }
 
-    /// The window has opened, and the peer must learn of it at once. Linux sets the lowest bit of the count: this
-    /// segment is acknowledged, and an odd count is not raised.
+    /// Handles an opened window, which the peer must learn at once. Linux sets the lowest bit of the count. This
+    /// segment is therefore acknowledged at once, and an odd count is not raised.
     pub(super) fn on_growth(&mut self) {
         if self.most > 0 {
             self.left |= 1;
         }
     }
 
-    /// An acknowledgement begins to wait at `now`; returns until when.
+    /// Starts the delay of an acknowledgement at `now`. Returns the time at which the acknowledgement is due.
     #[inline]
     pub(super) fn wait(&mut self, now: Time) -> Time {
         self.ack_delay.wait(now)
     }
 
-    /// An acknowledgement is sent.
+    /// Counts an acknowledgement that is sent.
     #[inline]
     pub(super) fn on_ack(&mut self, now: Time) {
         self.ack_delay.on_ack(now, self.silence);

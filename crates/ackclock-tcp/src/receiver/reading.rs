@@ -1,26 +1,27 @@
-//! When the program at the receiver reads arrived data.
+//! Models when the program at the receiver reads arrived data.
 //!
-//! The program sleeps until data arrives, wakes, and has read it a tenth of a millisecond later. Segments that arrive
-//! at one instant, as in one radio block, are read together. As in Linux, pushed data is acknowledged once it is read.
-//! So are two or more segments, if unread data takes room in the window.
+//! The program sleeps until data arrives, wakes up, and has read the data a tenth of a millisecond later. Segments that
+//! arrive at one instant, as in one radio block, are read together. As in Linux, pushed data is acknowledged once the
+//! program has read it. Two or more segments are acknowledged in the same way if unread data reduces the window.
 
 use ackclock_core::{Span, Time};
 
-/// Time from the arrival that wakes the program until it has read. A Python program waiting in `recv` took 47 to 118 us
-/// in the median, for bursts of two to nine segments, on Linux 6.18.
+/// Time from the arrival that wakes the program until the program has read the data. A Python program that waited in
+/// `recv` took 47 to 118 us in the median, for bursts of two to nine segments, on Linux 6.18.
 pub(super) const WAKES: Span = Span::from_micros(100);
 
-/// Data waiting to be read, counted in bytes delivered in order.
+/// Unread data, counted in bytes delivered in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reading {
-    /// When all of it will have been read.
+    /// Time at which the program will have read all data.
     until: Time,
-    /// Bytes already read.
+    /// Total of bytes that the program has already read.
     read: u64,
 }
 
 impl Reading {
-    /// More data arrives at `now`, after the `delivered` bytes before: wakes the program unless it is already waking.
+    /// Handles data that arrives at `now`, after `delivered` earlier bytes. Wakes the program unless it is already
+    /// waking up.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time, delivered: u64) {
         if now >= self.until {
@@ -28,8 +29,8 @@ impl Reading {
         }
     }
 
-    /// When the program read the data waiting among the `delivered` bytes, and how much was read before. `None` if
-    /// nothing waited, if it still waits at `now`, or if this was already reported.
+    /// Time at which the program read the data waiting among the `delivered` bytes, and the total read before. `None`
+    /// if no data was waiting, if it still waits at `now`, or if the reading was already reported.
     pub(super) fn finished(&mut self, now: Time, delivered: u64) -> Option<(Time, u64)> {
         if now < self.until || self.read == delivered {
             return None;
@@ -37,12 +38,12 @@ impl Reading {
         Some((self.until, std::mem::replace(&mut self.read, delivered)))
     }
 
-    /// When the program will have read all arrived data.
+    /// Time at which the program will have read all arrived data.
     pub(super) fn until(&self) -> Time {
         self.until
     }
 
-    /// Bytes among the `delivered` ones that are unread at `now`.
+    /// Number of the `delivered` bytes that are unread at `now`.
     #[inline]
     pub(super) fn unread(&self, now: Time, delivered: u64) -> u32 {
         if now >= self.until { 0 } else { u32::try_from(delivered - self.read).unwrap_or(u32::MAX) }

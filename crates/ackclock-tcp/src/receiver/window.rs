@@ -1,4 +1,4 @@
-//! The advertised window: the largest, or set by a policy.
+//! Advertised window of the receiver: the largest window, or a window set by a policy.
 
 use ackclock_core::{Segment, Seq, Span, Time, scaled_window};
 
@@ -10,14 +10,14 @@ use crate::config::TIMESTAMPS;
 /// Policy that sets the advertised window.
 #[derive(Clone, Debug)]
 pub(super) enum Policy {
-    /// Grows as data arrives.
+    /// The window grows as data arrives.
     Tuned(Autotune),
-    /// Equals the free part of the buffer.
+    /// The window equals the free part of the buffer.
     Unread(Unread),
 }
 
 impl Policy {
-    /// Window policy of a receiver that expects `next`, and its first window field.
+    /// Window policy of a receiver that expects `next`, and the first value of the window field.
     pub(super) fn of(config: &ReceiverConfig, next: Seq) -> (Option<Box<Self>>, u16) {
         let scale = config.scale();
         let largest = scaled_window(config.max_window).1;
@@ -38,12 +38,12 @@ impl Policy {
 }
 
 impl Receiver {
-    /// Advertised window, bytes.
+    /// Advertised window of the receiver, bytes.
     pub(super) fn window(&self) -> u32 {
         u32::from(self.window_field) << self.scale
     }
 
-    /// Right edge of the window.
+    /// Right edge of the advertised window.
     pub(super) fn limit(&self) -> Seq {
         match self.policy.as_deref() {
             Some(Policy::Unread(unread)) => unread.edge(),
@@ -52,7 +52,7 @@ impl Receiver {
         }
     }
 
-    /// Sets the window for the next ACK, as of `now`. Its right edge does not move back.
+    /// Sets the window for the next ACK at `now`. The right edge of the window does not move back.
     #[inline(always)]
     pub(super) fn offer(&mut self, now: Time) {
         if self.policy.is_some() {
@@ -67,8 +67,8 @@ impl Receiver {
         autotune.on_advertised(self.next, u32::from(self.window_field) << self.scale);
     }
 
-    /// Updates the window after an arrival. Without SACK, out-of-order data does not count: a changed window would make
-    /// its ACK no duplicate (RFC 5681 section 2).
+    /// Updates the window after an arrival. Without SACK, out-of-order data does not count: an ACK with a changed
+    /// window would be no duplicate (RFC 5681 section 2).
     #[inline(always)]
     pub(super) fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
         match self.policy.as_deref() {
@@ -83,7 +83,7 @@ impl Receiver {
         let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
         let stamps = seg.timestamps().filter(|_| self.config.timestamps);
         let echo = stamps.map(|stamps| {
-            // The echo clock counts whole milliseconds.
+            // The clock for timestamp echoes counts whole milliseconds.
             let round_trip = u64::from(clock(now).wrapping_sub(stamps.echo)).clamp(1, LONGEST_ROUND_TRIP);
             (stamps.echo, Span::from_millis(round_trip))
         });
@@ -94,8 +94,8 @@ impl Receiver {
         }
     }
 
-    /// The application has read `bytes` of payload in total. Sends a window update if the right edge moves by two
-    /// segments or half of the buffer. No effect unless the window follows reading
+    /// Records that the application has read `bytes` of payload in total. Sends a window update if the right edge moves
+    /// by two segments or half of the buffer. Has an effect only if the window follows reading
     /// ([`WindowPolicy::Unread`](super::WindowPolicy::Unread)).
     pub fn read_up_to(&mut self, now: Time, bytes: u64, out: &mut impl FnMut(&Segment)) {
         let worthwhile = (2 * u32::from(self.config.mss)).min(self.config.max_window / 2);
@@ -109,7 +109,7 @@ impl Receiver {
         }
     }
 
-    /// The peer's first sequence number is known at `now`: the window counts from there.
+    /// Starts the window at the peer's first sequence number, which is known at `now`.
     pub(super) fn anchor(&mut self, now: Time) {
         let window = self.window();
         match self.policy.as_deref_mut() {
@@ -123,7 +123,7 @@ impl Receiver {
         self.advertise_free();
     }
 
-    /// Advertises the free space in the next ACK.
+    /// Advertises the free buffer space in the next ACK.
     pub(super) fn advertise_free(&mut self) {
         let Some(Policy::Unread(unread)) = self.policy.as_deref_mut() else { return };
         let free = unread.free(self.config.max_window, self.delivered);
@@ -132,7 +132,7 @@ impl Receiver {
     }
 }
 
-/// Window field that advertises at least `bytes`.
+/// Value of the window field that advertises at least `bytes`.
 fn field(bytes: u32, scale: u8) -> u16 {
     u16::try_from((u64::from(bytes) + (1 << scale) - 1) >> scale).unwrap_or(u16::MAX)
 }

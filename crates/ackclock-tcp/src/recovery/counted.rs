@@ -3,25 +3,26 @@
 //! NewReno that counts each duplicate acknowledgement as a segment that has left the network.
 //!
 //! ## Source
-//! Sarolahti and Kuznetsov, "Congestion control in Linux TCP" (USENIX 2002), section 3: Linux's recovery when the peer
-//! has no SACK. RFC 6582 for partial acknowledgements; RFC 5682 for F-RTO.
+//! Sarolahti and Kuznetsov, "Congestion control in Linux TCP" (USENIX 2002), section 3, describes Linux's recovery when
+//! the peer has no SACK. RFC 6582 covers partial acknowledgements, RFC 5682 covers F-RTO.
 //!
 //! ## What it does
-//! Bytes in flight are those sent and not acknowledged, less one segment per duplicate, less the lost segment. The
-//! third duplicate marks the first segment lost. Each partial acknowledgement does too, and uses up the duplicates that
-//! it explains. If there are more duplicates than segments, the path reorders: the threshold rises permanently to the
-//! segments in flight, up to 300. The window is never inflated. Partial segments count as whole ones.
+//! Bytes in flight are the bytes sent and not acknowledged, minus one segment per duplicate, minus the lost segment.
+//! The third duplicate marks the first segment lost. Each partial acknowledgement does so too, and uses up the
+//! duplicates that it explains. More duplicates than segments show that the path reorders. The threshold then rises
+//! permanently to the number of segments in flight, up to 300. The window is never inflated. Partial segments count as
+//! whole segments.
 //!
 //! Recovery, also after a timeout, ends when more than the data in flight at its start is acknowledged. When exactly
-//! that data is acknowledged, duplicates are not counted, as spurious retransmissions cause them (RFC 6582 section 3.2
-//! step 2). If a timestamp echo shows a timeout to be spurious, its reduction is undone but recovery continues. No
-//! duplicates then trigger a fast retransmit until F-RTO also shows it.
+//! that data is acknowledged, duplicates are not counted, because spurious retransmissions cause them (RFC 6582 section
+//! 3.2 step 2). If a timestamp echo shows a timeout to be spurious, the reduction is undone but recovery continues.
+//! Duplicates then trigger no fast retransmit until F-RTO also shows the timeout to be spurious.
 //!
 //! ## Differences from the source
-//! None known.
+//! No deviations are known.
 //!
 //! ## Validation
-//! The exchanges of `tests/linux.rs`; comparison with the kernel's sender over the cells of `make agree`.
+//! The segment exchanges in `tests/linux.rs`, and a comparison with the kernel's sender in the cells of `make agree`.
 
 use ackclock_core::{Seq, Time};
 
@@ -39,26 +40,26 @@ const MOST_THRESH: u32 = 300;
 #[derive(Clone, Debug)]
 pub struct Counted {
     phase: Phase,
-    /// End of the data in flight when recovery began, while no more than that is acknowledged.
+    /// End of the data in flight when recovery started; `None` once more than that data is acknowledged.
     recovery_point: Option<Seq>,
-    /// Segments assumed to have left the network, by duplicates.
+    /// Number of segments assumed to have left the network, inferred from duplicate acknowledgements.
     left: u32,
-    /// Full segment, bytes; 0 before the first acknowledgement.
+    /// Size of a full segment, bytes; 0 before the first acknowledgement.
     mss: u32,
-    /// First unacknowledged segment.
+    /// Index of the first unacknowledged segment.
     first: Index,
-    /// Bytes delivered by the last acknowledgement.
+    /// Number of bytes that the last acknowledgement delivered.
     delivered: u32,
-    /// The first segment must be retransmitted whatever the window.
+    /// Whether the first segment must be retransmitted, regardless of the window.
     retransmit: bool,
-    /// No record below it is lost and still to be retransmitted.
+    /// Index below which no lost record remains to be retransmitted.
     cursor: Index,
     spurious_test: SpuriousTest,
-    /// The left edge has not advanced since the last timeout.
+    /// Whether the left edge has not advanced since the last timeout.
     in_a_row: bool,
-    /// This acknowledgement has already shown the last timeout to be spurious.
+    /// Whether this acknowledgement has already shown the last timeout to be spurious.
     undone: bool,
-    /// Duplicates that indicate a loss.
+    /// Number of duplicate acknowledgements that indicates a loss.
     threshold: u32,
 }
 
@@ -79,7 +80,7 @@ impl Recovery for Counted {
         let first = board.sent().first();
         self.cursor = self.cursor.max(first);
         let acked = (first - std::mem::replace(&mut self.first, first)) as u32;
-        // One of the segments was the hole; duplicates already counted the others.
+        // One of the acknowledged segments filled the hole; the others were already counted by duplicates.
         self.delivered = acked.saturating_sub(self.left).max(acked.min(1)) * ack.mss;
         self.in_a_row = false;
         let undone = std::mem::take(&mut self.undone);
@@ -122,7 +123,7 @@ impl Recovery for Counted {
         self.recovery_point = Some(board.max());
         self.phase = Phase::FastRecovery;
         self.lose_first(board);
-        // RFC 5681 section 3.2 step 3: regardless of the window.
+        // The fast retransmission is sent regardless of the window (RFC 5681 section 3.2 step 3).
         self.retransmit = true;
         Verdict::Enter
     }
@@ -141,8 +142,8 @@ impl Recovery for Counted {
     }
 
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
-        // After a spurious timeout shown by an echo or its last acknowledgement, recovery continues until more is
-        // acknowledged.
+        // A timeout is spurious by a timestamp echo or by the last acknowledgement. Recovery then continues until more
+        // data is acknowledged.
         if cause == Congestion::Timeout && self.phase == Phase::TimeoutRecovery {
             (self.undone, self.retransmit) = (true, false);
             self.spurious_test.prove();
@@ -158,13 +159,13 @@ impl Recovery for Counted {
 
     fn on_sent(&mut self, _: &Sending, board: &Scoreboard) {
         if self.mss == 0 {
-            // The SYN does not count.
+            // The SYN does not count as a segment.
             self.first = board.sent().first();
         }
     }
 
     fn in_flight(&self, board: &Scoreboard) -> u32 {
-        // Unless more than the first is lost, a partial segment counts as a whole one, like a duplicate.
+        // A partial segment counts as a whole segment, like a duplicate, unless more than the first segment is lost.
         let parts = match self.phase {
             Phase::TimeoutRecovery => 0,
             _ => (segments(board) * self.mss).saturating_sub(board.outstanding()),
@@ -243,7 +244,7 @@ impl Counted {
         }
     }
 
-    /// The left edge advanced in fast recovery.
+    /// Handles an advance of the left edge in fast recovery.
     fn on_repair(&mut self, point: Seq, board: &mut Scoreboard) -> Verdict {
         if board.una().after(point) {
             *self = self.ended();
@@ -267,16 +268,16 @@ impl Counted {
         Verdict::Open
     }
 
-    /// Counts a duplicate as one segment, while the first one is missing.
+    /// Counts a duplicate as one segment that left the network, while the first segment is missing.
     fn count(&mut self, board: &Scoreboard) {
         let before = self.left;
         self.bound(before + 1, 0, board);
         self.delivered = self.left.saturating_sub(before) * self.mss;
     }
 
-    /// Sets the segments assumed to have left the network to `left`, at most those that can have. If `left` exceeds
-    /// that, Linux infers reordering over all segments in flight before the last `acked`, and raises its threshold to
-    /// their number.
+    /// Sets the number of segments assumed to have left the network to `left`, up to the possible maximum. If `left`
+    /// exceeds the maximum, Linux infers reordering over all segments in flight before the last `acked`. Linux then
+    /// raises its duplicate threshold to the number of these segments.
     fn bound(&mut self, left: u32, acked: u32, board: &Scoreboard) {
         let outstanding = segments(board);
         let most = outstanding.saturating_sub(board.lost().div_ceil(self.mss.max(1)).max(1));
@@ -293,8 +294,8 @@ impl Counted {
     }
 }
 
-/// End of the lowest segment that arrived by its first transmission. Without SACK, such a segment may have waited
-/// behind a retransmitted one; passing both is no evidence.
+/// End of the lowest segment that arrived by its first transmission. Without SACK, that segment may have waited behind
+/// a retransmitted segment. An acknowledgement that passes the two segments is then no evidence.
 fn original(ack: &AckFacts) -> Option<Seq> {
     ack.original.filter(|_| !ack.passed_repeated)
 }

@@ -1,20 +1,20 @@
 //! # F-RTO
 //!
-//! Detects a spurious timeout from the acknowledgements that follow it.
+//! F-RTO detects a spurious timeout from the acknowledgements after the timeout.
 //!
 //! ## Source
-//! RFC 5682 section 3.1, in Linux's form.
+//! RFC 5682 section 3.1, in the form that Linux implements.
 //!
 //! ## What it does
-//! After a timeout only the first segment is retransmitted. If the next segment to arrive was never retransmitted, the
-//! timeout was spurious. If an acknowledgement advances without showing which, new data is sent once instead of the
-//! segments marked lost. If the new data arrives and the data before it does not, the loss was real.
+//! After a timeout F-RTO retransmits only the first segment. If the next segment to arrive was never retransmitted, the
+//! timeout was spurious. If an acknowledgement advances without showing which segment arrived, F-RTO once sends new
+//! data instead of the segments marked lost. If the new data arrives but the data before does not, the loss was real.
 //!
 //! ## Differences from the source
-//! Segments marked lost stay so until the timeout proves spurious; in the source they would not be marked.
+//! Segments marked lost stay marked until the timeout proves spurious. RFC 5682 would not mark them.
 //!
 //! ## Validation
-//! The exchanges of `tests/linux.rs`.
+//! The segment exchanges in `tests/linux.rs`.
 
 use ackclock_core::Seq;
 
@@ -22,28 +22,28 @@ use super::AckFacts;
 use crate::cc::Phase;
 use crate::scoreboard::Scoreboard;
 
-/// Whether the last timeout may have been spurious.
+/// State of the test whether the last timeout was spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum SpuriousTest {
-    /// The timeout was real, or there was none.
+    /// The timeout was real, or no timeout occurred.
     #[default]
     None,
     /// The timeout may have been spurious.
     Open,
-    /// New data is sent instead of segments marked lost, until the next acknowledgement (step 2b).
+    /// The sender sends new data instead of segments marked lost, until the next acknowledgement (step 2b).
     Testing,
     /// A timestamp echo showed the timeout to be spurious; the next acknowledgement ends the recovery.
     Proved,
 }
 
 impl SpuriousTest {
-    /// State after a timeout in `phase`; `in_a_row` if nothing was acknowledged since the previous one. A timeout
-    /// during recovery is not tested (RFC 5682 step 1), unless it is one in a row.
+    /// State of the test after a timeout in `phase`. `in_a_row` says that nothing was acknowledged since the previous
+    /// timeout. A timeout during recovery is not tested (RFC 5682 step 1), unless it is one of several in a row.
     pub(super) fn after_timeout(phase: Phase, in_a_row: bool) -> Self {
         if phase == Phase::Open || in_a_row { Self::Open } else { Self::None }
     }
 
-    /// A segment is to be sent. With no new data to send and `none_sent` so far, the test ends.
+    /// Called when a segment can be sent. Without new data to send, the test ends if `none_sent` so far.
     #[inline]
     pub(super) fn on_poll(&mut self, fresh: bool, none_sent: bool) {
         if *self == Self::Testing && none_sent && !fresh {
@@ -51,22 +51,22 @@ impl SpuriousTest {
         }
     }
 
-    /// Other evidence showed the timeout to be spurious.
+    /// Records that other evidence showed the timeout to be spurious.
     pub(super) fn prove(&mut self) {
         if *self != Self::None {
             *self = Self::Proved;
         }
     }
 
-    /// Whether a segment in flight at the timeout, below `point`, arrived by its first transmission; `original` is the
-    /// end of the lowest one.
+    /// Whether a segment in flight at the timeout, below `point`, arrived by its first transmission. `original` is the
+    /// end of the lowest such segment.
     pub(super) fn is_proved(self, original: Option<Seq>, point: Seq) -> bool {
         self != Self::None && original.is_some_and(|end| !end.after(point))
     }
 
     /// Processes an acknowledgement that does not cover all data in flight at the timeout, up to `point`. `original` is
-    /// the end of the lowest segment shown to have arrived by its first transmission. Returns whether it proves the
-    /// timeout spurious.
+    /// the end of the lowest segment shown to have arrived by its first transmission. Returns whether the
+    /// acknowledgement proves the timeout spurious.
     pub(super) fn on_ack(
         &mut self,
         ack: &AckFacts,
@@ -81,7 +81,7 @@ impl SpuriousTest {
             return true;
         }
         if board.max().after(*point) {
-            // Step 3a: the new data arrives, and the data before it does not.
+            // Step 3a: the new data arrives, but the data before it does not.
             if ack.sacked > 0 || ack.duplicate {
                 *self = Self::None;
             } else if *self == Self::Testing {

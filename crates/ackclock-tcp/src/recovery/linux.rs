@@ -1,19 +1,19 @@
 //! # Recovery in Linux
 //!
-//! RACK-TLP if the peer sends SACK, counted duplicates otherwise.
+//! Recovery as in Linux: RACK-TLP if the peer sends SACK, otherwise counted duplicates.
 //!
 //! ## Source
-//! Linux 6.18; further sources are listed in both modules.
+//! Linux 6.18; the modules of the two recoveries list further sources.
 //!
 //! ## What it does
-//! The handshake decides. For a connection established without one, a duplicate acknowledgement without SACK indicates
-//! a peer without SACK, and the first SACK indicates the opposite.
+//! The handshake decides which recovery is used. In a connection without handshake, a duplicate acknowledgement without
+//! SACK indicates a peer without SACK, and the first SACK indicates a peer with SACK.
 //!
 //! ## Differences from the source
 //! Linux has no connections without a handshake.
 //!
 //! ## Validation
-//! The exchanges of `tests/linux.rs`.
+//! The segment exchanges in `tests/linux.rs`.
 
 use ackclock_core::{Seq, Time};
 
@@ -23,7 +23,7 @@ use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::Scoreboard;
 use crate::sent::Index;
 
-/// Recovery as chosen by Linux.
+/// Loss recovery that Linux would choose for the peer.
 #[derive(Clone, Debug)]
 pub struct Linux {
     way: Way,
@@ -37,7 +37,7 @@ enum Way {
     Counted(Counted),
 }
 
-/// Calls the recovery in use.
+/// Calls a method of the recovery in use.
 macro_rules! of {
     ($way:expr, $recovery:ident => $call:expr) => {
         match $way {
@@ -144,7 +144,8 @@ impl Recovery for Linux {
 }
 
 impl Linux {
-    /// Infers from a duplicate whether the peer sends SACK, if there was no handshake. Has no effect during recovery.
+    /// Infers from a duplicate acknowledgement whether the peer sends SACK, if there was no handshake. Has no effect
+    /// during recovery.
     #[cold]
     fn guess(&mut self, ack: &AckFacts) {
         if self.phase() != Phase::Open {

@@ -1,7 +1,7 @@
 //! Loss recovery: decides which segments are lost and what is sent next.
 //!
-//! [Congestion control](crate::cc) limits the bytes in flight. A recovery processes every acknowledgement after the
-//! [`Scoreboard`], returns a verdict, and then chooses segments one by one while the window allows.
+//! [Congestion control](crate::cc) limits the bytes in flight. The [`Scoreboard`] processes every acknowledgement
+//! first. The recovery then returns a verdict, and chooses segments one by one while the window allows.
 
 pub mod counted;
 mod frto;
@@ -34,101 +34,106 @@ pub use sack1::Sack1;
 
 /// Loss detection and retransmission.
 pub trait Recovery: Send {
-    /// Whether it reads SACK blocks.
+    /// Whether the recovery reads SACK blocks.
     const USES_SACK: bool;
 
-    /// Quantity halved at a loss by default: the window, as in the classic agents, or the bytes in flight (RFC 5681
+    /// Quantity that a loss halves by default: the window, as in the classic agents, or the bytes in flight (RFC 5681
     /// (4)).
     const HALVES: crate::config::Halves;
 
-    /// Whether its DupThresh can adapt to the bytes in flight.
+    /// Whether the DupThresh of this recovery can adapt to the bytes in flight.
     const ADAPTS_DUP_THRESH: bool = false;
 
-    /// Whether it needs to know which segments an acknowledgement newly shows to have arrived ([`AckFacts::latest`]).
+    /// Whether the recovery needs to know which segments an acknowledgement newly shows to have arrived
+    /// ([`AckFacts::latest`]).
     const FOLLOWS_ARRIVALS: bool = false;
 
     /// Whether [`in_flight`](Self::in_flight) and [`delivered`](Self::delivered) are accurate during recovery, so that
-    /// a reduction can be spread over it (PRR).
+    /// PRR can spread a reduction over it.
     const KNOWS_FLIGHT: bool = false;
 
-    /// Replacement in the Linux stack.
+    /// Recovery that replaces this type in the Linux stack.
     type InLinux: Recovery + 'static;
 
     /// Creates the recovery of a new connection.
     fn new(config: &SenderConfig) -> Self;
 
-    /// An acknowledgement advanced the left edge.
+    /// Handles an acknowledgement that advanced the left edge.
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict;
 
-    /// A duplicate acknowledgement arrived.
+    /// Handles a duplicate acknowledgement.
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict;
 
-    /// The retransmission timer expired.
+    /// Handles an expired retransmission timer.
     fn on_timeout(&mut self, now: Time, board: &mut Scoreboard);
 
-    /// The last timeout or fast retransmit was spurious. After a timeout, the data sent before it is still in transit
-    /// (RFC 4015 section 3.2 step SPTO). After a fast retransmit, retransmissions due to an earlier timeout remain due.
+    /// Handles proof that the last timeout or fast retransmit was spurious. After a timeout, the data sent before it is
+    /// still in transit (RFC 4015 section 3.2 step SPTO). After a fast retransmit, retransmissions due to an earlier
+    /// timeout remain due.
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard);
 
-    /// The recovery that has just begun continues a reduction that lasts until `point` is acknowledged, and ends there.
+    /// Sets the end of a recovery that has just started. The recovery continues a reduction, and ends with it when
+    /// `point` is acknowledged.
     fn ends_at(&mut self, _point: Seq) {}
 
-    /// A segment was sent.
+    /// Called after a segment was sent.
     fn on_sent(&mut self, _sending: &Sending, _board: &Scoreboard) {}
 
-    /// A complete record was retransmitted.
+    /// Called after a complete record was retransmitted.
     fn on_sent_again(&mut self, _index: Index, _board: &Scoreboard) {}
 
-    /// A reduction begins: turns an outstanding tail probe that retransmitted the last segment into a plain
-    /// retransmission. Returns whether there was one.
+    /// Called when a reduction starts. Turns a tail probe in flight that retransmitted the last segment into a plain
+    /// retransmission. Returns whether there was a tail probe.
     fn take_probe(&mut self) -> bool {
         false
     }
 
-    /// The segment sent is a probe of the peer's window.
+    /// Called if the segment just sent is a probe of the peer's window.
     fn on_window_probe(&mut self) {}
 
-    /// The handshake showed whether the peer sends SACK.
+    /// Sets whether the peer sends SACK, as the handshake showed.
     fn agree(&mut self, _sack: Switch) {}
 
-    /// When [`on_time`](Self::on_time) is due; [`Time::NEVER`] if no timer is set.
+    /// Time at which [`on_time`](Self::on_time) is due; [`Time::NEVER`] if no timer is set.
     fn poll_timeout(&self) -> Time {
         Time::NEVER
     }
 
-    /// The timer of [`poll_timeout`](Self::poll_timeout) expired. A verdict that restarts the timer asks for a probe.
+    /// Handles an expired timer of [`poll_timeout`](Self::poll_timeout). A verdict that restarts the timer requests a
+    /// probe.
     fn on_time(&mut self, _now: Time, _board: &mut Scoreboard) -> Verdict {
         Verdict::Open
     }
 
-    /// Bytes in flight, as estimated by this recovery.
+    /// Bytes in flight, as this recovery estimates them.
     #[inline(always)]
     fn in_flight(&self, board: &Scoreboard) -> u32 {
         board.in_flight()
     }
 
-    /// Bytes delivered by the last acknowledgement, of which it acknowledged or SACKed `told`.
+    /// Bytes delivered by the last acknowledgement. The acknowledgement itself acknowledged or SACKed `told` bytes.
     fn delivered(&self, told: u32) -> u32 {
         told
     }
 
-    /// DupThresh, if it was raised to the reordering seen on the path; 0 otherwise.
+    /// DupThresh if it was raised because of reordering on the path; otherwise 0.
     fn reordered(&self) -> u32 {
         0
     }
 
-    /// Bytes in flight before more was sent than the window allows; `None` if that did not happen.
+    /// Bytes in flight before the sender exceeded the window; `None` if the sender did not exceed it.
     fn flight_before(&self) -> Option<u32> {
         None
     }
 
-    /// Chooses what to send next if the window allows. The caller must send it.
+    /// Chooses the next segment to send, if the window allows one. The caller must send that segment.
     fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next>;
 
     /// Phase of loss recovery.
     fn phase(&self) -> Phase;
 
-    /// Whether all data in flight when recovery began is acknowledged, while recovery continues until more is.
+    /// Whether all data in flight at the start of recovery is acknowledged, while recovery waits for more to be
+    /// acknowledged.
     fn is_repaired(&self, _: &Scoreboard) -> bool {
         false
     }
@@ -142,138 +147,139 @@ pub trait Recovery: Send {
 /// Facts about an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct AckFacts {
-    /// Time of arrival.
+    /// Arrival time of the acknowledgement.
     pub now: Time,
-    /// Among the segments newly shown to have arrived by their latest transmission, the one sent last.
+    /// Latest sent segment among the segments newly shown to have arrived by their last transmission.
     pub latest: Option<Latest>,
-    /// Among those segments, the last in sequence below the new left edge; if there is none, the last one SACKed.
+    /// Newly arrived segment that is last in sequence below the new left edge. If there is none, the segment that was
+    /// last SACKed.
     pub last: Option<Latest>,
-    /// End of the lowest segment newly shown to have arrived that was sent only once.
+    /// End of the lowest newly arrived segment that was sent only once.
     pub original: Option<Seq>,
     /// Whether the left edge passed a retransmitted segment.
     pub passed_repeated: bool,
-    /// End of the highest segment that it SACKs.
+    /// End of the highest segment that the acknowledgement SACKs.
     pub highest_sacked: Option<Seq>,
-    /// Data that the receiver reports as a duplicate (RFC 2883).
+    /// Data that the receiver reports as a duplicate (D-SACK, RFC 2883).
     pub dsack: Option<SackBlock>,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time of the connection.
     pub srtt: Option<Span>,
-    /// Retransmission timeout.
+    /// Current retransmission timeout.
     pub rto: Span,
-    /// Smallest round-trip time.
+    /// Smallest round-trip time of the connection.
     pub min_rtt: Option<Span>,
-    /// Bytes by which the left edge advanced.
+    /// Bytes by which the acknowledgement advanced the left edge.
     pub acked: u32,
-    /// Bytes newly SACKed.
+    /// Bytes that the acknowledgement newly SACKed.
     pub sacked: u32,
-    /// Whether it is a duplicate acknowledgement in the sense of RFC 5681 section 2.
+    /// Whether the segment is a duplicate acknowledgement by RFC 5681 section 2.
     pub duplicate: bool,
-    /// Full segment, bytes.
+    /// Size of a full segment, bytes.
     pub mss: u32,
     /// Congestion window before the acknowledgement, bytes.
     pub cwnd: u32,
 }
 
-/// Meaning of an acknowledgement.
+/// Conclusion of the recovery from an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// No loss: the window follows the usual rules.
+    /// No loss was found: the window follows the usual rules.
     Open,
-    /// A loss was found: reduce the window, restart the timer.
+    /// A loss was found: reduce the window and restart the timer.
     Enter,
-    /// Part of the data in flight at the loss is acknowledged; recovery continues.
+    /// Part of the data in flight at the loss is acknowledged, and recovery continues.
     Partial(Timer),
-    /// Recovery is over.
+    /// Recovery has ended.
     Leave(Exit),
-    /// Packets were only reordered, while more was sent than the window allows: set the window to these values, bytes.
+    /// Packets were only reordered, but the sender exceeded the window: set the window to these values, bytes.
     Reordered {
-        /// The congestion window.
+        /// The congestion window, bytes.
         cwnd: u32,
-        /// The slow-start threshold.
+        /// The slow-start threshold, bytes.
         ssthresh: u32,
     },
-    /// Recovery is over, and a further loss begins the next one.
+    /// Recovery has ended, and a further loss starts the next recovery.
     Again,
-    /// The last timeout was spurious: undo the reduction.
+    /// The last timeout was spurious: undo the reduction of the window.
     Spurious,
-    /// A tail probe that retransmitted the last segment is answered.
+    /// An acknowledgement answers a tail probe that retransmitted the last segment.
     Probed(Tail),
 }
 
 /// Meaning of the answer to a tail probe (RFC 8985 section 7.4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tail {
-    /// The probe seems to have repaired a loss: the threshold falls.
+    /// The probe seems to have repaired a loss: reduce the slow-start threshold.
     Repaired,
-    /// More was acknowledged since without a sign of the original: the window falls to the threshold.
+    /// Later data was acknowledged without a sign that the original arrived: reduce the window to the threshold.
     Lost,
-    /// The original had arrived after all: undo the reduction.
+    /// The original segment had arrived after all: undo the reduction.
     Arrived,
 }
 
-/// State passed to a recovery when a segment is sent.
+/// State of the sender that a recovery gets when a segment is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// Time of transmission.
+    /// Transmission time of the segment.
     pub now: Time,
-    /// Retransmission timeout.
+    /// Current retransmission timeout.
     pub rto: Span,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time of the connection.
     pub srtt: Option<Span>,
 }
 
 /// Effect of a partial acknowledgement on the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
-    /// The timer restarts.
+    /// The retransmission timer restarts.
     Restart,
-    /// The timer keeps running.
+    /// The retransmission timer keeps running.
     Keep,
 }
 
-/// Effect on the window of the acknowledgement that ends recovery.
+/// How the acknowledgement that ends recovery changes the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// The window grows as by any other acknowledgement.
+    /// The window grows as with any other acknowledgement.
     Grow,
     /// The window stays unchanged.
     Hold,
-    /// The window is limited to this, bytes.
+    /// The window is limited to this number of bytes.
     Cap(u32),
 }
 
-/// Limits on sending.
+/// Limits on the data that may be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// The congestion window, bytes.
+    /// Congestion window, bytes.
     pub cwnd: u32,
-    /// Bytes above the left edge that the peer and the configured maximum allow.
+    /// Bytes beyond the left edge that the peer's window and the configured maximum allow.
     pub limit: u32,
-    /// Full segment, bytes.
+    /// Size of a full segment, bytes.
     pub mss: u32,
-    /// Payload of the segment of new data that could be sent now, bytes; 1 for a lone FIN; 0 if there is none or the
-    /// peer's window is too small.
+    /// Payload of the new segment that could be sent now, bytes: 1 for a lone FIN, 0 without new data or if the peer's
+    /// window is too small.
     pub fresh: u32,
 }
 
-/// What to send next.
+/// Kind of segment to send next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// New data.
+    /// A segment of new data.
     Fresh,
-    /// Retransmission of this record.
+    /// Retransmission of the record with this index.
     Again(Index),
 }
 
-/// Next segment in sequence, as chosen by senders without SACK, within `usable` bytes and the other limits, counted
-/// from the left edge.
+/// Next segment in sequence, for senders without SACK. The segment must be within `usable` bytes from the left edge and
+/// within the other limits.
 #[inline]
 pub(crate) fn in_sequence(window: &Window, usable: u32, board: &Scoreboard) -> Option<Next> {
     let usable = usable.min(window.limit);
     let index = board.next();
     if index < board.sent().end() {
         let record = board.sent().get(index);
-        // A FIN needs no room in the window (RFC 9293 section 3.8.6 counts it, but no congestion window does).
+        // A FIN needs no room in the window. RFC 9293 section 3.8.6 counts the FIN, but no congestion window does.
         let end = record.seq.since(board.una()) + u32::from(record.payload());
         return (end <= usable).then_some(Next::Again(index));
     }
