@@ -1,25 +1,26 @@
 //! # Relay
 //!
-//! Splits connections: a TCP endpoint towards the servers, another towards the mobiles, and a buffer between them.
+//! A relay splits connections: one TCP endpoint towards the servers, one towards the mobiles, and a buffer between
+//! them.
 //!
 //! ## Source
 //! Split TCP as in L02 (section 3.1.2) and I-TCP (Bakre and Badrinath, 1995).
 //!
 //! ## What it does
-//! For each flow it receives and acknowledges the server's data, and forwards it over a separate connection with its
-//! own congestion control. Data is forwarded in order only. Data not acknowledged by the mobile fills the buffer. The
-//! window advertised to the server is the free buffer space, so that a slow mobile slows the server and the buffer
-//! never overflows. The FIN follows after all data was forwarded. A SYN of the mobile opens both connections; a reset
-//! of the mobile is passed on and ends both. With a [steering](ackclock_core::Steering), radio reports arrive at their
-//! own port, and it sets the windows towards the mobiles.
+//! For each flow the relay receives and acknowledges the server's data, and forwards it over a separate connection with
+//! its own congestion control. Data is forwarded in order only. Data not acknowledged by the mobile fills the buffer.
+//! The window advertised to the server is the free buffer space. A slow mobile therefore slows the server down, and the
+//! buffer never overflows. The relay forwards the FIN after all data. A SYN of the mobile opens both connections; a
+//! reset by the mobile is passed on and ends both connections. With a [steering](ackclock_core::Steering), radio
+//! reports arrive at a separate port, and the steering sets the congestion windows towards the mobiles.
 //!
 //! ## Differences from the source
-//! - Hand-over to another relay is not modelled.
-//! - The relay answers the mobile's SYN at once, without waiting for the server's answer.
+//! - Handover to another relay is not modelled.
+//! - The relay answers the mobile's SYN at once, without waiting for the server's SYN-ACK.
 //!
 //! ## Validation
-//! `tests/relay.rs`: every byte once and in order over paths that lose, repeat and reorder; the buffer bound; the rate
-//! of the slower connection; FIN and resets.
+//! `tests/relay.rs` checks delivery of every byte once and in order, over paths that lose, repeat and reorder. It also
+//! checks the buffer bound, the rate of the slower connection, FIN and resets.
 
 mod steerings;
 
@@ -43,29 +44,29 @@ pub const EDGE: Port = 1;
 /// Port at which radio reports arrive.
 pub const REPORTS: Port = 2;
 
-/// A node that splits connections.
+/// A node that splits TCP connections.
 #[derive(Default)]
 pub struct Relay {
     pairs: Vec<Option<Box<Pair>>>,
-    /// One slot per flow.
+    /// Wake-up times, one slot for each flow.
     wakes: Wakes,
-    /// Flows whose connection to the mobile has ended, in order of their ends.
+    /// Flows whose connection to the mobile has ended, in order of ending.
     ended: VecDeque<FlowId>,
-    /// Steerings of the windows towards the mobiles, if any.
+    /// Steerings of the congestion windows towards the mobiles; `None` without steering.
     steerings: Option<Box<Steerings>>,
 }
 
-/// The two endpoints of a flow.
+/// The two TCP endpoints of a flow.
 struct Pair {
-    /// Port towards the receiver's peer, from which data arrives.
+    /// Port at which the data of the flow arrives.
     from: Port,
     receiver: Receiver,
     sender: Box<dyn Sender>,
-    /// Payload passed to the sender, bytes.
+    /// Total of payload passed to the sender, bytes.
     forwarded: u64,
-    /// Largest payload held in the buffer, bytes.
+    /// Largest amount of payload held in the buffer, bytes.
     most: u64,
-    /// Whether the sender knows that no data follows.
+    /// Whether the sender knows that no more data will follow.
     finished: bool,
     /// Whether the connection to the mobile has ended.
     ended: bool,
@@ -77,25 +78,25 @@ impl Relay {
         Self::default()
     }
 
-    /// Creates a relay without connections; some [will be steered](Self::steer).
+    /// Creates a relay without connections, some of which [will be steered](Self::steer).
     pub fn steered_by(config: Arc<dyn SteeringConfig>) -> Self {
         Self { steerings: Some(Box::new(Steerings::new(config))), ..Self::default() }
     }
 
-    /// Steers the sender of a split flow, together with the other flows of the user. The sender must have been [built
-    /// for that](crate::SenderRow::build_steered).
+    /// Steers the sender of a split flow, together with the other flows of `user`. The sender must have been [built for
+    /// steering](crate::SenderRow::build_steered).
     pub fn steer(&mut self, now: Time, flow: FlowId, user: u32) {
         if let Some(steerings) = &mut self.steerings {
             steerings.open(now, flow, user);
         }
     }
 
-    /// Splits `flow`, whose data arrives at port `from`. `receiver` is the endpoint towards its source and uses
-    /// [`WindowPolicy::Unread`](crate::receiver::WindowPolicy::Unread). `sender` is the other endpoint, with no data
-    /// supplied yet.
+    /// Splits `flow`, whose data arrives at port `from`. `receiver` is the endpoint towards the data source and uses
+    /// [`WindowPolicy::Unread`](crate::receiver::WindowPolicy::Unread). `sender` is the endpoint that forwards the
+    /// data, and has no data supplied yet.
     ///
     /// # Panics
-    /// Panics if the flow is already split: the graph is built by code, not by users.
+    /// Panics if the flow is already split.
     pub fn split(&mut self, flow: FlowId, from: Port, receiver: Receiver, mut sender: Box<dyn Sender>) {
         while self.pairs.len() <= flow.index() {
             self.pairs.push(None);
@@ -110,7 +111,7 @@ impl Relay {
         self.wakes.set(flow.index(), due);
     }
 
-    /// Removes a flow; segments that still arrive for it are ignored.
+    /// Removes a flow. Segments that still arrive for the flow are ignored.
     pub fn remove(&mut self, now: Time, flow: FlowId) {
         if let Some(steerings) = &mut self.steerings {
             steerings.close(now, flow);
@@ -121,17 +122,17 @@ impl Relay {
         }
     }
 
-    /// Endpoint of `flow` that forwards its data.
+    /// Endpoint that forwards the data of `flow`.
     pub fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
         self.pair(flow).map(|pair| &*pair.sender)
     }
 
-    /// Endpoint of `flow` that receives its data.
+    /// Endpoint that receives the data of `flow`.
     pub fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
         self.pair(flow).map(|pair| &pair.receiver)
     }
 
-    /// Payload of `flow` received in order but not acknowledged by the receiver it is forwarded to, bytes.
+    /// Buffered payload of `flow`, bytes: received in order, but not acknowledged by the final receiver.
     pub fn buffered_bytes(&self, flow: FlowId) -> u64 {
         self.pair(flow).map_or(0, Pair::buffered)
     }
@@ -146,7 +147,7 @@ impl Relay {
         self.pair(flow).is_none_or(|pair| pair.ended)
     }
 
-    /// Next flow whose connection to the mobile has ended.
+    /// Next flow whose connection to the mobile has ended; `None` if no end is pending.
     pub fn poll_ended(&mut self) -> Option<FlowId> {
         self.ended.pop_front()
     }
@@ -172,7 +173,7 @@ impl Relay {
         self.apply_settings(now, out);
     }
 
-    /// Schedules the next deadline of a flow, and notes whether it has ended.
+    /// Schedules the next deadline of a flow, and records whether its connection to the mobile has ended.
     fn note_due(&mut self, now: Time, slot: usize) {
         let Some(Some(pair)) = self.pairs.get_mut(slot) else { return };
         let due = pair.due();
@@ -197,7 +198,7 @@ impl Relay {
         }
     }
 
-    /// Processes a radio report.
+    /// Processes a radio report that has arrived.
     fn on_radio_report(&mut self, now: Time, report: &RadioReport, out: &mut impl Sink) {
         if let Some(steerings) = &mut self.steerings {
             let view = |flow: FlowId| Some(self.pairs.get(flow.index())?.as_ref()?.sender.view());
@@ -206,7 +207,7 @@ impl Relay {
         self.apply_settings(now, out);
     }
 
-    /// Applies pending settings of the steerings. Segments sent as a result may in turn affect them.
+    /// Applies pending window settings of the steerings. Segments sent as a result may cause further settings.
     fn apply_settings(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((flow, setting)) =
             self.steerings.as_mut().and_then(|steerings| steerings.poll_setting(now))
@@ -221,7 +222,7 @@ impl Relay {
 }
 
 impl Pair {
-    /// Port towards which data is forwarded.
+    /// Port through which data is forwarded.
     fn to(&self) -> Port {
         if self.from == SERVER { EDGE } else { SERVER }
     }
@@ -245,7 +246,7 @@ impl Pair {
         self.receiver.read_up_to(now, read, &mut |update: &Segment| out.pass(self.from, update));
     }
 
-    /// Passes in-order data to the sender.
+    /// Passes newly received in-order data to the sender.
     fn forward(&mut self, now: Time, out: &mut impl Sink) {
         let delivered = self.receiver.delivered_bytes();
         let ends = self.receiver.finished_at().is_some() && !self.finished;

@@ -1,20 +1,21 @@
 //! # Round-trip time and retransmission timeout
 //!
 //! ## Source
-//! RFC 6298. The coarse-tick form follows the simulators of about 2002 (integer arithmetic on ticks, after Jacobson's
-//! appendix of 1988). The form that bounds the variation is Linux's (Sarolahti and Kuznetsov, "Congestion control in
-//! Linux TCP", USENIX 2002).
+//! RFC 6298. The coarse-tick form follows the simulators of about 2002, with integer arithmetic on ticks after
+//! Jacobson's appendix of 1988. The form that bounds the variation is Linux's (Sarolahti and Kuznetsov, "Congestion
+//! control in Linux TCP", USENIX 2002).
 //!
 //! ## What it does
-//! Maintains the smoothed round-trip time and its variation, and computes the timeout with its backoff. It also times
-//! one segment at a time: these times feed the coarse form and give the mean that the sources call `rtt`.
+//! The estimator maintains the smoothed round-trip time and its variation, and computes the timeout including backoff.
+//! It also times one segment at a time. These samples feed the coarse form and give the mean that the papers call
+//! `rtt`.
 //!
 //! ## Differences from the source
-//! - The backoff is a power of two up to 64 and ends with the next sample, in both forms.
-//! - The lower limit applies before the backoff, the upper limit after it.
+//! - The backoff factor is a power of two up to 64. In both forms the backoff ends with the next sample.
+//! - The lower limit of the timeout applies before the backoff, the upper limit after.
 //!
 //! ## Validation
-//! Worked values in the tests; mean of the timed segments of CR02 Table 1 item 1 (`tests/table_one.rs`).
+//! Worked values in the unit tests, and the mean of the timed segments in CR02 Table 1 item 1 (`tests/table_one.rs`).
 
 use ackclock_core::{ConfigError, RoundTrip, Seq, Span, Time};
 use schemars::JsonSchema;
@@ -32,12 +33,12 @@ pub struct RtoConfig {
     pub max: Span,
     /// Clock granularity G of RFC 6298.
     pub granularity: Span,
-    /// Quantity that `min` bounds.
+    /// Quantity that `min` bounds: the timeout or the variation.
     pub bounds: Bounds,
-    /// When the timeout counts from, after an acknowledgement of new data restarts the timer.
+    /// Time from which the timeout counts, after an acknowledgement of new data restarts the timer.
     pub anchor: Anchor,
-    /// Clock tick of the coarse timer, which times one segment at a time. Zero: RFC 6298, timing every segment that can
-    /// be timed.
+    /// Clock tick of the coarse timer, which times one segment at a time. Zero selects RFC 6298 with a sample from
+    /// every segment that can be timed.
     pub tick: Span,
 }
 
@@ -59,31 +60,32 @@ impl Default for RtoConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bounds {
-    /// Timeout (RFC 6298).
+    /// The timeout itself (RFC 6298).
     #[default]
     Timeout,
     /// Four times the variation, which is added to the smoothed round-trip time, as in Linux. The variation rises at
-    /// once and falls once per round trip. A round-trip time below the mean raises it by an eighth of what one above
-    /// would.
+    /// once and falls once per round trip. A sample below the mean raises the variation by only an eighth of the
+    /// increase for an equally large sample above.
     Variation,
 }
 
-/// When the timeout counts from, after an acknowledgement of new data restarts the timer.
+/// Time from which the timeout counts, after an acknowledgement of new data restarts the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Anchor {
-    /// The acknowledgement (RFC 6298 (5.3)): a segment's timeout is extended by its time behind earlier segments.
+    /// Arrival of the acknowledgement (RFC 6298 (5.3)). A segment's timeout is then longer by the time it waits behind
+    /// earlier segments.
     #[default]
     Ack,
-    /// Transmission of the oldest segment in flight: each segment gets exactly the timeout.
+    /// Transmission of the oldest segment in flight. Each segment then gets exactly the timeout.
     Segment,
 }
 
 impl RtoConfig {
-    /// Checks that limits and initial value are positive and in order.
+    /// Checks that the limits and the initial timeout are positive and in order.
     ///
     /// # Errors
-    /// Names the offending key.
+    /// Returns an error that names the offending key.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.min == Span::ZERO {
             return Err(ConfigError::new("min", "0s is not above 0"));
@@ -102,23 +104,23 @@ impl RtoConfig {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct RttEstimator {
-    /// Timeout with its limits and backoff.
+    /// Retransmission timeout with limits and backoff.
     rto: Span,
     min_rtt: Span,
     timed: Option<Timed>,
-    /// Exponent of the timeout's backoff, 0..=6: the timeout is multiplied by 2^`backoff`.
+    /// Exponent of the timeout's backoff, 0 to 6. The timeout is multiplied by 2^`backoff`.
     backoff: u32,
     anchor: Anchor,
     config: RtoConfig,
-    /// `None` before the first sample.
+    /// Current estimate; `None` before the first sample.
     estimate: Option<Estimate>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Estimate {
     Exact(RoundTrip),
-    /// The timeout is `srtt + margin`. `peak` is the largest value of four times the deviation in this round trip,
-    /// which ends when more than `round` is acknowledged.
+    /// Linux's form: the timeout is `srtt + margin`. `peak` is the largest value of four times the deviation in the
+    /// current round trip. The round trip ends when more than `round` is acknowledged.
     Bounded {
         srtt: Span,
         deviation: Span,
@@ -126,21 +128,21 @@ enum Estimate {
         margin: Span,
         round: Seq,
     },
-    /// `S` is eight times the mean, `V` four times the deviation, in ticks.
+    /// Coarse form, in ticks: `S` is eight times the mean, `V` four times the deviation.
     Coarse {
         s: i64,
         v: i64,
     },
 }
 
-/// The segment being timed.
+/// Segment whose round-trip time is being measured.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     end: Seq,
     sent_at: Time,
 }
 
-/// Largest number of doublings of the timeout (a factor of 64).
+/// Largest number of doublings of the timeout; gives a factor of 64.
 const MAX_BACKOFF: u32 = 6;
 
 impl RttEstimator {
@@ -159,13 +161,13 @@ impl RttEstimator {
         estimator
     }
 
-    /// Retransmission timeout, with backoff.
+    /// Current retransmission timeout, including backoff.
     pub fn rto(&self) -> Span {
         self.rto
     }
 
-    /// Expiry of the timer that an acknowledgement of new data restarts at `now`. `oldest` gives the transmission time
-    /// of the oldest segment in flight.
+    /// Expiry time of the retransmission timer if an acknowledgement of new data restarts it at `now`. `oldest` returns
+    /// the transmission time of the oldest segment in flight.
     #[inline]
     pub fn expiry(&self, now: Time, oldest: impl FnOnce() -> Option<Time>) -> Time {
         match self.anchor {
@@ -174,12 +176,12 @@ impl RttEstimator {
         }
     }
 
-    /// Number of times the timeout was doubled.
+    /// Number of times the timeout has been doubled since the last sample.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Span> {
         self.estimate.map(|state| match state {
             Estimate::Exact(RoundTrip { mean: srtt, .. }) | Estimate::Bounded { srtt, .. } => srtt,
@@ -187,7 +189,7 @@ impl RttEstimator {
         })
     }
 
-    /// Smoothed variation.
+    /// Smoothed variation of the round-trip time; `None` before the first sample.
     pub fn rttvar(&self) -> Option<Span> {
         self.estimate.map(|state| match state {
             Estimate::Exact(estimate) => estimate.deviation,
@@ -196,26 +198,27 @@ impl RttEstimator {
         })
     }
 
-    /// Smallest sample.
+    /// Smallest round-trip time sample of the connection.
     pub fn min_rtt(&self) -> Option<Span> {
         Some(self.min_rtt).filter(|&span| span != Span::MAX)
     }
 
-    /// New data up to `end` is sent; it is timed if no other segment is.
+    /// Records that new data up to `end` is sent. The new segment is timed if no other segment is being timed.
     pub fn on_sent(&mut self, now: Time, end: Seq) {
         if self.timed.is_none() {
             self.timed = Some(Timed { end, sent_at: now });
         }
     }
 
-    /// Everything before `ack` has arrived. Returns the round-trip time of the timed segment if it is included.
+    /// Records that everything before `ack` has arrived. Returns the round-trip time of the timed segment if it has
+    /// arrived.
     #[inline(always)]
     pub fn on_acknowledged(&mut self, now: Time, ack: Seq) -> Option<Span> {
         let timed = self.timed.filter(|timed| timed.end.at_or_before(ack))?;
         Some(self.take_timed(now, timed))
     }
 
-    // Out of line because it runs once per round trip.
+    // This function is not inlined, because it runs only once per round trip.
     #[inline(never)]
     fn take_timed(&mut self, now: Time, timed: Timed) -> Span {
         self.timed = None;
@@ -227,8 +230,8 @@ impl RttEstimator {
         rtt
     }
 
-    /// Takes a sample from any segment, given by an ACK up to `una` when everything before `next` had been sent. Used
-    /// only by the exact form.
+    /// Takes a sample from any segment. The sample comes from an ACK up to `una`, when everything before `next` had
+    /// been sent. Only the exact form uses these samples.
     #[inline(always)]
     pub fn on_sample(&mut self, rtt: Span, una: Seq, next: Seq) {
         if self.config.tick == Span::ZERO {
@@ -248,31 +251,31 @@ impl RttEstimator {
         }));
     }
 
-    /// The segment up to `end` is retransmitted: stop timing it (Karn).
+    /// Stops timing the segment up to `end`, because it is retransmitted (Karn's rule).
     pub fn on_sent_again(&mut self, end: Seq) {
         self.timed = self.timed.filter(|timed| timed.end != end);
     }
 
-    /// A loss was found: stop timing, as the timed segment may be held up by the retransmission.
+    /// Stops timing when a loss was found, because the retransmission may delay the timed segment.
     pub fn stop_timing(&mut self) {
         self.timed = None;
     }
 
-    /// The timer expired: double the timeout (RFC 6298 (5.5)).
+    /// Doubles the timeout after the timer expired (RFC 6298 (5.5)).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
         self.timed = None;
         self.update_rto();
     }
 
-    /// Ends the backoff, which came from probes of a closed window.
+    /// Ends the backoff that probes of a closed window caused.
     pub fn end_backoff(&mut self) {
         self.backoff = 0;
         self.update_rto();
     }
 
-    /// RFC 4015 section 3 step (9): after a spurious timeout, restarts the estimate from the larger of its previous
-    /// value and the first sample. Everything before `next` has been sent.
+    /// Restarts the estimate after a spurious timeout, from the larger of its previous value and the first sample (RFC
+    /// 4015 section 3 step (9)). Everything before `next` has been sent.
     pub fn restart_from(&mut self, previous: (Span, Span), rtt: Span, next: Seq) {
         if self.config.tick == Span::ZERO {
             let (srtt, rttvar) = previous;
@@ -287,13 +290,13 @@ impl RttEstimator {
         }
     }
 
-    /// Smoothed round-trip time plus twice the granularity, and variation, to be saved before a reduction (RFC 4015
-    /// section 3 step (DET)).
+    /// Values to save before a reduction: the smoothed round-trip time plus twice the granularity, and the variation
+    /// (RFC 4015 section 3 step (DET)).
     pub fn saved(&self) -> Option<(Span, Span)> {
         Some((self.srtt()? + self.config.granularity * 2, self.rttvar()?))
     }
 
-    /// Linux's form: the deviation is stored as four times its value, as in Jacobson's appendix.
+    /// Updates Linux's form with a sample. The deviation is stored as four times its value, as in Jacobson's appendix.
     fn take_bounded(&mut self, rtt: Span, una: Seq, next: Seq) {
         let least = self.config.min;
         let Some(Estimate::Bounded { srtt, deviation, peak, margin, mut round }) = self.estimate else {
@@ -323,7 +326,7 @@ impl RttEstimator {
         self.accept(Estimate::Bounded { srtt: (srtt * 7 + rtt) / 8, deviation, peak, margin, round });
     }
 
-    /// The sample in whole ticks, as seen by a clock of that granularity.
+    /// Updates the coarse form with a sample in whole ticks, as a clock with that granularity measures it.
     fn take_coarse(&mut self, sent_at: Time, rtt: Span) {
         let tick = self.config.tick.as_nanos();
         let into_tick = sent_at.as_nanos() % tick;
@@ -354,7 +357,7 @@ impl RttEstimator {
             Some(Estimate::Bounded { srtt, margin, .. }) => srtt + margin,
             Some(Estimate::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
         };
-        // Without a sample the initial value applies, even below the lower limit.
+        // Before the first sample the initial timeout applies, even if it is below the lower limit.
         let base = if self.estimate.is_some() { base.max(self.config.min) } else { base };
         self.rto = (base * (1 << self.backoff)).min(self.config.max);
     }

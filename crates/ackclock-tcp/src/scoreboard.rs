@@ -1,23 +1,23 @@
 //! # Scoreboard
 //!
-//! The sender's record of every segment in flight, and the counts derived from it.
+//! Scoreboard: the sender's record of every segment in flight, and the counts derived from these records.
 //!
 //! ## Source
-//! RFC 6675 sections 3 and 4 (`Update`, `IsLost`, `SetPipe`), RFC 2018.
+//! RFC 6675 sections 3 and 4 (`Update`, `IsLost`, `SetPipe`), and RFC 2018.
 //!
 //! ## What it does
 //! Cumulative and selective acknowledgements mark the records of [`Sent`]. Each mark updates `pipe` and the set of lost
-//! segments instead of recounting them at each ACK. An ACK thus costs O(1) amortised at any window size. Runs of SACKed
-//! records store their length at both ends and are skipped in one step.
+//! segments, so these need no recount at each ACK. An ACK thus costs O(1) amortised at any window size. A run of SACKed
+//! records stores its length at both ends, so that it is skipped in one step.
 //!
-//! `IsLost` is monotone: if a segment is lost, so is every unSACKed one below it. Hence the lost segments are the
-//! unSACKed records below one moving edge, and only SACKed records above that edge need counting.
+//! `IsLost` is monotone: if a segment is lost, so is every unSACKed segment below it. The lost segments are therefore
+//! the unSACKed records below one moving edge. Only SACKed records above that edge need counting.
 //!
 //! ## Differences from the source
-//! Works on whole segments: a SACK block marks the segments that it covers entirely.
+//! The scoreboard works on whole segments: a SACK block marks the segments that it covers entirely.
 //!
 //! ## Validation
-//! Compared with the definitions of RFC 6675, written out byte by byte, under random blocks (tests below).
+//! Unit tests below compare with the definitions of RFC 6675, written out byte by byte, under random blocks.
 
 mod chunks;
 mod latest;
@@ -29,47 +29,48 @@ use ackclock_core::{SackBlock, Seq, Time};
 pub use self::latest::{Arrivals, Latest, Sendings};
 use crate::sent::{Index, Marks, Record, Sent};
 
-/// Duplicate acknowledgements, or discontiguous SACKed runs, that indicate a loss (RFC 6675 section 2).
+/// Number of duplicate acknowledgements, or of discontiguous SACKed runs, that indicates a loss (RFC 6675 section 2).
 pub const DUP_THRESH: u32 = 3;
 
-/// The records in flight, with counts of their marks.
+/// Records of the segments in flight, with counts of their marks.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     sent: Sent,
     una: Seq,
     max: Seq,
-    /// Next record to send in sequence: below `end` only during a go-back-N after a timeout.
+    /// Next record to send in sequence. It is below `end` only during a go-back-N after a timeout.
     next: Index,
-    /// Bytes SACKed; bytes lost and not SACKed; bytes retransmitted and not SACKed.
+    /// Three counts: bytes SACKed, bytes lost and not SACKed, and bytes retransmitted and not SACKed.
     sacked: u32,
     lost: u32,
     retransmitted: u32,
-    /// One past the highest SACKed record.
+    /// Index after the highest SACKed record.
     sacked_end: Index,
-    /// Every unSACKed record below it is lost.
+    /// Index below which every unSACKed record is lost.
     edge: Index,
-    /// Bytes and runs SACKed at or above `edge`.
+    /// SACKed bytes and SACKed runs at or above `edge`.
     above_bytes: u32,
     above_runs: u32,
-    /// Number of times a segment, or its retransmission, was found lost.
+    /// Number of times that a segment or its retransmission was found lost.
     losses: u32,
-    /// Records that begin a chunk; zero where the sender does not mark chunks.
+    /// Number of records that start a chunk; zero if the sender does not mark chunks.
     chunks: u32,
 }
 
 /// Result of a cumulative acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acked {
-    /// Bytes of sequence space acknowledged.
+    /// Number of sequence numbers acknowledged, in bytes.
     pub bytes: u32,
-    /// Bytes among them that had not been SACKed before.
+    /// Acknowledged bytes that had not been SACKed before.
     pub delivered: u32,
-    /// When the newest of the segments was sent; `None` if one of them was sent more than once (Karn).
+    /// Transmission time of the newest acknowledged segment; `None` if any of them was sent more than once (Karn's
+    /// rule).
     pub newest: Option<Time>,
 }
 
 impl Scoreboard {
-    /// Creates an empty scoreboard; `first` is the first sequence number to send.
+    /// Creates an empty scoreboard. `first` is the first sequence number to send.
     pub fn new(first: Seq) -> Self {
         Self {
             sent: Sent::default(),
@@ -93,7 +94,7 @@ impl Scoreboard {
         self.una
     }
 
-    /// One past the highest sequence number sent.
+    /// Sequence number after the highest byte sent.
     pub fn max(&self) -> Seq {
         self.max
     }
@@ -103,7 +104,8 @@ impl Scoreboard {
         self.max.since(self.una)
     }
 
-    /// Estimate of the bytes still in the network (`pipe` of RFC 6675); after a go-back-N, the bytes sent since.
+    /// Estimate of the bytes still in the network (`pipe` of RFC 6675). After a go-back-N, only bytes sent since then
+    /// count.
     #[inline(always)]
     pub fn in_flight(&self) -> u32 {
         self.next_seq().since(self.una).saturating_sub(self.sacked + self.lost) + self.retransmitted
@@ -114,7 +116,7 @@ impl Scoreboard {
         self.lost
     }
 
-    /// Number of losses, of segments or their retransmissions, over the whole connection; wraps.
+    /// Number of losses of segments and retransmissions over the whole connection; wraps.
     pub fn losses(&self) -> u32 {
         self.losses
     }
@@ -124,12 +126,12 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// The sent records.
+    /// Records of the segments that were sent and not acknowledged.
     pub fn sent(&self) -> &Sent {
         &self.sent
     }
 
-    /// Next record to send in sequence; the end of the ring if that is new data.
+    /// Next record to send in sequence. The result is the end of the records if new data is next.
     pub fn next(&self) -> Index {
         self.next
     }
@@ -140,7 +142,7 @@ impl Scoreboard {
         self.sent.at(self.next).map_or(self.max, |record| record.seq)
     }
 
-    /// One past the highest SACKed record.
+    /// Index after the highest SACKed record.
     pub fn sacked_end(&self) -> Index {
         self.sacked_end
     }
@@ -158,14 +160,14 @@ impl Scoreboard {
         None
     }
 
-    /// First record from `cursor` up to `below` that is not SACKed, or `below`; moves `cursor` there.
+    /// Moves `cursor` to the first record below `below` that is not SACKed, or to `below`. Returns the record found.
     pub fn next_hole(&self, cursor: &mut Index, below: Index) -> Option<Index> {
         let hole = self.hole(*cursor, below);
         *cursor = hole.unwrap_or(below.max(*cursor));
         hole
     }
 
-    /// Transmission time of the first unSACKed segment, if an acknowledgement up to `ack` would cover it.
+    /// Transmission time of the first unSACKed segment, if an acknowledgement up to `ack` covers this segment.
     pub fn oldest_told(&self, ack: Seq) -> Option<Time> {
         let first = self.sent.front()?;
         let told = if first.marks.has(Marks::SACKED) {
@@ -176,7 +178,7 @@ impl Scoreboard {
         told.seq.before(ack).then_some(told.sent_at)
     }
 
-    /// Whether a retransmitted segment has not arrived yet, as far as SACK shows.
+    /// Whether SACK leaves open if some retransmitted segment has arrived.
     #[cold]
     pub fn holds_repeated(&self) -> bool {
         let mut from = self.sent.first();
@@ -198,12 +200,12 @@ impl Scoreboard {
         index
     }
 
-    /// Records a retransmission.
+    /// Records a retransmission of the record at `index`.
     pub fn resend(&mut self, now: Time, index: Index) -> Record {
         let in_sequence = index == self.next;
         self.next += u64::from(in_sequence);
         let record = self.sent.get_mut(index);
-        // A record sent in sequence already counts as in flight, being below `next`.
+        // A record sent in sequence already counts as in flight, because it is below `next`.
         if !in_sequence && !record.marks.has(Marks::AGAIN.with(Marks::SACKED)) {
             self.retransmitted += u32::from(record.len);
             record.marks.set(Marks::AGAIN);
@@ -213,17 +215,17 @@ impl Scoreboard {
         *record
     }
 
-    /// Marks a record as not timeable: it is retransmitted in part, or is a repeated SYN.
+    /// Marks a record as unsuitable for RTT samples, because it is retransmitted in part or is a repeated SYN.
     pub fn touch(&mut self, index: Index) -> Record {
         let record = self.sent.get_mut(index);
         record.marks.set(Marks::REPEATED);
         *record
     }
 
-    /// Applies a cumulative acknowledgement, which must lie within the data sent. Calls `news` with each segment newly
+    /// Applies a cumulative acknowledgement, which must lie within the data sent. Calls `news` for each segment newly
     /// found to have arrived.
-    // Records sent once were sent in order, so the last is the newest. They are read in place: copying one costs more
-    // than all the reads.
+    // Records sent only once were sent in order, so the last record is the newest. The records are read in place,
+    // because copying one costs more than all reads.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
         let bytes = ack.since(self.una);
@@ -256,7 +258,7 @@ impl Scoreboard {
                 acked.newest = None;
             }
             if marks.has(Marks::BEGINS) {
-                // The rest of a partly acknowledged chunk stays.
+                // The remainder of a partly acknowledged chunk becomes a chunk.
                 self.split(self.sent.first());
             }
         }
@@ -266,11 +268,11 @@ impl Scoreboard {
         acked
     }
 
-    /// Marks the segments that `block` covers as arrived. Returns the bytes newly known to have arrived and the newest
-    /// transmission time among them (`None` if there are none or one was sent more than once). Calls `news` with each
-    /// segment newly found to have arrived.
+    /// Marks the segments that `block` covers as arrived. Returns the newly arrived bytes and the newest transmission
+    /// time among them. The time is `None` if no segment newly arrived or one was sent more than once. Calls `news` for
+    /// each segment newly found to have arrived.
     pub fn sack(&mut self, block: SackBlock, mut news: impl FnMut(&Record)) -> (u32, Option<Time>) {
-        // RFC 2018 section 4: a block lies above the cumulative acknowledgement and within what was sent.
+        // A valid SACK block lies above the cumulative acknowledgement and within the data sent (RFC 2018 section 4).
         if !block.left.after(self.una) || block.right.after(self.max) || !block.left.before(block.right) {
             return (0, None);
         }
@@ -295,7 +297,7 @@ impl Scoreboard {
         (new, if repeated { None } else { newest })
     }
 
-    /// Go-back-N: everything from `una` on is retransmitted in sequence.
+    /// Starts a go-back-N: everything from `una` on is retransmitted in sequence.
     pub fn go_back(&mut self) {
         self.forget_sack();
         for index in self.sent.first()..self.sent.end() {
@@ -305,7 +307,7 @@ impl Scoreboard {
         self.next = self.sent.first();
     }
 
-    /// Undoes a go-back-N: everything sent counts as in flight again; new data goes out next.
+    /// Undoes a go-back-N: everything sent counts as in flight again, and new data is sent next.
     pub fn undo_go_back(&mut self) {
         for index in self.sent.first()..self.sent.end() {
             self.sent.get_mut(index).marks.clear(Marks::AGAIN.with(Marks::LOST));
@@ -315,7 +317,7 @@ impl Scoreboard {
         self.recount_above();
     }
 
-    /// Clears every SACK and loss mark.
+    /// Clears all SACK and loss marks.
     pub fn forget_sack(&mut self) {
         for index in self.sent.first()..self.sent.end() {
             self.sent.get_mut(index).marks.clear(Marks::SACKED.with(Marks::LOST));
@@ -326,9 +328,9 @@ impl Scoreboard {
         self.sacked_end = self.sent.first();
     }
 
-    /// Acknowledges the front record in part, up to `ack`. Returns the record as it was, and its bytes that were
-    /// already known to have arrived. Independent of the rest of the acknowledgement, so that the common case stays in
-    /// registers.
+    /// Acknowledges the front record in part, up to `ack`. Returns a copy of the record before the change, and how many
+    /// acknowledged bytes were already known to have arrived. The function is separate, so that the common case stays
+    /// in registers.
     #[cold]
     fn acknowledge_part(&mut self, ack: Seq) -> (Record, u32) {
         let index = self.sent.first();
@@ -341,7 +343,7 @@ impl Scoreboard {
         (record, known)
     }
 
-    /// Removes the acknowledged front record from the counts; returns its bytes that were already known to have
+    /// Removes the acknowledged front record from the counts. Returns how many of its bytes were already known to have
     /// arrived.
     #[cold]
     fn uncount(&mut self) -> u32 {
@@ -351,8 +353,8 @@ impl Scoreboard {
         known
     }
 
-    /// Removes `len` acknowledged bytes of the front record from the counts; returns those already known to have
-    /// arrived.
+    /// Removes `len` acknowledged bytes of the front record from the counts. Returns how many of these bytes were
+    /// already known to have arrived.
     fn discount(&mut self, record: &Record, len: u16) -> u32 {
         let len = u32::from(len);
         if record.marks.has(Marks::SACKED) {
@@ -393,10 +395,10 @@ impl Scoreboard {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SackMemory {
-    /// Keep them, like current stacks; reneging by the receiver is noticed at the left edge.
+    /// Keep the SACK marks, like current stacks. Reneging by the receiver is detected at the left edge.
     #[default]
     Keep,
-    /// Clear them, as RFC 2018 section 8 advises.
+    /// Clear the SACK marks, as RFC 2018 section 8 advises.
     Clear,
 }
 

@@ -1,43 +1,43 @@
 //! # Non-congestion robustness
 //!
-//! A DupThresh that follows the bytes in flight, to tolerate reordering within a round trip (TCP-NCR).
+//! TCP-NCR: a DupThresh that follows the bytes in flight, to tolerate reordering within a round trip.
 //!
 //! ## Source
-//! RFC 4653 section 3, on the loss recovery of RFC 6675.
+//! RFC 4653 section 3, as an extension of the loss recovery of RFC 6675.
 //!
 //! ## What it does
-//! After the first ACK with SACK, a loss is only declared once about a window of packets beyond the gap has arrived.
-//! Meanwhile new data keeps the ACK clock running (extended limited transmit): one packet for each that leaves the
-//! network (`aggressive`), or for every second one (`careful`). An ACK that advances shows mere reordering: the window
-//! then prevents a burst, and slow start returns it to the earlier bytes in flight. A loss halves the bytes in flight
-//! from before the extension.
+//! After the first ACK with SACK, a loss is declared only once about a window of packets beyond the gap has arrived.
+//! Meanwhile new data keeps the ACK clock running (extended limited transmit). `aggressive` sends one packet for each
+//! packet that leaves the network, `careful` one for every second packet. An ACK that advances the left edge shows mere
+//! reordering. The window then prevents a burst, and slow start returns the window to the earlier bytes in flight. A
+//! loss halves the bytes in flight from before the extension.
 //!
 //! ## Differences from the source
-//! - A fraction of a packet in `LT_F * (FlightSize / SMSS)` is rounded up, as packets arrive whole.
-//! - A last segment shorter than SMSS may be sent too.
-//! - The window is not changed if a congestion echo has reduced it in the same round trip.
+//! - A fraction of a packet in `LT_F * (FlightSize / SMSS)` is rounded up, because only whole packets arrive.
+//! - A last segment shorter than SMSS may also be sent.
+//! - The window does not change if a congestion echo has reduced it in the same round trip.
 //!
 //! ## Validation
-//! Exchanges of both variants computed by hand, ACK by ACK (`tests/ncr.rs`).
+//! Segment exchanges of both variants, computed by hand for every ACK (`tests/ncr.rs`).
 
 use super::{Next, Verdict, Window};
 use crate::dup_thresh::{DupThresh, Extension};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 
-/// State of the extension.
+/// State of the adaptive DupThresh and of extended limited transmit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ncr {
     extension: Extension,
-    /// Bytes that have left the network without a new transmission in return.
+    /// Bytes that have left the network and have not been replaced by new transmissions.
     skipped: u32,
-    /// FlightSizePrev, bytes in flight when the extension began.
+    /// FlightSizePrev: bytes in flight when extended limited transmit began.
     before: u32,
     /// Whether extended limited transmit is active.
     active: bool,
 }
 
 impl Ncr {
-    /// Creates the state if the threshold is adaptive.
+    /// Creates the state if `threshold` is adaptive; otherwise `None`.
     pub(super) fn new(threshold: DupThresh) -> Option<Self> {
         match threshold {
             DupThresh::Fixed(_) => None,
@@ -45,7 +45,8 @@ impl Ncr {
         }
     }
 
-    /// An ACK arrived outside recovery: begins or continues the extension; returns the new DupThresh (steps I and E.6).
+    /// Starts or continues extended limited transmit when an ACK arrives outside recovery. Returns the new DupThresh
+    /// (steps I and E.6).
     pub(super) fn on_ack(&mut self, mss: u32, board: &Scoreboard) -> u32 {
         if board.sacked() == 0 {
             (self.active, self.before) = (false, 0);
@@ -58,11 +59,11 @@ impl Ncr {
             Extension::Careful => (2 * u64::from(board.outstanding())).div_ceil(3 * u64::from(mss)),
             Extension::Aggressive => u64::from(board.outstanding()).div_ceil(2 * u64::from(mss)),
         };
-        // Bytes in flight fit in 32 bits.
+        // The bytes in flight fit into 32 bits.
         (segments as u32).max(DUP_THRESH)
     }
 
-    /// The left edge advanced: SACKed packets were only reordered (steps T).
+    /// Ends extended limited transmit when the left edge advances: SACKed packets were only reordered (steps T).
     pub(super) fn on_advance(&mut self, mss: u32, board: &Scoreboard) -> Verdict {
         if !self.active {
             return Verdict::Open;
@@ -71,22 +72,22 @@ impl Ncr {
         Verdict::Reordered { cwnd: self.before.min(board.outstanding() + mss), ssthresh: self.before }
     }
 
-    /// Ends the extension: recovery begins, or the timer expired.
+    /// Ends extended limited transmit because recovery starts or the timer expired.
     pub(super) fn end(&mut self) {
         self.active = false;
     }
 
-    /// Bytes in flight before the last extension; `None` if nothing was SACKed.
+    /// Bytes in flight before the last extended limited transmit; `None` if nothing was SACKed.
     pub(super) fn before(&self) -> Option<u32> {
         Some(self.before).filter(|&bytes| bytes > 0)
     }
 
-    /// Whether extended limited transmit chooses what is sent.
+    /// Whether extended limited transmit chooses the segments to send.
     pub(super) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Steps E.2 to E.5.
+    /// Chooses the next segment by steps E.2 to E.5.
     pub(super) fn poll(&mut self, window: &Window, board: &Scoreboard) -> Option<Next> {
         let allowed = window.fresh > 0 && board.outstanding() + window.fresh <= window.limit;
         let pipe = board.in_flight().saturating_add(self.skipped);

@@ -1,20 +1,20 @@
 //! # NewReno
 //!
-//! Fast recovery that lasts until all data in flight at the loss is acknowledged.
+//! NewReno: fast recovery that lasts until all data in flight at the loss is acknowledged.
 //!
 //! ## Source
-//! RFC 6582; limited transmit: RFC 3042.
+//! RFC 6582 for recovery, RFC 3042 for limited transmit.
 //!
 //! ## What it does
-//! A partial acknowledgement retransmits the new left edge at once and deflates the window by the acknowledged bytes.
-//! One loss is repaired per round trip. The retransmission timer restarts at the first partial acknowledgement only
-//! ("impatient") or at each ("slow but steady").
+//! A partial acknowledgement retransmits the new left edge at once, and deflates the window by the acknowledged bytes.
+//! NewReno repairs one loss per round trip. The retransmission timer restarts only at the first partial acknowledgement
+//! ("impatient"), or at each ("slow but steady").
 //!
 //! ## Differences from the source
-//! Does not implement the heuristics of section 4 for retransmissions after a timeout.
+//! The heuristics of section 4 for retransmissions after a timeout are not implemented.
 //!
 //! ## Validation
-//! The exchanges of `tests/exchanges.rs`.
+//! The segment exchanges in `tests/exchanges.rs`.
 
 use ackclock_core::{Seq, Time};
 
@@ -29,12 +29,12 @@ pub struct NewReno {
     duplicates: u32,
     /// Bytes that recovery adds to the window; negative after a large partial acknowledgement.
     inflation: i32,
-    /// The left edge must be retransmitted whatever the window.
+    /// Whether the left edge must be retransmitted, regardless of the window.
     retransmit: bool,
     phase: Phase,
-    /// End of the data in flight at the last loss, while no more than that is acknowledged.
+    /// End of the data in flight at the last loss; `None` once more than that data is acknowledged.
     recover: Option<Seq>,
-    /// Partial acknowledgements of this recovery so far.
+    /// Number of partial acknowledgements in this recovery so far.
     partials: u32,
     timer: PartialAckTimer,
     limited_transmit: Switch,
@@ -75,7 +75,7 @@ impl Recovery for NewReno {
         match self.phase {
             Phase::FastRecovery => {
                 self.phase = Phase::Open;
-                // RFC 6582 section 3.2 step 3, full acknowledgement, option (1).
+                // Full acknowledgement by RFC 6582 section 3.2 step 3, option (1).
                 Verdict::Leave(Exit::Cap(board.outstanding().max(ack.mss) + ack.mss))
             }
             Phase::TimeoutRecovery if full => {
@@ -102,7 +102,7 @@ impl Recovery for NewReno {
             return Verdict::Open;
         }
         self.inflation = 0;
-        // RFC 6582 section 3.2 step 2: the acknowledgement must cover more than `recover`.
+        // Recovery starts only if the acknowledgement covers more than `recover` (RFC 6582 section 3.2 step 2).
         if self.duplicates > self.dup_thresh || self.recover.is_some() {
             return Verdict::Open;
         }
@@ -128,7 +128,7 @@ impl Recovery for NewReno {
         self.inflation = 0;
         self.retransmit = false;
         self.phase = Phase::Open;
-        // `recover` stays: duplicates caused by retransmissions of the timeout indicate no loss (RFC 6582 section 3.2
+        // `recover` stays: duplicates due to retransmissions after the timeout indicate no loss (RFC 6582 section 3.2
         // step 4).
         if cause == Congestion::Timeout {
             board.undo_go_back();
@@ -140,7 +140,7 @@ impl Recovery for NewReno {
         if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
             return Some(Next::Again(board.sent().first()));
         }
-        // The window itself never falls below one segment.
+        // The congestion window itself never falls below one segment.
         let usable = window.cwnd.saturating_add_signed(self.inflation).max(window.mss);
         in_sequence(window, usable, board)
     }
@@ -155,12 +155,12 @@ impl Recovery for NewReno {
 }
 
 impl NewReno {
-    /// RFC 6582 section 3.2 step 3, partial acknowledgement.
+    /// Handles a partial acknowledgement by RFC 6582 section 3.2 step 3.
     fn on_partial(&mut self, ack: &AckFacts) -> Verdict {
         self.partials += 1;
         self.retransmit = true;
         let back = if ack.acked >= ack.mss { ack.mss } else { 0 };
-        // It cannot deduct more than the inflated window.
+        // The deflation cannot exceed the inflated window.
         let deflated = i64::from(self.inflation) + i64::from(back) - i64::from(ack.acked);
         self.inflation = deflated.max(-i64::from(ack.cwnd)) as i32;
         let restart = self.partials == 1 || self.timer == PartialAckTimer::Slow;

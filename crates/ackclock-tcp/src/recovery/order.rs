@@ -1,22 +1,23 @@
 //! # Transmission order
 //!
-//! Segments in flight in order of transmission, as RACK needs them, and lost segments in sequence order.
+//! Keeps the segments in flight in order of transmission for RACK, and lost segments in order of sequence number.
 //!
 //! ## Source
-//! RFC 8985 section 6.2 step 5; Linux's list in transmission order (tsorted_sent_queue).
+//! RFC 8985 section 6.2 step 5, and Linux's list in transmission order (tsorted_sent_queue).
 //!
 //! ## What it does
-//! Segments sent once are already in this order by sequence number, so only retransmissions are queued. A segment sent
-//! before another that has arrived is overtaken. It enters a second queue and leaves it when it is old enough to be
-//! lost. Each transmission enters and leaves once, so that an ACK costs O(log n) amortised at any window size.
+//! Segments sent only once have equal orders of sequence number and transmission, so only retransmissions are queued. A
+//! segment is overtaken if a segment sent after it has arrived. An overtaken segment enters a second queue. It leaves
+//! this queue when it is old enough to be lost. Each transmission enters and leaves a queue once, so an ACK costs O(log
+//! n) amortised at any window size.
 //!
 //! ## Differences from the source
-//! Linux walks all overtaken segments that are too young at each ACK. Here only the first and the last are examined,
-//! with the same result.
+//! At each ACK, Linux examines all overtaken segments that are too young. Here only the first and the last are
+//! examined, with the same result.
 //!
 //! ## Validation
-//! Compared with a walk over all segments in flight, under random arrivals (tests below); examined segments by window
-//! size (`overshoot`).
+//! Unit tests below compare with a walk over all segments in flight, under random arrivals. `overshoot` counts examined
+//! segments by window size.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -26,20 +27,20 @@ use ackclock_core::Time;
 use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::{Index, Marks};
 
-/// Segments in flight in transmission order.
+/// Segments in flight, in order of transmission.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// Records below it were overtaken, or are queued as retransmissions.
+    /// Index below which all records are overtaken or queued as retransmissions.
     once: Index,
-    /// Retransmissions that are not overtaken.
+    /// Retransmissions that are not overtaken, in order of transmission.
     again: VecDeque<Sending>,
-    /// Overtaken transmissions that were neither lost nor known to have arrived when queued.
+    /// Overtaken transmissions. When they were queued, they were neither lost nor known to have arrived.
     overtaken: VecDeque<Sending>,
-    /// Lost records to be retransmitted; may include ones that have since arrived or been retransmitted.
+    /// Lost records to retransmit. Some may have arrived or been retransmitted since.
     lost: BinaryHeap<Reverse<Index>>,
 }
 
-/// One transmission of a record; stale once the record is retransmitted, has arrived or is lost.
+/// One transmission of a record. The entry is stale once the record is retransmitted, has arrived or is lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Sending {
     at: Time,
@@ -51,7 +52,7 @@ impl Sending {
         Self { at: board.sent().get(index).sent_at, index }
     }
 
-    /// Whether this transmission is the record's latest, and neither lost nor known to have arrived.
+    /// Whether this transmission is the latest of its record, and is neither lost nor known to have arrived.
     fn is_out(&self, board: &Scoreboard) -> bool {
         self.index >= board.sent().first()
             && board.sent().at(self.index).is_some_and(|record| {
@@ -62,7 +63,7 @@ impl Sending {
 }
 
 impl Order {
-    /// Order of all segments in flight, none of them overtaken.
+    /// Order of all segments in flight, with none of them overtaken.
     #[cold]
     pub(super) fn of(board: &Scoreboard) -> Self {
         let all = || board.sent().first()..board.sent().end();
@@ -73,9 +74,9 @@ impl Order {
         Self { once: board.sent().first(), again: again.into(), overtaken: VecDeque::new(), lost }
     }
 
-    /// A record was retransmitted.
+    /// Queues a record that was retransmitted.
     pub(super) fn on_sent_again(&mut self, index: Index, board: &Scoreboard) {
-        // A record retransmitted several times is queued once.
+        // A record retransmitted several times is queued only once.
         self.again.pop_back_if(|last| last.index == index);
         let sending = Sending::of(index, board);
         let place = self.again.partition_point(|other| *other < sending);
@@ -96,7 +97,7 @@ impl Order {
         }
     }
 
-    /// Marks overtaken transmissions lost if `is_old` holds for their transmission time.
+    /// Marks overtaken transmissions as lost if `is_old` holds for their transmission time.
     pub(super) fn lose_old(&mut self, board: &mut Scoreboard, is_old: impl Fn(Time) -> bool) {
         while let Some(first) = self.overtaken.pop_front_if(|first| is_old(first.at) || !first.is_out(board))
         {
@@ -106,20 +107,20 @@ impl Order {
         }
     }
 
-    /// Transmission time of the latest overtaken transmission.
+    /// Transmission time of the latest overtaken transmission; `None` if there is none.
     pub(super) fn last_overtaken(&mut self, board: &Scoreboard) -> Option<Time> {
         while self.overtaken.pop_back_if(|last| !last.is_out(board)).is_some() {}
         self.overtaken.back().map(|last| last.at)
     }
 
-    /// Marks a record lost.
+    /// Marks a record as lost.
     pub(super) fn lose(&mut self, index: Index, board: &mut Scoreboard) {
         if board.lose(index) {
             self.lost.push(Reverse(index));
         }
     }
 
-    /// Removes the first lost record that was not retransmitted since.
+    /// Removes the first lost record that was not retransmitted since, and returns its index.
     pub(super) fn next_lost(&mut self, board: &Scoreboard) -> Option<Index> {
         while let Some(Reverse(index)) = self.lost.pop() {
             if board.awaits_repair(index) {
@@ -144,7 +145,7 @@ impl Order {
         again
     }
 
-    /// Whether a record is queued as a retransmission; not so if it was retransmitted in part.
+    /// Whether a record is queued as a retransmission. A record retransmitted in part is not queued.
     fn is_queued(&self, sending: &Sending, board: &Scoreboard) -> bool {
         board.sent().get(sending.index).marks.has(Marks::REPEATED)
             && self.again.binary_search(sending).is_ok()

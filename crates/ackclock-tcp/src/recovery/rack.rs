@@ -1,28 +1,30 @@
 //! # RACK-TLP
 //!
-//! Detects losses by time: a segment sent a round trip before one that has arrived, and missing itself, is lost.
+//! RACK detects losses by time: a missing segment is lost if it was sent a round trip before a segment that has
+//! arrived.
 //!
 //! ## Source
-//! RFC 8985 (RACK and the tail loss probe), RFC 5682 with SACK (F-RTO); Linux's choices where they leave options.
+//! RFC 8985 (RACK and the tail loss probe), and RFC 5682 with SACK (F-RTO). Where the RFCs leave options, Linux's
+//! choices apply.
 //!
 //! ## What it does
-//! RACK finds, at each acknowledgement, the latest transmission that has arrived. Any segment sent before it is lost
-//! once it is older than that segment's round trip plus the [reordering window](super::reordering). That window is a
-//! quarter of the smallest round trip or a multiple of it. On a path that does not reorder it is zero in recovery and
-//! once three segments are SACKed. Lost retransmissions are detected too.
+//! At each acknowledgement RACK finds the latest transmission that has arrived. A segment sent earlier is lost once it
+//! is older than the RTT of that transmission plus the [reordering window](super::reordering). The reordering window is
+//! a multiple of a quarter of the smallest round-trip time. On a path that does not reorder, the window is zero in
+//! recovery and once three segments are SACKed. RACK also detects lost retransmissions.
 //!
-//! After two round trips without an arrival a probe is sent: new data, or else the last segment. A timeout marks only
-//! the first segment lost, and those older than a round trip. If the next segment to arrive was never retransmitted,
-//! the timeout was spurious.
+//! After two round trips without an acknowledgement RACK sends a probe: new data, or else the last segment. A timeout
+//! marks as lost only the first segment and segments older than a round trip. If the next segment to arrive was never
+//! retransmitted, the timeout was spurious.
 //!
 //! ## Differences from the source
-//! - RACK.rtt is the round trip of the last segment that an acknowledgement reports: SACKed segments first, then those
-//!   that the left edge passes. It need not be the segment sent last.
-//! - If a probe that retransmitted the last segment is answered, the threshold falls once everything is acknowledged.
-//!   The window falls at the next acknowledgement, as in the source, unless a D-SACK arrives first.
+//! - RACK.rtt is the RTT of the last segment that an acknowledgement reports. The order is SACKed segments first, then
+//!   segments below the left edge. The last segment in this order may not be the segment sent last.
+//! - When a probe that retransmitted the last segment is answered and everything is acknowledged, the threshold falls.
+//!   The window falls at the next acknowledgement, as in RFC 8985, unless a D-SACK arrives first.
 //!
 //! ## Validation
-//! The exchanges of `tests/linux.rs`; comparison with the kernel's senders over the cells of `make agree`.
+//! The segment exchanges in `tests/linux.rs`, and a comparison with the kernel's senders in the cells of `make agree`.
 
 use ackclock_core::{Seq, Span, Time};
 
@@ -36,35 +38,35 @@ use crate::config::{Halves, SenderConfig};
 use crate::scoreboard::{DUP_THRESH, Latest, SackMemory, Scoreboard};
 use crate::sent::{Index, Marks};
 
-/// Extra delay of a probe for a lone segment, allowing for a delayed acknowledgement (RFC 8985 section 7.2: WCDelAckT).
+/// Extra delay of a probe for a lone segment, which allows for a delayed acknowledgement (WCDelAckT in RFC 8985 section
+/// 7.2).
 const DELAYED_ACK: Span = Span::from_millis(200);
 
-/// Extra delay of any other probe and of the reordering timer: two ticks of Linux's 250 Hz clock.
+/// Extra delay of other probes and of the reordering timer: two ticks of Linux's 250 Hz clock.
 const TICKS: Span = Span::from_millis(8);
 
-/// State of RACK-TLP.
+/// State of RACK and of the tail loss probe.
 #[derive(Clone, Debug)]
 pub struct Rack {
     phase: Phase,
-    /// End of the data in flight when recovery began, until it is acknowledged.
+    /// End of the data in flight when recovery started; `None` once that data is acknowledged.
     recovery_point: Option<Seq>,
-    /// RACK.segment: the latest transmission that has arrived. `rtt` is RACK.rtt, the round trip of the segment
-    /// reported last.
+    /// RACK.segment: latest transmission that has arrived. `rtt` is RACK.rtt, the RTT of the segment reported last.
     latest: Option<Latest>,
     rtt: Span,
     min_rtt: Span,
-    /// When the segments now too young to be lost will be old enough.
+    /// Time at which segments now too young to be lost will be old enough.
     reordering_ends: Time,
-    /// When the tail is probed.
+    /// Time at which the tail probe is due.
     probe_at: Time,
-    /// Outstanding tail probe.
+    /// Tail probe in flight; `None` if there is none.
     probe: Option<Probe>,
-    /// Segment that must be sent whatever the window.
+    /// Segment that must be sent regardless of the window.
     due: Due,
     /// Segments in flight in transmission order; `None` until needed, and after marks were undone.
     order: Option<Box<Order>>,
     spurious_test: SpuriousTest,
-    /// The left edge has not advanced since the last timeout.
+    /// Whether the left edge has not advanced since the last timeout.
     in_a_row: bool,
     reordering: Reordering,
 }
@@ -72,11 +74,11 @@ pub struct Rack {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Due {
     Nothing,
-    /// The left edge, after a timeout.
+    /// Segment at the left edge, after a timeout.
     Left,
-    /// The first lost segment (RFC 6675 section 5 step 4.3).
+    /// First lost segment (RFC 6675 section 5 step 4.3).
     Lost,
-    /// A tail probe.
+    /// Segment of a tail probe.
     Probe,
 }
 
@@ -112,13 +114,14 @@ impl Recovery for Rack {
         self.due = Due::Left;
         let first = board.sent().first();
         if board.sent().front().is_some_and(|front| front.marks.has(Marks::SACKED)) {
-            // The receiver reneged (RFC 2018 section 8).
+            // The receiver reneged: it discarded SACKed data (RFC 2018 section 8).
             board.lose_all(SackMemory::Clear);
             self.order = None;
         }
         let mut order = self.take_order(board);
         for index in first..board.sent().end() {
-            // RFC 8985 section 6.3: segments sent within the last round trip may yet arrive.
+            // Segments sent within the last round trip may still arrive, so they are not marked lost (RFC 8985 section
+            // 6.3).
             if index == first || board.sent().get(index).sent_at + self.rtt <= now {
                 order.lose(index, board);
             }
@@ -224,7 +227,7 @@ impl Rack {
         }
     }
 
-    /// The left edge advances.
+    /// Handles an advance of the left edge.
     fn advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.in_a_row = false;
         if self.recovery_point.is_some_and(|point| board.una().before(point)) {
@@ -250,9 +253,10 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 section 7.2, at each transmission and each advance: sets the probe two round trips from now, or at the
-    /// earlier expiry of the retransmission timer running since `since`. In Linux that is the last advance or, after a
-    /// later transmission, when the first segment in flight was sent.
+    /// Schedules the tail probe at each transmission and each advance (RFC 8985 section 7.2). The probe is due two
+    /// round trips from now, or when the retransmission timer expires if that is earlier. `since` is the start of the
+    /// retransmission timer. In Linux the timer starts at the last advance, or after a later transmission at the
+    /// transmission time of the first segment in flight.
     fn arm_probe(&mut self, sending: &Sending, since: Time, board: &Scoreboard) {
         self.probe_at = Time::NEVER;
         let tail = board.sent().end() - board.sent().first();
@@ -265,7 +269,7 @@ impl Rack {
         self.probe_at = if timer > sending.now { probe.min(timer) } else { probe };
     }
 
-    /// Processes an acknowledgement that ends no recovery.
+    /// Processes an acknowledgement that does not end a recovery.
     fn on_ack(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         let told = self.learn(ack, board);
         if let Some(verdict) = self.judge_probe(ack, board) {
@@ -282,7 +286,7 @@ impl Rack {
         self.judge(board)
     }
 
-    /// RFC 8985 section 6.2 steps 1 to 3; returns whether anything arrived.
+    /// Updates RACK.segment and RACK.rtt (RFC 8985 section 6.2 steps 1 to 3). Returns whether any segment arrived.
     fn learn(&mut self, ack: &AckFacts, board: &Scoreboard) -> bool {
         self.min_rtt = ack.min_rtt.unwrap_or(Span::ZERO);
         let of_probe =
@@ -296,7 +300,7 @@ impl Rack {
         true
     }
 
-    /// RFC 8985 section 6.2 step 4.
+    /// Reordering window by RFC 8985 section 6.2 step 4.
     fn reordering_window(&self, ack: &AckFacts, board: &Scoreboard) -> Span {
         let enough = self.phase != Phase::Open || board.sacked() >= DUP_THRESH * ack.mss;
         if enough && !self.reordering.seen {
@@ -305,7 +309,7 @@ impl Rack {
         (self.min_rtt / 4 * u64::from(self.reordering.steps)).min(ack.srtt.unwrap_or(Span::ZERO))
     }
 
-    /// RFC 8985 section 7.4.2: evaluates the answer to a probe.
+    /// Evaluates the answer to a tail probe (RFC 8985 section 7.4.2).
     fn judge_probe(&mut self, ack: &AckFacts, board: &Scoreboard) -> Option<Verdict> {
         let probe = self.probe.filter(|probe| !board.una().before(probe.end))?;
         self.probe = None;
@@ -320,7 +324,7 @@ impl Rack {
         (probe.tail == Sent::Again && ack.acked > 0).then_some(Verdict::Probed(Tail::Repaired))
     }
 
-    /// RFC 8985 section 6.2 step 5.
+    /// Detects lost segments (RFC 8985 section 6.2 step 5).
     fn detect(&mut self, now: Time, window: Span, board: &mut Scoreboard) {
         self.reordering_ends = Time::NEVER;
         let Some(latest) = self.latest else { return };
@@ -329,7 +333,7 @@ impl Rack {
         let old = |sent_at: Time| sent_at + self.rtt + window;
         order.lose_old(board, |sent_at| old(sent_at) <= now);
         if let Some(sent_at) = order.last_overtaken(board) {
-            // The youngest of them sets the timer, as in Linux.
+            // The youngest overtaken segment sets the reordering timer, as in Linux.
             self.reordering_ends = old(sent_at) + TICKS;
         }
         self.order = Some(order);
@@ -339,12 +343,12 @@ impl Rack {
         self.order.take().unwrap_or_else(|| Box::new(Order::of(board)))
     }
 
-    /// First lost segment that was not retransmitted since.
+    /// First lost segment that was not retransmitted after the loss.
     fn next_lost(&mut self, board: &Scoreboard) -> Option<Index> {
         self.order.as_mut()?.next_lost(board)
     }
 
-    /// Whether recovery begins.
+    /// Verdict on whether recovery starts.
     fn judge(&mut self, board: &Scoreboard) -> Verdict {
         if self.phase != Phase::Open || board.lost() == 0 {
             return Verdict::Open;

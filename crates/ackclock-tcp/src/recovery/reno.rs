@@ -1,22 +1,22 @@
 //! # Reno
 //!
-//! Fast retransmit, and fast recovery that ends with the first acknowledgement of new data.
+//! Reno: fast retransmit, and fast recovery that ends with the first acknowledgement of new data.
 //!
 //! ## Source
-//! RFC 5681 section 3.2, in the form of the one-way agents of ns-2 (`dupwnd`); limited transmit: RFC 3042.
+//! RFC 5681 section 3.2, in the form of ns-2's one-way agents (`dupwnd`). Limited transmit follows RFC 3042.
 //!
 //! ## What it does
-//! The third duplicate retransmits the left edge; each further one allows one more segment. Any advance deflates the
-//! window and ends recovery, so that several losses in one window cause several fast retransmits. With the guard on, no
-//! fast retransmit occurs until all data in flight at the last one, or at the last timeout, is acknowledged. After a
-//! timeout everything from the left edge on is retransmitted.
+//! The third duplicate acknowledgement retransmits the left edge; each further duplicate allows one more segment. Any
+//! advance deflates the window and ends recovery, so several losses in one window cause several fast retransmits. If
+//! the guard is on, a fast retransmit or timeout blocks further fast retransmits until all data in flight at that time
+//! is acknowledged. After a timeout everything from the left edge on is retransmitted.
 //!
 //! ## Differences from the source
-//! RFC 5681 requires limited transmit; here it is an option.
+//! RFC 5681 requires limited transmit; here limited transmit is an option.
 //!
 //! ## Validation
-//! Counts of fast retransmits and timeouts of CR02 Table 1 items 1 and 4 (`tests/table_one.rs`). Compared with ns-2
-//! 2.35 on all nine items: goodput within 2 %, timeouts within 10.
+//! Counts of fast retransmits and timeouts in CR02 Table 1 items 1 and 4 (`tests/table_one.rs`). On all nine items,
+//! goodput is within 2 % of ns-2 2.35 and the number of timeouts within 10.
 
 use ackclock_core::{Seq, Time};
 
@@ -29,12 +29,12 @@ use crate::scoreboard::Scoreboard;
 #[derive(Clone, Debug)]
 pub struct Reno {
     duplicates: u32,
-    /// Bytes that duplicates add to the window.
+    /// Bytes that duplicate acknowledgements add to the window.
     inflation: u32,
-    /// The left edge must be retransmitted whatever the window.
+    /// Whether the left edge must be retransmitted, regardless of the window.
     retransmit: bool,
     phase: Phase,
-    /// End of the data in flight at the last loss, until that is acknowledged.
+    /// End of the data in flight at the last loss; `None` once that data is acknowledged.
     recover: Option<Seq>,
     guard: Switch,
     limited_transmit: Switch,

@@ -4,38 +4,38 @@
 //! RFC 8985 section 6.2 steps 3 and 4.
 //!
 //! ## What it does
-//! Detects whether the path reorders, and sets the reordering window in quarters of the smallest round trip. The window
-//! grows by one quarter for each round trip in which a D-SACK reports a spurious retransmission. It is reset after
-//! sixteen recoveries without one.
+//! Detects whether the path reorders, and sets the reordering window in quarters of the smallest round-trip time. The
+//! window grows by one quarter for each round trip in which a D-SACK reports a spurious retransmission. After sixteen
+//! recoveries without a D-SACK the window is reset.
 //!
 //! ## Differences from the source
-//! As in Linux, a D-SACK has no effect while the path is not known to reorder (tcp_dsack_seen).
+//! As in Linux, a D-SACK has no effect until reordering was seen on the path (tcp_dsack_seen).
 //!
 //! ## Validation
-//! Hand-computed values (tests below).
+//! Hand-computed values (unit tests below).
 
 use ackclock_core::Seq;
 
 use super::AckFacts;
 use crate::scoreboard::Scoreboard;
 
-/// Recoveries without a D-SACK after which the window is reset.
+/// Number of recoveries without a D-SACK after which the reordering window is reset.
 const PERSISTENCE: u32 = 16;
-/// Largest reordering window, in quarters of the smallest round trip.
+/// Largest reordering window, in quarters of the smallest round-trip time.
 const MOST_STEPS: u32 = 255;
 
-/// Observed reordering.
+/// Reordering observed on the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reordering {
-    /// RACK.reordering_seen: a segment sent once arrived after one with a higher sequence number.
+    /// RACK.reordering_seen: whether a segment sent only once arrived after a segment with a higher sequence number.
     pub(super) seen: bool,
-    /// RACK.reo_wnd_mult.
+    /// RACK.reo_wnd_mult: reordering window, in quarters of the smallest round-trip time.
     pub(super) steps: u32,
-    /// RACK.reo_wnd_persist.
+    /// RACK.reo_wnd_persist: number of recoveries until the reordering window is reset.
     persist: u32,
-    /// RACK.dsack_round: D-SACKs up to here belong to the same round trip.
+    /// RACK.dsack_round: left edge from which D-SACKs count again, one round trip after the last counted D-SACK.
     round: Option<Seq>,
-    /// RACK.fack: highest end of SACKed data.
+    /// RACK.fack: highest right end of SACKed data.
     highest: Option<Seq>,
 }
 
@@ -46,7 +46,7 @@ impl Default for Reordering {
 }
 
 impl Reordering {
-    /// Processes an acknowledgement; `of_probe` marks a D-SACK of a tail probe, which is no evidence.
+    /// Processes an acknowledgement. `of_probe` says that its D-SACK answers a tail probe and is therefore no evidence.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &AckFacts, of_probe: bool, board: &Scoreboard) {
         if let (Some(end), Some(highest)) = (ack.original, self.highest) {
@@ -63,7 +63,7 @@ impl Reordering {
         }
     }
 
-    /// A recovery ended.
+    /// Counts a recovery that has ended.
     pub(super) fn on_repaired(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {

@@ -1,25 +1,25 @@
 //! # SACK
 //!
-//! Loss recovery with selective acknowledgements.
+//! Loss recovery with selective acknowledgements (SACK).
 //!
 //! ## Source
-//! RFC 6675 (`NextSeg` and the algorithm of section 5); limited transmit: section 5 step (3) and RFC 3042; adaptive
-//! DupThresh: RFC 4653 ([`ncr`](super::ncr)).
+//! RFC 6675 (`NextSeg` and the algorithm of section 5). Limited transmit follows section 5 step (3) and RFC 3042, the
+//! adaptive DupThresh follows RFC 4653 ([`ncr`](super::ncr)).
 //!
 //! ## What it does
-//! Recovery begins with the third duplicate or when the left edge is lost by `IsLost`. While `pipe` is below the window
-//! it sends, in this order: lost segments, new data, and unSACKed segments below the highest SACKed one. Once per
-//! recovery it also sends the highest unSACKed segment. After a timeout all unSACKed segments are lost and
-//! retransmitted in slow start; no recovery begins until all of them are acknowledged (section 5.1).
+//! Recovery starts with the third duplicate acknowledgement, or when the left edge is lost by `IsLost`. While `pipe` is
+//! below the window, recovery sends in this order: lost segments, new data, and unSACKed segments below the highest
+//! SACKed segment. Once per recovery it also sends the highest unSACKed segment. After a timeout all unSACKed segments
+//! are lost and are retransmitted in slow start. No recovery starts until all of them are acknowledged (section 5.1).
 //!
 //! ## Differences from the source
-//! - A duplicate without new SACK information counts only if the receiver sends no SACK at all.
-//! - The rescue retransmission is not used for a segment that this recovery has already retransmitted.
-//! - The retransmission timer restarts when recovery begins.
+//! - A duplicate acknowledgement without new SACK information counts only if the receiver sends no SACK at all.
+//! - The rescue retransmission skips a segment that the current recovery has already retransmitted.
+//! - The retransmission timer restarts at the start of recovery.
 //!
 //! ## Validation
-//! The exchanges of `tests/exchanges.rs`. On the nine items of CR02 Table 1, goodput is within 1 % and the number of
-//! fast retransmits within 3 % of `sack1`'s.
+//! The segment exchanges in `tests/exchanges.rs`. On the nine items of CR02 Table 1, goodput is within 1 % of `sack1`
+//! and the number of fast retransmits within 3 %.
 
 use ackclock_core::{Seq, Time};
 
@@ -35,16 +35,16 @@ use crate::sent::{Index, Marks};
 pub struct Sack {
     duplicates: u32,
     phase: Phase,
-    /// `RecoveryPoint`, until it is acknowledged.
+    /// `RecoveryPoint`: end of the data in flight at the start of recovery; `None` once that data is acknowledged.
     recovery_point: Option<Seq>,
-    /// One past `HighRxt`.
+    /// Index of the record after `HighRxt`.
     cursor: Index,
-    /// The left edge must be retransmitted whatever the window.
+    /// Whether the left edge must be retransmitted, regardless of the window.
     retransmit: bool,
-    /// Whether this recovery still has its rescue retransmission.
+    /// Whether this recovery may still send its rescue retransmission.
     rescue: bool,
     limited_transmit: Switch,
-    /// Current threshold; constant during recovery.
+    /// Current DupThresh; constant during recovery.
     dup_thresh: u32,
     ncr: Option<Ncr>,
     memory: SackMemory,
@@ -139,7 +139,8 @@ impl Recovery for Sack {
             if let Some(ncr) = self.ncr.as_mut().filter(|ncr| ncr.is_active()) {
                 return ncr.poll(window, board);
             }
-            // Section 5 step (3): arrived data makes room, but before recovery only limited transmit may use it.
+            // SACKed data makes room in the window, but before recovery only limited transmit may use that room
+            // (section 5 step (3)).
             let room = if self.limited_transmit == Switch::On { board.sacked() } else { 0 };
             return in_sequence(window, window.cwnd.saturating_add(room), board);
         }
@@ -163,7 +164,7 @@ impl Recovery for Sack {
 }
 
 impl Sack {
-    /// Adapts DupThresh to the bytes in flight, outside recovery.
+    /// Adapts DupThresh to the bytes in flight, but not during recovery.
     fn adapt(&mut self, mss: u32, board: &Scoreboard) {
         let repairs = self.recovery_point.is_some_and(|point| board.una().before(point));
         if let Some(ncr) = self.ncr.as_mut().filter(|_| !repairs) {
@@ -177,7 +178,7 @@ impl Sack {
         }
     }
 
-    /// Section 5 steps (1) to (4); returns whether recovery begins.
+    /// Decides by section 5 steps (1) to (4) whether recovery starts.
     fn on_evidence(&mut self, board: &mut Scoreboard) -> Verdict {
         if self.recovery_point.is_some() || board.sent().is_empty() {
             return Verdict::Open;
@@ -194,7 +195,7 @@ impl Sack {
         Verdict::Enter
     }
 
-    /// `NextSeg` of section 4.
+    /// Chooses the next segment by `NextSeg` of section 4.
     fn next_seg(&mut self, window: &Window, board: &Scoreboard) -> Option<Next> {
         let below =
             if self.phase == Phase::TimeoutRecovery { board.sent().end() } else { board.sacked_end() };
@@ -203,23 +204,23 @@ impl Sack {
         });
         let lost = hole.filter(|&index| board.sent().get(index).marks.has(Marks::LOST));
         if let Some(index) = lost {
-            // Rule (1).
+            // Rule (1) of `NextSeg`: a lost segment.
             self.cursor = index + 1;
             return Some(Next::Again(index));
         }
         if window.fresh > 0 && board.outstanding() + window.fresh <= window.limit {
-            // Rule (2).
+            // Rule (2) of `NextSeg`: new data.
             return Some(Next::Fresh);
         }
         if let Some(index) = hole {
-            // Rule (3).
+            // Rule (3) of `NextSeg`: an unSACKed segment below SACKed data.
             self.cursor = index + 1;
             return Some(Next::Again(index));
         }
         self.rescue(board)
     }
 
-    /// Rule (4): `HighRxt` is not changed.
+    /// Rule (4) of `NextSeg`: the rescue retransmission, which does not change `HighRxt`.
     fn rescue(&mut self, board: &Scoreboard) -> Option<Next> {
         if !std::mem::take(&mut self.rescue) {
             return None;

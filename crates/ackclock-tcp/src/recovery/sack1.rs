@@ -1,23 +1,24 @@
 //! # sack1
 //!
-//! SACK recovery as in the ns-2 agent `Sack1`, which the sources of 2002 to 2004 used.
+//! SACK recovery as in the ns-2 agent `Sack1`, which the papers of 2002 to 2004 used.
 //!
 //! ## Source
 //! Fall and Floyd 1996 ("Simulation-based comparisons of Tahoe, Reno and SACK TCP"), as implemented in ns-2 2.35 with
 //! `bugFix_` off.
 //!
 //! ## What it does
-//! Recovery begins with the third duplicate that has new information, with `pipe` = packets in flight - 3. In recovery
-//! each acknowledgement subtracts one from `pipe`, a partial one two, and each segment sent adds one. While `pipe <
-//! cwnd` the next hole not yet retransmitted is sent, else the next segment in sequence. The scoreboard is cleared when
-//! recovery ends and at a timeout. Duplicates after a timeout do not count until the left edge advances.
+//! Recovery starts with the third duplicate that has new information, with `pipe` = packets in flight - 3. In recovery
+//! each acknowledgement subtracts one from `pipe`, a partial acknowledgement two, and each segment sent adds one. While
+//! `pipe < cwnd`, the agent sends the next hole not yet retransmitted, or else the next segment in sequence. The
+//! scoreboard is cleared when recovery ends and at a timeout. Duplicates after a timeout do not count until the left
+//! edge advances.
 //!
 //! ## Differences from the source
-//! With the guard on (`bugFix_`), a timeout, but not a finished recovery, blocks fast retransmit until the data in
-//! flight is acknowledged, as in the agent.
+//! If the guard is on (`bugFix_`), a timeout blocks fast retransmit until the data in flight is acknowledged. A
+//! finished recovery does not block it, as in the agent.
 //!
 //! ## Validation
-//! Compared with ns-2 2.35 on the nine items of CR02 Table 1: goodput within 1 %, at most five timeouts in either
+//! On the nine items of CR02 Table 1, goodput is within 1 % of ns-2 2.35. Each of the two has at most five timeouts
 //! (items 1 and 4: `tests/table_one.rs`). Since 2006 the agent also halves fractions of segments (`halves =
 //! "exact-window"`).
 
@@ -34,15 +35,15 @@ use crate::sent::Index;
 pub struct Sack1 {
     duplicates: u32,
     phase: Phase,
-    /// Estimate of the packets in the network.
+    /// Estimated number of packets in the network.
     pipe: i64,
-    /// End of the data in flight at the last loss, until that is acknowledged.
+    /// End of the data in flight at the last loss; `None` once that data is acknowledged.
     recover: Option<Seq>,
-    /// Holes below this record were retransmitted.
+    /// Index below which all holes were retransmitted.
     cursor: Index,
-    /// The left edge must be retransmitted whatever the window.
+    /// Whether the left edge must be retransmitted, regardless of the window.
     retransmit: bool,
-    /// A timeout occurred, with no acknowledgement since.
+    /// Whether a timeout occurred and no acknowledgement has arrived since.
     timed_out: bool,
     guard: Switch,
     limited_transmit: Switch,
@@ -100,7 +101,7 @@ impl Recovery for Sack1 {
     }
 
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        // A window update counts if it SACKs new data.
+        // A window update counts as a duplicate if it SACKs new data.
         if (!ack.duplicate && ack.sacked == 0) || self.timed_out {
             return Verdict::Open;
         }
@@ -151,7 +152,7 @@ impl Recovery for Sack1 {
         if self.phase != Phase::FastRecovery {
             let limited = self.limited_transmit == Switch::On && self.duplicates < self.dup_thresh;
             let inflation = if limited { self.duplicates * window.mss } else { 0 };
-            // The agent sends nothing on a duplicate outside recovery.
+            // Outside recovery the agent sends nothing on a duplicate acknowledgement.
             return if self.duplicates > 0 && !limited {
                 None
             } else {

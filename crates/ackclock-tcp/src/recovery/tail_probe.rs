@@ -4,32 +4,32 @@
 //! RFC 8985 section 7.
 //!
 //! ## What it does
-//! Stores the segment that a probe sent, and its state since. [RACK](super::rack) decides when to probe and how to
-//! interpret the answer.
+//! Stores the segment that a tail probe sent, and the state of that segment. [RACK](super::rack) decides when to probe
+//! and how to interpret the answer.
 //!
 //! ## Differences from the source
-//! See RACK.
+//! See the deviations of RACK.
 //!
 //! ## Validation
-//! The exchanges of `tests/linux.rs`.
+//! The segment exchanges in `tests/linux.rs`.
 
 use ackclock_core::Seq;
 
-/// An outstanding tail probe.
+/// A tail probe in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    /// TLP.end_seq: one past the highest sequence number sent.
+    /// TLP.end_seq: sequence number after the highest byte sent.
     pub(super) end: Seq,
     pub(super) tail: Sent,
 }
 
-/// Segment sent as a probe, and its state since.
+/// Segment that a tail probe sent, and whether it has been acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sent {
-    /// New data.
+    /// The probe is a segment of new data.
     Fresh,
-    /// Retransmission of the last segment (TLP.is_retrans).
+    /// The probe retransmits the last segment (TLP.is_retrans).
     Again,
-    /// Retransmission of the last segment, which has been acknowledged since.
+    /// The probe retransmitted the last segment, which has been acknowledged since.
     Repaired,
 }

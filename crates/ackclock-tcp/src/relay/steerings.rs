@@ -1,4 +1,4 @@
-//! Steerings of a relay: one per user, with the connections that forward data to that user.
+//! Steerings of a relay. Each user has one steering, which controls the connections that forward data to the user.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use ackclock_core::{
     Wakes,
 };
 
-/// Steerings by user.
+/// Table of the steerings, by user.
 pub(super) struct Steerings {
     config: Arc<dyn SteeringConfig>,
     users: Vec<User>,
-    /// Steered connections, indexed by flow.
+    /// Steered connections, indexed by flow number.
     connections: Vec<Option<Connection>>,
     /// Deadline of each user's steering, by user number.
     due: Wakes,
@@ -26,17 +26,17 @@ struct User {
 #[derive(Clone, Copy)]
 struct Connection {
     user: u32,
-    /// Values last reported to its steering.
+    /// State of the connection that was last reported to its steering.
     known: Option<(bool, Option<Span>)>,
 }
 
 impl Steerings {
-    /// Creates an empty table; each steering is built from `config`.
+    /// Creates an empty table. Each steering will be built from `config`.
     pub(super) fn new(config: Arc<dyn SteeringConfig>) -> Self {
         Self { config, users: Vec::new(), connections: Vec::new(), due: Wakes::default() }
     }
 
-    /// A connection of a user begins.
+    /// Adds a new connection of a user.
     pub(super) fn open(&mut self, now: Time, flow: FlowId, user: u32) {
         while self.users.len() <= user as usize {
             self.users.push(User { steering: self.config.build(), flows: Vec::new() });
@@ -50,7 +50,7 @@ impl Steerings {
         self.notify(now, flow, user, ConnectionEvent::Opened);
     }
 
-    /// A connection changed: reports changes to its steering.
+    /// Reports changes of a connection to its steering. `view` returns the current state.
     pub(super) fn look(&mut self, now: Time, flow: FlowId, view: impl FnOnce() -> ConnectionView) {
         let Some(Some(connection)) = self.connections.get_mut(flow.index()) else { return };
         let view = view();
@@ -61,14 +61,14 @@ impl Steerings {
         }
     }
 
-    /// A connection has ended.
+    /// Removes a connection that has ended.
     pub(super) fn close(&mut self, now: Time, flow: FlowId) {
         let Some(connection) = self.connections.get_mut(flow.index()).and_then(Option::take) else { return };
         self.users[connection.user as usize].flows.retain(|&other| other != flow);
         self.notify(now, flow, connection.user, ConnectionEvent::Closed);
     }
 
-    /// A report arrived, for one user or for all; `view` returns the state of a connection.
+    /// Passes on a radio report for one user or for all users. `view` returns the state of a connection.
     pub(super) fn on_report(
         &mut self,
         now: Time,
@@ -90,7 +90,7 @@ impl Steerings {
         }
     }
 
-    /// Runs the steerings that are due.
+    /// Runs the steerings that are due at `now`.
     pub(super) fn expire(&mut self, now: Time) {
         while let Some((_, number)) = self.due.first().filter(|(due, _)| *due <= now) {
             let steering = self.users[number].steering.as_mut();
@@ -102,12 +102,12 @@ impl Steerings {
         }
     }
 
-    /// Next connection whose setting changes.
+    /// Next connection whose window setting changes, and the new setting.
     pub(super) fn poll_setting(&mut self, now: Time) -> Option<(FlowId, Setting)> {
         self.users.iter_mut().find_map(|user| user.steering.as_mut()?.poll_setting(now))
     }
 
-    /// When a steering is next due; [`Time::NEVER`] if none is.
+    /// Time at which a steering is next due; [`Time::NEVER`] if no steering has a deadline.
     pub(super) fn due(&self) -> Time {
         self.due.due()
     }

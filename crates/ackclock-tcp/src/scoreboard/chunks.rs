@@ -1,25 +1,26 @@
-//! Chunk boundaries: segments sent together form a chunk until part of it is treated separately.
+//! Chunk boundaries. Segments sent together form a chunk, until part of the chunk is retransmitted or SACKed
+//! separately.
 //!
-//! Linux keeps sent data in the pieces in which it was sent (skbs of the retransmission queue); each uses memory in
-//! addition to its payload. A piece is split if part of it is retransmitted alone (tcp_fragment) or SACKed
-//! (tcp_match_skb_to_sack). It is freed when its last segment is acknowledged (tcp_clean_rtx_queue, tcp_trim_head).
-//! SACKed data is joined to SACKed data before it (tcp_shift_skb_data).
+//! Linux keeps sent data in the pieces in which it was sent (skbs of the retransmission queue). Each piece uses memory
+//! in addition to its payload. A piece is split if part of it is retransmitted alone (tcp_fragment) or SACKed
+//! (tcp_match_skb_to_sack). A piece is freed when its last segment is acknowledged (tcp_clean_rtx_queue,
+//! tcp_trim_head). SACKed data is merged with adjacent earlier SACKed data (tcp_shift_skb_data).
 
 use super::Scoreboard;
 use crate::sent::{Index, Marks};
 
 impl Scoreboard {
-    /// Number of chunks in flight, if the sender marks chunks.
+    /// Number of chunks in flight; zero if the sender does not mark chunks.
     pub fn chunks(&self) -> u32 {
         self.chunks
     }
 
-    /// The last record sent begins a chunk.
+    /// Starts a chunk at the record sent last.
     pub fn begin_chunk(&mut self) {
         self.split(self.sent.end() - 1);
     }
 
-    /// Starts a chunk at this record, if it exists; returns whether none started there before.
+    /// Starts a chunk at this record, if it exists. Returns whether the chunk is new.
     pub fn split(&mut self, index: Index) -> bool {
         if index >= self.sent.end() || self.sent.get(index).marks.has(Marks::BEGINS) {
             return false;
@@ -29,14 +30,15 @@ impl Scoreboard {
         true
     }
 
-    /// Joins the chunk that begins at this record, if any, with the one before it.
+    /// Joins the chunk that starts at this record, if any, with the chunk before.
     pub fn join(&mut self, index: Index) {
         let record = self.sent.get_mut(index);
         self.chunks -= u32::from(record.marks.has(Marks::BEGINS));
         record.marks.clear(Marks::BEGINS);
     }
 
-    /// A record is SACKed, next to `left` SACKed records before and `right` after it.
+    /// Updates the chunk boundaries around a newly SACKed record, with `left` SACKed records before it and `right`
+    /// after it.
     pub(super) fn gather(&mut self, index: Index, left: u32, right: u32) {
         if left == 0 {
             self.split(index);

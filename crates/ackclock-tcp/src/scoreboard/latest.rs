@@ -4,55 +4,56 @@ use ackclock_core::{Seq, Span, Time};
 
 use crate::sent::{Marks, Record};
 
-/// A segment known to have arrived by its latest transmission.
+/// A segment whose latest transmission is known to have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latest {
-    /// Time of its latest transmission.
+    /// Time of the latest transmission.
     pub sent_at: Time,
-    /// One past its last sequence number.
+    /// Sequence number after the end of the segment.
     pub end: Seq,
 }
 
 impl Latest {
-    /// The latest transmission of `record`.
+    /// Creates the entry for the latest transmission of `record`.
     pub fn of(record: &Record) -> Self {
         Self { sent_at: record.sent_at, end: record.end() }
     }
 
-    /// Whether it was sent after one sent at `sent_at` that ends before `end`; at equal times, sequence numbers decide.
+    /// Whether this segment was sent after a segment that was sent at `sent_at` and ends before `end`. At equal times,
+    /// sequence numbers decide.
     pub fn was_sent_after(&self, sent_at: Time, end: Seq) -> bool {
         self.sent_at > sent_at || (self.sent_at == sent_at && self.end.after(end))
     }
 
-    /// The later of two transmissions.
+    /// Returns the later of two transmissions.
     #[must_use]
     pub fn later_of(known: Option<Self>, new: Self) -> Self {
         known.filter(|known| known.was_sent_after(new.sent_at, new.end)).unwrap_or(new)
     }
 }
 
-/// Evidence of whether the latest transmission of a retransmitted segment arrived.
+/// Evidence of whether the latest transmission of a retransmitted segment has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Sendings {
     /// Arrival time of the acknowledgement.
     pub now: Time,
-    /// Smallest round-trip time so far: transmissions younger than this cannot have been acknowledged.
+    /// Smallest round-trip time so far. Transmissions younger than this time cannot have been acknowledged.
     pub min_rtt: Span,
-    /// Timestamp that it echoes.
+    /// Timestamp that the acknowledgement echoes.
     pub echo: Option<u32>,
     /// Tick of the timestamp clock.
     pub tick: Span,
 }
 
 impl Sendings {
-    /// Whether the latest transmission of a SACKed segment arrived, by its age: segments behind a gap are acknowledged
-    /// with an older timestamp echo, which is no evidence.
+    /// Whether the latest transmission of a SACKed segment arrived, judged by age. A segment beyond a gap is
+    /// acknowledged with an older timestamp echo, which is no evidence.
     fn arrived(&self, record: &Record) -> bool {
         !record.marks.has(Marks::REPEATED) || self.now.since(record.sent_at) >= self.min_rtt
     }
 
-    /// Whether the latest transmission of a segment below the left edge arrived; if an earlier timestamp is echoed, it
-    /// was the original (tcp_skb_spurious_retrans).
+    /// Whether the latest transmission of a segment below the left edge arrived. If an earlier timestamp is echoed, the
+    /// original transmission arrived (tcp_skb_spurious_retrans).
     fn passed(&self, record: &Record) -> bool {
         let stamp = |at: Time| Seq((at.as_nanos() / self.tick.as_nanos()) as u32);
         let original = |echo| Seq(echo).before(stamp(record.sent_at));
@@ -60,31 +61,31 @@ impl Sendings {
     }
 }
 
-/// The segments that an acknowledgement shows to have arrived.
+/// Segments that an acknowledgement newly shows to have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrivals {
-    /// The latest transmission known to have arrived.
+    /// Latest sent segment among the segments that arrived.
     pub latest: Option<Latest>,
-    /// Last in sequence of those below the left edge.
+    /// Last segment in sequence below the left edge among the segments that arrived.
     passed: Option<Latest>,
-    /// Last one SACKed.
+    /// Segment that was SACKed last.
     sacked: Option<Latest>,
-    /// End of the lowest segment that was sent only once.
+    /// End of the lowest newly arrived segment that was sent only once.
     pub original: Option<Seq>,
-    /// Highest end of the SACKed segments.
+    /// Highest right end of the SACKed segments.
     pub highest_sacked: Option<Seq>,
     /// Whether the left edge passed a retransmitted segment.
     pub passed_repeated: bool,
 }
 
 impl Arrivals {
-    /// Among latest transmissions known to have arrived, the last in sequence below the left edge; if none, the last
-    /// SACKed.
+    /// Last segment in sequence below the left edge that arrived by its latest transmission. If there is none, the
+    /// segment that was SACKed last.
     pub fn last(&self) -> Option<Latest> {
         self.passed.or(self.sacked)
     }
 
-    /// The left edge passed another segment.
+    /// Adds a segment that the left edge passed.
     pub fn pass(&mut self, record: &Record, sendings: &Sendings) {
         self.passed_repeated |= record.marks.has(Marks::REPEATED);
         self.note(record);
@@ -94,7 +95,7 @@ impl Arrivals {
         }
     }
 
-    /// Another segment is SACKed.
+    /// Adds a segment that was SACKed.
     pub fn sack(&mut self, record: &Record, sendings: &Sendings) {
         let end = record.end();
         self.highest_sacked = Some(self.highest_sacked.map_or(end, |highest| highest.max(end)));

@@ -19,8 +19,8 @@ impl Scoreboard {
         None
     }
 
-    /// First such record from `cursor` on; moves `cursor` past it, or to the end if there is none. Marking an earlier
-    /// record lost must move it back.
+    /// First record from `cursor` on that is lost, not SACKed, and not retransmitted since. Moves `cursor` past the
+    /// record, or to the end if there is none. Marking an earlier record as lost must move `cursor` back.
     #[inline]
     pub fn next_lost(&self, cursor: &mut Index) -> Option<Index> {
         if self.lost == 0 {
@@ -31,8 +31,8 @@ impl Scoreboard {
         found
     }
 
-    /// Updates the set of lost segments (`IsLost` of RFC 6675) for segments of at most `mss` bytes, with `dup_thresh`
-    /// segments beyond a gap indicating a loss.
+    /// Updates the set of lost segments (`IsLost` of RFC 6675). Segments have at most `mss` bytes; `dup_thresh`
+    /// segments beyond a gap indicate a loss.
     pub fn update_lost(&mut self, mss: u32, dup_thresh: u32) {
         while self.edge < self.sacked_end {
             let record = *self.sent.get(self.edge);
@@ -47,8 +47,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a record lost, or lost again if it was retransmitted since; returns whether it was neither SACKed nor lost
-    /// already.
+    /// Marks a record as lost, or as lost again if it was retransmitted since. Returns whether the record was neither
+    /// SACKed nor lost before.
     pub fn lose(&mut self, index: Index) -> bool {
         let record = self.sent.get_mut(index);
         if record.marks.has(Marks::SACKED) || record.awaits_repair() {
@@ -70,9 +70,9 @@ impl Scoreboard {
         index >= self.sent.first() && self.sent.at(index).is_some_and(Record::awaits_repair)
     }
 
-    /// After a timeout, all data not known to be received is lost (RFC 6675 section 5.1).
+    /// Marks all data not known to be received as lost after a timeout (RFC 6675 section 5.1).
     pub fn lose_all(&mut self, memory: SackMemory) {
-        // A SACKed segment at the left edge means that the receiver reneged (RFC 2018 section 8).
+        // A SACKed segment at the left edge means that the receiver discarded it (reneging, RFC 2018 section 8).
         let reneged = !self.sent.is_empty() && self.sent.get(self.sent.first()).marks.has(Marks::SACKED);
         if memory == SackMemory::Clear || reneged {
             self.forget_sack();
@@ -93,7 +93,7 @@ impl Scoreboard {
         }
     }
 
-    /// A SACKed record is now below the edge.
+    /// Removes a SACKed record that is now below the edge from the counts above the edge.
     fn leave_above(&mut self, index: Index, record: &Record) {
         self.above_bytes -= u32::from(record.len);
         if !self.is_sacked(index + 1) {

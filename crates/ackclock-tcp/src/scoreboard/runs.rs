@@ -1,10 +1,10 @@
-//! Runs of SACKed records: each stores its length at both ends.
+//! Runs of SACKed records. Each run stores its length at both ends.
 
 use super::Scoreboard;
 use crate::sent::{Index, Marks, Record};
 
 impl Scoreboard {
-    /// The front record is removed: a run that it began now begins at the next record.
+    /// Shortens the run that starts at the front record, which is removed.
     pub(super) fn shorten_run(&mut self, record: &Record) {
         let index = self.sent.first();
         if !record.marks.has(Marks::SACKED) {
@@ -21,7 +21,7 @@ impl Scoreboard {
         self.sent.get_mut(last).run = record.run - 1;
     }
 
-    /// Number of records to skip from a SACKed one: its complete run if it is the first of it.
+    /// Number of records to skip from a SACKed record: the whole run if the record is the first of its run.
     pub(super) fn run_from(&self, index: Index) -> u64 {
         if index == self.sent.first() || !self.is_sacked(index - 1) {
             u64::from(self.sent.get(index).run)
@@ -57,7 +57,7 @@ impl Scoreboard {
         self.sacked_end = self.sacked_end.max(index + 1);
         if index >= self.edge {
             self.above_bytes += len;
-            // A run that extends below the edge was removed from the count above it.
+            // A run that extends below the edge was already removed from the count above the edge.
             let joins_left = left > 0 && index > self.edge;
             self.above_runs = self.above_runs + 1 - u32::from(joins_left) - u32::from(right > 0);
         }

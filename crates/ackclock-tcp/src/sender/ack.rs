@@ -10,30 +10,30 @@ use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals, Sendings};
 use crate::stack::Stack;
 
-/// Facts about one acknowledgement.
+/// Facts about one acknowledgement, as far as processed.
 #[derive(Default)]
 pub(super) struct AckOutcome {
     pub(super) acked: Acked,
     pub(super) sacked: u32,
     pub(super) rtt: Option<Span>,
-    /// Round-trip time sample for the timeout, if it differs.
+    /// Round-trip time sample for the timeout, if it differs from the sample for congestion control.
     pub(super) first_rtt: Option<Span>,
-    /// Data that the receiver reports as a duplicate.
+    /// Data that the receiver reports as a duplicate (D-SACK).
     pub(super) dsack: Option<SackBlock>,
-    /// Bytes of it that count as delivered.
+    /// Bytes of the reported duplicate that count as delivered.
     pub(super) repeated: u32,
-    /// Number of losses found before it.
+    /// Number of losses found before this acknowledgement.
     pub(super) losses: u32,
-    /// Segments newly shown to have arrived, for a recovery that needs them.
+    /// Segments that the acknowledgement newly shows to have arrived; only filled for a recovery that needs them.
     pub(super) arrivals: Arrivals,
 }
 
 /// Change of the advertised window by an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Offer {
-    /// The right edge is unchanged.
+    /// The right edge of the window is unchanged.
     Same,
-    /// The right edge moves, or the window is or was closed.
+    /// The right edge of the window moves, or the window is or was closed.
     New,
 }
 
@@ -48,8 +48,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.read(now, seg, &mut outcome);
         let echoes = self.ecn.enabled == Switch::On;
         if echoes && self.config.stack == Stack::Linux {
-            // A loss reported together with an echo belongs to the echo's reduction; if a recovery ends, the echo is
-            // processed below.
+            // A loss reported together with a congestion echo belongs to the reduction for the echo. If a recovery
+            // ends, the echo is processed below.
             self.take_echo(now, seg);
         }
         if advances {
@@ -67,21 +67,22 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             }
             if self.fin == Fin::Sent {
                 self.past.finished_at = now;
-                // The FIN takes a sequence number but is not payload.
+                // The FIN has a sequence number but is not payload.
                 self.past.acknowledged -= 1;
                 self.close_finished();
             }
         }
     }
 
-    /// Processes the SACK blocks of an overtaken acknowledgement.
+    /// Processes the SACK blocks of an acknowledgement that a newer one has overtaken.
     pub(super) fn take_sack(&mut self, now: Time, seg: &Segment) {
         let mut outcome = AckOutcome::default();
         self.read(now, seg, &mut outcome);
         self.on_duplicate(now, seg, outcome, Offer::New);
     }
 
-    /// Updates the scoreboard. The outcome is written in place, because a copy would stall until all of it is written.
+    /// Updates the scoreboard. The outcome is written in place, because copying it would stall until all fields are
+    /// written.
     #[inline(always)]
     fn read(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         let mut oldest = None;
@@ -108,17 +109,17 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             newest = newest.max(self.read_sack(now, seg, outcome));
         }
         outcome.rtt = newest.map(|sent_at| now.since(sent_at));
-        // Linux uses the first segment acknowledged.
+        // Linux samples the round-trip time of the first segment acknowledged.
         outcome.first_rtt =
             oldest.filter(|_| outcome.acked.newest.is_some()).map(|sent_at| now.since(sent_at));
     }
 
-    /// Processes the SACK blocks; returns when the newest SACKed segment was sent.
+    /// Processes the SACK blocks. Returns the transmission time of the newest SACKed segment.
     fn read_sack(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) -> Option<Time> {
         let mut newest = None;
         let sendings = self.sendings(now, seg);
         for (position, &block) in seg.sack().iter().enumerate() {
-            // RFC 2883 section 4: the first block is a duplicate if the ACK, or the second block, covers it.
+            // The first SACK block reports a duplicate if the ACK or the second block covers it (RFC 2883 section 4).
             let repeats = position == 0
                 && (block.right.at_or_before(seg.ack)
                     || seg.sack().get(1).is_some_and(|second| {
@@ -152,7 +153,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let facts = self.facts(now, outcome, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if !matches!(verdict, Verdict::Partial(Timer::Keep)) {
-            // RFC 6298 (5.3). After a go-back-N nothing is in flight until it is retransmitted.
+            // The timer restarts (RFC 6298 (5.3)). After a go-back-N nothing is in flight until data is retransmitted.
             self.timer = self.rtt.expiry(now, || {
                 let sent = self.board.sent();
                 let oldest = sent.front().filter(|_| self.board.next() > sent.first());
@@ -160,12 +161,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             });
         }
         if matches!(verdict, Verdict::Spurious) {
-            // The restored window already grows with this acknowledgement.
+            // The restored window already includes the growth for this acknowledgement.
             self.take_back_timeout(now);
         }
         let phase = match verdict {
             Verdict::Leave(Exit::Hold | Exit::Cap(_)) | Verdict::Reordered { .. } => Phase::FastRecovery,
-            // RFC 4015 section 3: the window already counts this acknowledgement.
+            // The restored window already counts this acknowledgement (RFC 4015 section 3).
             _ if adopted => Phase::FastRecovery,
             Verdict::Leave(Exit::Grow) => self.recovery.phase(),
             _ => self.phase_of_control(),
@@ -177,7 +178,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Applies the verdict of recovery on an advance.
+    /// Applies the recovery's verdict on an acknowledgement that advances the left edge.
     #[inline(always)]
     fn conclude(&mut self, now: Time, verdict: Verdict) {
         match verdict {
@@ -190,7 +191,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                     self.cc.adopt(self.cc.window().min(bytes), ssthresh);
                 }
             }
-            // A congestion echo in the same round trip has reduced the window for good.
+            // If a congestion echo in the same round trip has reduced the window, the window stays reduced.
             Verdict::Reordered { cwnd, ssthresh } if self.ecn.reacted.is_none() => {
                 self.cc.adopt(cwnd, ssthresh)
             }
@@ -203,11 +204,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    // The outcome is passed by value, so that on an advance it need not be in memory.
+    // The outcome is passed by value, so that the path for an advance need not keep it in memory.
     #[inline(never)]
     fn on_duplicate(&mut self, now: Time, seg: &Segment, outcome: AckOutcome, offer: Offer) {
         let outcome = &outcome;
-        // RFC 5681 section 2: a window update is not a duplicate.
+        // A window update is not a duplicate acknowledgement (RFC 5681 section 2).
         let duplicate = seg.is_pure_ack() && offer == Offer::Same && !self.board.sent().is_empty();
         if !duplicate && outcome.sacked == 0 && outcome.dsack.is_none() {
             return;
@@ -234,7 +235,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.spread_reduction(outcome, false);
     }
 
-    /// Continues a reduction that is spread over the recovery.
+    /// Continues a window reduction that is spread over the recovery.
     fn spread_reduction(&mut self, outcome: &AckOutcome, safe: bool) {
         let (delivered, in_flight) = (self.delivered(outcome), self.recovery.in_flight(&self.board));
         if let Some(reduction) = &mut self.reduction {
@@ -242,15 +243,15 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Bytes delivered by an acknowledgement.
+    /// Number of bytes that an acknowledgement delivered.
     #[inline(always)]
     fn delivered(&self, outcome: &AckOutcome) -> u32 {
         let told = outcome.acked.delivered + outcome.sacked;
         self.recovery.delivered(told.saturating_add(outcome.repeated))
     }
 
-    /// Bytes that the receiver reports as duplicates, in whole segments. Linux counts them as delivered too, up to the
-    /// number of bytes retransmitted (tcp_dsack_seen).
+    /// Counts bytes that the receiver reports as duplicates, in whole segments. Linux counts duplicates as delivered
+    /// too, up to the number of bytes retransmitted (tcp_dsack_seen).
     #[cold]
     fn take_repeated(&mut self, block: SackBlock) -> u32 {
         let mss = u32::from(self.mss);
@@ -260,7 +261,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.config.stack == Stack::Linux && sent_again { segments.saturating_mul(mss) } else { 0 }
     }
 
-    /// Takes round-trip time samples: from the acknowledged segment (Karn), or from timestamps.
+    /// Takes round-trip time samples, from the acknowledged segment (Karn's rule) or from timestamps.
     #[inline(always)]
     fn measure(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         if let Some(rtt) = self.rtt.on_acknowledged(now, seg.ack) {
@@ -276,7 +277,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Takes the first round-trip time after a spurious timeout.
+    /// Restarts the estimate with the first round-trip time after a spurious timeout.
     #[cold]
     fn restart_rtt(&mut self, previous: (Span, Span), rtt: Span) {
         self.past.rtt_restart = None;
@@ -288,7 +289,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn echoed(&self, now: Time, seg: &Segment) -> Option<Span> {
         let stamps = seg.timestamps().filter(|_| self.timestamps == Switch::On)?;
         let ticks = self.stamp(now).wrapping_sub(stamps.echo);
-        // An echo from the future, or older than half the clock's range, is invalid.
+        // An echo from the future, or one older than half the clock's range, is invalid.
         (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
     }
 
@@ -300,8 +301,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         Sendings { now, min_rtt, echo: echoed.map(|stamps| stamps.echo), tick: self.stamps.tick }
     }
 
-    /// If retransmitted data above the left edge is SACKed, Linux restarts the timer, as there is no news of the edge
-    /// yet.
+    /// Linux restarts the timer if retransmitted data above the left edge is SACKed, because nothing is known of the
+    /// left edge yet.
     fn restart_behind_head(&mut self, now: Time, rtt: Span) {
         let behind = self.board.sent().front().is_some_and(|head| rtt > now.since(head.sent_at));
         if behind && self.config.stack == Stack::Linux {
@@ -309,25 +310,25 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Takes a round-trip time sample.
+    /// Passes a round-trip time sample to the estimator.
     #[inline(always)]
     pub(super) fn take_rtt(&mut self, rtt: Span) {
         self.stats.rtt.record(rtt);
         self.rtt.on_sample(rtt, self.board.una(), self.board.max());
     }
 
-    /// Reports delivered data to congestion control.
+    /// Reports delivered data to the congestion control.
     #[inline(always)]
     fn control(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) {
         let sample = self.sample(now, outcome, phase);
         self.cc.on_ack(&sample);
     }
 
-    // Inlined, so that values the controller does not read are not computed.
+    // This function is inlined, so that values which the controller does not read are not computed.
     #[inline(always)]
     fn sample(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) -> AckSample {
         let min_rtt = self.rtt.min_rtt();
-        // Adjacent, so that the bytes in flight are computed once.
+        // The two computations are adjacent, so that the bytes in flight are computed once.
         let window_limited = !self.cc.asks_for_limit() || self.is_window_limited(outcome);
         let in_flight = self.recovery.in_flight(&self.board);
         AckSample {
@@ -347,12 +348,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Phase reported to the controller: while a reduction for an echo is spread, the window does not grow either.
+    /// Phase of recovery reported to the controller. While a reduction for a congestion echo is spread, the reported
+    /// phase also prevents growth of the window.
     fn phase_of_control(&self) -> Phase {
         if self.reduction.is_some() { Phase::FastRecovery } else { self.recovery.phase() }
     }
 
-    /// Whether the window was full before this acknowledgement, or within its window of data.
+    /// Whether the window was full before this acknowledgement, or at some time in the last window of data.
     #[inline(always)]
     fn is_window_limited(&self, outcome: &AckOutcome) -> bool {
         if self.config.growth == Growth::Bytes {

@@ -8,34 +8,35 @@ use crate::config::Switch;
 /// State of a sender's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderState {
-    /// Not begun: waiting for its start, for the peer's SYN, or for [`Sender::connect`](super::Sender::connect).
+    /// The connection has not started. The sender waits for its start, for the peer's SYN, or for
+    /// [`Sender::connect`](super::Sender::connect).
     Idle,
-    /// The peer's SYN was answered, and the answer is not yet acknowledged.
+    /// The sender has answered the peer's SYN, and the SYN-ACK is not yet acknowledged.
     SynReceived,
-    /// Our SYN was sent and is not answered yet.
+    /// The sender's SYN was sent and is not answered yet.
     SynSent,
-    /// Data can be sent.
+    /// The connection is open for data.
     Established,
-    /// Everything is acknowledged, or the peer reset the connection.
+    /// The connection has ended: everything is acknowledged, or the peer reset it.
     Closed,
 }
 
 /// State of the peer, as reported in its segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
-    /// Right edge of its advertised window: one past its last byte.
+    /// Right edge of the peer's advertised window: the sequence number after its last byte.
     pub(super) edge: Seq,
-    /// Largest window it has advertised, bytes.
+    /// Largest window that the peer has advertised, bytes.
     pub(super) largest: u32,
-    /// Next sequence number expected from it.
+    /// Sequence number that the sender expects next from the peer.
     pub(super) next: Seq,
     pub(super) scale: u8,
-    /// Whether its SYN offered window scaling.
+    /// Whether the peer's SYN offered window scaling.
     pub(super) scales: bool,
 }
 
 impl Peer {
-    /// A peer whose SYN has not arrived, with right edge `edge`.
+    /// State of a peer whose SYN has not arrived. `edge` is the right edge of its window.
     pub(super) fn with_edge(edge: Seq) -> Self {
         Self { edge, largest: 0, next: Seq(1), scale: 0, scales: false }
     }
@@ -44,60 +45,60 @@ impl Peer {
 /// History of the connection.
 #[derive(Debug, Default)]
 pub(super) struct Past {
-    /// Smoothed round-trip time and variation from which the estimate restarts after a spurious timeout.
+    /// Smoothed round-trip time and variation, from which the estimate restarts after a spurious timeout.
     pub(super) rtt_restart: Option<(Span, Span)>,
-    /// Left edge at the last timeout, until it advances.
+    /// Left edge at the last timeout; `None` once the left edge has advanced.
     pub(super) timed_out_at: Option<Seq>,
-    /// Reduction without a retransmission so far.
+    /// Cause of a window reduction that no retransmission has followed yet.
     pub(super) unrepaired: Option<Repair>,
-    /// Segments that the peer reported as duplicates (RFC 2883).
+    /// Number of segments that the peer reported as duplicates (RFC 2883).
     pub(super) repeated: u32,
     pub(super) acknowledged: u64,
-    /// When everything was acknowledged; [`Time::NEVER`] until then.
+    /// Time at which everything was acknowledged; [`Time::NEVER`] until then.
     pub(super) finished_at: Time,
     /// Time of the last transmission or retransmission.
     pub(super) sent_at: Time,
-    /// Time of the last transmission while everything is acknowledged; [`Time::NEVER`] otherwise.
+    /// Time of the last transmission, if everything is acknowledged; otherwise [`Time::NEVER`].
     pub(super) quiet_since: Time,
-    /// Segments requested by an agent at the edge.
+    /// Retransmissions that an agent at the edge has requested.
     pub(super) requests: Requests,
 }
 
-/// Retransmissions of the handshake.
+/// Retransmissions during the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeated {
-    /// Number of our SYNs counted as lost; in the Linux stack only those without an answer.
+    /// Number of our SYNs counted as lost. In the Linux stack only SYNs without an answer count.
     pub(super) lost_syns: u32,
-    /// When our SYN was first sent.
+    /// Time of the first transmission of our SYN.
     pub(super) first_at: Time,
-    /// When our answer was last repeated because the peer's SYN was.
+    /// Time at which our SYN-ACK was last repeated because the peer repeated its SYN.
     pub(super) answered_at: Option<Time>,
 }
 
 /// State of the FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fin {
-    /// The data has no end, or no end yet.
+    /// The data has no end, or its end is not known yet.
     Absent,
-    /// Sent with the last byte, or after it.
+    /// The FIN will be sent with the last byte or after it.
     Ahead,
-    /// Sent.
+    /// The FIN was sent.
     Sent,
 }
 
-/// Segment that must be sent first, whatever the windows.
+/// Segment that must be sent first, regardless of the windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Due {
     Nothing,
-    /// A SYN.
+    /// A SYN that opens the connection.
     Syn,
-    /// Answer to the peer's SYN.
+    /// A SYN-ACK that answers the peer's SYN.
     SynAck,
-    /// An acknowledgement.
+    /// An acknowledgement without data.
     Ack,
     /// A probe of a closed window.
     Probe,
-    /// Retransmission requested by an agent at the edge.
+    /// A retransmission that an agent at the edge requested.
     Repair,
 }
 
@@ -105,11 +106,11 @@ pub(super) enum Due {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ecn {
     pub(super) enabled: Switch,
-    /// End of the data in flight at the last reaction: a further echo of that window is ignored.
+    /// End of the data in flight at the last ECN reaction. Further echoes for that window are ignored.
     pub(super) reacted: Option<Seq>,
-    /// The next new segment reports the reaction to the peer (CWR).
+    /// Whether the next new segment must report the reaction to the peer (CWR).
     pub(super) cwr: bool,
-    /// An echo arrived since the last reduction; in the Linux stack that reduction is then not undone.
+    /// Whether an echo arrived since the last reduction. In the Linux stack that reduction is then not undone.
     pub(super) lasting: bool,
 }
 
@@ -117,8 +118,8 @@ pub(super) struct Ecn {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamps {
     pub(super) tick: Span,
-    /// TS.Recent: timestamp to echo.
+    /// TS.Recent: last timestamp of the peer, to be echoed.
     pub(super) recent: u32,
-    /// Whether a timestamp was received.
+    /// Whether a timestamp of the peer was received.
     pub(super) seen: bool,
 }
