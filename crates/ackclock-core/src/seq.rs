@@ -3,40 +3,41 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A sequence number, in bytes modulo 2^32.
+/// TCP sequence number, in bytes modulo 2^32.
 ///
-/// There is no `Ord`: order exists only between numbers less than 2^31 apart, so comparisons have names.
+/// `Seq` does not implement `Ord`, because order exists only between numbers less than 2^31 apart. Comparisons are
+/// named methods instead.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// Whether `self` comes before `other`.
+    /// Whether this sequence number comes before `other`.
     pub const fn before(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
-    /// Whether `self` comes after `other`.
+    /// Whether this sequence number comes after `other`.
     pub const fn after(self, other: Self) -> bool {
         other.before(self)
     }
 
-    /// Whether `self` is `other` or comes before it.
+    /// Whether this sequence number equals `other` or comes before it.
     pub const fn at_or_before(self, other: Self) -> bool {
         !other.before(self)
     }
 
-    /// Bytes from `earlier` to `self`; zero where `self` comes before it.
+    /// Number of bytes from `earlier` to this sequence number; zero if this number comes before `earlier`.
     pub const fn since(self, earlier: Self) -> u32 {
         let distance = self.0.wrapping_sub(earlier.0);
         if (distance as i32) < 0 { 0 } else { distance }
     }
 
-    /// The later of the two.
+    /// Returns the later of two sequence numbers.
     pub const fn max(self, other: Self) -> Self {
         if self.before(other) { other } else { self }
     }
 
-    /// The earlier of the two.
+    /// Returns the earlier of two sequence numbers.
     pub const fn min(self, other: Self) -> Self {
         if other.before(self) { other } else { self }
     }

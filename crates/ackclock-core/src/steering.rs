@@ -1,88 +1,91 @@
-//! Steering: a controller outside TCP sets how much data each connection of a user may have in flight.
+//! Steering: a controller outside TCP limits the data in flight of each connection of a user.
 //!
-//! Each user has one. It observes the connections and receives radio reports. It has no clock and does no I/O, so it is
-//! the same for simulated connections and for kernel sockets.
+//! Each user has a separate steering, which observes the user's connections and receives radio reports. A steering has
+//! no clock and does no I/O, so the same code serves simulated connections and kernel sockets.
 
 use std::fmt;
 
 use crate::{FlowId, RadioReport, Rate, Span, Time};
 
-/// Sets the windows of the connections of one user.
+/// Controller that sets the windows of one user's connections.
 ///
-/// Additional polls change nothing.
+/// Polling a steering more often than needed changes nothing.
 pub trait Steering: Send {
     /// Reports an event of one of the user's connections.
     fn on_connection(&mut self, now: Time, id: FlowId, event: ConnectionEvent);
 
-    /// Handles a radio report about the user. Call [`ConnectionEvent::Seen`] for each connection first.
+    /// Handles a radio report about the user. Callers must first call `on_connection` with [`ConnectionEvent::Seen`]
+    /// for each connection.
     fn on_report(&mut self, now: Time, report: &RadioReport);
 
-    /// The next connection whose setting has changed.
+    /// Returns the next connection whose setting has changed, with its new setting.
     fn poll_setting(&mut self, now: Time) -> Option<(FlowId, Setting)>;
 
-    /// When [`on_timeout`](Self::on_timeout) is due.
+    /// Time at which [`on_timeout`](Self::on_timeout) is due.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Handles timers due at `now`. Early or repeated calls change nothing.
+    /// Handles the timers due at `now`. Early or repeated calls change nothing.
     fn on_timeout(&mut self, now: Time);
 }
 
 /// Configuration of a steering.
 pub trait SteeringConfig: fmt::Debug + Send + Sync {
-    /// Builds the steering of one user; `None` if connections use their own congestion control.
+    /// Builds the steering of one user. Returns `None` if connections use their own congestion control.
     fn build(&self) -> Option<Box<dyn Steering>>;
 
-    /// Time without a report after which connections use their own congestion control; `None` if no reports are needed.
+    /// Time without a radio report after which connections use their own congestion control; `None` if the steering
+    /// needs no reports.
     fn patience(&self) -> Option<Span>;
 }
 
-/// An event of a connection.
+/// Event of a connection, reported to the steering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
-    /// A new connection. It uses its own congestion control until it gets a setting.
+    /// A new connection was opened. It uses its own congestion control until it receives a setting.
     Opened,
-    /// Current state of the connection.
+    /// The current state of the connection.
     Seen(ConnectionView),
-    /// The connection has ended.
+    /// The connection was closed.
     Closed,
 }
 
-/// State of a connection.
+/// State of a connection, as seen by the steering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConnectionView {
-    /// Whether it has unsent data.
+    /// Whether the connection has unsent data.
     pub backlogged: bool,
-    /// Whether its window prevents it from sending more.
+    /// Whether the connection's window prevents it from sending more data.
     pub window_limited: bool,
-    /// Smallest RTT sample.
+    /// Smallest RTT sample of the connection.
     pub min_rtt: Option<Span>,
-    /// Payload of a full packet, bytes.
+    /// Payload of a full-sized packet, bytes.
     pub mss: u32,
-    /// Size of a full packet with headers, bytes.
+    /// Size of a full-sized packet including headers, bytes.
     pub packet: u32,
 }
 
-/// Settings of a connection.
+/// Settings of a connection, chosen by the steering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Limit of payload in flight, bytes; `None` leaves it to the connection's own congestion control.
+    /// Limit of payload in flight, bytes. `None` means that the connection uses its own congestion control.
     pub window: Option<u32>,
-    /// Pacing rate; `None` sends without pacing. Ignored without a window.
+    /// Pacing rate of the connection. `None` means no pacing. The pacing rate is ignored without a window.
     pub pacing: Option<Rate>,
-    /// State of the retransmission timer.
+    /// State of the connection's retransmission timer.
     pub timer: Timer,
 }
 
 impl Setting {
-    /// The connection uses its own congestion control.
+    /// Setting of a connection that uses its own congestion control.
     pub const OWN: Self = Self { window: None, pacing: None, timer: Timer::Runs };
 }
 
 /// State of a retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
-    /// The timer runs normally.
+    /// The retransmission timer runs normally.
     Runs,
-    /// Expiry has no effect, because the radio is known to be in outage. Kernel sockets do not support this.
+    /// Expiry of the retransmission timer has no effect, because the radio is known to be in outage. Kernel sockets do
+    /// not support a frozen timer.
     Frozen,
 }

@@ -1,15 +1,15 @@
-//! Random number streams by name.
+//! Streams of random numbers, selected by name.
 //!
-//! Each random process has its own stream, selected by name (`"down/rate"`), so that adding a node or a draw does not
-//! change the random numbers of other nodes. The generator is Xoshiro256++ (Blackman and Vigna 2021), identical on
-//! every machine.
+//! Each random process has a separate stream, selected by name (`"down/rate"`). Adding a node or a random draw
+//! therefore does not change the random numbers of existing nodes. The generator is Xoshiro256++ (Blackman and Vigna
+//! 2021), which gives identical numbers on every machine.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::law::normal;
 
-/// The random streams of one run.
+/// All random streams of one run.
 #[derive(Clone, Debug)]
 pub struct Streams {
     seed: u64,
@@ -20,22 +20,22 @@ pub struct Streams {
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
-/// Random numbers by index, accessible in any order. The generator is SplitMix64, whose state is a counter.
+/// Random numbers selected by index, in any order. The generator is SplitMix64, whose state is a counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Indexed(u64);
 
 impl Streams {
-    /// The streams of run number `run` under `seed`.
+    /// Creates the streams of run number `run` under `seed`.
     pub const fn new(seed: u64, run: u64) -> Self {
         Self { seed, run }
     }
 
-    /// The stream called `name`. Equal seed, run and name give equal numbers.
+    /// Returns the stream called `name`. Equal seed, run number and name give equal random numbers.
     pub fn stream(&self, name: &str) -> Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(self.state(name)))
     }
 
-    /// Separate streams for a part of the run. Their names may also occur in other parts.
+    /// Returns separate streams for one part of the run. Stream names may be reused in different parts.
     #[must_use]
     pub fn within(&self, part: &str) -> Self {
         Self { seed: self.state(part), run: self.run }
@@ -47,22 +47,22 @@ impl Streams {
 }
 
 impl Stream {
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number uniform in (0, 1), never 0 and never 1, with 53 random bits.
+    /// Draws a number uniformly from (0, 1), never 0 and never 1, with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         unit(self.bits())
     }
 
-    /// Random numbers by index, with a seed drawn from this stream.
+    /// Creates random numbers selected by index, with a seed drawn from this stream.
     pub fn indexed(&mut self) -> Indexed {
         Indexed(self.bits())
     }
 
-    /// A number of the standard normal distribution.
+    /// Draws a number from the standard normal distribution.
     pub fn normal(&mut self) -> f64 {
         normal::quantile(self.unit())
     }
@@ -74,7 +74,7 @@ impl Stream {
 }
 
 impl Indexed {
-    /// The number of this index, uniform in (0, 1), never 0 and never 1.
+    /// Returns the random number with this index, uniform in (0, 1), never 0 and never 1.
     pub const fn unit(self, index: u64) -> f64 {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         unit(mix(self.0.wrapping_add(index.wrapping_mul(GOLDEN))))
@@ -86,7 +86,8 @@ const fn unit(bits: u64) -> f64 {
     ((bits >> 11) as f64 + 0.5) * STEP
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014) with its increment: a bijection that avalanches.
+/// Mixes a value with the finaliser of SplitMix64 (Steele, Lea and Flood 2014) and its increment. The function is a
+/// bijection, and a change of one input bit changes about half of the output bits.
 const fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

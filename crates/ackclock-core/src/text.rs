@@ -1,17 +1,17 @@
-//! Escapes untrusted text for display: names, keys and values of files, output of other programs.
+//! Escapes untrusted text for display: names, keys and values from files, and output of other programs.
 //!
-//! Terminals interpret control characters, and bidirectional controls can disguise a line. Both are escaped as in JSON
-//! and TOML, `\u001b`, so that JSON and TOML text keeps its meaning.
+//! Terminals interpret control characters, and bidirectional controls can disguise a line. Control characters and
+//! bidirectional controls are escaped as in JSON and TOML, `\u001b`, so that JSON and TOML text keeps its meaning.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Escapes multi-line text: all control characters except line ends and tabs.
+/// Escapes multi-line text: all control characters except line ends and tabs are escaped.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// Escapes text that must stay on one line: like [`printable`], but also line ends and tabs.
+/// Escapes text that must stay on one line. Like [`printable`], but line ends and tabs are escaped as well.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed)
 }

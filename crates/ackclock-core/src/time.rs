@@ -1,99 +1,100 @@
 //! Virtual time in integer nanoseconds.
 //!
-//! Instants and lengths of time are different types, so that the compiler refuses `instant + instant`. All
-//! arithmetic saturates: a deadline beyond the end of time is [`Time::NEVER`], never a wrapped small number.
+//! Instants and durations are different types, so that the compiler refuses `instant + instant`. All arithmetic
+//! saturates: a deadline beyond the end of time is [`Time::NEVER`], never a wrapped small number.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// An instant, in nanoseconds since the start of the run.
+/// Instant in nanoseconds since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
-/// A length of time, in nanoseconds; never negative.
+/// Duration in nanoseconds; never negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
 impl Time {
-    /// The start of the run.
+    /// Instant at the start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than every instant that can occur.
+    /// Instant later than every instant that can occur in a run.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant `nanos` nanoseconds after the start.
+    /// Creates the instant `nanos` nanoseconds after the start of the run.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds from the start of the run to this instant.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, for output only: floats never decide the order of events.
+    /// Returns the seconds from the start of the run to this instant. The value is for output only, because floats must
+    /// never decide the order of events.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Time passed since `earlier`; zero where `earlier` is later.
+    /// Time passed from `earlier` to this instant; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// Duration of zero.
     pub const ZERO: Self = Self(0);
-    /// Longer than every run.
+    /// Duration longer than every run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A length in nanoseconds.
+    /// Creates a duration from nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// A length in microseconds.
+    /// Creates a duration from microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// A length in milliseconds.
+    /// Creates a duration from milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// A length in whole seconds.
+    /// Creates a duration from whole seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// A length in seconds, rounded to the nearest nanosecond; negative values and NaN give zero.
+    /// Creates a duration from seconds, rounded to the nearest nanosecond. Negative values and NaN give zero.
     pub fn from_secs_f64(secs: f64) -> Self {
-        // `as` saturates and maps NaN to zero, which is the wanted behaviour at both ends.
+        // The conversion `as` saturates and maps NaN to zero, as wanted.
         Self(libm::round(secs * 1e9) as u64)
     }
 
-    /// Nanoseconds.
+    /// Returns the duration in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds, for output and for models that calculate in real numbers.
+    /// Returns the duration in seconds, for output and for models that calculate in real numbers.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Milliseconds, for output.
+    /// Returns the duration in milliseconds, for output.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The difference, or zero.
+    /// Subtracts a duration from this one; the result is never below zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The absolute difference.
+    /// Returns the absolute difference of two durations.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }

@@ -1,14 +1,14 @@
-//! Tracing of messages. Components do not log; a tracer sees every message between nodes.
+//! Tracing of messages. Components do not log; instead, a tracer sees every message between nodes.
 
 use crate::{Message, Port, Time};
 
-/// Receives every message as it arrives at a node.
+/// Receiver of every message that arrives at a node.
 pub trait Tracer: Send {
-    /// `message` arrives at `port` of node number `node`.
+    /// Called when `message` arrives at `port` of node number `node`.
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message);
 }
 
-/// A tracer that does nothing and costs nothing.
+/// Tracer that ignores all messages at no cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullTracer;
 
@@ -17,10 +17,10 @@ impl Tracer for NullTracer {
     fn message(&mut self, _: Time, _: usize, _: Port, _: &Message) {}
 }
 
-/// Counts messages by node.
+/// Tracer that counts messages by node.
 #[derive(Clone, Debug, Default)]
 pub struct CountingTracer {
-    /// Messages that arrived, by node number.
+    /// Number of messages that arrived, by node number.
     pub arrivals: Vec<u64>,
 }
 
@@ -33,7 +33,7 @@ impl Tracer for CountingTracer {
     }
 }
 
-/// An optional tracer.
+/// An optional tracer traces nothing if it is `None`.
 impl<T: Tracer> Tracer for Option<T> {
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
         if let Some(tracer) = self {
@@ -42,7 +42,7 @@ impl<T: Tracer> Tracer for Option<T> {
     }
 }
 
-/// Both tracers see every message.
+/// A pair of tracers passes every message to both tracers.
 impl<A: Tracer, B: Tracer> Tracer for (A, B) {
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
         self.0.message(now, node, port, message);
@@ -50,7 +50,7 @@ impl<A: Tracer, B: Tracer> Tracer for (A, B) {
     }
 }
 
-/// A tracer chosen at run time.
+/// A boxed tracer can be chosen at run time.
 impl Tracer for Box<dyn Tracer> {
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
         (**self).message(now, node, port, message);

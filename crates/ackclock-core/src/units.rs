@@ -1,7 +1,7 @@
-//! Rates, sizes and times as scenario files write them: a number and a unit in a string.
+//! Rates, sizes and times as written in scenario files: a string with a number and a unit.
 //!
-//! `"200kbit/s"`, tc's `"12mbit"`, `"300ms"`, `"10p"`, `"30kB"`, `"2bdp"`. Prefixes are decimal (k = 1000) except
-//! `KiB` and `MiB`. Rates are bits a second, sizes bytes.
+//! Examples of quantities: `"200kbit/s"`, tc's `"12mbit"`, `"300ms"`, `"10p"`, `"30kB"`, `"2bdp"`. Prefixes are decimal
+//! (k = 1000) except `KiB` and `MiB`. Rates are in bits per second, and sizes are in bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,31 +11,31 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::Span;
 
-/// A rate in bits a second; zero is an outage.
+/// Rate in bits per second; zero means an outage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// Rate of an outage.
+    /// Rate of a link during an outage.
     pub const ZERO: Self = Self(0);
 
-    /// A rate in bits a second.
+    /// Creates a rate from bits per second.
     pub const fn from_bps(bits_per_second: u64) -> Self {
         Self(bits_per_second)
     }
 
-    /// A rate in bits a second, rounded to the nearest; negative values and NaN give zero.
+    /// Creates a rate from bits per second, rounded to the nearest whole number. Negative values and NaN give zero.
     pub fn from_bps_f64(bits_per_second: f64) -> Self {
-        // `as` saturates and maps NaN to zero.
+        // The conversion `as` saturates and maps NaN to zero.
         Self(libm::round(bits_per_second) as u64)
     }
 
-    /// Bits a second.
+    /// Returns the rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Transmission time of `bytes`, rounded to the nearest nanosecond; [`Span::MAX`] at rate zero.
+    /// Transmission time of `bytes` at this rate, rounded to the nearest nanosecond; [`Span::MAX`] at rate zero.
     pub const fn time_for(self, bytes: u64) -> Span {
         if self.0 == 0 {
             return Span::MAX;
@@ -54,15 +54,15 @@ impl Rate {
         Span::from_nanos(nanos)
     }
 
-    /// Whole bytes transmitted in `span`.
+    /// Number of whole bytes transmitted in `span` at this rate.
     pub const fn bytes_in(self, span: Span) -> u64 {
         let bytes = self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000;
         if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
     }
 }
 
-/// A rate for packets of mostly equal size. It caches the transmission time of the last size, to avoid a division per
-/// packet.
+/// Rate of a link whose packets mostly have equal size. The transmission time of the last packet size is cached, to
+/// avoid a division per packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     rate: Rate,
@@ -71,17 +71,17 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A packet rate with an empty cache.
+    /// Creates a pace of the given rate with an empty cache.
     pub const fn new(rate: Rate) -> Self {
         Self { rate, bytes: 0, time: rate.time_for(0) }
     }
 
-    /// The rate.
+    /// Returns the rate of this pace.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Transmission time of `bytes`, like [`Rate::time_for`].
+    /// Transmission time of `bytes` at this rate, like [`Rate::time_for`].
     #[inline]
     pub const fn time_for(&mut self, bytes: u32) -> Span {
         if bytes != self.bytes {
@@ -95,25 +95,25 @@ impl Pace {
 /// Size of a buffer, window or packet, in the unit in which it was written.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
-    /// Packets, `"10p"`.
+    /// Number of packets, written `"10p"`.
     Packets(u32),
-    /// Bytes, `"30kB"`.
+    /// Number of bytes, written `"30kB"`.
     Bytes(u64),
-    /// Bytes sent in this time at the link's mean rate, `"500ms"`.
+    /// Number of bytes sent in this time at the link's mean rate, written `"500ms"`.
     Time(Span),
-    /// Multiples of the bandwidth-delay product, `"2bdp"`.
+    /// Multiples of the bandwidth-delay product, written `"2bdp"`.
     Bdp(f64),
 }
 
-/// Error of a quantity: the problem, and what is allowed.
+/// Error of a quantity's text: what is wrong, and which texts are allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UnitError(pub String);
 
-/// Splits `"200 kbit/s"` into its number and its unit.
+/// Splits a quantity such as `"200 kbit/s"` into its number and its unit.
 ///
 /// # Errors
-/// If there is no number, or it is not finite.
+/// Fails if the text contains no number, or the number is not finite.
 pub fn split_quantity(text: &str) -> Result<(f64, &str), UnitError> {
     let text = text.trim();
     let is_part_of_number =
@@ -136,7 +136,7 @@ fn not_negative(value: f64, text: &str, help: &str) -> Result<f64, UnitError> {
     if value < 0.0 { Err(UnitError(format!("`{text}` is negative; {help}"))) } else { Ok(value) }
 }
 
-/// Bits per second in one `unit`; `None` if it is not a unit of rate.
+/// Number of bits per second in one `unit`; `None` if `unit` is not a unit of rate.
 pub fn rate_unit(unit: &str) -> Option<f64> {
     Some(match unit {
         "bit/s" | "bit" | "bps" => 1.0,
@@ -147,7 +147,7 @@ pub fn rate_unit(unit: &str) -> Option<f64> {
     })
 }
 
-/// Seconds in one `unit`; `None` if it is not a unit of time.
+/// Number of seconds in one `unit`; `None` if `unit` is not a unit of time.
 pub fn time_unit(unit: &str) -> Option<f64> {
     Some(match unit {
         "ns" => 1e-9,
@@ -257,7 +257,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// Serialises a quantity as the string from which it is parsed, and gives it a schema.
+/// Serialises a quantity as the string from which it is parsed, and gives the quantity a JSON schema.
 macro_rules! as_string {
     ($type:ty, $name:literal, $help:expr) => {
         impl Serialize for $type {

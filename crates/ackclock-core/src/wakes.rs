@@ -1,34 +1,34 @@
 //! Finds the next due timer among many.
 //!
-//! Each component has one slot, so a deadline is overwritten in place and never cancelled. The order is total: earliest
-//! time first, and for equal times the lowest slot.
+//! Each component has one slot for its deadline, so a deadline is overwritten in place and never cancelled. The order
+//! of timers is total: the earliest time comes first, and among equal times the lowest slot.
 //!
-//! The structure is a tree with blocks of eight deadlines at the bottom and the earliest of each block one level above.
-//! Up to eight slots, as in an engine with few nodes, it is a plain array that is scanned. With many slots, an update
-//! scans its block and stops if the earliest does not change. A retransmission timer that moves later at every ACK
-//! usually stops there.
+//! The structure is a tree with blocks of eight deadlines at the bottom. One level above, the tree stores the earliest
+//! deadline of each block. Up to eight slots, as in an engine with few nodes, the tree is a plain array that is
+//! scanned. With many slots, an update scans the block of its slot, and stops if the earliest deadline of the block is
+//! unchanged. The update of a retransmission timer, which moves later at every ACK, usually stops at this point.
 
 use std::hint::select_unpredictable;
 
 use crate::Time;
 
-/// Number of entries in a block.
+/// Number of deadlines in a block.
 const BLOCK: usize = 8;
 
-/// A block of deadlines, or of the earliest deadlines of blocks below.
+/// Block of deadlines, or of the earliest deadlines of blocks on the level below.
 type Block = [Time; BLOCK];
 
-/// A block without deadlines.
+/// Block in which no slot has a deadline.
 const EMPTY: Block = [Time::NEVER; BLOCK];
 
-/// The next deadline of each of a set of slots, and the earliest among them.
+/// Next deadline of each slot, and the earliest of all deadlines.
 #[derive(Clone, Debug)]
 pub struct Wakes {
-    /// `levels[0]` holds the deadlines. Each level above holds the earliest of every block below. The last has one
-    /// block.
+    /// Levels of the tree. `levels[0]` contains the deadlines, each level above contains the earliest deadline of every
+    /// block below, and the last level has one block.
     levels: Vec<Vec<Block>>,
     slots: usize,
-    /// The earliest deadline and its slot.
+    /// Earliest deadline, and its slot.
     first: (Time, usize),
 }
 
@@ -50,7 +50,7 @@ impl Wakes {
             }
             self.levels[level].push(EMPTY);
             if level + 1 == self.levels.len() {
-                // The only block of this level is full.
+                // A new level is added on top, because the only block of this level is full.
                 let mut above = EMPTY;
                 (above[0], _) = earliest(&self.levels[level][0]);
                 self.levels.push(vec![above]);
@@ -60,7 +60,7 @@ impl Wakes {
         slot
     }
 
-    /// Sets the deadline of `slot`; `None` clears it.
+    /// Sets the deadline of `slot`; `None` clears the deadline.
     #[inline]
     pub fn set(&mut self, slot: usize, deadline: Option<Time>) {
         let time = deadline.unwrap_or(Time::NEVER);
@@ -75,12 +75,12 @@ impl Wakes {
         }
     }
 
-    /// The deadline of `slot`.
+    /// Returns the deadline of `slot`, or `None` without a deadline.
     pub fn deadline(&self, slot: usize) -> Option<Time> {
         Some(self.at(slot)).filter(|&time| time != Time::NEVER)
     }
 
-    /// Sets the deadline of `slot` unless it already has an earlier one.
+    /// Sets the deadline of `slot`, unless `slot` already has an earlier deadline.
     #[inline]
     pub fn hasten(&mut self, slot: usize, deadline: Time) {
         if deadline < self.at(slot) {
@@ -88,13 +88,13 @@ impl Wakes {
         }
     }
 
-    /// The earliest deadline; [`Time::NEVER`] if no slot has one.
+    /// Returns the earliest deadline, or [`Time::NEVER`] if no slot has a deadline.
     #[inline]
     pub fn due(&self) -> Time {
         self.first.0
     }
 
-    /// The earliest deadline and its slot.
+    /// Returns the earliest deadline and its slot, or `None` if no slot has a deadline.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         if self.first.0 == Time::NEVER { None } else { Some(self.first) }
@@ -105,7 +105,7 @@ impl Wakes {
         self.levels[0][slot / BLOCK][slot % BLOCK]
     }
 
-    /// Finds the earliest deadline from the top level down.
+    /// Finds the earliest deadline, from the top level of the tree down.
     fn search(&self) -> (Time, usize) {
         let (mut time, mut at) = (Time::NEVER, 0);
         for level in self.levels.iter().rev() {
@@ -115,7 +115,7 @@ impl Wakes {
         (time, at)
     }
 
-    /// Updates the levels above a slot, as far as they change.
+    /// Updates the tree levels above a slot, and stops at the first level that does not change.
     fn carry(&mut self, slot: usize) {
         let mut at = slot / BLOCK;
         for below in 0..self.levels.len() - 1 {
@@ -130,8 +130,8 @@ impl Wakes {
     }
 }
 
-/// Earliest deadline of a block and its index; the lowest index among equals. Compares in pairs without branches,
-/// because the next of many timers is unpredictable.
+/// Returns the earliest deadline of a block and its index; among equal deadlines, the lowest index. The comparison
+/// works in pairs without branches, because the next of many timers is unpredictable.
 #[inline]
 fn earliest(block: &Block) -> (Time, usize) {
     let mut left: [_; BLOCK] = std::array::from_fn(|place| (block[place], place));

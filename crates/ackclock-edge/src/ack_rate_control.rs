@@ -1,34 +1,37 @@
 //! # ACK rate control
 //!
 //! ## Source
-//! AC06: ACK rate control at the radio link controller. `ack-rate-control.md` settles open questions; its section 1 is
-//! the delay function, section 2 the algorithm.
+//! Source: AC06, ACK rate control at the radio link controller. `ack-rate-control.md` settles open questions; its
+//! section 1 is the delay function, and its section 2 is the algorithm.
 //!
 //! ## What it does
-//! Queues the ACKs of all flows of a user and spaces them by the occupancy of the user's data queue: no spacing below
-//! a threshold, above it a power of the occupancy up to a maximum. A filling queue thereby slows the senders' ACK
-//! clock before it overflows.
+//! Queues the ACKs of all flows of a user and delays them according to the occupancy of the user's data queue. Below a
+//! threshold of the occupancy, ACKs are not delayed. Above the threshold, the delay between ACKs grows as a power of
+//! the occupancy, up to a maximum. When the queue fills, the senders' ACK clock therefore slows down before the queue
+//! overflows.
 //!
 //! ## Differences from the source
-//! The printed algorithm releases one ACK per event (an arriving ACK or the end of a delay), and strands the others
-//! when the occupancy falls below the threshold. Here the step repeats until an ACK has to wait. With `step =
-//! "single"` it runs as printed, and also in each TTI if `tti` is set, so that no ACK is stranded.
+//! The algorithm as printed releases one ACK per event: the arrival of an ACK, or the end of a delay. If the occupancy
+//! falls below the threshold, the remaining ACKs are stranded. In this implementation, the release step repeats until
+//! an ACK has to wait. With `step = "single"` the algorithm runs as printed. If `tti` is set, the step also runs in
+//! each TTI, so that no ACK is stranded.
 //!
-//! Above `max_threshold`, which is the buffer in the source, the delay remains `max_delay`.
+//! Above `max_threshold`, which is the buffer size in the source, the delay remains `max_delay`.
 //!
-//! In section 2 of the source a packet counts as occupancy until the far end has acknowledged all of it (`counts =
-//! "unacknowledged"`). The default counts only unsent packets, waiting or in transmission. This is our reading: TS
-//! 25.331 section 14.4.2 defines buffer occupancy of a radio link control this way, and the goodputs of the source
-//! follow from it. If flows have separate queues, the occupancy is that of the flow with the latest event.
+//! In section 2 of the source, a packet counts as occupancy until the far end has acknowledged all of the packet
+//! (`counts = "unacknowledged"`). The default counts only unsent packets, waiting or in transmission. TS 25.331 section
+//! 14.4.2 defines the buffer occupancy of a radio link control as unsent packets, and the goodputs of the source follow
+//! from this reading. If flows have separate queues, the occupancy is that of the flow with the latest event.
 //!
-//! With real traffic only pure ACKs are delayed. A segment with data, SYN, FIN or RST passes at once, behind the
-//! waiting ACKs of its flow, so order is preserved. At most 4096 ACKs wait; an arrival beyond that releases the
-//! oldest.
+//! With real traffic, only pure ACKs are delayed. A segment with data, SYN, FIN or RST passes at once, after the
+//! waiting ACKs of its flow are released, so the order is preserved. At most 4096 ACKs wait; the arrival of one more
+//! ACK releases the oldest ACK.
 //!
 //! ## Validation
-//! The table of delays and the algorithm by hand (tests below). Over the radio link control of UMTS with the printed
-//! step in each TTI, table 2 of the source (`papers/ac06`): all eight goodputs under the controller are within 6 %; of
-//! eight delays six are within 20 %, the two of four flows are 20 and 30 % longer.
+//! The table of delays and the algorithm are checked by hand (tests below). The goodputs and delays are checked over
+//! the radio link control of UMTS with the printed step in each TTI, against table 2 of the source (`papers/ac06`). All
+//! eight goodputs under the controller are within 6 %. Six of eight delays are within 20 %; the two delays with four
+//! flows are 20 and 30 % longer.
 
 use std::collections::VecDeque;
 
@@ -39,11 +42,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 
-/// Spaces a user's ACKs, further apart the fuller the user's data queue is.
+/// Delays the ACKs of a user. The fuller the user's data queue is, the longer the time between two ACKs.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Exponent of the delay as a function of occupancy: 0 is a step at `min_threshold`, 1 a straight line.
+    /// Exponent of the delay as a function of occupancy: 0 gives a step at `min_threshold`, 1 a straight line.
     pub(crate) alpha: f64,
     /// Occupancy below which ACKs are not delayed, packets.
     pub(crate) min_threshold: u32,
@@ -53,47 +56,49 @@ pub(crate) struct Config {
     pub(crate) min_delay: Span,
     /// Delay between two ACKs at `max_threshold` and above.
     pub(crate) max_delay: Span,
-    /// Unit of the occupancy: packets or bytes.
+    /// Unit in which occupancy is counted: packets or bytes.
     pub(crate) occupancy: Occupancy,
-    /// Which packets count as occupancy; matters only if the link layer keeps sent packets until they are
+    /// Packets that count as occupancy. The key matters only if the link layer keeps sent packets until they are
     /// acknowledged.
     pub(crate) counts: Counts,
-    /// Transmission time interval of the controller: delayed ACKs leave at multiples of it; 0s: at any time.
+    /// Transmission time interval (TTI) of the controller. Delayed ACKs leave at multiples of the TTI. 0s: ACKs leave
+    /// at any time.
     pub(crate) tti: Span,
-    /// How many undelayed ACKs leave per event.
+    /// Number of undelayed ACKs that leave per event.
     pub(crate) step: Step,
     /// Whether a running delay is recalculated when the occupancy changes.
     pub(crate) retime: bool,
 }
 
-/// Unit of the occupancy.
+/// Unit in which occupancy is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Occupancy {
-    /// Whole packets; delays come from a table calculated once.
+    /// Occupancy in whole packets. The delays come from a table calculated once.
     Packets,
-    /// Bytes divided by the user's largest packet: small packets count less.
+    /// Occupancy in bytes, divided by the size of the user's largest packet. A small packet counts less than a large
+    /// one.
     Bytes,
 }
 
-/// Which packets count as occupancy.
+/// Packets that count as occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Counts {
-    /// Packets not sent yet.
+    /// Only packets not sent yet count.
     Unsent,
-    /// Packets not sent yet, and sent packets that the far end of the radio has not acknowledged.
+    /// Packets not sent yet count, and so do sent packets that the far end of the radio has not acknowledged.
     Unacknowledged,
 }
 
-/// How many undelayed ACKs leave per event.
+/// Number of undelayed ACKs that leave per event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
-    /// All waiting ACKs, once the occupancy is below `min_threshold`.
+    /// All waiting ACKs leave as soon as the occupancy is below `min_threshold`.
     Repeated,
-    /// One per arriving ACK and per delay that ends, as printed, and one per TTI if `tti` is above 0s; if it is 0s the
-    /// others wait for further ACKs.
+    /// As printed, one ACK leaves per arriving ACK and per delay that ends. If `tti` is above 0s, one ACK also leaves
+    /// per TTI. If `tti` is 0s, the remaining ACKs wait until further ACKs arrive.
     Single,
 }
 
@@ -155,14 +160,14 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Limits the table of delays, which has one entry per packet.
+/// Largest threshold, packets. This limits the size of the delay table, which has one entry per packet.
 const LARGEST_THRESHOLD: u32 = 100_000;
 const LONGEST: Span = Span::from_secs(60);
-/// Maximum number of waiting ACKs; bounds memory if a receiver acknowledges byte by byte.
+/// Maximum number of waiting ACKs. This bounds memory if a receiver acknowledges byte by byte.
 const MOST_WAITING: usize = 4096;
 
 impl Config {
-    /// `t_id` (section 1) for an occupancy in packets.
+    /// Delay `t_id` (section 1) between two ACKs at an occupancy in packets.
     fn delay(&self, occupancy: f64) -> Span {
         let [least, most] = [self.min_threshold, self.max_threshold].map(f64::from);
         if occupancy < least {
@@ -170,24 +175,24 @@ impl Config {
         }
         let share = ((occupancy - least) / (most - least)).min(1.0);
         let range = self.max_delay.saturating_sub(self.min_delay).as_secs_f64();
-        // `0^0` is 1: for alpha = 0 the step is at the threshold.
+        // `0^0` is 1, so for alpha = 0 the delay jumps to its maximum at the threshold.
         self.min_delay + Span::from_secs_f64(range * libm::pow(share, self.alpha))
     }
 }
 
-/// The waiting ACKs of one user.
+/// ACK rate controller of one user, with the user's waiting ACKs.
 struct AckRateControl {
     config: Config,
     /// Delay for each number of packets from `min_threshold` to `max_threshold`.
     table: Vec<Span>,
-    /// Largest packet seen, bytes.
+    /// Size of the largest packet seen, bytes.
     packet_bytes: u32,
     waiting: VecDeque<Segment>,
-    /// LADT: when an ACK last left.
+    /// Time at which the last ACK left (LADT).
     left: Option<Time>,
-    /// When the oldest waiting ACK leaves.
+    /// Time at which the oldest waiting ACK leaves.
     timer: Option<Time>,
-    /// When the step is repeated for an undelayed ACK.
+    /// Time at which the release step is repeated for an undelayed ACK.
     next_tti: Option<Time>,
     output: VecDeque<Output>,
 }
@@ -211,7 +216,7 @@ impl AckRateControl {
         }
     }
 
-    /// `t_id` for the current data queue.
+    /// Delay `t_id` at the current occupancy of the data queue.
     fn delay(&self, view: LinkView) -> Span {
         let sent = match self.config.counts {
             Counts::Unsent => Load::NONE,
@@ -227,7 +232,8 @@ impl AckRateControl {
         }
     }
 
-    /// When the oldest ACK may leave: `t_id` after the previous one, rounded up to the end of a TTI if it has to wait.
+    /// Time at which the oldest ACK may leave: `t_id` after the previous ACK. If the ACK has to wait, the time is
+    /// rounded up to the end of a TTI.
     fn departs(&self, now: Time, view: LinkView) -> Time {
         let Some(left) = self.left else { return now };
         let departs = left + self.delay(view);
@@ -240,7 +246,8 @@ impl AckRateControl {
         }
     }
 
-    /// `pump` (section 2): releases ACKs until one has to wait; with `step = "single"` at most one.
+    /// Release step `pump` (section 2): releases ACKs until one has to wait. With `step = "single"`, at most one ACK is
+    /// released.
     fn pump(&mut self, now: Time, view: LinkView) {
         self.next_tti = None;
         while self.timer.is_none() && !self.waiting.is_empty() {
@@ -270,7 +277,7 @@ impl AckRateControl {
         }
     }
 
-    /// Releases all waiting ACKs of a flow at once, in order.
+    /// Releases all waiting ACKs of a flow at once, in their order of arrival.
     fn send_all_of(&mut self, now: Time, flow: FlowId) {
         let output = &mut self.output;
         let before = output.len();
@@ -289,7 +296,7 @@ impl AckRateControl {
         }
     }
 
-    /// Recalculates a running delay after a change of occupancy.
+    /// Recalculates a running delay after the occupancy has changed.
     fn retime(&mut self, now: Time, view: LinkView) {
         if self.config.retime && self.timer.take().is_some() {
             self.pump(now, view);

@@ -1,41 +1,45 @@
 //! # Ack Regulator
 //!
 //! ## Source
-//! CR02 section 5, figures 6 to 9; `ack-regulator.md` settles open questions.
+//! Source: CR02 section 5, figures 6 to 9. `ack-regulator.md` settles open questions.
 //!
 //! ## What it does
-//! Delays returning ACKs and releases one only when the data queue has room for the packets that it will trigger. So
-//! the queue does not overflow until the sender's window reaches `alpha` times the buffer. Then it lets exactly one
-//! packet drop, so the sender halves its window once. It works in congestion avoidance; it does not protect slow
-//! start.
+//! The Ack Regulator delays returning ACKs, and releases an ACK only when the data queue has room for the packets that
+//! this ACK will trigger. The queue therefore does not overflow until the sender's window reaches `alpha` times the
+//! buffer. Then the regulator lets exactly one packet drop, so the sender halves its window once. The Ack Regulator
+//! acts in congestion avoidance and does not protect slow start.
 //!
 //! ## Differences from the source
-//! Figure 7 line 3 is read as a subtraction. ACKs are held and released whole. An ACK costs the packets it newly
-//! covers, less the duplicates that already paid for them (`cost`). Duplicates are held in order and cost nothing, but
-//! one release step lets at most as many pass as there is room for: the sender may answer each with a packet. An
-//! ECN-capable flow is marked instead of losing a packet.
+//! Figure 7 line 3 is read as a subtraction. Each ACK is held and released as a unit. The cost of an ACK is the number
+//! of packets that it newly covers, minus the duplicate ACKs that already paid for these packets (`cost`). Duplicate
+//! ACKs are held in order and cost nothing. However, one release step releases at most as many duplicates as the queue
+//! has room for packets, because the sender may answer each duplicate with a packet. An ECN-capable flow is marked
+//! instead of losing a packet.
 //!
-//! - The target is `alpha` times the sum of the buffer and, unless the buffer counts it, the packet in transmission;
-//!   the source has `alpha * QueueLim`.
-//! - The queue is empty when nothing waits and nothing is in transmission; the source says "data queue empty".
-//! - Any drop sets conservative mode, including a loss on the radio; in figure 8 only the queue drops.
-//! - An ACK with data, SYN, FIN or RST is never held. It discards held ACKs that it makes obsolete.
-//! - At most `alpha` times the buffer, and at least 16, ACKs are held. Beyond that the two oldest that carry nothing
-//!   but an ACK number are merged, and the later one gets the cost of both.
-//! - If the link layer keeps a packet until the far end has acknowledged it, the packet occupies buffer until then, and
-//!   freeing it also runs the release step. The source has no such buffer.
+//! - The target window is `alpha` times the sum of the buffer and the packet in transmission. If the buffer already
+//!   counts the packet in transmission, it is not added. The source has `alpha * QueueLim`.
+//! - The queue counts as empty if no packet waits and no packet is in transmission. The source says "data queue empty".
+//! - Any drop sets conservative mode, including a loss on the radio link. In figure 8, only drops from the queue set
+//!   this mode.
+//! - An ACK with data, SYN, FIN or RST is never held. When it passes, the held ACKs that it makes obsolete are
+//!   discarded.
+//! - The number of held ACKs is limited to `alpha` times the buffer, and to at least 16. Beyond this limit, the two
+//!   oldest ACKs that contain nothing but an ACK number are merged. The later of these ACKs gets the cost of both.
+//! - If the link layer keeps a packet until the far end has acknowledged it, the packet occupies the buffer until then.
+//!   Freeing the packet also runs the release step. The source has no such buffer.
 //!
-//! Figure 9 resets the count of expected packets only when a departure leaves the queue empty. But a sender that
-//! lowers its window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs released then. No packet
-//! departs any more, the rest of the ACKs remains held, and the flow stalls. Therefore, while none of the flow's data
-//! is in the queue, a timer resets the count and runs the release step. It expires after twice the sender's response
-//! time, measured by TCP timestamps, or after `safety` without timestamps. Twice, because response times vary: a
-//! packet given up too early arrives at a queue already full of others. In a shared queue, departures of other flows'
-//! packets are not signalled to this flow and change nothing.
+//! Figure 9 resets the count of expected packets only when a departure leaves the queue empty. However, a sender that
+//! lowers its window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs released before. Without
+//! answers no packet departs, the remaining ACKs stay held, and the flow stalls. Therefore, while none of the flow's
+//! data is in the queue, a timer resets the count and runs the release step. The timer expires after twice the sender's
+//! response time, measured by TCP timestamps, or after `safety` without timestamps. The factor is two because response
+//! times vary, and a packet that arrives after the reset finds a queue filled by other packets. In a shared queue,
+//! departures of other flows' packets are not signalled to this flow and change nothing.
 //!
 //! ## Validation
-//! CR02 Table 3, figures 11 to 13 and the alpha sweep: see `papers/cr02`. Over the radio link control of UMTS it drops
-//! less than no regulator and delivers more (`crates/ackclock-scenario/tests/windows.rs`).
+//! Reproduced results: CR02 Table 3, figures 11 to 13 and the alpha sweep, see `papers/cr02`. Over the radio link
+//! control of UMTS, the Ack Regulator drops fewer packets than no regulator and delivers more
+//! (`crates/ackclock-scenario/tests/windows.rs`).
 
 mod accounts;
 mod ack_queue;
@@ -53,23 +57,24 @@ use accounts::Accounts;
 use ack_queue::AckQueue;
 use answer::Answer;
 
-/// Delays ACKs until the data queue has room for the packets they will trigger; allows one loss when the window
-/// reaches its target.
+/// Delays ACKs until the data queue has room for the packets they will trigger. Allows one loss when the sender's
+/// window reaches its target.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The window may grow to this multiple of the buffer before one packet is dropped.
+    /// Multiple of the buffer to which the sender's window may grow before one packet is dropped.
     pub alpha: f64,
     /// Cost of an ACK that covers several packets.
     pub cost: Cost,
-    /// Room reserved for the fast retransmission when the third duplicate ACK is released: 0 or 1 packet.
+    /// Room reserved in the queue for the fast retransmission when the third duplicate ACK is released: 0 or 1 packet.
     pub fast_retransmit_reserve: u32,
-    /// Room reserved for limited transmit (RFC 3042): one packet at each of this many first duplicate ACKs, 0 to 2.
+    /// Room reserved in the queue for limited transmit (RFC 3042): one packet at each of this many first duplicate
+    /// ACKs, 0 to 2.
     pub limited_transmit_reserve: u32,
     /// Response when the window of an ECN-capable flow reaches its target.
     pub ecn: EcnResponse,
-    /// A flow without data in the queue stops expecting packets and releases ACKs after this long without data; with
-    /// TCP timestamps after twice the sender's response time if that is shorter, but at least 1 ms. 0s: never.
+    /// Time without data after which a flow without queued data stops expecting packets and releases ACKs. With TCP
+    /// timestamps, twice the sender's response time applies if it is shorter, but at least 1 ms. 0s: never.
     pub safety: Span,
 }
 
@@ -77,9 +82,9 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
-    /// Packets newly covered, less packets that duplicates have paid for; at least one.
+    /// Number of packets newly covered, minus the packets that duplicate ACKs have paid for; at least one packet.
     Covered,
-    /// Always one packet.
+    /// The cost is always one packet.
     One,
 }
 
@@ -87,11 +92,11 @@ pub enum Cost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnResponse {
-    /// No ECN: one packet is dropped, as for other flows.
+    /// ECN is not used: one packet is dropped, as for flows without ECN.
     Ignore,
-    /// The next data packet is marked CE.
+    /// The next data packet is marked CE (congestion experienced).
     MarkData,
-    /// The next released ACK carries ECE.
+    /// The next released ACK has the ECE flag set.
     EchoAck,
 }
 
@@ -131,45 +136,47 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// The Ack Regulator of one flow.
+/// Ack Regulator of one flow.
 pub struct AckRegulator {
     config: Config,
     accounts: Accounts,
     held: AckQueue,
     answer: Answer,
-    /// AckReleaseCount (figure 9): packets expected because of ACKs already released.
+    /// AckReleaseCount (figure 9): number of packets expected as answers to released ACKs.
     expected: u32,
     mode: Mode,
     mark: Mark,
-    /// Data packets of the flow inside the bearer: arrived, and neither departed nor dropped.
+    /// Number of the flow's data packets inside the bearer: packets that arrived, and neither departed nor were
+    /// dropped.
     inside: u32,
-    /// While none is inside: when the last one left or an ACK was last released.
+    /// Time at which the flow's last data packet left the bearer or an ACK was last released; `None` while data is
+    /// inside the bearer.
     quiet_since: Option<Time>,
     output: VecDeque<Output>,
 }
 
-/// ConservativeMode (figure 8).
+/// ConservativeMode (figure 8) of the Ack Regulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
-    /// Reserves room for one packet more than the ACK triggers.
+    /// The regulator reserves room for one packet more than the ACK triggers.
     Conservative,
-    /// Reserves no room: the next growth of the window overflows the queue by one packet.
+    /// The regulator reserves no extra room, so the next growth of the window overflows the queue by one packet.
     LetOneDrop,
 }
 
-/// The ECN mark that replaces a loss of an ECN-capable flow.
+/// State of the ECN mark that replaces the loss of an ECN-capable flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mark {
-    /// The window will be marked when it next reaches its target.
+    /// The flow will be marked when its window next reaches the target.
     Armed,
-    /// The next packet or ACK will carry the mark.
+    /// The next packet or ACK will be marked.
     Due,
-    /// Marked; not again in this window.
+    /// The window has been marked, and is not marked again.
     Set,
 }
 
 impl AckRegulator {
-    /// A regulator for a flow at any stage, new or already running.
+    /// Creates a regulator for a flow, which may be new or already running.
     pub fn new(config: Config) -> Self {
         Self {
             accounts: Accounts::new(config.cost),
@@ -185,30 +192,31 @@ impl AckRegulator {
         }
     }
 
-    /// BufferAvail (figure 7 lines 2 and 3): room not taken by packets already expected.
+    /// BufferAvail (figure 7 lines 2 and 3): room in the queue, in packets, that is not reserved for expected packets.
     fn available(&self, view: LinkView) -> u32 {
         let kept = u32::from(self.mode == Mode::Conservative);
         view.room(self.accounts.packet_bytes()).saturating_sub(self.expected.saturating_add(kept))
     }
 
-    /// Release step (figure 7): releases ACKs while there is room for the packets they trigger.
+    /// Release step (figure 7): releases ACKs while the queue has room for the packets that they trigger.
     ///
-    /// All ACKs of a step reach the sender together. A duplicate costs nothing, yet takes one packet of the step's
-    /// room: it may trigger a packet (limited transmit, RFC 3042; fast retransmission; window inflation). Otherwise
-    /// duplicates held during a full queue, released together into room for one packet, would overflow it; with
-    /// limited transmit the retransmission would be lost.
+    /// All ACKs of one release step reach the sender together. A duplicate ACK costs nothing, yet takes one packet of
+    /// the step's room, because it may trigger a packet (limited transmit, RFC 3042; fast retransmission; window
+    /// inflation). Otherwise, duplicates held while the queue was full would be released together into room for one
+    /// packet, and the answers would overflow the queue. With limited transmit, the retransmission would be lost.
     fn release(&mut self, now: Time, view: LinkView) {
         let mut duplicates = 0;
         while let Some(head) = self.held.head() {
             let fits = head.cost.max(1) <= self.available(view).saturating_sub(duplicates);
-            // An ACK that needs more room than the empty queue has would never be released (section 6, deadlock).
+            // Without this exception, an ACK that needs more room than an empty queue has would never be released
+            // (section 6, deadlock).
             let stuck = view.is_empty() && self.expected == 0 && duplicates == 0;
             if !fits && !stuck {
                 break;
             }
             let expected = self.expected;
             self.release_head(now);
-            // Its own reservation already reduces what is available.
+            // If the ACK reserved room itself, `available` is already reduced.
             duplicates += u32::from(self.expected == expected);
         }
     }
@@ -233,7 +241,7 @@ impl AckRegulator {
         self.output.push_back(Output::ToSender(ack));
     }
 
-    /// Target window (figure 8): `alpha * QueueLim` in bytes, including the packet in transmission (`ack-regulator.md`
+    /// Target window (figure 8) in bytes: `alpha * QueueLim`, including the packet in transmission (`ack-regulator.md`
     /// section 5, occupancy convention).
     fn target(&self, view: LinkView) -> f64 {
         let packets = f64::from(view.capacity.packets(self.accounts.packet_bytes()));
@@ -242,7 +250,7 @@ impl AckRegulator {
             * f64::from(self.accounts.payload())
     }
 
-    /// Figure 8 line 2: the window reached the target.
+    /// Leaves conservative mode if the sender's window has reached its target (figure 8 line 2).
     fn leave_conservative_mode(&mut self, view: LinkView) {
         if f64::from(self.accounts.window()) <= self.target(view) {
             return;
@@ -257,7 +265,7 @@ impl AckRegulator {
         }
     }
 
-    /// Figure 8 line 4: the window was halved, or the queue is empty.
+    /// Returns to conservative mode if the window was halved or the queue is empty (figure 8 line 4).
     fn return_to_conservative_mode(&mut self, view: LinkView) {
         let halved = f64::from(self.accounts.window()) < self.target(view) / 2.0;
         if halved || view.is_empty() {
@@ -268,11 +276,11 @@ impl AckRegulator {
         }
     }
 
-    /// The buffer may have room for another packet.
+    /// Runs the release step after the buffer may have gained room for a packet.
     fn on_room(&mut self, now: Time, view: LinkView) {
         self.release(now, view);
         if view.is_empty() {
-            // Figure 9 line 4.
+            // No packets are expected any more (figure 9 line 4).
             self.expected = 0;
         }
     }
@@ -301,7 +309,7 @@ impl Regulator for AckRegulator {
         self.inside += 1;
         self.quiet_since = None;
         self.answer.on_data(now, segment);
-        // Figure 9 line 3, for a packet that will be queued or dropped.
+        // The data packet was expected (figure 9 line 3), whether it will be queued or dropped.
         self.expected = self.expected.saturating_sub(1);
         self.accounts.on_arrival(segment, view);
         let markable = matches!(segment.ecn, Ecn::Ect0 | Ecn::Ect1);
@@ -320,7 +328,7 @@ impl Regulator for AckRegulator {
     }
 
     fn on_dropped(&mut self, now: Time, segment: &Segment, _: Cause, _: LinkView) {
-        // Figure 8 line 3.
+        // Every drop sets conservative mode (figure 8 line 3).
         self.mode = Mode::Conservative;
         if segment.has_data() {
             self.on_left(now);
@@ -345,8 +353,8 @@ impl Regulator for AckRegulator {
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
         if !ack.is_pure_ack() {
-            // Never held; the data it acknowledges counts as released. Held ACKs behind it would arrive as false
-            // duplicates.
+            // An ACK with data or flags is never held, and the data it acknowledges counts as released. Held ACKs that
+            // arrived after it would look like duplicates to the sender.
             self.accounts.on_passed(ack.ack);
             for stale in self.held.discard_up_to(ack.ack) {
                 self.output.push_back(Output::Discard(stale));
@@ -370,7 +378,7 @@ impl Regulator for AckRegulator {
 
     fn handle_timeout(&mut self, now: Time, view: LinkView) {
         if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
-            // All expected packets would have arrived by now.
+            // All expected packets should have arrived by now.
             self.expected = 0;
             self.release(now, view);
             self.quiet_since = Some(now);
@@ -382,7 +390,7 @@ impl Regulator for AckRegulator {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        // If a shared queue has no room, the step repeats at this interval.
+        // Minimum interval of the release step while a shared queue has no room.
         const LEAST: Span = Span::from_millis(1);
         const PATIENCE: u64 = 2;
         let waits = !self.held.is_empty() && self.config.safety > Span::ZERO;

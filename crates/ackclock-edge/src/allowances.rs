@@ -1,8 +1,8 @@
-//! Regulators without an edge: calculates the allowance of each flow from records of passed traffic.
+//! Runs regulators without an edge: calculates the allowance of each flow from records of passed traffic.
 //!
-//! A box in a foreign data path stores no packets: for each ACK the data path advertises the further of the previous
-//! right edge and `base + allowance`, and allowances are calculated outside of it. Regulators get the same calls as
-//! from an [`Edge`](crate::Edge) with bearer `observed`, so both allow the same.
+//! A box in a foreign data path stores no packets. For each ACK, the data path advertises the maximum of the previous
+//! right edge and `base + allowance`. The allowances are calculated outside the data path. The regulators receive the
+//! same calls as from an [`Edge`](crate::Edge) with bearer `observed`, so they compute the same allowances.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use serde_json::Value;
 use crate::regulators::{RegulatorId, Regulators};
 use crate::{Allowance, REGULATORS, Regulator};
 
-/// Allowances of flows: bytes that they may send beyond the base visible in their packets.
+/// Allowances of flows: the bytes that each sender may send beyond a base visible in the flow's packets.
 pub struct Allowances {
     observer: Observer,
     regulators: Regulators,
     flows: BTreeMap<FlowId, Regulated>,
 }
 
-/// A flow and its regulator.
+/// A flow's regulator and the flow's latest record.
 #[derive(Clone, Copy)]
 struct Regulated {
     regulator: RegulatorId,
@@ -28,11 +28,11 @@ struct Regulated {
 }
 
 impl Allowances {
-    /// Allowances by the given regulator, a name or a table, for a box that observes as set in `observed`. The buffer
-    /// per user is in packets or bytes.
+    /// Creates the allowances for the given regulator, a name or a table. `observed` configures how the box observes
+    /// the queue, and `buffer` is the buffer per user in packets or bytes.
     ///
     /// # Errors
-    /// Names the invalid key, or the reason why the regulator cannot be used.
+    /// Fails with the invalid key, or with the reason why the regulator cannot be used.
     pub fn new(regulator: &Value, observed: &ObservedConfig, buffer: Size) -> Result<Self, ConfigError> {
         let config = REGULATORS.resolve(regulator).map_err(|error| error.under("regulator"))?;
         let refused = |reason| ConfigError::new("regulator", format!("`{}`: {reason}", name_of(regulator)));
@@ -57,12 +57,12 @@ impl Allowances {
         Ok(Self { observer, regulators: Regulators::new(config), flows: BTreeMap::new() })
     }
 
-    /// The estimates of the queue.
+    /// Returns the observer, which estimates the queue.
     pub const fn observer(&self) -> &Observer {
         &self.observer
     }
 
-    /// Sets the user of a flow, before its first record; default: user 0.
+    /// Sets the user of a flow. It must be called before the flow's first record; the default is user 0.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.observer.assign(flow, user);
         self.regulators.assign(flow, user);
@@ -88,14 +88,14 @@ impl Allowances {
         }
     }
 
-    /// Allowance of a flow's sender; `None` if not known yet.
+    /// Allowance of a flow's sender; `None` while the allowance is unknown.
     pub fn allowance(&mut self, now: Time, flow: FlowId) -> Option<Allowance> {
         let regulator = self.flows.get(&flow)?.regulator;
         let view = self.observer.view(now, flow);
         self.regulators.get_mut(regulator)?.allowance(now, flow, view)
     }
 
-    /// Removes a flow that ended.
+    /// Removes a flow that has ended.
     pub fn forget(&mut self, now: Time, flow: FlowId) {
         self.observer.forget(flow);
         let Some(Regulated { regulator, .. }) = self.flows.remove(&flow) else { return };
@@ -106,7 +106,7 @@ impl Allowances {
         self.regulators.leave(regulator);
     }
 
-    /// Stores the record. Returns the flow's regulator, which is built for the first record.
+    /// Stores the record. Returns the number of the flow's regulator, which is built for the flow's first record.
     fn join(&mut self, record: &Record) -> RegulatorId {
         let regulators = &mut self.regulators;
         let flow = self.flows.entry(record.flow);
@@ -117,7 +117,7 @@ impl Allowances {
     }
 }
 
-/// Makes the calls to a regulator that an edge would make.
+/// Makes the same calls to a regulator as an edge.
 struct Feed<'a> {
     observer: &'a mut Observer,
     regulators: &'a mut Regulators,
@@ -125,7 +125,7 @@ struct Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// Output of the regulator is ignored: packets take another path.
+    /// Calls the regulator and ignores its output, because packets do not pass through this process.
     fn tell(&mut self, now: Time, flow: FlowId, call: impl FnOnce(&mut dyn Regulator, LinkView)) {
         let Some(regulator) = self.regulators.hear(self.regulator, flow) else { return };
         call(regulator, self.observer.view(now, flow));
@@ -139,7 +139,7 @@ impl Feed<'_> {
         });
     }
 
-    /// Passes on the new estimates and departures after a record.
+    /// Passes the new estimates and departures of a record on to the regulator.
     fn on_learnt(&mut self, record: &Record, before: Option<&Record>) {
         while let Some((at, observation)) = self.observer.poll_observation() {
             self.tell(at, observation.flow, |regulator, view| {

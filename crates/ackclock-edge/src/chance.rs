@@ -1,4 +1,4 @@
-//! Which parts of a channel are random.
+//! Determines which parts of a channel are random.
 
 use ackclock_core::{ConfigError, name_of};
 use ackclock_link::Loss;
@@ -10,7 +10,7 @@ impl EdgeConfig {
     /// Whether any property of the channel is drawn from the seed. Random drops of a queue discipline do not count.
     ///
     /// # Errors
-    /// An invalid link or bearer.
+    /// Fails if a link or the bearer is invalid.
     pub fn draws(&self) -> Result<bool, ConfigError> {
         let radio = self.radio();
         let reports = self.report.as_ref();
@@ -23,7 +23,7 @@ impl EdgeConfig {
         Ok(radio.downlink()?.draws() || radio.uplink()?.draws())
     }
 
-    /// Gives each recording without `begin` a random start offset; returns whether there was any such recording.
+    /// Gives each recording without `begin` a random start offset. Returns whether any recording was changed.
     pub fn begin_anywhere(&mut self) -> bool {
         let radio = self.radio_mut();
         let mut any = false;
@@ -44,7 +44,7 @@ impl EdgeConfig {
         played.filter_map(|table| table.get("file")?.as_str()).collect()
     }
 
-    /// Whether the link plays a recording.
+    /// Whether this link plays a recording.
     pub fn plays_recording(&self) -> bool {
         let radio = self.radio();
         [&radio.down, &radio.up].into_iter().any(|table| name_of(table) == "trace")

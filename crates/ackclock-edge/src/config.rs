@@ -1,4 +1,4 @@
-//! The `[edge]` table of a scenario file, and how an edge is built from it. The live world reads the same table.
+//! The `[edge]` table of a scenario file, and the construction of an edge from it. Live links read the same table.
 
 use std::sync::Arc;
 
@@ -15,50 +15,53 @@ use serde_json::Value;
 use crate::report::{Reporter, Whom};
 use crate::{Edge, REGULATORS, RegulatorConfig, ReportTable, Step};
 
-/// The edge between the wired network and the radio: two links or another bearer, a buffer, a queue discipline, a
+/// The edge between the wired network and the radio: two links or another bearer, a buffer, a queue discipline, and a
 /// regulator.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EdgeConfig {
-    /// Size of the downlink queue, by default without the packet in transmission: "10p", "30kB", "500ms" or "2bdp".
+    /// Size of the downlink queue: "10p", "30kB", "500ms" or "2bdp". By default the packet in transmission is not
+    /// counted.
     pub buffer: Size,
-    /// Which packets count against the buffer.
+    /// Packets that count against the buffer.
     pub buffer_counts: BufferCounts,
     /// Queue discipline of the data queue: a name, or a table with `kind`.
     pub queue: Component<dyn QueueConfig>,
-    /// Regulator: a name, or a table with `kind`.
+    /// Regulator of the flows at the edge: a name, or a table with `kind`.
     pub regulator: Component<dyn RegulatorConfig>,
-    /// Radio channel: a name, or a table with `kind`. "links" are two independent links, `down` and `up`; any other
-    /// bearer has its settings in its own table.
+    /// Radio channel: a name, or a table with `kind`. The bearer "links" consists of two independent links, `down` and
+    /// `up`. Any other bearer has a table for its own settings.
     pub bearer: Component<dyn BearerConfig>,
-    /// With a bearer that only observes: the radio it observes, with `buffer`, `queue`, `down`, `up` and the other
-    /// keys of an edge without regulator. The observing box reads none of them.
+    /// Radio behind a bearer that only observes, with `buffer`, `queue`, `down`, `up` and the other keys of an edge
+    /// without regulator. The observing box reads none of these keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Box<Self>>,
-    /// Whether all flows share one channel or each flow has its own.
+    /// Whether all flows share one channel or each flow has a separate channel.
     pub channel: ChannelSharing,
-    /// Maximum number of regulated flows. Beyond it, regulation of the flow idle longest ends: first among flows whose
-    /// mobile has not acknowledged anything; among the others once they fill three quarters of the table.
+    /// Maximum number of regulated flows. Beyond this number, the regulation of the flow idle longest ends. Flows whose
+    /// mobile has not acknowledged any data end first. Acknowledged flows end only if they fill more than three
+    /// quarters of the table.
     pub max_flows: u32,
-    /// Downlink: a table with `kind`. A cell serves the users of `user` and keeps a separate buffer and queue for each
-    /// flow.
+    /// Downlink: a table with `kind`. A cell serves the users listed in `user`, and has a separate buffer and queue for
+    /// each flow.
     pub down: Component<dyn LinkConfig>,
     /// Uplink: a table with `kind`. With a cell, each user has a separate uplink.
     pub up: Component<dyn LinkConfig>,
-    /// Users of a cell, or of a bearer that has users, in groups with equal settings.
+    /// Users of a cell, or of another bearer that has users, in groups with equal settings.
     pub user: Vec<CellUser>,
-    /// Number of identical, independent cells. Each has its own users, flows and edge, as this file describes them.
+    /// Number of identical, independent cells. Each cell has its own users, flows and edge, as described by this file.
     pub cells: u32,
-    /// Size of the uplink queue. Default: `buffer` in scenarios with uploads or an `up_regulator`, unlimited in others.
+    /// Size of the uplink queue. Default: `buffer` in scenarios with uploads or an `up_regulator`, and unlimited in all
+    /// other scenarios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_buffer: Option<Size>,
-    /// Queue discipline of the uplink: a name, or a table with `kind`; default "drop-tail".
+    /// Queue discipline of the uplink: a name, or a table with `kind`. Default: "drop-tail".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_queue: Option<Component<dyn QueueConfig>>,
-    /// Regulator of uploads, at the mobile, before its uplink queue: a name, or a table with `kind`. Default: "none".
+    /// Regulator of uploads at the mobile, before the uplink queue: a name, or a table with `kind`. Default: "none".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_regulator: Option<Component<dyn RegulatorConfig>>,
-    /// Reports of the radio's state that the edge sends; none without this table.
+    /// Reports about the radio's state that the edge sends. Without this table the edge sends no reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportTable>,
     /// Changes of the links while the scenario runs.
@@ -66,33 +69,34 @@ pub struct EdgeConfig {
     pub at: Vec<Step>,
 }
 
-/// Which packets count against the buffer.
+/// Packets that count against the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferCounts {
-    /// Waiting packets only; one more may be in transmission. Packets that a trace link holds at its head always
-    /// count.
+    /// Only waiting packets count. One more packet may be in transmission. Packets that a trace link holds at its head
+    /// always count.
     #[default]
     Waiting,
-    /// Waiting packets and the one in transmission.
+    /// Waiting packets and the packet in transmission count.
     WithTransmission,
 }
 
-/// Whether all flows share one channel or each has its own.
+/// Whether all flows share one channel or each flow has a separate channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelSharing {
-    /// All flows share one channel: one link in each direction.
+    /// All flows share one channel with one link in each direction.
     #[default]
     Shared,
-    /// Each flow has its own channel with these properties, like a dedicated bearer; with a cell, its own cell.
+    /// Each flow has a separate channel with these properties, like a dedicated bearer. With a cell, each flow has a
+    /// separate cell.
     Dedicated,
 }
 
-/// Properties of the wired path that determine the buffer's size.
+/// Properties of the wired path that determine the size of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
-    /// Round-trip delay of the wired path.
+    /// Round-trip delay of the wired path without the radio.
     pub wired_round_trip: Span,
     /// Size of a full packet including headers, bytes.
     pub packet_bytes: u32,
@@ -159,11 +163,11 @@ impl ackclock_core::Config for EdgeConfig {
 }
 
 impl EdgeConfig {
-    /// Builds the edge. Its links and queues draw random numbers from streams of `streams` named `down/...` and
+    /// Builds the edge. Its links and queues draw random numbers from the streams of `streams` named `down/...` and
     /// `up/...`.
     ///
     /// # Errors
-    /// Names the invalid key, relative to this table.
+    /// Fails with the invalid key, relative to this table.
     pub fn build(
         &self,
         streams: &Streams,
@@ -174,15 +178,15 @@ impl EdgeConfig {
         self.build_with(Arc::clone(regulator), streams, files, around)
     }
 
-    /// Whether the regulator acts on uploads too.
+    /// Whether the regulator acts on uploads as well.
     pub fn regulates_uploads(&self) -> bool {
         self.regulator.config(&REGULATORS).is_ok_and(|regulator| regulator.regulates_uploads())
     }
 
-    /// The regulator of uploads; `None` where they pass freely.
+    /// Returns the regulator of uploads, or `None` if uploads are unregulated.
     ///
     /// # Errors
-    /// Names the key of its table that is wrong.
+    /// Fails with the invalid key of the regulator's table.
     pub fn up_regulator(&self) -> Result<Option<&Arc<dyn RegulatorConfig>>, ConfigError> {
         let Some(regulator) = self.up_regulator.as_ref().filter(|table| name_of(table) != "none") else {
             return Ok(None);
@@ -190,10 +194,10 @@ impl EdgeConfig {
         regulator.config(&REGULATORS).map(Some).map_err(|error| error.under("up_regulator"))
     }
 
-    /// Builds the edge with the given regulator, registered or not, in place of the one that `regulator` names.
+    /// Builds the edge with the given regulator, which may be unregistered, in place of the one named by `regulator`.
     ///
     /// # Errors
-    /// Same errors as [`build`](Self::build).
+    /// Fails with the same errors as [`build`](Self::build).
     pub fn build_with(
         &self,
         regulator: Arc<dyn RegulatorConfig>,
@@ -233,10 +237,11 @@ impl EdgeConfig {
         Ok(edge)
     }
 
-    /// The table with defaults filled in: each component with all its keys, and `user` only for a cell.
+    /// Returns the table with defaults filled in: every component with all its keys, and the key `user` only for a
+    /// cell.
     ///
     /// # Errors
-    /// Same errors as [`check`](ackclock_core::Config::check).
+    /// Fails with the same errors as [`check`](ackclock_core::Config::check).
     pub fn whole(&self) -> Result<Value, ConfigError> {
         let whole = Self {
             queue: self.queue.complete(&QUEUES).map_err(|error| error.under("queue"))?,
@@ -254,7 +259,7 @@ impl EdgeConfig {
             behind: None,
             ..self.clone()
         };
-        // A table of strings, numbers and lists always serialises.
+        // Serialising a table of strings, numbers and lists cannot fail.
         let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
         let (bearer, is_cell) = (self.bearer()?, self.downlink()?.users().is_some());
         if let (false, Some(table)) = (is_cell, whole.as_object_mut()) {
@@ -269,10 +274,10 @@ impl EdgeConfig {
         Ok(whole)
     }
 
-    /// Mean rate of the downlink, and the delay of both directions together.
+    /// Mean rate of the downlink, and the sum of the delays in both directions.
     ///
     /// # Errors
-    /// An invalid link, or an unreadable or invalid file that it names.
+    /// Fails if a link is invalid, or if a file named by a link is unreadable or invalid.
     pub fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
         if let Some(behind) = &self.behind {
             return behind.nominal(files).map_err(|error| error.under("behind"));
@@ -283,44 +288,45 @@ impl EdgeConfig {
     /// Names of the bearer's link-layer gauges, in the order of the values of [`Edge::gauges`].
     ///
     /// # Errors
-    /// An invalid bearer.
+    /// Fails if the bearer is invalid.
     pub fn gauges(&self) -> Result<&'static [&'static str], ConfigError> {
         Ok(self.bearer()?.gauges())
     }
 
-    /// Users of the radio, in groups; `None` if neither the downlink is a cell nor the bearer has users of its own.
+    /// Users of the radio, in groups. Returns `None` if the downlink is not a cell and the bearer has no users of its
+    /// own.
     ///
     /// # Errors
-    /// An invalid downlink or bearer.
+    /// Fails if the downlink or the bearer is invalid.
     pub fn cell_users(&self) -> Result<Option<&[CellUser]>, ConfigError> {
         let radio = self.radio();
         let has_users = radio.bearer()?.users().is_some() || radio.downlink()?.users().is_some();
         Ok(has_users.then_some(radio.user.as_slice()))
     }
 
-    /// The downlink; a cell also gets its users.
+    /// Returns the downlink. If the downlink is a cell, its users are set.
     pub(crate) fn downlink(&self) -> Result<Arc<dyn LinkConfig>, ConfigError> {
         let link = self.down.config(&LINKS).map_err(|error| error.under("down"))?;
         Ok(link.serving(&self.user)?.unwrap_or_else(|| Arc::clone(link)))
     }
 
-    /// The uplink.
+    /// Returns the uplink's configuration.
     pub(crate) fn uplink(&self) -> Result<&Arc<dyn LinkConfig>, ConfigError> {
         self.up.config(&LINKS).map_err(|error| error.under("up"))
     }
 
-    /// The resolved bearer; one with users of its own also gets them.
+    /// Returns the bearer's configuration. If the bearer has users of its own, they are set.
     pub(crate) fn bearer(&self) -> Result<Arc<dyn BearerConfig>, ConfigError> {
         let bearer = self.bearer.config(&BEARERS).map_err(|error| error.under("bearer"))?;
         Ok(bearer.serving(&self.user)?.unwrap_or_else(|| Arc::clone(bearer)))
     }
 
-    /// The resolved downlink and uplink, for bearers that are made of links.
+    /// Returns the configurations of downlink and uplink, for bearers that consist of links.
     fn links(&self) -> Result<BearerLinks, ConfigError> {
         Ok(BearerLinks { down: self.downlink()?, up: Arc::clone(self.uplink()?) })
     }
 
-    /// Refuses keys about links if the bearer is not made of links.
+    /// Refuses the keys of links if the bearer does not consist of links.
     fn check_without_links(&self) -> Result<(), ConfigError> {
         let (usual, kind) = (Self::default(), name_of(&self.bearer));
         let said = [
@@ -347,8 +353,8 @@ impl EdgeConfig {
         self.user.iter().map(|user| user.count).sum()
     }
 
-    /// Share of the channel that sizes a buffer: in a cell, whose buffers belong to one user or flow, one user's
-    /// share.
+    /// Share of the channel that determines the size of a buffer. In a cell, each buffer belongs to one user or flow,
+    /// so the share of one user counts.
     fn of_user(&self, nominal: Nominal) -> Nominal {
         Nominal { rate: Rate::from_bps(nominal.rate.as_bps() / u64::from(self.users().max(1))), ..nominal }
     }
@@ -401,7 +407,7 @@ fn capacity_of(size: Size, nominal: Nominal, around: Surroundings) -> Capacity {
     }
 }
 
-/// Round-trip time without queueing: wired path, radio, and one transmission.
+/// Round-trip time without queueing: the sum of wired path, radio, and one transmission time.
 fn round_trip(nominal: Nominal, around: Surroundings) -> Span {
     around.wired_round_trip + nominal.delay + transmission(nominal.rate, around.packet_bytes)
 }

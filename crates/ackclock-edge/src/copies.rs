@@ -1,9 +1,10 @@
-//! Limits how many copies of segments regulators keep, fairly between users and flows.
+//! Limits the number of segment copies that regulators keep, fairly between users and flows.
 
 use ackclock_core::FlowId;
 
-/// Counts of kept copies. A flow may keep one more while the copies of the flow, of its user and of all users add up
-/// to less than `most`. So no user can take all room from other users, and no flow from other flows of its user.
+/// Counts of kept segment copies. A flow may keep one more copy while the copies of the flow, of its user and of all
+/// users add up to less than `most`. Therefore no user can take all room from other users, and no flow can take all
+/// room from other flows of its user.
 #[derive(Debug)]
 pub(crate) struct Copies {
     most: usize,
@@ -13,17 +14,17 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// No copies yet, with limit `most`.
+    /// Creates the counts without copies, with the limit `most`.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, all: 0, of_flows: Vec::new(), of_users: Vec::new() }
     }
 
-    /// Copies kept for all flows together.
+    /// Number of copies kept for all flows together.
     pub(crate) fn all(&self) -> usize {
         self.all
     }
 
-    /// Counts one more copy for a flow if there is room; returns whether there was.
+    /// Counts one more copy for a flow if there is room for it. Returns whether there was room.
     pub(crate) fn take(&mut self, flow: FlowId, user: u32) -> bool {
         let of_flow = counter(&mut self.of_flows, flow.index());
         let of_user = counter(&mut self.of_users, user as usize);
@@ -36,7 +37,7 @@ impl Copies {
         room
     }
 
-    /// Uncounts a copy that is no longer kept.
+    /// Subtracts a copy that is no longer kept.
     pub(crate) fn release(&mut self, flow: FlowId, user: u32) {
         self.all -= 1;
         *counter(&mut self.of_flows, flow.index()) -= 1;

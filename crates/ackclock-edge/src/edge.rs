@@ -1,8 +1,8 @@
-//! The edge: a bearer, and the regulators of the flows that cross it.
+//! The edge: a bearer, and the regulators of the flows that cross this bearer.
 //!
-//! For arriving data the bearer first runs up to `now`, then: `on_data`, `enqueue`, `on_queued` or `on_dropped`. Every
-//! segment that enters is delivered, dropped, discarded or held; otherwise the packet pool of the live world would
-//! leak.
+//! When data arrives, the bearer first runs up to `now`. The edge then calls `on_data` and `enqueue`, followed by
+//! `on_queued` or `on_dropped`. Every segment that enters the edge is delivered, dropped, discarded or held. Otherwise
+//! the packet pool of a live link would leak.
 
 mod regulation;
 
@@ -21,35 +21,35 @@ use crate::report::Reporter;
 use crate::step::Changes;
 use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig};
 
-/// Port towards the wired network.
+/// Port of the edge towards the wired network.
 pub const WIRED: Port = 0;
-/// Port towards the mobiles.
+/// Port of the edge towards the mobiles.
 pub const RADIO: Port = 1;
-/// Port towards the listener of radio reports.
+/// Port of the edge towards the listener of radio reports.
 pub const REPORTS: Port = 2;
 
-/// A bearer and the regulators of its flows.
+/// The edge of a radio network: a bearer, and the regulators of its flows.
 pub struct Edge {
     bearer: AnyBearer,
-    /// Sends radio reports; `None` without a listener.
+    /// Generator of radio reports; `None` without a listener.
     reporter: Option<Box<Reporter>>,
     regulations: Regulations,
-    /// Whether data from the mobiles has regulators too.
+    /// Whether data from the mobiles is regulated as well.
     regulates_up: bool,
     copies: Copies,
-    /// When the bearer next has an event, changes, or has a report due.
+    /// Time at which the bearer next has an event, changes, or has a report due.
     bearer_due: Time,
-    /// Instant up to which the bearer has run.
+    /// Time up to which the bearer has run.
     reached: Time,
     /// Scheduled changes of the bearer.
     changes: Changes,
-    /// When the next change or periodic report is due.
+    /// Time at which the next change or periodic report is due.
     planned: Time,
     statistics: EdgeStatistics,
 }
 
 impl Edge {
-    /// An edge over `bearer` that regulates at most `most_flows` flows at a time.
+    /// Creates an edge over `bearer` that regulates at most `most_flows` flows at a time.
     pub fn new(bearer: impl Into<AnyBearer>, regulator: Arc<dyn RegulatorConfig>, most_flows: usize) -> Self {
         let mut bearer = bearer.into();
         bearer.want_departures(Direction::Down, regulator.departures());
@@ -67,53 +67,55 @@ impl Edge {
         }
     }
 
-    /// Regulates data from the mobiles too, at most `most_flows` flows at a time; call before the first segment.
+    /// Regulates data from the mobiles as well, for at most `most_flows` flows at a time. It must be called before the
+    /// first segment.
     pub fn regulate_uploads(&mut self, regulator: Arc<dyn RegulatorConfig>, most_flows: usize) {
         self.bearer.want_departures(Direction::Up, regulator.departures());
         self.regulations[Direction::Up] = Regulation::new(regulator, most_flows);
         self.regulates_up = true;
     }
 
-    /// Counters of the whole edge.
+    /// Counters of the edge, over all flows.
     pub fn statistics(&self) -> &EdgeStatistics {
         &self.statistics
     }
 
-    /// Counters of one flow; `None` if it was never seen.
+    /// Counters of one flow; `None` if the edge has never seen the flow.
     pub fn flow_statistics(&self, flow: FlowId) -> Option<&FlowStatistics> {
         self.regulations[Direction::Down].flows.get(flow).map(|flow| &flow.statistics)
     }
 
-    /// Mean capacity of the link of a direction from the start to `until`, bit/s; `until` never decreases. `None` if
-    /// the bearer does not know.
+    /// Mean capacity of the link in one direction from the start to `until`, bit/s. `until` must not decrease between
+    /// calls. Returns `None` if the bearer does not know its capacity.
     pub fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
         self.bearer.capacity_bps(until, direction)
     }
 
-    /// Counters of the link of a direction up to `until`; the edge must have run up to there.
+    /// Counters of the link in one direction up to `until`. The edge must have run up to `until`.
     pub fn link_counts(&mut self, until: Time, direction: Direction) -> LinkCounts {
-        // Runs the link up to `until`, so that queueing delays are complete.
+        // Computing the capacity runs the link up to `until`, so that queueing delays are complete.
         let capacity_bps = self.capacity_bps(until, direction);
         let waits = self.bearer.waits(direction).into_owned();
         LinkCounts { capacity_bps, waits, ..self.statistics.of(direction) }
     }
 
-    /// State of the queue that serves `flow`, as of the last event.
+    /// State of the queue that serves `flow`, as of the latest event.
     pub fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
         self.bearer.view(now, Direction::Down, flow)
     }
 
-    /// Packets and bytes in all queues of a direction at `now`; the edge must have run up to there.
+    /// Packets and bytes in all queues of a direction at `now`. The edge must have run up to `now`.
     pub fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         self.bearer.waiting(now, direction)
     }
 
-    /// Link-layer state of a direction: one value per name of [`EdgeConfig::gauges`](crate::EdgeConfig::gauges).
+    /// Link-layer state of one direction, with one value per name of [`EdgeConfig::gauges`](crate::EdgeConfig::gauges).
     pub fn gauges(&self, direction: Direction) -> Vec<f64> {
         self.bearer.gauges(direction)
     }
 
-    /// Sets the user of a flow before its first segment, for cells, per-user queues and per-user regulators.
+    /// Sets the user of a flow for cells, per-user queues and per-user regulators. It must be called before the flow's
+    /// first segment.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
         self.regulations[Direction::Down].flows.regulators.assign(flow, user);
@@ -125,8 +127,9 @@ impl Edge {
         }
     }
 
-    /// Sets the direction of a flow's data before its first segment: it gets no regulator of the other direction, unless
-    /// that acts on such flows too. Without this call a flow has regulators of both directions.
+    /// Sets the direction of a flow's data, before the flow's first segment. The flow then gets no regulator for the
+    /// opposite direction, unless that regulator acts on such flows as well. Without this call, a flow has regulators
+    /// for both directions.
     pub fn expect_data(&mut self, flow: FlowId, direction: Direction) {
         match direction {
             Direction::Up => self.regulations[Direction::Down].flows.regulators.leave_upload_alone(flow),
@@ -137,8 +140,8 @@ impl Edge {
         }
     }
 
-    /// Removes a flow and its state, so its number can be reused. No segment of the flow may be in the bearer or held.
-    /// If the regulator serves other flows too, its remaining output is handled at `now`.
+    /// Removes a flow and its state, so that its number can be reused. No segment of the flow may be in the bearer or
+    /// held. If the flow's regulator serves more flows, its remaining output is handled at `now`.
     pub fn forget(&mut self, now: Time, flow: FlowId) {
         for direction in Direction::BOTH {
             self.regulations[direction].part(now, flow);
@@ -150,47 +153,47 @@ impl Edge {
         }
     }
 
-    /// Ends the edge: frees all segments still inside.
+    /// Ends the edge and frees all segments inside it.
     pub fn let_go(&mut self) {
         self.bearer.let_go();
     }
 
-    /// Replaces the medium of a direction at `time`, or at once if that has passed.
+    /// Replaces the medium of a direction at `time`, or at once if `time` has passed.
     pub fn replace_medium(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
         self.changes.add(time, direction, Change::Medium(medium));
         self.note_planned();
     }
 
-    /// Schedules these changes.
+    /// Schedules these changes of the bearer.
     pub(crate) fn expect(&mut self, changes: Changes) {
         self.changes = changes;
         self.note_planned();
     }
 
-    /// Sends the reports of this reporter at port [`REPORTS`].
+    /// Sends the reports of this reporter at the port [`REPORTS`].
     pub(crate) fn report_by(&mut self, reporter: Reporter) {
         self.bearer.want_reports();
         self.reporter = Some(Box::new(reporter));
         self.note_planned();
     }
 
-    /// Number of ACKs held for `flow`.
+    /// Number of ACKs that regulators hold for `flow`.
     pub fn held(&self, flow: FlowId) -> usize {
         self.regulators_of(flow).map(|regulator| regulator.held(flow)).sum()
     }
 
-    /// Limits the copies that regulators keep; call before the first segment. A flow gets one more copy while the
-    /// copies of the flow, of its user and of all users add up to less than `most`. Default: unlimited.
+    /// Limits the segment copies that regulators keep. It must be called before the first segment. A flow gets one more
+    /// copy while the copies of the flow, of its user and of all users add up to less than `most`. Default: unlimited.
     pub fn keep_at_most(&mut self, most: usize) {
         self.copies = Copies::new(most);
     }
 
-    /// Copies kept for all flows.
+    /// Number of segment copies kept for all flows.
     pub fn copies(&self) -> usize {
         self.copies.all()
     }
 
-    /// Segments of `flow` of which a copy is kept.
+    /// Number of segments of `flow` of which a regulator keeps a copy.
     pub fn kept(&self, flow: FlowId) -> usize {
         self.regulators_of(flow).map(|regulator| regulator.kept(flow)).sum()
     }
@@ -199,7 +202,7 @@ impl Edge {
         self.regulations.iter().filter_map(move |regulation| regulation.of(flow))
     }
 
-    /// Processes a segment that arrives at `port`.
+    /// Processes a segment that arrives at `port` of the edge.
     #[inline(always)]
     pub fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
         if self.bearer_due <= now {
@@ -214,11 +217,11 @@ impl Edge {
             self.dropped(now, Direction::Up, segment, cause, out);
         }
         self.note_due();
-        // A bearer may report events late, with an instant in the past; time never goes back.
+        // A bearer may report events late, with an instant in the past, but the edge's time never goes back.
         self.bearer_due = self.bearer_due.max(now);
     }
 
-    /// Processes everything that is due at `now`.
+    /// Processes all events that are due at `now`.
     #[inline(always)]
     pub fn run(&mut self, now: Time, out: &mut impl Sink) {
         if self.bearer_due <= now {
@@ -230,14 +233,14 @@ impl Edge {
         }
     }
 
-    /// Calls the regulators of a direction whose deadline has come.
+    /// Calls the regulators of one direction whose deadlines have passed.
     #[inline(always)]
     fn expire_due(&mut self, now: Time, direction: Direction, out: &mut impl Sink) {
         while let Some((deadline, slot)) =
             self.regulations[direction].timers.first().filter(|&(deadline, _)| deadline <= now)
         {
             self.expire(now, direction, RegulatorId::at(slot), out);
-            // A regulator that does not move its deadline would be asked for ever.
+            // Without this check, a regulator that does not move its deadline would be called for ever.
             let timers = &mut self.regulations[direction].timers;
             if timers.deadline(slot).is_some_and(|next| next <= deadline) {
                 timers.set(slot, None);
@@ -245,13 +248,13 @@ impl Edge {
         }
     }
 
-    /// When something is next due; [`Time::NEVER`] if nothing is.
+    /// Time at which the edge next has an event due; [`Time::NEVER`] without one.
     #[inline]
     pub fn due(&self) -> Time {
         self.regulations.due().min(self.bearer_due)
     }
 
-    /// Processes all events of the bearer up to `now`, and its changes that are due.
+    /// Processes all events of the bearer up to `now`, and all changes of the bearer that are due.
     #[inline(always)]
     fn drain(&mut self, now: Time, out: &mut impl Sink) {
         if self.planned <= now {
@@ -261,13 +264,14 @@ impl Edge {
         self.note_due();
     }
 
-    /// Like [`drain`](Self::drain), out of line: before an arrival the bearer rarely has events left.
+    /// Calls [`drain`](Self::drain). The function is not inlined, because the bearer rarely has events left before an
+    /// arrival.
     #[cold]
     fn catch_up(&mut self, now: Time, out: &mut impl Sink) {
         self.drain(now, out);
     }
 
-    /// Applies due changes of the bearer, then sends due reports.
+    /// Applies the due changes of the bearer, then sends the due reports.
     #[cold]
     fn do_planned(&mut self, now: Time, out: &mut impl Sink) {
         while self.planned <= now {
@@ -352,8 +356,8 @@ impl Edge {
         self.note_due();
     }
 
-    /// Processes a segment before the queue of its direction: consults the regulator of that direction's data, then
-    /// queues it.
+    /// Processes a segment before the queue of its direction: calls the regulator of that direction's data, then queues
+    /// the segment.
     #[inline]
     fn handle_data(&mut self, now: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         let flow = self.regulations[direction].flows.open(now, segment.flow);
@@ -369,7 +373,8 @@ impl Edge {
         }
     }
 
-    /// Passes a segment to the bearer and processes a refusal as a drop. Returns whether it was accepted.
+    /// Passes a segment to the bearer. If the bearer refuses the segment, it counts as dropped. Returns whether the
+    /// segment was accepted.
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) -> bool {
         match self.bearer.enqueue(now, direction, segment) {
@@ -381,7 +386,8 @@ impl Edge {
         }
     }
 
-    /// Processes a segment that has crossed the radio against the `direction` of the data that it may acknowledge.
+    /// Processes a segment that has crossed the radio in the direction of ACKs. `direction` is the direction of the
+    /// data that it may acknowledge.
     #[inline(always)]
     fn handle_ack(&mut self, at: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         if self.regulations[direction].flows.concerns_regulator(at, segment) {
@@ -404,7 +410,7 @@ impl Edge {
     }
 }
 
-/// Receives the events of an edge's bearer and passes on the results.
+/// Receives the events of an edge's bearer and passes the results on.
 struct Listener<'a, S> {
     edge: &'a mut Edge,
     out: &'a mut S,

@@ -1,8 +1,8 @@
-//! The flows of an edge: added at their first segment, closed at their end or when the table is full.
+//! The flows of an edge. A flow is added at its first segment, and closed at its end or when the table is full.
 //!
-//! If more flows are regulated than the table holds, regulation of the flow idle longest ends. Anybody can send first
-//! segments, so *proven* flows are protected: their mobile has acknowledged data by something other than a SYN or RST.
-//! Proven flows are replaced only by proven ones, and a quarter of the table is reserved for unproven flows. An
+//! If more flows are regulated than the table holds, the regulation of the flow idle longest ends. First segments may
+//! come from anybody, so *proven* flows are protected: their mobile has acknowledged data with a segment other than a
+//! SYN or RST. Only proven flows replace proven flows, and a quarter of the table is reserved for unproven flows. An
 //! unproven flow that was removed returns when more of its data arrives.
 
 use std::collections::BTreeSet;
@@ -13,15 +13,15 @@ use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
 use crate::regulators::{RegulatorId, Regulators};
 use crate::{FlowStatistics, RegulatorConfig};
 
-/// A flow at the edge.
+/// State of a flow at the edge.
 #[derive(Default)]
 pub(crate) struct Flow {
-    /// Its regulator; none for an unregulated flow or after its end.
+    /// Number of the regulator that serves the flow; `NONE` for an unregulated flow and after the flow's end.
     regulator: RegulatorId,
     pub(crate) statistics: FlowStatistics,
     last_seen: Time,
     state: FlowState,
-    /// Sequence number after the FIN, once the network sent one.
+    /// Sequence number after the FIN, once the network has sent a FIN.
     fin: Option<Seq>,
 }
 
@@ -30,29 +30,29 @@ enum FlowState {
     #[default]
     Unseen,
     Open,
-    /// The mobile has acknowledged data.
+    /// The mobile has acknowledged data of the flow.
     Proven,
-    /// The table was full while the flow was unproven.
+    /// Regulation of the flow ended because the table was full while the flow was unproven.
     GivenUp,
     Ended,
 }
 
-/// All flows of an edge, by number.
+/// All flows of an edge, indexed by flow number.
 pub(crate) struct FlowTable {
     flows: Vec<Flow>,
-    /// Regulators of the flows.
+    /// Regulators of the flows in this table.
     pub(crate) regulators: Regulators,
     /// Number of regulated flows.
     open: usize,
     /// Number of regulated flows that are proven.
     proven: usize,
     most: usize,
-    /// Flows ordered by idle time; kept once the table has been full.
+    /// Regulated flows ordered by idle time. This order exists only after the table has once been full.
     by_quiet: Option<Box<ByQuiet>>,
 }
 
-/// Regulated flows ordered by when they were last seen, possibly outdated: later segments, proof and ends take effect
-/// only when an entry is popped. So a segment costs nothing here.
+/// Regulated flows ordered by the time of their last segment. An entry may be outdated: later segments,
+/// acknowledgements and ends take effect only when the entry is popped. Therefore a segment costs no work here.
 #[derive(Default)]
 struct ByQuiet {
     unproven: BTreeSet<(Time, FlowId)>,
@@ -69,7 +69,7 @@ impl FlowTable {
         self.flows.get(id.index())
     }
 
-    /// The flow; a new one gets a regulator.
+    /// Returns the flow. A new flow gets a regulator.
     #[inline]
     pub(crate) fn open(&mut self, now: Time, id: FlowId) -> &mut Flow {
         if self.flows.get(id.index()).is_none_or(|flow| flow.state == FlowState::Unseen) {
@@ -97,7 +97,7 @@ impl FlowTable {
         &mut self.flows[id.index()]
     }
 
-    /// Updates the flow for a segment from a mobile. Returns whether its regulator must see the segment.
+    /// Updates the flow for a segment from a mobile. Returns whether the flow's regulator must see the segment.
     #[inline]
     pub(crate) fn concerns_regulator(&mut self, at: Time, segment: &Segment) -> bool {
         let flow = self.open(at, segment.flow);
@@ -109,7 +109,7 @@ impl FlowTable {
         is_asked
     }
 
-    /// If the table is over-full, ends regulation of the flow idle longest. Returns it with its regulator.
+    /// If the table is over-full, ends the regulation of the flow idle longest. Returns this flow with its regulator.
     #[inline]
     pub(crate) fn give_up(&mut self) -> Option<(FlowId, RegulatorId)> {
         if self.open <= self.most { None } else { self.give_up_quietest() }
@@ -130,7 +130,7 @@ impl FlowTable {
         let reserved = (self.most / 4).max(1).min(self.most.saturating_sub(1));
         let wanted = if self.proven + reserved > self.most { FlowState::Proven } else { FlowState::Open };
         let Self { flows, by_quiet, most, .. } = self;
-        // Outdated entries remain until popped; rebuilds the sets before they grow without bound.
+        // Outdated entries remain until they are popped. The sets are rebuilt before they grow without bound.
         let kept =
             by_quiet.take().filter(|kept| kept.unproven.len() + kept.proven.len() <= 2 * *most + SLACK);
         let by_quiet = by_quiet.insert(kept.unwrap_or_else(|| Box::new(ByQuiet::of(flows))));
@@ -147,15 +147,15 @@ impl FlowTable {
         None
     }
 
-    /// Resets an ended flow to never seen.
+    /// Resets the state of an ended flow, as if the edge had never seen it.
     pub(crate) fn forget(&mut self, id: FlowId) {
         if let Some(flow) = self.flows.get_mut(id.index()) {
             *flow = Flow::default();
         }
     }
 
-    /// Ends regulation of a flow until a new connection starts on it. The caller must call the regulator's `close`,
-    /// drain its output and then call [`Regulators::leave`].
+    /// Ends the regulation of a flow until a new connection starts with its number. The caller must call the
+    /// regulator's `close`, drain its output and then call [`Regulators::leave`].
     pub(crate) fn end(&mut self, id: FlowId) -> Option<RegulatorId> {
         let flow = self.flows.get_mut(id.index())?;
         let was = std::mem::replace(&mut flow.state, FlowState::Ended);
@@ -166,7 +166,7 @@ impl FlowTable {
     }
 }
 
-/// Tolerated outdated entries beyond twice the table size.
+/// Number of outdated entries that are tolerated beyond twice the table size.
 const SLACK: usize = 64;
 
 impl ByQuiet {
@@ -190,13 +190,13 @@ impl Flow {
         self.regulator != RegulatorId::NONE
     }
 
-    /// The regulator of the flow.
+    /// Returns the number of the flow's regulator, or `None` without a regulator.
     #[inline]
     pub(crate) fn regulator(&self) -> Option<RegulatorId> {
         self.regulator.some()
     }
 
-    /// Notes a FIN of the network.
+    /// Notes a FIN that the network sent.
     #[inline]
     pub(crate) fn on_data(&mut self, segment: &Segment) {
         if segment.flags.intersects(Flags::SYN | Flags::FIN) || self.state == FlowState::GivenUp {
@@ -204,12 +204,13 @@ impl Flow {
         }
     }
 
-    /// Processes a segment that starts or ends a connection, or belongs to a flow without a place.
+    /// Processes a segment that starts or ends a connection, or belongs to a flow removed from the full table.
     fn on_bound(&mut self, segment: &Segment) {
         if segment.flags.intersects(Flags::FIN) {
             self.fin = Some(segment.end());
         }
-        // A new connection under an old number, or more data of a flow that had no place.
+        // The segment starts a new connection under an old number, or brings more data of a flow removed from the full
+        // table.
         let anew = segment.flags.intersects(Flags::SYN) && self.state == FlowState::Ended;
         if anew || self.state == FlowState::GivenUp {
             (self.state, self.fin) = (FlowState::Unseen, None);
@@ -226,8 +227,8 @@ impl Flow {
             && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::SYN | Flags::RST))
     }
 
-    /// Whether this ACK proves that the mobile has a connection. A SYN-ACK or RST proves nothing: it answers any
-    /// packet, from any sender.
+    /// Whether this ACK proves that the mobile has a connection. A SYN-ACK or RST proves nothing, because a mobile
+    /// answers any packet from any sender with a SYN-ACK or RST.
     fn is_proven_by(&self, ack: &Segment) -> bool {
         !ack.flags.intersects(Flags::SYN | Flags::RST) && self.statistics.edge_rtt.covers(ack.ack)
     }

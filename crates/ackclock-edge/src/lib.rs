@@ -1,8 +1,8 @@
 //! # ackclock-edge
 //!
-//! The edge between the wired network and a radio channel: a bearer, and regulators per flow, user or queue that delay
-//! or rewrite ACKs. The same [`Edge`] runs in simulation, in emulated links and in a gateway. Each regulator is one
-//! file; [`REGULATORS`] lists them.
+//! The edge between the wired network and a radio channel: a bearer, and regulators that delay or rewrite ACKs. A
+//! regulator serves one flow, one user or one queue. The same [`Edge`] runs in simulation, in emulated links and in a
+//! gateway. Each regulator is one file; [`REGULATORS`] lists all regulators.
 
 mod ack_rate_control;
 mod ack_regulator;
@@ -38,7 +38,7 @@ pub use window_regulator::clip::Clip;
 pub use window_regulator::{AckKind, WindowLaw};
 
 ackclock_core::registry! {
-    /// All regulators, by name.
+    /// Registry of all regulators, by name.
     pub static REGULATORS: dyn RegulatorConfig = "regulator" {
         "none" => none::None,
         "ack-regulator" => ack_regulator::Config,

@@ -1,13 +1,13 @@
 //! # No regulator
 //!
 //! ## Source
-//! The unregulated case of every source.
+//! Every source measures the unregulated case for comparison.
 //!
 //! ## What it does
-//! Nothing: ACKs pass unchanged and without delay; nothing limits the queue.
+//! The regulator `none` passes ACKs unchanged and without delay. Nothing limits the queue.
 //!
 //! ## Differences from the source
-//! None.
+//! The regulator `none` does not differ from the sources.
 //!
 //! ## Validation
 //! An edge without a regulator behaves exactly like its bearer (law tests).

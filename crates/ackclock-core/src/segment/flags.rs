@@ -5,19 +5,19 @@
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// No more data from the sender.
+    /// FIN: the sender has no more data.
     pub const FIN: Self = Self(0x01);
-    /// Synchronise sequence numbers.
+    /// SYN: synchronises sequence numbers at the start of a connection.
     pub const SYN: Self = Self(0x02);
-    /// Reset the connection.
+    /// RST: resets the connection.
     pub const RST: Self = Self(0x04);
-    /// Push.
+    /// PSH: asks the receiver to pass data to the application at once.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement field is valid.
+    /// ACK: the acknowledgement number of the segment is valid.
     pub const ACK: Self = Self(0x10);
-    /// ECN echo: the receiver saw congestion experienced.
+    /// ECN echo (ECE): the receiver saw a packet marked "congestion experienced".
     pub const ECE: Self = Self(0x40);
-    /// Congestion window reduced: the sender has reacted to ECE.
+    /// Congestion window reduced (CWR): the sender has reacted to ECE.
     pub const CWR: Self = Self(0x80);
 
     /// Whether all bits of `other` are set.
@@ -46,28 +46,28 @@ impl std::ops::BitOrAssign for Flags {
 
 /// ECN codepoint of the IP header (RFC 3168 section 5).
 ///
-/// Not an `enum`: the compiler would use its invalid values for `Option<Segment>`, which makes copies of segments
-/// slower.
+/// `Ecn` is not an `enum`, because the compiler would use invalid enum values for `Option<Segment>`, which makes copies
+/// of segments slower.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ecn(u8);
 
 #[allow(non_upper_case_globals)]
 impl Ecn {
-    /// Not ECN-capable.
+    /// Codepoint 00: the transport is not ECN-capable.
     pub const NotEct: Self = Self(0);
-    /// ECN-capable transport, codepoint 01.
+    /// Codepoint 01: ECN-capable transport, ECT(1).
     pub const Ect1: Self = Self(1);
-    /// ECN-capable transport, codepoint 10.
+    /// Codepoint 10: ECN-capable transport, ECT(0).
     pub const Ect0: Self = Self(2);
-    /// Congestion experienced.
+    /// Codepoint 11: congestion experienced.
     pub const Ce: Self = Self(3);
 
-    /// The codepoint of the two lowest bits; higher bits are ignored.
+    /// Returns the codepoint in the two lowest bits. Higher bits are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 3)
     }
 
-    /// The two bits of the codepoint.
+    /// Returns the two bits of the codepoint.
     pub const fn bits(self) -> u8 {
         self.0
     }

@@ -2,7 +2,7 @@
 
 use super::Head;
 
-/// Why a sender reduced its window and retransmitted.
+/// Reason for which a sender reduced its window and retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repair {
     /// Duplicate or selective ACKs indicated a loss.
@@ -11,11 +11,13 @@ pub enum Repair {
     Timeout = 1,
 }
 
-/// Bits in `options` that tag the first retransmission after a fast retransmit and after a timeout.
+/// Bits in `options` that tag the first retransmission of a reduction: one bit for a fast retransmit, one for a
+/// timeout.
 const REPAIRS: [u8; 2] = [0x04, 0x08];
 
 impl Head {
-    /// Cause of the reduction, if this is its first retransmission. Not part of a real packet.
+    /// Cause of the window reduction, if this segment is the first retransmission after the reduction. Real packets do
+    /// not contain this tag.
     pub const fn repair(&self) -> Option<Repair> {
         if self.options & REPAIRS[Repair::FastRetransmit as usize] != 0 {
             Some(Repair::FastRetransmit)
@@ -26,7 +28,7 @@ impl Head {
         }
     }
 
-    /// Tags the first retransmission after a reduction.
+    /// Tags this segment as the first retransmission after a window reduction.
     pub const fn set_repair(&mut self, repair: Repair) {
         self.options |= REPAIRS[repair as usize];
     }

@@ -1,4 +1,4 @@
-//! Per-flow state derived from passing segments: sequence numbers, packet sizes, and costs of ACKs.
+//! State of a flow derived from passing segments: sequence numbers, packet sizes, and costs of ACKs.
 
 use std::collections::VecDeque;
 
@@ -7,36 +7,40 @@ use ackclock_link::LinkView;
 
 use super::Cost;
 
-/// Maximum number of remembered segment ends; beyond it costs are calculated with the size of a full segment.
+/// Maximum number of remembered segment ends. Beyond it, the cost of an ACK is calculated with the size of a full
+/// segment.
 const MOST_ENDS: usize = 4096;
 
-/// The sequence numbers of figure 6, and the boundaries between packets.
+/// Sequence numbers of a flow (figure 6), and the boundaries between its packets.
 #[derive(Debug)]
 pub(super) struct Accounts {
     rule: Cost,
-    /// DataSeqNoLast: end of the data that entered the queue.
+    /// DataSeqNoLast: sequence number at the end of the data that entered the queue.
     queued: Option<Seq>,
-    /// AckSeqNoLast: highest ACK that arrived from the mobile.
+    /// AckSeqNoLast: highest ACK number that arrived from the mobile.
     acked: Option<Seq>,
-    /// AckSeqNoFirst: highest ACK released to the sender.
+    /// AckSeqNoFirst: highest ACK number released to the sender.
     released: Option<Seq>,
-    /// Ends of unacknowledged segments that entered the queue.
+    /// Sequence numbers at the ends of unacknowledged segments that entered the queue.
     ends: VecDeque<Seq>,
-    /// Duplicates that paid for packets which no advancing ACK has covered yet. If several packets of a window were
-    /// lost, the advances that end the recovery share the payments from its beginning.
+    /// Number of duplicate ACKs that paid for packets which no advancing ACK has covered yet. If several packets of a
+    /// window were lost, several ACKs advance during the recovery. These ACKs share the payments from the start of the
+    /// recovery.
     paid: u32,
-    /// Highest data that the duplicates can have paid for: duplicates of retransmitted data pay for nothing beyond it.
+    /// Highest sequence number that duplicate ACKs can have paid for. Duplicates caused by retransmitted data pay for
+    /// nothing beyond this number.
     paid_until: Option<Seq>,
-    /// Duplicates released since `released` last advanced.
+    /// Number of duplicate ACKs released since `released` last advanced.
     released_duplicates: u32,
-    /// Largest payload seen, which counts as that of a full packet, bytes.
+    /// Largest payload seen, bytes, which is assumed to be the payload of a full packet.
     payload: u32,
     /// Size of the headers of the packet with the largest payload, bytes.
     header: u32,
-    /// Most packets seen in transmission outside the queue; kept because an idle link shows none.
+    /// Largest number of packets seen in transmission outside the queue. The maximum is stored because an idle link has
+    /// none in transmission.
     in_service: u32,
     ecn_capable: bool,
-    /// End of the marked window.
+    /// Sequence number at the end of the marked window.
     marked: Option<Seq>,
 }
 
@@ -59,7 +63,7 @@ impl Accounts {
         }
     }
 
-    /// Notes the sizes of a data packet that arrived at the edge.
+    /// Notes the packet sizes and ECN codepoint of a data packet that arrived at the edge.
     pub(super) fn on_arrival(&mut self, segment: &Segment, view: LinkView) {
         self.in_service = self.in_service.max(view.beside_buffer());
         if u32::from(segment.payload) >= self.payload {
@@ -79,7 +83,7 @@ impl Accounts {
         }
     }
 
-    /// Processes a pure ACK from the mobile. Returns its cost: 0 for a duplicate.
+    /// Processes a pure ACK from the mobile. Returns the cost of the ACK, which is 0 for a duplicate.
     pub(super) fn on_ack(&mut self, ack: &Segment) -> u32 {
         if self.acked.is_some_and(|acked| !ack.ack.after(acked)) {
             if self.acked == Some(ack.ack) {
@@ -88,7 +92,7 @@ impl Accounts {
             }
             return 0;
         }
-        // ACKs released before the flow was seen are unknown; the first ACK replaces them.
+        // The ACKs released before the regulator saw this flow are unknown, so the first ACK replaces them.
         self.released.get_or_insert(ack.ack);
         let unpaid = self.advance(ack.ack);
         match self.rule {
@@ -97,7 +101,7 @@ impl Accounts {
         }
     }
 
-    /// Notes an ACK released to the sender. Returns how many duplicates in a row were released.
+    /// Notes an ACK released to the sender. Returns the number of consecutive duplicate ACKs released so far.
     pub(super) fn on_released(&mut self, ack: &Segment) -> u32 {
         if self.released.is_none_or(|released| ack.ack.after(released)) {
             self.released = Some(ack.ack);
@@ -119,7 +123,7 @@ impl Accounts {
         }
     }
 
-    /// DataSeqNoLast - AckSeqNoFirst in bytes: approximately the sender's window.
+    /// Approximate window of the sender, bytes: DataSeqNoLast - AckSeqNoFirst.
     pub(super) fn window(&self) -> u32 {
         match (self.queued, self.released) {
             (Some(queued), Some(released)) => queued.since(released),
@@ -137,7 +141,7 @@ impl Accounts {
         self.payload + self.header
     }
 
-    /// Packets that the link holds in transmission outside its queue, as seen so far: 0 or 1.
+    /// Number of packets that the link holds in transmission outside its queue, as seen so far: 0 or 1.
     pub(super) fn in_service(&self) -> u32 {
         self.in_service
     }
@@ -146,7 +150,7 @@ impl Accounts {
         self.ecn_capable
     }
 
-    /// Marks the window that is now in flight.
+    /// Marks the window of data that is now in flight.
     pub(super) fn mark_window(&mut self) {
         self.marked = self.queued;
     }
@@ -158,7 +162,8 @@ impl Accounts {
         }
     }
 
-    /// Advances AckSeqNoLast to `ack`. Returns the covered packets not paid for by duplicates, at least one.
+    /// Advances AckSeqNoLast to `ack`. Returns the number of covered packets that no duplicate ACK paid for, at least
+    /// one.
     fn advance(&mut self, ack: Seq) -> u32 {
         self.acked = Some(ack);
         let covered = self.cover(ack).max(1);
@@ -170,7 +175,7 @@ impl Accounts {
         covered - paid
     }
 
-    /// Forgets packets before `ack` and returns their number.
+    /// Forgets the packets before `ack` and returns their number.
     fn cover(&mut self, ack: Seq) -> u32 {
         let covered = self.ends.iter().take_while(|end| !end.after(ack)).count();
         self.ends.drain(..covered);

@@ -1,17 +1,17 @@
-//! FIFO of held ACKs.
+//! First-in, first-out queue of held ACKs.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Flags, Segment, Seq};
 
-/// A held ACK and its cost in packets of buffer space; 0 for a duplicate.
+/// A held ACK, and its cost in packets of buffer space. The cost of a duplicate ACK is 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) segment: Segment,
     pub(super) cost: u32,
 }
 
-/// Held ACKs in order of arrival.
+/// Held ACKs of a flow, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct AckQueue(VecDeque<Held>);
 
@@ -36,7 +36,7 @@ impl AckQueue {
         self.0.is_empty()
     }
 
-    /// Removes advancing ACKs up to `ack`; duplicates stay, in order.
+    /// Removes the advancing ACKs up to `ack` and returns them. Duplicate ACKs stay in the queue, in order.
     pub(super) fn discard_up_to(&mut self, ack: Seq) -> Vec<Segment> {
         let mut stale = Vec::new();
         self.0.retain(|held| {
@@ -49,8 +49,8 @@ impl AckQueue {
         stale
     }
 
-    /// Merges the two oldest neighbours that both advance and carry only an ACK number: the later one keeps the cost
-    /// of both. Returns the earlier one.
+    /// Merges the two oldest neighbouring ACKs that both advance and contain only an ACK number. The later ACK gets the
+    /// cost of both, and the earlier ACK is returned.
     pub(super) fn merge_oldest(&mut self) -> Option<Segment> {
         let at = (1..self.0.len()).find(|&at| self.0[at - 1].is_plain() && self.0[at].is_plain())?;
         let earlier = self.0.remove(at - 1)?;
@@ -60,7 +60,7 @@ impl AckQueue {
 }
 
 impl Held {
-    /// Whether it advances and carries no SACK, ECE or other information that a later ACK might not repeat.
+    /// Whether the ACK advances, and contains no SACK, ECE or other information that a later ACK might not repeat.
     fn is_plain(&self) -> bool {
         self.cost > 0 && self.segment.sack().is_empty() && !self.segment.flags.intersects(Flags::ECE)
     }

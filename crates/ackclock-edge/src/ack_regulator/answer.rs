@@ -1,30 +1,31 @@
-//! Response time of the sender to a released ACK, including the wired path in both directions.
+//! Measures the response time of the sender to a released ACK, including the wired path in both directions.
 
 use ackclock_core::{Segment, Seq, Span, Time};
 
-/// Times one ACK at a time by TCP timestamps (RFC 7323): data that echoes the timestamp of an ACK was sent after that
-/// ACK arrived. Sequence numbers are not enough: they do not distinguish unsent data from data on the wired path.
+/// Measures the response time of the sender, one ACK at a time, by TCP timestamps (RFC 7323). Data that echoes the
+/// timestamp of an ACK was sent after that ACK arrived at the sender. Sequence numbers are not enough, because they do
+/// not distinguish unsent data from data on the wired path.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Newest TSval of the mobile that was released to the sender. It wraps like a sequence number.
+    /// Newest TSval of the mobile among the released ACKs. TSval wraps like a sequence number.
     newest: Option<Seq>,
-    /// TSval of the timed ACK, and when it was released.
+    /// TSval of the timed ACK, and the time at which this ACK was released.
     timed: Option<(Seq, Time)>,
     longest: Option<Span>,
 }
 
 impl Answer {
-    /// Starts timing an ACK released to the sender.
+    /// Starts timing an ACK that is released to the sender.
     pub(super) fn on_released(&mut self, now: Time, ack: &Segment) {
         let Some(clock) = ack.timestamps().map(|timestamps| Seq(timestamps.value)) else { return };
-        // The echo does not identify one of several ACKs with equal TSval; the first is timed.
+        // If several ACKs have equal TSval, an echo does not identify one of them. The first of these ACKs is timed.
         if self.newest.is_none_or(|newest| clock.after(newest)) {
             self.newest = Some(clock);
             self.timed.get_or_insert((clock, now));
         }
     }
 
-    /// Takes a sample if data from the sender echoes the timed ACK.
+    /// Takes a sample of the response time if data from the sender echoes the timed ACK.
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment) {
         const FORGOTTEN: u64 = 8;
         let (Some((clock, released)), Some(timestamps)) = (self.timed, segment.timestamps()) else { return };
@@ -33,14 +34,14 @@ impl Answer {
         }
         self.timed = None;
         let took = now.since(released);
-        // Increases at once and decreases by an eighth of the difference: an upper bound, not a mean.
+        // The estimate rises at once and falls by an eighth of the difference: it is an upper bound, not a mean.
         let shrunk = self
             .longest
             .map_or(took, |longest| longest.saturating_sub(longest.saturating_sub(took) / FORGOTTEN));
         self.longest = Some(shrunk.max(took));
     }
 
-    /// Longest recent response time; `None` if the flow has no timestamps.
+    /// Longest recent response time of the sender; `None` if the flow has no timestamps.
     pub(super) fn longest(&self) -> Option<Span> {
         self.longest
     }

@@ -1,4 +1,4 @@
-//! Calls the regulators of an edge and executes their output. Each direction of data has separate regulators.
+//! Calls the regulators of an edge and executes their output. Data in each direction has separate regulators.
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::none;
 use crate::regulators::RegulatorId;
 use crate::{Output, Place, Regulator, RegulatorConfig, Verdict};
 
-/// The regulators of one direction of data, with their flows and deadlines.
+/// Regulators of the data in one direction, with their flows and deadlines.
 pub(super) struct Regulation {
     pub(super) flows: FlowTable,
-    /// Deadlines of the regulators, by regulator number.
+    /// Deadlines of the regulators, indexed by regulator number.
     pub(super) timers: Wakes,
     /// Number of slots of `timers`.
     timed: usize,
@@ -26,7 +26,7 @@ impl Regulation {
         Self { flows: FlowTable::new(config, most_flows), timers: Wakes::default(), timed: 0 }
     }
 
-    /// The regulator of a flow, if it has one.
+    /// Returns the regulator of a flow, or `None` if the flow has no regulator.
     pub(super) fn of(&self, flow: FlowId) -> Option<&dyn Regulator> {
         self.flows.regulators.get(self.flows.get(flow)?.regulator()?)
     }
@@ -36,7 +36,7 @@ impl Regulation {
         self.flows.regulators.get_mut(number)
     }
 
-    /// Updates the deadline of a regulator; none if it was removed.
+    /// Updates the deadline of a regulator. A removed regulator has no deadline.
     fn note_deadline(&mut self, number: RegulatorId) {
         let deadline = self.flows.regulators.get(number).and_then(|regulator| regulator.poll_timeout());
         self.set_deadline(number, deadline);
@@ -50,8 +50,8 @@ impl Regulation {
         self.timers.set(number.index(), deadline);
     }
 
-    /// Ends regulation of a flow between two events. The regulator's output for other flows waits until the edge runs
-    /// at `now`.
+    /// Ends the regulation of a flow between two events. The regulator's output for other flows waits until the edge
+    /// runs at `now`.
     pub(super) fn part(&mut self, now: Time, id: FlowId) {
         let Some(number) = self.flows.end(id) else { return };
         if let Some(regulator) = self.get_mut(number) {
@@ -62,11 +62,11 @@ impl Regulation {
     }
 }
 
-/// The regulators of data in each direction.
+/// Regulators of the data in both directions.
 pub(super) struct Regulations([Regulation; 2]);
 
 impl Regulations {
-    /// Regulators of downloads only; uploads are unregulated.
+    /// Creates regulators for downloads only; uploads stay unregulated.
     pub(super) fn of_downloads(config: Arc<dyn RegulatorConfig>, most_flows: usize) -> Self {
         Self([Regulation::new(config, most_flows), Regulation::new(Arc::new(none::None {}), 0)])
     }
@@ -75,7 +75,7 @@ impl Regulations {
         self.0.iter()
     }
 
-    /// When the next deadline of a regulator is due.
+    /// Time of the next deadline of a regulator.
     #[inline]
     pub(super) fn due(&self) -> Time {
         self.0[0].timers.due().min(self.0[1].timers.due())
@@ -99,7 +99,7 @@ impl IndexMut<Direction> for Regulations {
 }
 
 impl Edge {
-    /// Processes a segment of a regulated flow from the end that sends data in this direction.
+    /// Processes a segment of a regulated flow that comes from the data sender of this direction.
     pub(super) fn regulate_data(
         &mut self,
         now: Time,
@@ -132,7 +132,7 @@ impl Edge {
         }
     }
 
-    /// Keeps a copy if the flow may have one more.
+    /// Keeps a copy of the segment if the flow may have one more copy.
     fn keep(&mut self, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         let flow = segment.flow;
         if self.copies.take(flow, self.regulations[direction].flows.regulators.user(flow)) {
@@ -146,7 +146,7 @@ impl Edge {
         }
     }
 
-    /// The last byte of a segment has left the queue.
+    /// Called when the last byte of a segment has left the queue.
     pub(super) fn departed(
         &mut self,
         at: Time,
@@ -162,7 +162,7 @@ impl Edge {
         });
     }
 
-    /// A segment that had left the queue no longer counts against the buffer.
+    /// Called when a segment that has left the queue no longer counts against the buffer.
     #[cold]
     pub(super) fn freed(&mut self, at: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         self.regulate(at, direction, segment.flow, out, |regulator, view| {
@@ -170,7 +170,7 @@ impl Edge {
         });
     }
 
-    /// An observing bearer has a new estimate.
+    /// Called when an observing bearer has a new estimate.
     #[cold]
     pub(super) fn observed(&mut self, at: Time, observation: &Observation, out: &mut impl Sink) {
         self.regulate(at, Direction::Down, observation.flow, out, |regulator, view| {
@@ -178,7 +178,7 @@ impl Edge {
         });
     }
 
-    /// A segment was refused, or dropped later.
+    /// Called when a segment was refused by the queue, or dropped later.
     #[cold]
     pub(super) fn dropped(
         &mut self,
@@ -206,8 +206,8 @@ impl Edge {
         }
     }
 
-    /// The regulator decides about an ACK from the receiver of the data. A SYN or RST can come without ACK (RFC 9293
-    /// section 3.5.2): it passes, a RST behind what is held.
+    /// Lets the regulator decide about an ACK from the data receiver. A SYN or RST may have no ACK number (RFC 9293
+    /// section 3.5.2). Such a SYN or RST passes, and a RST passes after all held segments.
     pub(super) fn regulate_ack(
         &mut self,
         at: Time,
@@ -247,7 +247,7 @@ impl Edge {
         self.regulations[direction].note_deadline(number);
     }
 
-    /// The deadline of a regulator has passed.
+    /// Called when the deadline of a regulator has passed.
     pub(super) fn expire(
         &mut self,
         now: Time,
@@ -292,7 +292,7 @@ impl Edge {
         }
     }
 
-    /// Queues a segment of the regulator, and tells it the outcome.
+    /// Queues a segment of the regulator for the data receiver, and reports the outcome to the regulator.
     #[cold]
     fn send_data(
         &mut self,
@@ -303,7 +303,7 @@ impl Edge {
         place: Place,
         out: &mut impl Sink,
     ) {
-        // A late event is in the past: the bearer has run further.
+        // The time of a late event may be in the past, although the bearer has already run further.
         let now = now.max(self.reached);
         if segment.is_made() {
             self.statistics.made[direction as usize] += 1;
@@ -342,7 +342,7 @@ impl Edge {
         }
     }
 
-    /// Passes on the held segments of a flow that ended.
+    /// Passes on the held segments of a flow that has ended.
     fn close(
         &mut self,
         now: Time,
