@@ -1,13 +1,13 @@
-//! Propagation delays drawn per packet.
+//! Propagation delays drawn for each packet.
 
 use ackclock_core::{Law, Span, Stream};
 
-/// A law of delays and the stream to draw from, once per packet in order of transmission.
+/// A distribution of delays and the random stream from which one delay per packet is drawn, in order of transmission.
 #[derive(Debug)]
 pub(crate) struct Delays {
     law: Law<Span>,
     stream: Stream,
-    /// The delay if it is constant: it needs no draw.
+    /// The delay if it is constant, so that no random draw is needed.
     constant: Option<Span>,
 }
 
@@ -24,7 +24,7 @@ impl Delays {
         }
     }
 
-    /// Whether delays differ between packets.
+    /// Whether different packets have different delays.
     pub(crate) const fn vary(&self) -> bool {
         self.constant.is_none()
     }

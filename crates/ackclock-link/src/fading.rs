@@ -1,27 +1,28 @@
 //! # Rayleigh fading by sums of sinusoids
 //!
 //! ## Source
-//! Clarke's model of many reflected waves. Zheng and Xiao, "Simulation models with correct statistical properties for
-//! Rayleigh fading channels", IEEE Transactions on Communications 51(6), 2003; Jakes, "Microwave Mobile Communications",
-//! 1974; both as restated in `links.md` section 4.1.
+//! Source: Clarke's model of many reflected waves. Zheng and Xiao, "Simulation models with correct statistical
+//! properties for Rayleigh fading channels", IEEE Transactions on Communications 51(6), 2003; Jakes, "Microwave Mobile
+//! Communications", 1974; both as restated in `links.md` section 4.1.
 //!
 //! ## What it does
-//! The complex gain g is a sum of 16 oscillators, each weighted separately in the real and imaginary part:
+//! The complex gain g is a sum of 16 oscillators, each with separate weights in the real and the imaginary part:
 //! - *Rayleigh* (Zheng and Xiao): frequencies fD cos((2 pi n - pi + theta) / 4M), weights sqrt(2/M) cos psi and
-//!   sqrt(2/M) sin psi, with theta and all phases drawn from the channel's stream.
-//! - *Jakes*: 15 oscillators at fD cos(2 pi n / N), N = 62, and one at fD. It is deterministic; channels differ only
-//!   in their start in the pattern, which is drawn.
+//!   sqrt(2/M) sin psi, with theta and all phases drawn from the channel's random stream.
+//! - *Jakes*: 15 oscillators at fD cos(2 pi n / N), N = 62, and one oscillator at fD. The pattern is deterministic;
+//!   channels differ only in their start within the pattern, which is drawn at random.
 //!
-//! The power is |g|^2 with mean 1. Slots are advanced by cos((k+1) d) = 2 cos d cos(k d) - cos((k-1) d). Each block of
-//! 128 slots starts from new cosines, so the power of a slot depends only on its number: idle times are skipped, and
-//! the order of calls changes no bit.
+//! The power is |g|^2 and has mean 1. From slot to slot the oscillators advance by cos((k+1) d) = 2 cos d cos(k d) -
+//! cos((k-1) d). Each block of 128 slots starts from newly calculated cosines, so the power of a slot depends only on
+//! the slot's number: idle times are skipped, and the order of calls does not change a single bit.
 //!
 //! ## Differences from the source
-//! The restatement divides Jakes' sum by sqrt(N), which gives a mean power of 1/2; sqrt(N/2) gives 1.
+//! The restatement divides Jakes' sum by sqrt(N), which gives a mean power of 1/2; this implementation divides by
+//! sqrt(N/2), which gives 1.
 //!
 //! ## Validation
-//! Mean power, exponential distribution, autocorrelation J0(2 pi fD tau) and level crossing rate
-//! sqrt(2 pi) fD rho exp(-rho^2) (unit tests).
+//! Tests: mean power, exponential distribution, autocorrelation J0(2 pi fD tau) and level crossing rate sqrt(2 pi) fD
+//! rho exp(-rho^2) (unit tests).
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2, TAU};
 
@@ -29,38 +30,38 @@ use ackclock_core::Stream;
 
 /// Number of oscillators of a channel.
 const OSCILLATORS: usize = 16;
-/// Slots after which the oscillators are recalculated.
+/// Number of slots after which the oscillators are recalculated from cosines.
 const BLOCK: u64 = 128;
-/// Sums are split into this many lanes, which a processor adds in parallel.
+/// Number of partial sums, which a processor adds in parallel.
 const LANES: usize = 4;
-/// Seconds of Jakes' pattern from which the start of a channel is drawn.
+/// Length of the part of Jakes' pattern from which the start of a channel is drawn, seconds.
 const PATTERN: f64 = 1e4;
 
 type Bank = [f64; OSCILLATORS];
 
-/// Power of one fading channel, slot by slot.
+/// Power of one fading channel in each slot.
 #[derive(Clone, Debug)]
 pub struct Fading {
-    /// Weights in the real part.
+    /// Weight of each oscillator in the real part.
     re: Bank,
-    /// Weights in the imaginary part.
+    /// Weight of each oscillator in the imaginary part.
     im: Bank,
-    /// Turns of each oscillator per slot.
+    /// Phase advance of each oscillator per slot, turns.
     turns: Bank,
     /// Initial phase of each oscillator, turns.
     phase: Bank,
-    /// Twice the cosine of each oscillator's step.
+    /// Twice the cosine of each oscillator's phase advance per slot.
     step: Bank,
-    /// The oscillators at `slot`.
+    /// Values of the oscillators at the current slot.
     now: Bank,
-    /// The oscillators at the slot before.
+    /// Values of the oscillators at the previous slot.
     before: Bank,
     slot: u64,
 }
 
 impl Fading {
-    /// Rayleigh fading after Zheng and Xiao: `doppler` is the maximum Doppler frequency in Hz, `slots` the slots per
-    /// second.
+    /// Creates Rayleigh fading after Zheng and Xiao: `doppler` is the maximum Doppler frequency in Hz, `slots` the
+    /// number of slots per second.
     pub fn rayleigh(doppler: f64, slots: f64, stream: &mut Stream) -> Self {
         let count = OSCILLATORS as f64;
         let theta = PI * (2.0 * stream.unit() - 1.0);
@@ -77,7 +78,7 @@ impl Fading {
         this.begun()
     }
 
-    /// Jakes' fading from a random start in its pattern.
+    /// Creates Jakes' fading, which starts at a random point of its pattern.
     pub fn jakes(doppler: f64, slots: f64, stream: &mut Stream) -> Self {
         let waves = OSCILLATORS - 1;
         let count = (4 * waves + 2) as f64;
@@ -118,7 +119,7 @@ impl Fading {
         re * re + im * im
     }
 
-    /// Oscillators that do not move.
+    /// Creates a channel whose oscillators all stand still.
     const fn still() -> Self {
         let zero = [0.0; OSCILLATORS];
         Self { re: zero, im: zero, turns: zero, phase: zero, step: zero, now: zero, before: zero, slot: 0 }
@@ -132,7 +133,7 @@ impl Fading {
         self
     }
 
-    /// Sets the oscillators to a slot directly.
+    /// Calculates the oscillators at a slot directly from cosines.
     fn anchor(&mut self, slot: u64) {
         for n in 0..OSCILLATORS {
             let turn = self.turns[n] * slot as f64 + self.phase[n];
@@ -143,12 +144,12 @@ impl Fading {
     }
 }
 
-/// Fractional part, so that cosines are taken of small angles.
+/// Fractional part of a number, so that cosines are calculated for small angles only.
 fn fraction(value: f64) -> f64 {
     value - libm::floor(value)
 }
 
-/// A scalar product whose sums have a fixed order.
+/// Scalar product of two banks, summed in a fixed order.
 #[inline]
 fn dot(a: &Bank, b: &Bank) -> f64 {
     let mut sums = [0.0; LANES];

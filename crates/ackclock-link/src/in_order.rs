@@ -1,18 +1,18 @@
-//! Preserves order: packets of one flow arrive in the order of departure (`links.md` section 3). Different flows do
-//! not delay each other.
+//! Preserves the order of packets: packets of one flow arrive in the order of departure (`links.md` section 3).
+//! Different flows do not delay each other.
 
 use ackclock_core::{FlowId, Time};
 
 /// Whether packets leave the medium in the order in which they entered it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
-    /// The medium preserves order itself.
+    /// The medium itself preserves order.
     Kept,
-    /// The link must preserve order within each flow.
+    /// The link must preserve the order of packets within each flow.
     Enforced,
 }
 
-/// Latest arrival of each flow; used if delays vary.
+/// Latest arrival time of each flow; needed only if delays vary.
 #[derive(Debug)]
 pub(crate) struct InOrder {
     pub(crate) order: Order,
@@ -24,7 +24,7 @@ impl InOrder {
         Self { order, last: Vec::new() }
     }
 
-    /// Arrival of a packet of `flow`, given the instant `natural` at which it would arrive without ordering.
+    /// Arrival time of a packet of `flow` that would arrive at `natural` without ordering.
     #[inline]
     pub(crate) fn arrival(&mut self, flow: FlowId, natural: Time) -> Time {
         match self.order {
@@ -33,7 +33,7 @@ impl InOrder {
         }
     }
 
-    /// From now on enforces order, also behind packets that are still in flight.
+    /// Enforces order from now on; later packets also arrive after packets that are still in flight.
     pub(crate) fn restart(&mut self, under_way: impl Iterator<Item = (Time, FlowId)>) {
         self.order = Order::Enforced;
         self.last.clear();

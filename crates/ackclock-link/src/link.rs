@@ -7,81 +7,82 @@ use delegate::delegate;
 
 use crate::{Medium, SerialLink};
 
-/// One direction of a channel, including its queue. Everything that happens to a segment inside is an event with its
-/// instant.
+/// One direction of a channel, including its queue. The link reports what happens to a segment as events, each with its
+/// time.
 ///
-/// The caller drains all due events before it [`enqueue`](Self::enqueue)s. Polling at other instants than
-/// [`poll_timeout`](Self::poll_timeout) names changes nothing.
+/// The caller drains all due events before it calls [`enqueue`](Self::enqueue). Polling at times other than those of
+/// [`poll_timeout`](Self::poll_timeout) does not change the result.
 ///
-/// Only [`poll_event`](Self::poll_event) has a default implementation, so that a link that wraps another one cannot
+/// Only [`poll_event`](Self::poll_event) has a default implementation, so that a link that wraps another link cannot
 /// forget to forward a method.
 pub trait Link: Send {
     /// Accepts a segment at `now`, or refuses it.
     ///
     /// # Errors
-    /// The cause if the queue refuses the segment.
+    /// Returns the cause if the queue refuses the segment.
     fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
 
-    /// Accepts a segment like [`enqueue`](Self::enqueue), but inserts it before all waiting segments of its flow. A
-    /// link that cannot do this refuses it.
+    /// Accepts a segment like [`enqueue`](Self::enqueue), but inserts it before all queued segments of its flow. A link
+    /// that cannot insert at the front refuses the segment.
     ///
     /// # Errors
-    /// The cause if the segment is refused.
+    /// Returns the cause if the queue refuses the segment.
     fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
 
-    /// The next event at or before `now`, in order of time. It remains the next until [its segment is
-    /// taken](Self::take_segment).
+    /// Returns the next event at or before `now`; events come in order of time. The event stays the next one until [its
+    /// segment is taken](Self::take_segment).
     fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
 
     /// Takes the segment of the event last returned by [`peek_event`](Self::peek_event).
     ///
     /// # Panics
-    /// If `peek_event` returned none.
-    // Separate from its event for speed: returning the segment inside another value copies it twice, the largest cost
-    // here.
+    /// Panics if `peek_event` returned `None`.
+    // The segment is separate from its event for speed: returning the segment inside another value copies it twice,
+    // which is the largest cost here.
     fn take_segment(&mut self) -> Segment;
 
-    /// The next event like [`peek_event`](Self::peek_event), with its segment.
+    /// Returns the next event like [`peek_event`](Self::peek_event), together with its segment.
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent, Segment)> {
         let (at, event) = self.peek_event(now)?;
         Some((at, event, self.take_segment()))
     }
 
-    /// Instant of the next event, or an earlier one at which to poll again.
+    /// Time of the next event, or an earlier time at which to poll again.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Whether to report [`LinkEvent::Departed`] events, each at its instant. Off at first, which saves a wake per
-    /// packet; drops inside the link are then reported late, with their true instants, before the next delivery.
+    /// Sets whether [`LinkEvent::Departed`] events are reported, each at its time. By default they are not reported,
+    /// which saves one wake-up per packet. Drops inside the link are then reported late, before the next delivery, but
+    /// with their true times.
     fn want_departures(&mut self, departures: Departures);
 
-    /// Generates radio reports from now on, if the link has any.
+    /// Starts to generate radio reports, if the link supports reports.
     fn want_reports(&mut self);
 
-    /// The next report at or before `now`, after all due events were drained. [`poll_timeout`](Self::poll_timeout)
-    /// includes the instants of reports.
+    /// Returns the next report at or before `now`, after all due events were drained.
+    /// [`poll_timeout`](Self::poll_timeout) includes the times of reports.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
-    /// State at `now` of the queue that serves `flow`, after all due events were drained. Transmissions that have
-    /// ended since count as ended even if their event is not reported.
+    /// State of the queue that serves `flow` at `now`, after all due events were drained. A transmission that has ended
+    /// counts as ended even if its event is not reported.
     fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
 
-    /// Packets and bytes in all queues at `now`, excluding packets whose transmission has begun, whatever counts
-    /// against the buffer.
+    /// Number of packets and bytes in all queues at `now`. Packets whose transmission has started are excluded, even if
+    /// they count against the buffer.
     fn waiting(&mut self, now: Time) -> Load;
 
     /// Queueing delays of departed segments, from arrival to the start of transmission.
     fn waits(&self) -> Cow<'_, Histogram>;
 
-    /// Mean capacity from time zero until `until` with this run's draws, bit/s: the rate of a saturated link. `until`
-    /// never decreases.
+    /// Mean capacity from time zero until `until` with this run's random draws, bit/s: the rate that a saturated link
+    /// achieves. `until` never decreases from call to call.
     ///
-    /// `None` if unknown: the rate is drawn per packet, and there was no packet. Time under such a medium that was
-    /// replaced since is left out.
+    /// Returns `None` if the capacity is unknown, because the rate is drawn for each packet and no packet was sent.
+    /// Time under a medium of unknown capacity that was replaced since is left out.
     fn capacity_bps(&mut self, until: Time) -> Option<f64>;
 
     /// Replaces the medium at `now`; the caller drains due events first. Queued packets stay, packets in flight arrive
-    /// as before, and a packet in transmission sends its remaining bits over the new medium. No effect on a link that
-    /// is not a queue followed by a medium.
+    /// as before, and a packet in transmission sends its remaining bits over the new medium. The call has no effect on
+    /// a link that is not a queue followed by a medium.
     fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
 
     /// Sets the user of a flow, for per-user queues.
@@ -90,18 +91,18 @@ pub trait Link: Send {
     /// Frees the state of a flow that ended.
     fn forget(&mut self, flow: FlowId);
 
-    /// Frees large state; afterwards only counters are read.
+    /// Frees large state when the run is over; afterwards only counters are read.
     fn let_go(&mut self);
 }
 
-/// A link as bearers store it: a queue followed by a medium inline, all others behind a pointer. Nearly every link is of
-/// the first kind, and a call through a pointer would be a large part of its cost.
-// A bearer has only two links, so it does not matter that one kind is larger than the other.
+/// A link as bearers store it: a queue followed by a medium inline, any other link behind a pointer. Nearly every link
+/// is a queue followed by a medium, and a call through a pointer would be a large part of its cost.
+// The size difference of the variants does not matter: a bearer has only two links.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyLink {
-    /// A queue followed by a medium.
+    /// A link that is a queue followed by a medium.
     Serial(SerialLink),
-    /// Any other link.
+    /// A link of any other kind.
     Other(Box<dyn Link>),
 }
 
@@ -112,7 +113,7 @@ impl From<SerialLink> for AnyLink {
 }
 
 impl AnyLink {
-    /// See [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] if there is none.
+    /// Time of the next event, as in [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] if no event is pending.
     #[inline(always)]
     pub(crate) fn due(&self) -> Time {
         match self {
@@ -162,25 +163,28 @@ pub enum Departures {
     Watched,
 }
 
-/// What happened to a segment inside a link.
+/// Event of a segment inside a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// Its last byte has left the queue for the medium. Reported only while departures are watched.
+    /// The last byte of the segment has left the queue for the medium. This event is reported only while departures are
+    /// watched.
     Departed,
-    /// It no longer counts against the buffer, which had kept it after departure. Reported only while departures are
-    /// watched, by bearers that keep packets until the far end has acknowledged them; possibly after its delivery.
+    /// The segment no longer counts against the buffer, which had kept it after its departure. This event is reported
+    /// only while departures are watched, by bearers that keep packets until the receiver has acknowledged them; it may
+    /// come after the delivery.
     Freed,
-    /// It was lost: dropped by the queue after it had been accepted, or lost by the medium.
+    /// The segment was lost: dropped by the queue after it had been accepted, or lost by the medium.
     Dropped(Cause),
-    /// It arrived at the far end, after these link-layer retransmissions; none for a link without retransmissions.
+    /// The segment arrived at the far end, after the given link-layer retransmissions; a link without retransmissions
+    /// always reports zero.
     Delivered(Repetitions),
 }
 
 impl LinkEvent {
-    /// It arrived without link-layer retransmissions.
+    /// Delivery without link-layer retransmissions.
     pub const DELIVERED: Self = Self::Delivered(Repetitions::NONE);
 
-    /// Whether it arrived.
+    /// Whether the event is the delivery of the segment.
     pub const fn is_delivery(self) -> bool {
         matches!(self, Self::Delivered(_))
     }
@@ -189,9 +193,10 @@ impl LinkEvent {
 /// Link-layer retransmissions of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Repetitions {
-    /// Number of retransmissions of its parts.
+    /// Number of retransmissions of the packet's parts.
     pub times: u32,
-    /// How much later it was complete than without any retransmission, of it or of other packets, since its start.
+    /// Time by which the packet was complete later than it would have been without any retransmission of any packet
+    /// since its start.
     pub delay: Span,
 }
 
@@ -200,38 +205,38 @@ impl Repetitions {
     pub const NONE: Self = Self { times: 0, delay: Span::ZERO };
 }
 
-/// Why a segment was lost.
+/// Reason for the loss of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// An active queue management dropped it.
+    /// The buffer was full.
     Full,
-    /// An active queue management chose it.
+    /// An active queue management algorithm dropped the segment.
     Policy,
-    /// The medium lost it.
+    /// The medium lost the segment.
     Medium,
-    /// The radio was in outage for too long.
+    /// The radio outage lasted too long.
     Outage,
 }
 
-/// An amount of traffic.
+/// An amount of traffic, in packets and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Load {
-    /// Packets.
+    /// Number of packets.
     pub packets: u32,
-    /// Bytes, including headers.
+    /// Number of bytes, including headers.
     pub bytes: u64,
 }
 
 impl Load {
-    /// No packets.
+    /// The load without any packets.
     pub const NONE: Self = Self { packets: 0, bytes: 0 };
 
-    /// A single segment.
+    /// Load of a single segment.
     pub const fn of(segment: &Segment) -> Self {
         Self { packets: 1, bytes: segment.wire_bytes() as u64 }
     }
 
-    /// Whether there are no packets.
+    /// Whether the load has no packets.
     pub const fn is_none(self) -> bool {
         self.packets == 0
     }
@@ -259,20 +264,20 @@ impl std::ops::SubAssign for Load {
     }
 }
 
-/// Capacity of a queue.
+/// Maximum load of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Capacity {
-    /// Unlimited.
+    /// The queue is unlimited.
     #[default]
     Unlimited,
-    /// A number of packets.
+    /// Maximum number of packets.
     Packets(u32),
-    /// A number of bytes, including headers.
+    /// Maximum number of bytes, including headers.
     Bytes(u64),
 }
 
 impl Capacity {
-    /// Whether this load fits.
+    /// Whether a load fits into the capacity.
     pub const fn holds(self, load: Load) -> bool {
         match self {
             Self::Unlimited => true,
@@ -281,12 +286,12 @@ impl Capacity {
         }
     }
 
-    /// Whether `waiting` plus `segment` fit.
+    /// Whether the load `waiting` plus the segment fit into the capacity.
     pub fn admits(self, waiting: Load, segment: &Segment) -> bool {
         self.holds(waiting + Load::of(segment))
     }
 
-    /// The capacity in packets of `packet_bytes` including headers, at least one; `u32::MAX` if unlimited.
+    /// Capacity in packets of `packet_bytes` bytes including headers, at least one packet; `u32::MAX` if unlimited.
     pub const fn packets(self, packet_bytes: u32) -> u32 {
         match self {
             Self::Unlimited => u32::MAX,
@@ -306,36 +311,36 @@ impl Capacity {
     }
 }
 
-/// Which packets count against the buffer.
+/// Packets that count against the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum BufferMeaning {
-    /// Waiting packets only, not the one in transmission.
+    /// Only queued packets count, not the packet in transmission.
     #[default]
     Waiting,
-    /// Waiting packets and the one in transmission.
+    /// Queued packets and the packet in transmission count.
     WithTransmission,
 }
 
 /// State of a link's queue as an edge sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {
-    /// Packets waiting in the flow's queue, whose transmission has not begun.
+    /// Packets in the flow's queue whose transmission has not started.
     pub waiting: Load,
     /// Packets in transmission.
     pub in_transmission: Load,
-    /// Packets transmitted but not yet acknowledged by the far end; only of a link with ARQ.
+    /// Packets that were transmitted but not acknowledged by the receiver yet; only on a link with ARQ.
     pub unacknowledged: Load,
-    /// Load that counts against `capacity` for the next segment. Which of the loads above it includes depends on the
-    /// link.
+    /// Load that counts against `capacity` when the next segment arrives. The link decides which of the other loads it
+    /// includes.
     pub occupied: Load,
     /// Capacity of the buffer.
     pub capacity: Capacity,
-    /// Rate at this instant.
+    /// Current rate of the link.
     pub rate: Rate,
 }
 
 impl LinkView {
-    /// An empty queue of which nothing else is known.
+    /// View of an empty queue whose other properties are unknown.
     pub const NOTHING: Self = Self {
         waiting: Load::NONE,
         in_transmission: Load::NONE,
@@ -345,13 +350,14 @@ impl LinkView {
         rate: Rate::ZERO,
     };
 
-    /// Packets of `packet_bytes`, including headers, that still fit into the buffer; `u32::MAX` if unlimited.
+    /// Number of packets of `packet_bytes` bytes, including headers, that still fit into the buffer; `u32::MAX` if
+    /// unlimited.
     pub fn room(&self, packet_bytes: u32) -> u32 {
         self.capacity.packets(packet_bytes).saturating_sub(self.occupied.packets)
     }
 
-    /// Packets of `packet_bytes`, including headers, that the buffer can queue: its capacity less the transmitted
-    /// packets that it keeps until they are acknowledged. `u32::MAX` if unlimited.
+    /// Number of packets of `packet_bytes` bytes, including headers, that the buffer can queue. This is its capacity
+    /// less the transmitted packets that it keeps until they are acknowledged; `u32::MAX` if unlimited.
     pub fn places(&self, packet_bytes: u32) -> u32 {
         match self.capacity {
             Capacity::Unlimited => u32::MAX,
@@ -359,17 +365,17 @@ impl LinkView {
         }
     }
 
-    /// Transmitted packets that still count against the capacity.
+    /// Number of transmitted packets that still count against the capacity.
     pub fn kept(&self) -> u32 {
         self.occupied.packets.saturating_sub(self.waiting.packets + self.in_transmission.packets)
     }
 
-    /// Packets in transmission that do not count against the capacity.
+    /// Number of packets in transmission that do not count against the capacity.
     pub fn beside_buffer(&self) -> u32 {
         (self.waiting.packets + self.in_transmission.packets).saturating_sub(self.occupied.packets)
     }
 
-    /// Whether no packet is waiting or in transmission.
+    /// Whether no packet is queued or in transmission.
     pub const fn is_idle(&self) -> bool {
         self.waiting.is_none() && self.in_transmission.is_none()
     }

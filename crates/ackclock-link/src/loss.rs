@@ -1,4 +1,4 @@
-//! Random loss: its probability, and a medium that loses packets by an error process.
+//! Random loss: the loss probability, and a medium that loses packets by an error process.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,10 +20,10 @@ pub struct Loss(pub(crate) f64);
 
 impl Loss {
     pub(crate) const HELP: &'static str = "0 to 1 or \"0%\" to \"100%\"";
-    /// No loss.
+    /// Probability zero: no packet is lost.
     pub const NONE: Self = Self(0.0);
 
-    /// The probability, 0 to 1.
+    /// Returns the probability, 0 to 1.
     pub const fn probability(self) -> f64 {
         self.0
     }
@@ -40,7 +40,7 @@ impl TryFrom<f64> for Loss {
     }
 }
 
-/// Parses `0.01` or `1%`.
+/// Parses a probability such as `0.01` or `1%`.
 impl FromStr for Loss {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
@@ -91,15 +91,15 @@ impl JsonSchema for Loss {
     }
 }
 
-/// Wraps a medium, `inner`, and loses packets by an error process, evaluated at their departure. A lost packet is
-/// transmitted all the same.
+/// Wraps a medium, `inner`, and loses packets by an error process, which is evaluated when a packet departs. A lost
+/// packet still takes its transmission time.
 pub struct Lossy<M> {
     inner: M,
     errors: AnyErrorProcess,
 }
 
 impl<M> Lossy<M> {
-    /// A medium around `inner` with losses by `errors`.
+    /// Creates a medium around `inner` with losses by `errors`.
     pub const fn new(inner: M, errors: AnyErrorProcess) -> Self {
         Self { inner, errors }
     }
@@ -108,7 +108,8 @@ impl<M> Lossy<M> {
 impl<M: Medium> Medium for Lossy<M> {
     fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
         let transmission = self.inner.transmit(arrived, start, segment);
-        // Evaluated for every packet, so that the fate of the next does not depend on this one's.
+        // The error process is evaluated for every packet, so that the fate of one packet does not depend on the fate
+        // of earlier packets.
         match self.errors.fate(transmission.departs) {
             Fate::Lost => Transmission { fate: Fate::Lost, ..transmission },
             Fate::Arrives => transmission,
@@ -127,10 +128,10 @@ impl<M: Medium> Medium for Lossy<M> {
     }
 }
 
-/// Interval of an error process whose table has none: the radio frame of UMTS.
+/// Interval of an error process whose table sets no interval: the radio frame of UMTS.
 const RADIO_FRAME: Span = Span::from_millis(10);
 
-/// Adds the errors that a link's table requests under `loss` to a medium.
+/// Adds to a medium the errors that the link's table has under `loss`.
 pub(crate) fn with_errors<M: Medium + 'static>(
     medium: M,
     errors: &Errors,

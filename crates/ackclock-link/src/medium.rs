@@ -6,34 +6,34 @@ use delegate::delegate;
 use crate::Constant;
 use crate::pieces::work_at;
 
-/// Determines how long each packet's transmission takes, its propagation delay, and whether it is lost.
+/// Determines the transmission time of each packet, its propagation delay, and whether it is lost.
 ///
-/// The defaults fit a medium that can always transmit, at constant rate and with unknown delays. A medium that wraps
-/// another one must forward every method.
+/// The default methods suit a medium that can always transmit, at a constant rate and with unknown delays. A medium
+/// that wraps another medium must forward every method.
 pub trait Medium: Send {
-    /// First instant, `now` or later, at which the transmitter can take the next packet; `now` unless the medium has
-    /// fixed transmission instants. Called when a packet finds the transmitter free, and when a packet has left and
-    /// others wait; nothing else advances such instants.
+    /// First time, `now` or later, at which the transmitter can take the next packet; `now` unless the medium has fixed
+    /// transmission times. The method is called when a packet finds the transmitter free, and when a packet has left
+    /// and another packet is queued; no other call advances the transmission times.
     fn ready(&mut self, now: Time, _found: Found) -> Time {
         now
     }
 
-    /// Transmits the next packet, which arrived at `arrived` and has been at the head of the queue since `start`.
-    /// Called once per packet, in order, so a medium may draw per packet.
+    /// Transmits the next packet, which arrived at `arrived` and has been at the head of the queue since `start`. The
+    /// method is called once per packet, in order, so a medium may draw random numbers for each packet.
     fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission;
 
-    /// Rate at `now`.
+    /// Rate of the medium at `now`.
     fn rate(&self, now: Time) -> Rate;
 
-    /// Until when at least the rate of `now` holds; [`Time::NEVER`] if forever. A rate drawn per packet may also
-    /// change when a packet is transmitted.
+    /// Time until which the rate at `now` holds at least; [`Time::NEVER`] if the rate never changes. A rate that is
+    /// drawn for each packet may also change when a packet is transmitted.
     fn rate_until(&self, _now: Time) -> Time {
         Time::NEVER
     }
 
-    /// Nanobits (bit/s times nanoseconds) that a saturated link could have sent from `from`, when this medium was
-    /// installed, until `until`. `None` if unknown: the rate is drawn per packet, and there was no packet. `from` is
-    /// always the same and `until` never decreases; the first call has `until` equal to `from`.
+    /// Number of nanobits (bit/s times nanoseconds) that a saturated link could have sent from `from`, when this medium
+    /// was installed, until `until`. `None` if the number is unknown, because the rate is drawn for each packet and no
+    /// packet was sent. `from` is always the same and `until` never decreases; in the first call `until` equals `from`.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         Some(work_at(self.rate(from), until.since(from)))
     }
@@ -48,13 +48,13 @@ pub trait Medium: Send {
         Span::ZERO
     }
 
-    /// Whether transmissions can be calculated in advance: the rate is constant, the transmitter is always ready,
-    /// every transmission ends, and nothing is lost.
+    /// Whether transmissions can be calculated in advance: the rate is constant, the transmitter is always ready, every
+    /// transmission ends, and no packet is lost.
     fn foreseeable(&self) -> bool {
         false
     }
 
-    /// This medium as links store it.
+    /// Returns this medium in the form that links store.
     fn any(self) -> AnyMedium
     where
         Self: Sized + 'static,
@@ -63,12 +63,12 @@ pub trait Medium: Send {
     }
 }
 
-/// A medium as links store it. The constant one is stored inline, as most hops have it and a call through a pointer
-/// would be a large part of its cost. Others are behind a pointer.
+/// A medium as links store it. A constant medium is stored inline, because most hops have one and a call through a
+/// pointer would be a large part of its cost. Any other medium is behind a pointer.
 pub enum AnyMedium {
-    /// Fixed rate and fixed delay.
+    /// A medium of fixed rate and fixed delay.
     Constant(Constant),
-    /// Any other medium.
+    /// A medium of any other kind.
     Other(Box<dyn Medium>),
 }
 
@@ -104,31 +104,31 @@ impl Medium for AnyMedium {
     }
 }
 
-/// State in which a packet finds the transmitter.
+/// State of the transmitter when a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Free, with no packet waiting.
+    /// The transmitter is free, and no packet is queued.
     Idle,
-    /// Busy until this instant, with this packet waiting.
+    /// The transmitter is busy until this instant, and a packet is queued.
     Busy,
 }
 
-/// Outcome of one packet's transmission.
+/// Result of the transmission of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
-    /// When its last byte leaves.
+    /// Time at which the last byte of the packet leaves.
     pub departs: Time,
-    /// Propagation delay after departure.
+    /// Propagation delay of the packet after its departure.
     pub delay: Span,
-    /// Whether it arrives.
+    /// Whether the packet arrives.
     pub fate: Fate,
 }
 
 /// Whether a transmitted packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives.
+    /// The packet arrives.
     Arrives,
-    /// The medium loses it.
+    /// The medium loses the packet.
     Lost,
 }

@@ -1,44 +1,45 @@
 //! # Outages
 //!
 //! ## Source
-//! The radio link of the RNF proxy documents: piecewise constant bandwidth with outages (`links.md` section 10).
+//! Source: the radio link of the RNF proxy documents, with piecewise constant bandwidth and outages (`links.md` section
+//! 10).
 //!
 //! ## What it does
-//! During an outage the rate is zero and nothing is lost: a packet in transmission pauses and then continues. An
-//! outage happens once or periodically.
+//! During an outage the rate is zero and nothing is lost: a packet in transmission pauses and continues after the
+//! outage. An outage happens once or periodically.
 //!
 //! ## Differences from the source
-//! None.
+//! The model does not differ from the source.
 //!
 //! ## Validation
-//! Instants by hand (unit tests).
+//! Tests: start and end times worked out by hand (unit tests).
 
 use ackclock_core::{ConfigError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An interval in which the rate is zero.
+/// An interval in which the rate of the link is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// Start of the first outage.
+    /// Time at which the first outage starts.
     pub at: Span,
-    /// Duration of the outage.
+    /// Duration of each outage.
     #[serde(rename = "for")]
     pub lasts: Span,
-    /// Period from one start to the next; without it the outage happens once.
+    /// Time from the start of one outage to the start of the next; without this key the outage happens once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
-/// Whether an outage is under way.
+/// Whether the radio is in an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Radio {
     On,
     Out,
 }
 
-/// All outages of a link, checked.
+/// All outages of a link, after the check.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outages(Vec<Outage>);
 
@@ -72,7 +73,7 @@ impl Outages {
         self.0.is_empty()
     }
 
-    /// State at `now`, and until when at least it holds.
+    /// State of the radio at `now`, and a time until which this state holds at least.
     pub(crate) fn at(&self, now: Time) -> (Radio, Time) {
         let (mut radio, mut until) = (Radio::On, Time::NEVER);
         for outage in &self.0 {
@@ -85,7 +86,7 @@ impl Outages {
         (radio, until)
     }
 
-    /// First instant at or after `from` without an outage.
+    /// First time at or after `from` that is not in an outage.
     pub(crate) fn on_from(&self, mut from: Time) -> Time {
         while let (Radio::Out, until) = self.at(from) {
             from = until;
@@ -93,14 +94,14 @@ impl Outages {
         from
     }
 
-    /// Long-run share of time without outage, considering periodic outages.
+    /// Share of time without outage in the long run, calculated from periodic outages.
     pub(crate) fn share_on(&self) -> f64 {
         let lasting = Self(self.0.iter().filter(|outage| outage.every.is_some()).copied().collect());
         match lasting.0.as_slice() {
             [] => 1.0,
             [Outage { lasts, every: Some(every), .. }] => 1.0 - lasts.as_secs_f64() / every.as_secs_f64(),
             several => {
-                // Evaluated after all have begun, over many of the longest periods.
+                // The share is evaluated after all outages have started, over many of the longest periods.
                 let longest = |of: fn(&Outage) -> Option<Span>| {
                     several.iter().filter_map(of).max().unwrap_or(Span::ZERO)
                 };
@@ -111,7 +112,8 @@ impl Outages {
         }
     }
 
-    /// Time without outage until `until`. After [`MOST_CHANGES`] starts and ends it is extrapolated.
+    /// Time without outage from time zero until `until`. After [`MOST_CHANGES`] starts and ends of outages the time is
+    /// extrapolated.
     pub(crate) fn on_until(&self, until: Span) -> Span {
         let end = Time::ZERO + until;
         let (mut now, mut on) = (Time::ZERO, Span::ZERO);

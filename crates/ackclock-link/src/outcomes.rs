@@ -8,26 +8,27 @@ use crate::serial::flight::Flight;
 use crate::serial::packets::Parted;
 use crate::{LinkEvent, Repetitions};
 
-/// Departures and drops not reported yet, and packets in flight. Events are ordered by instant; at equal instants
-/// departures and drops precede arrivals.
+/// Departures and drops that were not reported yet, and packets in flight. Events are ordered by time; at equal times
+/// departures and drops come before arrivals.
 #[derive(Default)]
 pub(crate) struct Outcomes {
     happened: VecDeque<(Time, LinkEvent, Segment)>,
-    /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
+    /// Packets in transmission and in flight by time of arrival; packets with equal arrival times are in order of
+    /// departure.
     pub(crate) flight: Flight<Parted>,
-    /// Arrival and retransmissions of each packet in flight, in the same order; empty for a link that does not
-    /// retransmit.
+    /// Arrival time and retransmissions of each packet in flight, in the same order as the packets; empty for a link
+    /// that does not retransmit.
     repeated: VecDeque<(Time, Repetitions)>,
 }
 
 impl Outcomes {
-    /// Records that a segment departed or was dropped at `at`; instants never decrease.
+    /// Records that a segment departed or was dropped at `at`, which never decreases from call to call.
     pub(crate) fn push(&mut self, at: Time, event: LinkEvent, segment: Segment) {
         self.happened.push_back((at, event, segment));
     }
 
-    /// A segment arrives at `arrives` after these retransmissions. A link must call this for all of its packets or for
-    /// none.
+    /// Adds a segment that arrives at `arrives` after these retransmissions. A link must call this method for all of
+    /// its packets or for no packet.
     pub(crate) fn put_repeated(&mut self, arrives: Time, segment: &Segment, repetitions: Repetitions) {
         self.flight.put(arrives, segment);
         let later = self.repeated.iter().rev().take_while(|&&(at, _)| at > arrives).count();
@@ -40,13 +41,13 @@ impl Outcomes {
         self.repeated = VecDeque::new();
     }
 
-    /// Instant of the next event; [`Time::NEVER`] if there is none.
+    /// Time of the next event; [`Time::NEVER`] if no event is pending.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.happened.front().map_or(Time::NEVER, |&(at, ..)| at).min(self.flight.due())
     }
 
-    /// The next event at or before `now`.
+    /// Returns the next event at or before `now`.
     #[inline]
     pub(crate) fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
         let arrives = self.flight.due();
@@ -65,7 +66,7 @@ impl Outcomes {
     /// Takes the segment of the next event.
     ///
     /// # Panics
-    /// If there is no event.
+    /// Panics if there is no event.
     #[inline]
     pub(crate) fn take(&mut self) -> Segment {
         let arrives = self.flight.due();

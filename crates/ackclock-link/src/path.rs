@@ -1,18 +1,18 @@
 //! # Wired path
 //!
 //! ## Source
-//! CR02 figure 10: each server reaches the edge over its own link of 100 Mbit/s and 1 ms.
+//! Source: CR02 figure 10: each server reaches the edge over its own link of 100 Mbit/s and 1 ms.
 //!
 //! ## What it does
-//! Each flow has its own wired path in each direction: fixed rate, fixed delay with an optional extra per flow,
-//! unlimited queue, optional random loss. Nothing is refused or reordered, so a packet's arrival time is known on
-//! entry: `max(now, path free) + size/rate + delay`.
+//! Each flow has its own wired path in each direction, with a fixed rate, a fixed delay with an optional extra delay
+//! for each flow, an unlimited queue, and optional random loss. No packet is refused or reordered, so the arrival time
+//! of a packet is known on entry: `max(now, path free) + size/rate + delay`.
 //!
 //! ## Differences from the source
-//! The simulator of the source has a queue of 10 000 packets there, which never fills.
+//! The simulator of the source has a queue of 10 000 packets on the wired path, which never fills.
 //!
 //! ## Validation
-//! Arrival times by hand (unit tests); conservation and poll invariance.
+//! Tests: arrival times worked out by hand (unit tests); conservation of packets; independence of polling times.
 
 use ackclock_core::{
     FlowId, Message, Node, Outbox, Pace, Port, Rate, Segment, Sink, Span, Stream, Streams, Time,
@@ -37,21 +37,22 @@ pub struct Path {
 pub struct Wires {
     pace: Pace,
     delay: Span,
-    /// Extra delay per flow; empty if no flow has any.
+    /// Extra delay of each flow; empty if no flow has an extra delay.
     longer: Vec<Span>,
     loss: f64,
-    /// When each flow's path is free again.
+    /// Time at which the path of each flow is free again.
     free: Vec<Time>,
     flight: Flight<Whole>,
     name: &'static str,
     streams: Streams,
-    /// Random stream for losses per flow, so that adding a flow changes no other flow's losses; empty without loss.
+    /// Random stream of each flow for losses, so that adding a flow does not change the losses of other flows; empty
+    /// without loss.
     chance: Vec<Stream>,
     lost: u64,
 }
 
 impl Path {
-    /// Paths of this rate and one-way delay that lose each packet with probability `loss`.
+    /// Creates paths with this rate and one-way delay that lose each packet with probability `loss`.
     pub fn new(rate: Rate, delay: Span, loss: f64, streams: &Streams) -> Self {
         let wires = |name| Wires {
             pace: Pace::new(rate),
@@ -68,24 +69,24 @@ impl Path {
         Self { up: wires("path/up/loss"), down: wires("path/down/loss") }
     }
 
-    /// Resets the path of a flow whose number is reused; it gets a new loss stream named `name`.
+    /// Resets the path of a flow whose number is reused; the path gets a new loss stream named `name`.
     pub fn renew(&mut self, flow: FlowId, name: &str) {
         self.up.renew(flow, name);
         self.down.renew(flow, name);
     }
 
-    /// Adds a one-way delay to the path of a flow.
+    /// Adds an extra one-way delay to the path of a flow.
     pub fn lengthen(&mut self, flow: FlowId, by: Span) {
         self.up.lengthen(flow, by);
         self.down.lengthen(flow, by);
     }
 
-    /// Packets lost in both directions.
+    /// Number of packets lost in both directions.
     pub fn lost(&self) -> u64 {
         self.up.lost + self.down.lost
     }
 
-    /// When the next segment leaves; [`Time::NEVER`] if none is in transit.
+    /// Time at which the next segment leaves the paths; [`Time::NEVER`] if no segment is in transit.
     #[inline]
     pub fn due(&self) -> Time {
         self.up.due().min(self.down.due())
@@ -93,7 +94,7 @@ impl Path {
 }
 
 impl Wires {
-    /// Accepts a segment at `now`; returns false if it is lost.
+    /// Accepts a segment at `now`; returns false if the segment is lost.
     #[inline(always)]
     pub fn enter(&mut self, now: Time, segment: &Segment) -> bool {
         if self.loss > 0.0 && self.loses(segment.flow) {
@@ -108,28 +109,29 @@ impl Wires {
         } else if begins == now {
             self.flight.put(arrives, segment);
         } else {
-            // Packets of other flows, whose paths are free, may arrive before one that is queued on its own path.
+            // The segment is queued on its own path. Packets of other flows, whose paths are free, may enter later and
+            // still arrive earlier.
             self.flight.put_late(arrives, segment);
         }
         true
     }
 
-    /// When the next segment leaves; [`Time::NEVER`] if none is in transit.
+    /// Time at which the next segment leaves the paths; [`Time::NEVER`] if no segment is in transit.
     #[inline]
     pub fn due(&self) -> Time {
         self.flight.due()
     }
 
-    /// The next segment to leave; check [`due`](Self::due) first.
+    /// Returns the next segment to leave; check [`due`](Self::due) first.
     ///
     /// # Panics
-    /// If no segment is in transit.
+    /// Panics if no segment is in transit.
     #[inline]
     pub fn front(&self) -> &Segment {
         self.flight.front()
     }
 
-    /// Flow of the segment that leaves about `others` segments from now, for prefetching.
+    /// Flow of the segment that leaves after about `others` other segments, for prefetching.
     #[inline(always)]
     pub fn flow_after(&self, others: usize) -> Option<FlowId> {
         self.flight.flow_at(others)
@@ -146,7 +148,7 @@ impl Wires {
         self.flight = Flight::default();
     }
 
-    /// See [`Path::renew`].
+    /// Resets the path of a flow; see [`Path::renew`].
     pub fn renew(&mut self, flow: FlowId, name: &str) {
         self.reach(flow);
         self.free[flow.index()] = Time::ZERO;
@@ -156,7 +158,7 @@ impl Wires {
         }
     }
 
-    /// See [`Path::lengthen`].
+    /// Adds a delay to the path of a flow; see [`Path::lengthen`].
     pub fn lengthen(&mut self, flow: FlowId, by: Span) {
         if by > Span::ZERO || flow.index() < self.longer.len() {
             self.longer.resize(self.longer.len().max(flow.index() + 1), Span::ZERO);
@@ -186,7 +188,8 @@ impl Wires {
         }
     }
 
-    /// When the path of `flow` starts transmitting a packet offered at `now`; occupies the path for `transmission`.
+    /// Time at which the path of `flow` starts to transmit a packet offered at `now`. The packet occupies the path for
+    /// `transmission`.
     #[inline]
     fn begins(&mut self, now: Time, flow: FlowId, transmission: Span) -> Time {
         let Some(free) = self.free.get_mut(flow.index()) else {

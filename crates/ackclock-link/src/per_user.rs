@@ -1,4 +1,4 @@
-//! Independent links, one per user, such as the uplinks of a cell.
+//! Independent links, one for each user, such as the uplinks of a cell.
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time, Wakes};
 
 use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
-/// One link per user, chosen by the user of a segment's flow.
+/// One link for each user; the flow of a segment determines its user.
 pub struct PerUser {
     links: Vec<AnyLink>,
-    /// When each link next has an event.
+    /// Time of each link's next event.
     due: Wakes,
-    /// User of each flow; 0 by default.
+    /// User of each flow; user 0 by default.
     user_of: Vec<u32>,
-    /// User whose link returned the event whose segment is not taken yet.
+    /// User whose link returned the last event; the segment of this event is not taken yet.
     telling: usize,
 }
 
 impl PerUser {
-    /// One link per user, in order of user number; at least one.
+    /// Creates one link for each user, in order of user number; at least one link.
     pub fn new(links: Vec<AnyLink>) -> Self {
         let mut due = Wakes::default();
         for _ in &links {
@@ -113,12 +113,12 @@ impl Link for PerUser {
         Cow::Owned(all)
     }
 
-    /// Sum over the users, without links of unknown capacity.
+    /// Sum of the capacities of all users' links, without links of unknown capacity.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.links.iter_mut().filter_map(|link| link.capacity_bps(until)).reduce(|sum, one| sum + one)
     }
 
-    // No effect: each user has a separate medium, and no table can request this.
+    // No effect: each user has a separate medium, and no scenario table can replace it.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -1,13 +1,14 @@
-//! Transmission at a piecewise constant rate: the rest of a packet continues at the rate of the next piece (`links.md`
-//! section 5).
+//! Transmission at a piecewise constant rate: if the rate changes, the rest of a packet continues at the new rate
+//! (`links.md` section 5).
 
 use ackclock_core::{Rate, Span, Time};
 
-/// Work is counted in nanobits: a rate of 1 bit/s does 1 per nanosecond.
+/// Data is counted in nanobits: a rate of 1 bit/s sends 1 nanobit per nanosecond.
 pub(crate) const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
 
-/// When `work` nanobits begun at `start` are done, to the nearest nanosecond; never if the rate stays zero. `piece`
-/// returns the rate at an instant and until when it holds; it is called for instants in order.
+/// Time at which `work` nanobits are sent if transmission starts at `start`, to the nearest nanosecond; never if the
+/// rate stays zero. `piece` returns the rate at an instant and the time until which it holds; `piece` is called for
+/// instants in order.
 pub(crate) fn finish(start: Time, mut work: u64, mut piece: impl FnMut(Time) -> (Rate, Time)) -> Time {
     let mut now = start;
     loop {
@@ -24,13 +25,13 @@ pub(crate) fn finish(start: Time, mut work: u64, mut piece: impl FnMut(Time) -> 
     }
 }
 
-/// Nanobits that a rate achieves in a time.
+/// Number of nanobits that a rate sends in a time.
 pub(crate) fn work_at(rate: Rate, time: Span) -> u128 {
     u128::from(rate.as_bps()) * u128::from(time.as_nanos())
 }
 
-/// Work that could have been done so far, summed piece by piece. Continues from the last call, so frequent calls cost
-/// no more than one.
+/// Data that could have been sent so far, summed piece by piece. Each call continues from the last call, so frequent
+/// calls cost no more than one.
 #[derive(Debug, Default)]
 pub(crate) struct Potential {
     until: Time,
@@ -38,13 +39,13 @@ pub(crate) struct Potential {
 }
 
 impl Potential {
-    /// Instant up to which the sum extends.
+    /// Time up to which the sum extends.
     pub(crate) fn reached(&self) -> Time {
         self.until
     }
 
-    /// Nanobits that could have been sent from `from`, always the same instant, until `until`, which never decreases.
-    /// `piece` is as in [`finish`].
+    /// Number of nanobits that could have been sent from `from`, always the same instant, until `until`, which never
+    /// decreases. `piece` is as in [`finish`].
     pub(crate) fn reach(
         &mut self,
         from: Time,

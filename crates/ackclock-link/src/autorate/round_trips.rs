@@ -1,28 +1,29 @@
-//! Round trips through the observed queue, from TCP timestamps (RFC 7323 section 3): from the passing of a segment in
-//! one direction until the first segment with its TSecr, or a later one, passes in the other.
+//! Round-trip times through the observed queue, from TCP timestamps (RFC 7323 section 3). A sample is the time from a
+//! segment that passes in one direction until the first segment with its TSecr, or a later TSecr, passes in the other
+//! direction.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Span, Time, Timestamps};
 
-/// TSvals of one end of a flow, seen in passing.
+/// TSvals that one end of a flow has sent past the box.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips {
-    /// Latest TSval that passed.
+    /// Latest TSval that passed the box.
     latest: Option<u32>,
-    /// TSvals not echoed yet, and when each first passed.
+    /// TSvals that were not echoed yet, each with the time at which it first passed.
     asked: VecDeque<(u32, Time)>,
-    /// When an echo last passed.
+    /// Time at which an echo last passed.
     answered: Option<Time>,
 }
 
-/// Minimum time between noted TSvals: like six pingers that each send every 300 ms.
+/// Minimum time between two recorded TSvals, equal to six pingers that each send every 300 ms.
 const EVERY: Span = Span::from_millis(50);
-/// Maximum number of noted TSvals; the oldest are dropped.
+/// Maximum number of recorded TSvals; the oldest are dropped.
 const MOST: usize = 4096;
 
 impl RoundTrips {
-    /// A segment passes whose TSval will be echoed.
+    /// Handles a segment whose TSval the other end will echo.
     pub(super) fn on_asked(&mut self, now: Time, segment: &Segment) {
         let Some(timestamps) = segment.timestamps() else { return };
         let is_new = self.latest.is_none_or(|latest| Timestamps::is_later(timestamps.value, latest));
@@ -38,8 +39,9 @@ impl RoundTrips {
         }
     }
 
-    /// A segment passes that may be an echo. Returns the round trip of the latest TSval that it echoes first. No
-    /// sample if no echo passed for most of that time: its sender had paused.
+    /// Handles a segment that may echo a recorded TSval. Returns the round-trip time of the latest TSval that the
+    /// segment echoes first. Returns `None` if no echo passed for most of that time, because the sender of the echo had
+    /// paused.
     pub(super) fn on_answer(&mut self, now: Time, segment: &Segment) -> Option<Span> {
         let echo = segment.timestamps()?.echo;
         let paused = self.answered.replace(now).map_or(Span::ZERO, |last| now.since(last));

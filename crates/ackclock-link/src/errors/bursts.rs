@@ -1,14 +1,14 @@
-//! A two-state channel, good or bad, that changes by interval as a Markov chain.
+//! A two-state channel, good or bad, whose state changes from interval to interval as a Markov chain.
 //!
-//! The state depends only on the number of the interval. Run lengths are drawn as geometric numbers, so long pauses
-//! are skipped at no cost. Time is divided into epochs so long that the chain forgets its state within one (to less
-//! than 2^-60). The first state of each epoch is therefore drawn independently. The runs of an epoch are drawn from
-//! its first state, repeatedly, until they end in the first state of the next epoch: this is the law of the chain
-//! given both states.
+//! The state depends only on the number of the interval. The lengths of good and bad runs are drawn from geometric
+//! distributions, so long pauses are skipped at no cost. Time is divided into epochs that are long enough for the chain
+//! to forget its state within an epoch (to less than 2^-60). The first state of each epoch is therefore drawn
+//! independently. The runs of an epoch are drawn from the epoch's first state, repeatedly, until they end in the first
+//! state of the next epoch. This gives the distribution of the chain conditional on both states.
 
 use ackclock_core::{Span, Stream, Streams, Time};
 
-/// State of a channel in an interval.
+/// State of a channel in one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BurstState {
     Good,
@@ -24,12 +24,12 @@ impl BurstState {
     }
 }
 
-/// Transition probabilities of a channel. Their sum is above 0 and at most 1.
+/// Transition probabilities of a channel. The sum of the two probabilities is above 0 and at most 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
-    /// Probability that a bad interval follows a good one.
+    /// Probability that a good interval is followed by a bad interval.
     pub(super) to_bad: f64,
-    /// Probability that a good interval follows a bad one.
+    /// Probability that a bad interval is followed by a good interval.
     pub(super) to_good: f64,
 }
 
@@ -39,49 +39,49 @@ impl Chain {
         self.to_bad / (self.to_bad + self.to_good)
     }
 
-    /// Intervals after which the chain has forgotten its state: (1 - to_bad - to_good)^n is below 2^-60.
+    /// Number of intervals after which the chain has forgotten its state: (1 - to_bad - to_good)^n is below 2^-60.
     fn epoch(self) -> u64 {
         const FORGOTTEN: f64 = 42.0;
         const LEAST: u64 = 64;
         let fades = -libm::log1p(-(self.to_bad + self.to_good).min(1.0));
-        // `as` saturates: a chain that hardly ever changes has one epoch.
+        // The conversion with `as` saturates, so a chain that hardly ever changes has a single epoch.
         (libm::ceil(FORGOTTEN / fades) as u64).clamp(LEAST, FOR_EVER)
     }
 }
 
-/// More intervals than time has: a chain that has not forgotten its state by then has one epoch.
+/// Number of intervals that exceeds any simulated time: a chain that remembers its state for longer has a single epoch.
 const FOR_EVER: u64 = u64::MAX / 2;
 
 /// State of a two-state channel over time.
 #[derive(Debug)]
 pub(super) struct Bursts {
     chain: Chain,
-    /// Logarithms of the probabilities to stay good and to stay bad.
+    /// Logarithms of the probability of staying good and of the probability of staying bad.
     stays: [f64; 2],
     interval: Span,
-    /// Intervals per epoch.
+    /// Number of intervals in an epoch.
     length: u64,
     seed: u64,
-    /// The epoch whose runs are drawn.
+    /// Number of the epoch whose runs are drawn.
     epoch: u64,
     first: BurstState,
-    /// End of each run in the epoch, exclusive, in intervals. The last run extends beyond the epoch.
+    /// End of each run in the epoch, in intervals, exclusive. The last run extends beyond the end of the epoch.
     ends: Vec<u64>,
 }
 
 impl Bursts {
-    /// A channel of this chain that may change at every multiple of `interval`.
+    /// Creates a channel with this chain, whose state may change at every multiple of `interval`.
     pub(super) fn new(chain: Chain, interval: Span, mut stream: Stream) -> Self {
         let stays = [chain.to_bad, chain.to_good].map(|leaves| libm::log1p(-leaves));
         let (length, seed) = (chain.epoch(), stream.bits());
-        // Far more runs than an epoch has: mostly a dozen, at most 64 for a chain without memory.
+        // An epoch has far fewer runs: mostly a dozen, at most 64 for a chain without memory.
         let ends = Vec::with_capacity(256);
         let mut this = Self { chain, stays, interval, length, seed, epoch: 0, first: BurstState::Good, ends };
         this.draw(0);
         this
     }
 
-    /// State at an instant.
+    /// State of the channel at an instant.
     pub(super) fn state(&mut self, at: Time) -> BurstState {
         let number = at.as_nanos() / self.interval.as_nanos();
         let (epoch, within) = (number / self.length, number % self.length);
@@ -97,12 +97,12 @@ impl Bursts {
         let next = self.begins(epoch + 1);
         (self.epoch, self.first) = (epoch, self.begins(epoch));
         let mut stream = Streams::new(self.seed, epoch).stream("runs");
-        // The first state of the next epoch has the same law as the last one drawn, so two trials are enough on
-        // average.
+        // The first state of the next epoch has the same distribution as the last drawn state, so two trials are enough
+        // on average.
         while self.run_through(&mut stream) != next && self.length < FOR_EVER {}
     }
 
-    /// Draws runs from the first state on. Returns the state in which the next epoch would start.
+    /// Draws the runs of the epoch from its first state on. Returns the state in which the next epoch would start.
     fn run_through(&mut self, stream: &mut Stream) -> BurstState {
         self.ends.clear();
         let (mut state, mut end) = (self.first, 0u64);
@@ -116,14 +116,14 @@ impl Bursts {
         }
     }
 
-    /// Intervals until the state changes: geometric, endless if the state is never left.
+    /// Number of intervals until the state changes: geometrically distributed, or endless if the state is never left.
     fn sojourn(&self, state: BurstState, stream: &mut Stream) -> u64 {
         let longer = libm::log(stream.unit()) / self.stays[state as usize];
-        // `as` saturates.
+        // The conversion with `as` saturates.
         1u64.saturating_add(longer as u64)
     }
 
-    /// First state of an epoch.
+    /// Returns the first state of an epoch.
     fn begins(&self, epoch: u64) -> BurstState {
         let bad = Streams::new(self.seed, epoch).stream("begins").chance(self.chain.share_bad());
         if bad { BurstState::Bad } else { BurstState::Good }

@@ -1,18 +1,19 @@
 //! # Gilbert-Elliott errors
 //!
 //! ## Source
-//! Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal 39, 1960; Elliott, "Estimates of error
-//! rates for codes on burst-noise channels", Bell System Technical Journal 42, 1963.
+//! Source: Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal 39, 1960; Elliott, "Estimates of
+//! error rates for codes on burst-noise channels", Bell System Technical Journal 42, 1963.
 //!
 //! ## What it does
-//! A channel is good or bad in each interval, as a Markov chain: bad after good with probability p, good after bad
-//! with probability r. Packets or blocks are lost with one probability in good intervals and another in bad ones.
+//! A channel is good or bad in each interval, as a Markov chain: a good interval is followed by a bad one with
+//! probability p, a bad interval by a good one with probability r. Packets or blocks are lost with one probability in
+//! good intervals and with another probability in bad intervals.
 //!
 //! ## Differences from the source
-//! The state changes with time, not per packet, so the channel also changes while nothing is sent.
+//! The state changes with time, not with each packet, so the channel also changes while nothing is sent.
 //!
 //! ## Validation
-//! Share lost, mean burst 1/r and mean gap 1/p (`tests/errors.rs`).
+//! Tests: share of losses, mean burst length 1/r and mean gap 1/p (`tests/errors.rs`).
 
 use ackclock_core::{Config, ConfigError, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -40,7 +41,7 @@ pub struct GilbertElliottConfig {
 }
 
 impl Default for GilbertElliottConfig {
-    /// Gilbert's channel with bursts of 10 intervals about every second.
+    /// Returns Gilbert's channel with bursts of 10 intervals about every second.
     fn default() -> Self {
         Self { p: Loss(0.01), r: Loss(0.1), good: Loss(0.0), bad: Loss(1.0), interval: None }
     }
@@ -80,7 +81,7 @@ impl ErrorConfig for GilbertElliottConfig {
     }
 }
 
-/// The channel, and the loss probabilities of its states.
+/// A Gilbert-Elliott channel, with the loss probability of each state.
 struct GilbertElliott {
     states: Bursts,
     lost: [Loss; 2],
@@ -90,7 +91,7 @@ struct GilbertElliott {
 impl ErrorProcess for GilbertElliott {
     fn fate(&mut self, at: Time) -> Fate {
         let share = self.lost[self.states.state(at) as usize];
-        // Drawn for every packet, so that later draws do not depend on the state.
+        // A random number is drawn for every packet, so that later random numbers do not depend on the state.
         if self.chance.chance(share.probability()) { Fate::Lost } else { Fate::Arrives }
     }
 }

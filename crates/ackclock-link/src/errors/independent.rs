@@ -1,16 +1,16 @@
 //! # Independent errors
 //!
 //! ## Source
-//! CR04 section on loss and latency: packets lost on the radio hop, independently of each other.
+//! Source: CR04, section on loss and latency: packets are lost on the radio hop, independently of each other.
 //!
 //! ## What it does
 //! Each packet or block is lost with a fixed probability, drawn in order of transmission.
 //!
 //! ## Differences from the source
-//! None.
+//! The model does not differ from the source.
 //!
 //! ## Validation
-//! The share lost is binomial (`tests/errors.rs`, `tests/theory.rs`).
+//! Tests: the number of lost packets is binomially distributed (`tests/errors.rs`, `tests/theory.rs`).
 
 use ackclock_core::{Config, ConfigError, Stream, Time};
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess};
 use crate::{Fate, Files, Loss};
 
-/// Each packet or block is lost independently with a fixed probability; `loss = 0.01` is short for it.
+/// Each packet or block is lost independently with a fixed probability; `loss = 0.01` is short for this process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndependentConfig {
@@ -40,7 +40,7 @@ impl ErrorConfig for IndependentConfig {
     }
 }
 
-/// Loses each packet or block independently.
+/// Error process that loses each packet or block independently.
 #[derive(Clone, Debug)]
 pub struct Independent {
     share: Loss,
@@ -48,14 +48,15 @@ pub struct Independent {
 }
 
 impl Independent {
-    /// Loses with this probability, drawn from `stream`.
+    /// Creates a process that loses with probability `share`, drawn from `stream`.
     pub const fn new(share: Loss, stream: Stream) -> Self {
         Self { share, stream }
     }
 }
 
 impl ErrorProcess for Independent {
-    // Drawn for every packet, so that one packet's fate does not affect the draws of others.
+    // A random number is drawn for every packet, so that the fate of one packet does not affect the random numbers of
+    // later packets.
     #[inline]
     fn fate(&mut self, _: Time) -> Fate {
         if self.stream.chance(self.share.probability()) { Fate::Lost } else { Fate::Arrives }

@@ -1,8 +1,9 @@
-//! Error processes: when a channel loses packets or blocks. Each process is one file; the registry [`ERRORS`] lists
-//! them.
+//! Error processes decide when a channel loses packets or blocks. Each process is one file; the registry [`ERRORS`]
+//! lists all processes.
 //!
-//! The state of a channel at an instant does not depend on when or how often it is queried, nor on idle times. There
-//! are two exceptions: independent draws for each query, and a power control that freezes in idle intervals.
+//! The state of a channel at an instant does not depend on when or how often it is queried, nor on idle times. Two
+//! processes are exceptions: independent losses, which draw a random number for each query, and a power control that
+//! freezes in idle intervals.
 
 mod bursts;
 mod gilbert_elliott;
@@ -28,21 +29,21 @@ pub use table::Errors;
 
 /// Decides when a channel loses packets or blocks.
 pub trait ErrorProcess: Send {
-    /// Fate of a packet or block sent at `at`. Instants never decrease. Query once for everything with a common fate,
-    /// such as the PDUs of a TTI.
+    /// Fate of a packet or block that is sent at `at`, which never decreases from call to call. Units with a common
+    /// fate, such as the PDUs of a TTI, need only one query.
     fn fate(&mut self, at: Time) -> Fate;
 }
 
-/// Context for building an error process from its table.
+/// Everything an error process needs to be built from its table.
 #[derive(Clone, Copy)]
 pub struct ErrorContext<'a> {
     /// Random streams of the run.
     pub streams: &'a Streams,
-    /// Name of its random stream, such as `down/loss`.
+    /// Name of the process's random stream, such as `down/loss`.
     pub name: &'a str,
-    /// Reads files that the table names.
+    /// Reads the files that the table names.
     pub files: &'a dyn Files,
-    /// Default interval of the channel: the user's block time, such as a TTI.
+    /// Default interval of the channel: the block time of the user of the process, such as a TTI.
     pub block: Span,
 }
 
@@ -51,18 +52,18 @@ pub trait ErrorConfig: fmt::Debug + Send + Sync {
     /// Long-run loss probability, 0 to 1.
     ///
     /// # Errors
-    /// A file that the table names is unreadable or malformed.
+    /// Returns an error if a file that the table names is unreadable or malformed.
     fn share(&self, files: &dyn Files) -> Result<f64, ConfigError>;
 
-    /// Builds the process.
+    /// Builds the error process.
     ///
     /// # Errors
-    /// A file that the table names is unreadable or malformed.
+    /// Returns an error if a file that the table names is unreadable or malformed.
     fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError>;
 }
 
 ackclock_core::registry! {
-    /// All error processes, by their name in scenario files.
+    /// Registry of all error processes, by their name in scenario files.
     pub static ERRORS: dyn ErrorConfig = "error process" {
         "independent" => IndependentConfig,
         "rayleigh" => RayleighConfig,
@@ -72,12 +73,12 @@ ackclock_core::registry! {
     }
 }
 
-/// An error process as links store it: independent errors inline, as many links query them for each packet; all others
-/// behind a pointer.
+/// An error process as links store it: independent errors inline, because many links query them for each packet; any
+/// other process behind a pointer.
 pub enum AnyErrorProcess {
-    /// Independent losses.
+    /// Independent losses, stored inline.
     Independent(Independent),
-    /// Any other process.
+    /// An error process of any other kind.
     Other(Box<dyn ErrorProcess>),
 }
 
@@ -93,10 +94,10 @@ impl ErrorProcess for AnyErrorProcess {
     }
 }
 
-/// Shortest interval of a channel.
+/// Shortest allowed interval of a channel.
 const SHORTEST: Span = Span::from_micros(10);
 
-/// Checks the interval of a table, if it has one.
+/// Checks the interval of a table, if the table has one.
 fn check_interval(interval: Option<Span>) -> Result<(), ConfigError> {
     match interval {
         Some(length) if length < SHORTEST => {

@@ -1,36 +1,39 @@
 //! # Power control
 //!
 //! ## Source
-//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 4.2, after Sampath, Kumar and
-//! Holtzman, "On setting reverse link target SIR in a CDMA system", VTC 1997; `power-control.md` sections 1 and 2.
+//! Source: Möller, "Automatic control in TCP over wireless", KTH 2005, section 4.2, after Sampath, Kumar and Holtzman,
+//! "On setting reverse link target SIR in a CDMA system", VTC 1997; described in `power-control.md` sections 1 and 2.
 //!
 //! ## What it does
 //! An inner loop keeps the signal-to-interference ratio (SIR) near a reference r: within the deviation s, or as
 //! modelled by [`inner_loop`](inner_loop). An outer loop changes r once a frame: down by `step` after a frame that
-//! arrives, up by `rise` steps after a lost frame. So 1 frame in 1 + `rise` is lost on any channel. A frame sent at r
-//! dB is lost with probability
+//! arrives, up by `rise` steps after a lost frame. So 1 frame in 1 + `rise` is lost on any channel. A frame sent at
+//! reference r (in dB) is lost with probability
 //!
 //! f(r) = 1 - (1 - Q(sqrt(2 a exp(b r + b^2 s^2 / 2))))^L, b = ln(10) / 10, Q(x) = P(standard normal > x),
 //!
 //! where a is `coding_gain`, s `deviation` and L `frame_bits`. With an inner loop each sample of a frame has its share
-//! of the bits and its own r. r is `lowest` + k `step` for k = 1 to N, where `highest` is that of N - 1; in state 1
-//! every frame is lost, in the upper `rise` states none. A frame is sent in every interval of the channel; those of
-//! other users, in intervals in which this link is idle, change r too. With `idle = "freeze"` r does not change then.
+//! of the bits and its own r. The values of r are `lowest` + k `step` for k = 1 to N; `highest` is the value of state N
+//! - 1. In state 1 every frame is lost, in the upper `rise` states no frame is lost. A frame is sent in every interval
+//! of the channel. Frames of other users, in intervals in which this link is idle, change r too. With `idle = "freeze"`
+//! r does not change in idle intervals.
 //!
-//! The state depends only on the number of the interval, although it is a Markov chain of long memory. The random
-//! number of an interval is derived from its number. Two chains of the same phase (k + number is constant modulo 1 +
-//! `rise`) driven by the same random numbers keep their order. So a pause is skipped by running the lowest and the
-//! highest chain until they meet (coupling from the past, Propp and Wilson 1996), and the state at time zero has the
-//! stationary law.
+//! The state depends only on the number of the interval, although the state is a Markov chain with a long memory. The
+//! random number of an interval is derived from the interval's number. Two chains of the same phase (k + number is
+//! constant modulo 1 + `rise`) that use the same random numbers keep their order. So a pause is skipped by simulating
+//! the lowest and the highest chain until they meet (coupling from the past, Propp and Wilson 1996), and the state at
+//! time zero has the stationary distribution.
 //!
 //! ## Differences from the source
-//! The source prints exp(-x^2) in the integral Q; its figures follow from the normal density. It also requires f to
-//! end (6 dB) below the upper `rise` states, which its own choice of N violates: at `step = 0.2` they start at 4.6 dB.
-//! Its tables follow from that choice.
+//! The source prints exp(-x^2) in the integral Q, but its figures follow from the normal density. The source also
+//! requires f to end (6 dB) below the upper `rise` states, which its own choice of N violates: at `step = 0.2` these
+//! states start at 4.6 dB. The tables of the source follow from that choice of N.
 //!
 //! ## Validation
-//! The operating point f(2.759 dB) = 0.1, mean and deviation of r, the share lost, and the share lost three frames after a loss
-//! (unit tests); the law of r with an inner loop over a still channel, against the chain of the formula that it gives; the laws of error processes; the packet delay law of `power-controlled` (`tests/power_controlled.rs`).
+//! Tests: the operating point f(2.759 dB) = 0.1, mean and deviation of r, the share of lost frames, and the loss
+//! probability three frames after a loss (unit tests); the distribution of r with an inner loop over a constant
+//! channel, compared with the chain of the corresponding formula; the properties required of all error processes; the
+//! packet delay distribution of `power-controlled` (`tests/power_controlled.rs`).
 
 mod inner_loop;
 
@@ -45,7 +48,7 @@ use self::inner_loop::{InnerLoop, InnerLoopConfig};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
 use crate::{Fate, Files};
 
-/// A power-controlled channel that loses a fixed share of frames: after a loss the next frames are sent with more
+/// A power-controlled channel that loses a fixed share of frames. After a loss the next frames are sent with more
 /// power, so losses are spread out.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -54,14 +57,15 @@ pub struct PowerControlConfig {
     pub step: f64,
     /// Increase of the reference after a lost frame, in steps; 1/(1 + rise) of the frames are lost.
     pub rise: u32,
-    /// Coding gain, a factor.
+    /// Coding gain, as a factor (not in dB).
     pub coding_gain: f64,
-    /// Standard deviation of the received SIR around the reference, dB; 0 with an `inner_loop`, which determines it.
+    /// Standard deviation of the received SIR around the reference, dB; 0 with an `inner_loop`, which determines the
+    /// deviation.
     pub deviation: f64,
     /// Model of the loop that keeps the SIR near the reference; without it the SIR varies by `deviation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner_loop: Option<InnerLoopConfig>,
-    /// Bits of a frame; an error in any of them loses the frame.
+    /// Number of bits in a frame; an error in any bit loses the frame.
     pub frame_bits: u32,
     /// Lower limit of the reference, exclusive, dB.
     pub lowest: f64,
@@ -79,15 +83,15 @@ pub struct PowerControlConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
-    /// Other users send frames in them, which change the reference.
+    /// Other users send frames in idle intervals, which change the reference.
     #[default]
     Carry,
-    /// Nothing is sent, and the reference does not change.
+    /// Nothing is sent in idle intervals, and the reference does not change.
     Freeze,
 }
 
 impl Default for PowerControlConfig {
-    /// The channel of M05 with its middle step.
+    /// Returns the channel of M05 with its middle step.
     fn default() -> Self {
         Self {
             step: 0.06,
@@ -106,11 +110,11 @@ impl Default for PowerControlConfig {
 
 /// Maximum number of states of the reference.
 const MOST_STATES: f64 = 10_000.0;
-/// Largest ratio or deviation, dB.
+/// Largest allowed ratio or deviation, dB.
 const MOST_DB: f64 = 100.0;
 
 impl Config for PowerControlConfig {
-    /// With an inner loop the default deviation is 0.
+    /// Sets the default deviation to 0 if the table has an inner loop.
     fn chosen_defaults(table: &Value) -> Option<Value> {
         table.get("inner_loop").map(|_| json!({ "deviation": 0.0 }))
     }
@@ -155,7 +159,8 @@ impl Config for PowerControlConfig {
 }
 
 impl PowerControlConfig {
-    /// Probability of losing a frame sent at this reference, dB, whose samples exceed it by `above`.
+    /// Probability that a frame with the reference `reference` (dB) is lost; the SIR of its samples exceeds the
+    /// reference by `above`.
     fn frame_error(&self, reference: f64, above: &[f64]) -> f64 {
         const B: f64 = LN_10 / 10.0;
         let bits = f64::from(self.frame_bits) / above.len() as f64;
@@ -168,12 +173,12 @@ impl PowerControlConfig {
         -libm::expm1(above.iter().map(good).sum::<f64>())
     }
 
-    /// Number of states.
+    /// Number of states of the reference.
     fn states(&self) -> u32 {
         1 + libm::round((self.highest - self.lowest) / self.step) as u32
     }
 
-    /// Loss probability in state `k`; 1 is the lowest state.
+    /// Loss probability of a frame in state `k`; state 1 has the lowest reference.
     fn loss(&self, k: u32, above: &[f64]) -> f64 {
         match k {
             1 => 1.0,
@@ -205,12 +210,12 @@ impl ErrorConfig for PowerControlConfig {
     }
 }
 
-/// State of the outer loop over time.
+/// State of the outer loop of the power control over time.
 struct PowerControl {
     chain: Chain,
     interval: Span,
     idle: Idle,
-    /// Interval of the latest query, and the number of queried intervals before it.
+    /// Number of the interval of the latest query, and the number of queried intervals before it.
     asked: Option<(u64, u64)>,
 }
 
@@ -231,16 +236,16 @@ impl ErrorProcess for PowerControl {
     }
 }
 
-/// Number of the frame at time zero: chains may have to be followed back this far.
+/// Number of the frame at time zero: a chain may have to be followed this many frames back.
 const ORIGIN: u64 = 1 << 24;
-/// Idle gaps of at least this many frames are skipped in one step.
+/// Idle gaps of at least this number of frames are skipped in one step.
 const JUMP: u64 = 1 << 9;
 
-/// Loss probability of each state, decreasing with the state.
+/// Loss probability of a frame in each state; a higher state has a lower loss probability.
 enum Losses {
-    /// The same probabilities in every frame.
+    /// Probabilities that are the same in every frame.
     Fixed(Vec<f64>),
-    /// Probabilities from the inner loop, per frame.
+    /// Probabilities that follow from the inner loop, separately for each frame.
     Followed(PowerControlConfig, Box<InnerLoop>),
 }
 
@@ -252,8 +257,8 @@ impl Losses {
         }
     }
 
-    /// Maximum number of frames to follow a reference back; fewer with an inner loop, as a frame then costs a hundred
-    /// times more.
+    /// Maximum number of frames that a reference is followed back. The number is lower with an inner loop, because a
+    /// frame then costs a hundred times more.
     const fn horizon(&self) -> u64 {
         match self {
             Self::Fixed(_) => ORIGIN,
@@ -262,17 +267,17 @@ impl Losses {
     }
 }
 
-/// The reference as a function of the frame's number.
+/// Chain that gives the reference as a function of the frame's number.
 struct Chain {
     losses: Losses,
     rise: u32,
     states: usize,
-    /// Random number of each frame: the frame is lost if it is below the probability of its state.
+    /// Random number of each frame: a frame is lost if its random number is below the loss probability of its state.
     draws: Indexed,
-    /// Determines which states are possible at which frame numbers.
+    /// Phase that determines which states are possible in a frame of a given number.
     phase: u64,
     number: u64,
-    /// State, counted from 0, which is state 1 of the source.
+    /// State of the chain, counted from 0; state 0 here is state 1 of the source.
     state: usize,
 }
 
@@ -294,12 +299,12 @@ impl Chain {
         self.draws.unit(number) < self.losses.of(number, state)
     }
 
-    /// Whether the present frame is lost.
+    /// Whether the current frame is lost.
     fn loses(&mut self) -> bool {
         self.is_lost(self.number, self.state)
     }
 
-    /// Advances to a frame.
+    /// Advances the chain to a frame.
     fn advance(&mut self, number: u64) {
         let mut back = JUMP;
         while number - self.number > back {
@@ -315,8 +320,9 @@ impl Chain {
         }
     }
 
-    /// State at frame `to` if it does not depend on the state at frame `from`: the lowest and highest chain have met.
-    /// Chains that have not met from the far past hardly ever will; then the lower one is used.
+    /// State at frame `to` if it does not depend on the state at frame `from`, because the lowest and the highest chain
+    /// have met by then. Chains that have not met within the maximum number of frames hardly ever will; in this case
+    /// the lower chain is used.
     fn met(&mut self, from: u64, to: u64) -> Option<usize> {
         let period = self.period() as usize;
         let mut low = self.lowest_at(from);
@@ -329,7 +335,8 @@ impl Chain {
         (low == high || to - from >= self.losses.horizon()).then_some(low)
     }
 
-    /// Lowest possible state at a frame: each step changes state plus frame number by a multiple of `1 + rise`.
+    /// Lowest possible state in a frame: each step changes the sum of state and frame number by a multiple of `1 +
+    /// rise`.
     fn lowest_at(&self, number: u64) -> usize {
         let period = u64::from(self.period());
         ((self.phase + period - number % period) % period) as usize

@@ -1,28 +1,31 @@
 //! # Rayleigh errors
 //!
 //! ## Source
-//! Zorzi, Rao and Milstein, "ARQ error control for fading mobile radio channels", IEEE Transactions on Vehicular Technology
-//! 46(2), 1997, and Chockalingam and Zorzi's use of it for TCP, as restated in `links.md` section 8.
+//! Source: Zorzi, Rao and Milstein, "ARQ error control for fading mobile radio channels", IEEE Transactions on
+//! Vehicular Technology 46(2), 1997, and its use for TCP by Chockalingam and Zorzi, both as restated in `links.md`
+//! section 8.
 //!
 //! ## What it does
-//! A block is lost if the power of the Rayleigh channel is below a threshold, 1/F of its mean. The sequence of losses
-//! is then close to a Markov chain. With rho = |J0(2 pi fD T)|, the correlation of the channel from block to block:
+//! A block is lost if the power of the Rayleigh channel is below a threshold of 1/F of the mean power. The sequence of
+//! losses is then close to a Markov chain. With rho = |J0(2 pi fD T)|, the correlation of the channel from block to
+//! block:
 //! - F = -1 / ln(1 - e), where e is the share of blocks lost;
-//! - P(bad after good) q = Q(th, rho th) - Q(rho th, th), th = sqrt(2 / (F (1 - rho^2))), Q the Marcum function of order 1;
+//! - P(bad after good) q = Q(th, rho th) - Q(rho th, th), where th = sqrt(2 / (F (1 - rho^2))) and Q is the Marcum
+//!   function of order 1;
 //! - P(good after bad) r = q (1 - e) / e.
 //!
-//! The difference of the two Q is numerically unstable for rho near 1. With Simon's integrals for both (IEEE
-//! Communications Letters 2(2), 1998) it is one integral of a positive function over a half turn: q = 1/pi int (1 -
-//! exp(-(1 - rho^2) / (F |1 - rho e^iu|^2))) du. Substituting u = 2 atan(kappa tan(w/2)), with the kappa that spreads
-//! it evenly over w, a sum over 64 points has full double precision.
+//! The difference of the two Q is numerically unstable for rho near 1. With Simon's integrals for both Q (IEEE
+//! Communications Letters 2(2), 1998) the difference becomes one integral of a positive function over a half turn: q =
+//! 1/pi int (1 - exp(-(1 - rho^2) / (F |1 - rho e^iu|^2))) du. The substitution u = 2 atan(kappa tan(w/2)), with a
+//! kappa that spreads the function evenly over w, gives full double precision with a sum over 64 points.
 //!
 //! ## Differences from the source
-//! If J0 is negative its absolute value is used, as in `links.md`. The chain is that of the restatement, not its fit
+//! If J0 is negative, its absolute value is used, as in `links.md`. The chain is the one of the restatement, not a fit
 //! to a simulated channel.
 //!
 //! ## Validation
-//! The table of `links.md` section 8; the Marcum function as a sum over a Poisson number of chi-square terms; a threshold on
-//! Clarke's fading channel (unit tests).
+//! Tests: the table of `links.md` section 8; the Marcum function as a sum over a Poisson number of chi-square terms; a
+//! threshold on Clarke's fading channel (unit tests).
 
 use std::f64::consts::{PI, TAU};
 
@@ -34,8 +37,8 @@ use super::bursts::{BurstState, Bursts, Chain};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
 use crate::{Fate, Files, Loss};
 
-/// Bursts of losses on a Rayleigh fading channel: a block is lost while the power is below a threshold. Modelled as a
-/// Markov chain given by the frame error rate and the normalised Doppler frequency.
+/// Bursts of losses on a Rayleigh fading channel: a block is lost while the power is below a threshold. The losses form
+/// a Markov chain, given by the frame error rate and the normalised Doppler frequency.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RayleighConfig {
@@ -51,7 +54,7 @@ pub struct RayleighConfig {
 }
 
 impl Default for RayleighConfig {
-    /// The channel of AC06: a burst lasts 13.7 blocks on average.
+    /// Returns the channel of AC06, on which a burst lasts 13.7 blocks on average.
     fn default() -> Self {
         Self { fer: Loss(0.1), doppler: 0.01, interval: None }
     }
@@ -85,7 +88,7 @@ impl ErrorConfig for RayleighConfig {
     }
 }
 
-/// Loses everything sent in a bad interval.
+/// Error process that loses everything sent in a bad interval.
 struct Rayleigh(Bursts);
 
 impl ErrorProcess for Rayleigh {
@@ -97,7 +100,7 @@ impl ErrorProcess for Rayleigh {
     }
 }
 
-/// The chain of a channel that loses the share `fer` of its blocks.
+/// Returns the chain of a channel that loses the share `fer` of its blocks.
 fn chain(fer: f64, doppler: f64) -> Chain {
     if fer == 0.0 || fer == 1.0 {
         return Chain { to_bad: fer, to_good: 1.0 - fer };
@@ -107,10 +110,11 @@ fn chain(fer: f64, doppler: f64) -> Chain {
     Chain { to_bad, to_good: to_bad * (1.0 - fer) / fer }
 }
 
-/// Points of the numerical integration.
+/// Number of points of the numerical integration.
 const POINTS: u32 = 64;
 
-/// P(bad after good) for a threshold of `level` = 1/F of the mean power and a correlation `rho` between blocks.
+/// P(bad after good) for a threshold of `level` = 1/F of the mean power and a correlation `rho` between successive
+/// blocks.
 fn to_bad(level: f64, rho: f64) -> f64 {
     let gap = 1.0 - rho;
     let spread = gap * (1.0 + rho) * level;

@@ -1,17 +1,19 @@
 //! # Recorded errors
 //!
 //! ## Source
-//! Traces of link-level errors, as used since the first studies of TCP over wireless links: one mark per block.
+//! Source: traces of link-level errors with one mark per block, as used since the first studies of TCP over wireless
+//! links.
 //!
 //! ## What it does
-//! Plays a recording in a loop from the start of the run. It is a text with one character per interval: 0 if data sent
-//! in it arrives, 1 if it is lost. White space is skipped, and `#` starts a comment up to the end of the line.
+//! Plays a recording in a loop from the start of the run. The recording is a text with one character per interval: 0 if
+//! data sent in the interval arrives, 1 if the data is lost. White space is skipped, and `#` starts a comment up to the
+//! end of the line.
 //!
 //! ## Differences from the source
-//! Limit: 256 MiB of file, which take an eighth of that in memory.
+//! A recording may have at most 256 MiB; in memory it takes an eighth of the file's size.
 //!
 //! ## Validation
-//! Outcomes by hand (unit tests); share, bursts and repetition (`tests/errors.rs`).
+//! Tests: outcomes worked out by hand (unit tests); loss share, bursts and repetition (`tests/errors.rs`).
 
 use ackclock_core::{Config, ConfigError, Span, Time};
 use schemars::JsonSchema;
@@ -25,7 +27,7 @@ use crate::{Fate, Files};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecordingConfig {
-    /// Path of the recording.
+    /// Path of the file with the recording.
     pub file: String,
     /// Duration of an interval; default: the TTI of `umts-rlc`, the slot of a cell, 10ms for any other link.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +63,7 @@ impl ErrorConfig for RecordingConfig {
     }
 }
 
-/// Plays a recording.
+/// Error process that plays a recording.
 struct Recording {
     marks: Marks,
     interval: Span,
@@ -73,7 +75,7 @@ impl ErrorProcess for Recording {
     }
 }
 
-/// Outcome of each interval, one bit each.
+/// Outcome of each interval, stored as one bit.
 #[derive(Debug, Default)]
 struct Marks {
     bits: Vec<u64>,
@@ -114,7 +116,7 @@ impl Marks {
         self.count += 1;
     }
 
-    /// Fate of data sent in an interval.
+    /// Fate of data that is sent in an interval.
     fn fate(&self, interval: u64) -> Fate {
         let mark = interval % self.count;
         if self.bits[(mark / 64) as usize] >> (mark % 64) & 1 == 1 { Fate::Lost } else { Fate::Arrives }

@@ -12,30 +12,30 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{AnyErrorProcess, ERRORS, ErrorConfig, ErrorContext, IndependentConfig};
 use crate::{Files, Loss};
 
-/// Errors as written in a scenario: a probability, `0.01` or `"1%"`, independent for each packet or block; or an error
-/// process, a name or a table with `kind`.
+/// Errors as written in a scenario. A probability, `0.01` or `"1%"`, applies to each packet or block independently; an
+/// error process is a name or a table with `kind`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Errors {
-    /// Loss probability, independent for each packet or block.
+    /// Loss probability, applied to each packet or block independently.
     Share(Loss),
-    /// An error process as written.
+    /// An error process, as written in the scenario.
     Process(Component<dyn ErrorConfig>),
 }
 
 impl Errors {
-    /// No losses.
+    /// Errors of a channel that loses nothing.
     pub const NONE: Self = Self::Share(Loss::NONE);
 
-    /// Whether nothing is ever lost, so that no query is needed.
+    /// Whether the channel loses nothing, so that no query is needed.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
 
-    /// Checks the errors as written.
+    /// Checks the errors as written in the scenario.
     ///
     /// # Errors
-    /// Names the key of the process, its value and what is allowed.
+    /// Returns an error that names the invalid key of the process, its value and the allowed values.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.config().map(drop)
     }
@@ -43,7 +43,7 @@ impl Errors {
     /// Fills in the defaults of the error process.
     ///
     /// # Errors
-    /// Same errors as [`check`](Self::check).
+    /// Returns the same errors as [`check`](Self::check).
     pub fn complete(self) -> Result<Self, ConfigError> {
         match self {
             Self::Share(share) => Ok(Self::Share(share)),
@@ -54,15 +54,15 @@ impl Errors {
     /// Long-run loss probability.
     ///
     /// # Errors
-    /// Same errors as [`check`](Self::check), and unreadable or malformed files.
+    /// Returns the same errors as [`check`](Self::check), and an error for an unreadable or malformed file.
     pub fn share(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         self.config()?.share(files)
     }
 
-    /// Builds the process.
+    /// Builds the error process.
     ///
     /// # Errors
-    /// Same errors as [`share`](Self::share).
+    /// Returns the same errors as [`share`](Self::share).
     pub fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError> {
         self.config()?.build(context)
     }

@@ -1,4 +1,4 @@
-//! Configuration of the UMTS bearer.
+//! Configuration of the observing box.
 
 use ackclock_core::{Config, ConfigError, Rate, Span};
 use schemars::JsonSchema;
@@ -11,31 +11,31 @@ use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Capacity, Direc
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObservedConfig {
-    /// Side of the radio's queue on which the box is: "network", before it, or "mobile", behind it.
+    /// Position of the box relative to the radio's queue: "network" is before the queue, "mobile" is behind it.
     pub side: Side,
-    /// After this long without an RTT sample near the minimum, windows are closed until the queue is empty; default:
-    /// 30 s on the network side, 10 s on the mobile side; 0s: never.
+    /// Time without an RTT sample near the minimum after which windows are closed until the queue is empty. Default: 30
+    /// s on the network side, 10 s on the mobile side; 0s: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Span>,
-    /// Minimum time between two records of a flow, from which everything is estimated. A program in the kernel makes
-    /// one per millisecond. 0s: one per packet.
+    /// Minimum time between two records of a flow, from which all estimates are calculated. A program in the kernel
+    /// makes one record per millisecond. 0s: one record per packet.
     pub record_interval: Span,
-    /// Share of the records that are lost.
+    /// Share of the records that are lost on the way to the estimator.
     pub record_loss: f64,
 }
 
-/// Side of a radio on which an observing box is.
+/// Side of the radio's queue on which a box is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// Between the servers and the queue.
+    /// The box is between the servers and the queue.
     #[default]
     Network,
-    /// Between the queue and the mobiles.
+    /// The box is between the queue and the mobiles.
     Mobile,
 }
 
-/// Default of `probe`, by side.
+/// Default of `probe` on the network side and on the mobile side.
 const PROBE_AFTER: [Span; 2] = [Span::from_secs(30), Span::from_secs(10)];
 
 impl Config for ObservedConfig {
@@ -62,7 +62,7 @@ impl BearerConfig for ObservedConfig {
         Some(self.side)
     }
 
-    /// Nothing is known of the radio.
+    /// Returns an error: the rate and the delay of the radio are unknown.
     fn nominal(&self, _: Direction, _: &BearerLinks, _: &dyn Files) -> Result<Nominal, ConfigError> {
         Ok(Nominal { rate: Rate::ZERO, delay: Span::ZERO })
     }
@@ -77,7 +77,7 @@ impl BearerConfig for ObservedConfig {
 }
 
 impl ObservedConfig {
-    /// Builds what learns from records, with a buffer of that capacity for the flows of each user.
+    /// Builds the observer that estimates the queue from records; `capacity` is the buffer for the flows of each user.
     pub fn observer(&self, capacity: Capacity) -> Observer {
         let after = self.probe.unwrap_or(PROBE_AFTER[self.side as usize]);
         Observer::new(self.side, Some(after).filter(|after| *after > Span::ZERO), capacity)

@@ -1,30 +1,30 @@
-//! Measures the part of a loop without the queue: how much longer than its minimum it took.
+//! Measures the excess delay of the part of a loop that does not include the queue.
 //!
-//! A loop, the round trip that the box measures, has two parts, and the queue is in one of them. Delay in the other
-//! part, as of ACKs in a varying uplink, must not be mistaken for queueing delay; nor must time in which the sender
-//! has no data. Between the two parts is an end that timestamps its segments (TSval, RFC 7323 section 3): the mobile
-//! if the box is before the queue, the server if it is behind. The timestamp divides the loop into its parts, up to a
-//! constant offset of the clock; so only differences to the minimum are used.
+//! A loop, the round trip that the box measures, has two parts, and one of them includes the queue. Delay in the part
+//! without the queue, such as the delay of ACKs in a varying uplink, must not be mistaken for queueing delay; nor must
+//! time in which the sender has no data. Between the two parts is an end that timestamps its segments (TSval, RFC 7323
+//! section 3): the mobile if the box is before the queue, the server if the box is behind it. The timestamp divides the
+//! loop into its two parts, up to a constant offset of the clock; so only differences to the minimum are used.
 
 use ackclock_core::{Span, Time};
 
 use super::Side;
 
-/// State of the part of a loop without the queue.
+/// State of the part of a loop that does not include the queue.
 #[derive(Debug, Default)]
 pub(super) struct Detour {
     clock: Clock,
-    /// Minimum so far, on the clock's own scale, and when it was measured.
+    /// Minimum delay so far, on the scale of the end's clock, and the time at which it was measured.
     least: Option<(Time, i64)>,
 }
 
-/// Maximum relative drift of two clocks: the minimum increases at this rate, so that a slow clock is not mistaken for
-/// a longer path.
+/// Maximum relative drift of two clocks. The minimum increases at this rate, so that a slow clock is not mistaken for a
+/// longer path.
 const DRIFT: f64 = 1e-4;
 
 impl Detour {
-    /// A segment with TSval `value` passes, and closes a loop of length `all` if given. Returns how much longer than
-    /// its minimum the part took, less one clock tick; zero until the clock's rate is known.
+    /// Handles a segment with TSval `value`, which closes a loop of length `all` if given. Returns the excess of the
+    /// part's delay over its minimum, less one clock tick; zero until the rate of the clock is known.
     pub(super) fn beyond(&mut self, now: Time, value: u32, side: Side, all: Option<Span>) -> Span {
         let pace = self.clock.tick;
         let sent = self.clock.on_stamp(now, value);
@@ -44,7 +44,7 @@ impl Detour {
         let beyond =
             Span::from_nanos((took - least) as u64).saturating_sub(self.clock.tick.unwrap_or(Span::ZERO));
         if all.is_some_and(|all| beyond > all) {
-            // No part is longer than the whole: the clock was set.
+            // A part cannot be longer than its loop, so the clock must have been set.
             *self = Self::default();
             return Span::ZERO;
         }
@@ -52,29 +52,29 @@ impl Detour {
     }
 }
 
-/// The timestamp clock of one end.
+/// The timestamp clock of the end that divides a loop.
 #[derive(Debug, Default)]
 struct Clock {
-    /// The first TSval, and when it passed.
+    /// Time at which the first TSval passed, and the TSval.
     first: Option<(Time, u32)>,
-    /// The latest TSval, in ticks since the first.
+    /// Latest TSval, in ticks since the first TSval.
     ticks: i64,
-    /// Length of a tick; `None` until it is known.
+    /// Length of a clock tick; `None` until it is known.
     tick: Option<Span>,
-    /// How long the clock had been observed when its tick was last measured.
+    /// Time for which the clock had been observed when its tick was last measured.
     watched: Span,
 }
 
-/// Common tick lengths: a millisecond (Linux), and others that are fine enough to measure a path.
+/// Common lengths of a tick: a millisecond (Linux), and other lengths that are short enough to measure a path.
 const TICKS: [Span; 4] =
     [Span::from_millis(1), Span::from_millis(4), Span::from_millis(10), Span::from_micros(1)];
-/// Relative tolerance of a measured tick.
+/// Relative tolerance of a measured tick length.
 const TOLERANCE: f64 = 0.25;
-/// Time until the first measurement; repeated each time twice as long has passed.
+/// Observation time before the first measurement of a tick; each further measurement follows after twice the time.
 const FIRST_MEASURED: Span = Span::from_secs(1);
 
 impl Clock {
-    /// Sending time of a segment with TSval `value`, in nanoseconds with a constant offset.
+    /// Time at which a segment with TSval `value` was sent, in nanoseconds with a constant offset.
     fn on_stamp(&mut self, now: Time, value: u32) -> Option<i64> {
         let Some((begun, first)) = self.first else {
             self.first = Some((now, value));
@@ -92,7 +92,7 @@ impl Clock {
     }
 }
 
-/// Length of a tick, from the number of ticks in an observed time.
+/// Length of a tick, calculated from the number of ticks in the observed time `watched`.
 fn measured(watched: Span, ticks: i64) -> Option<Span> {
     let is_near = |tick: &Span| {
         let ratio = ticks as f64 * tick.as_secs_f64() / watched.as_secs_f64();

@@ -1,25 +1,27 @@
-//! The minimum loop: delay from an advertised window to its effect with an empty queue.
+//! Minimum loop: the delay from an advertised window to its effect while the queue is empty.
 //!
-//! It is the minimum of all samples, not of a window of time, which would include the box's own standing queue. It
-//! rises only if a [probe](super::probe) has emptied the queue and samples are still larger, as over a longer route.
+//! The minimum loop is the minimum of all samples. A minimum over a window of time would include the standing queue
+//! that the box itself allows. The minimum loop rises only if a [probe](super::probe) has emptied the queue and samples
+//! are still larger, as over a longer route.
 
 use ackclock_core::{Span, Time};
 
-/// Minimum loop of a flow or of all flows that share a queue, and the samples of a probe.
+/// Minimum loop of a flow or of all flows that share a queue, and the samples taken during a probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floor {
     least: Option<Span>,
-    /// When a sample was last near the minimum; advanced by times without traffic.
+    /// Time of the last sample near the minimum; times without traffic advance it.
     low: Time,
-    /// Minimum of the samples of a probe.
+    /// Minimum of the samples taken during a probe.
     fresh: Option<Span>,
-    /// Number of the samples of a probe.
+    /// Number of samples taken during a probe.
     count: u32,
 }
 
-/// Assumed loop before the first sample.
+/// Loop that is assumed before the first sample.
 const UNKNOWN: Span = Span::from_millis(100);
-/// A sample within this fraction of the minimum loop, or within this many packets, counts as an empty queue.
+/// A sample counts as measured with an empty queue if its excess over the minimum loop is at most the loop divided by
+/// this number, or a few packets' transmission time.
 const MARGIN: u64 = 8;
 const MARGIN_PACKETS: f64 = 2.0;
 
@@ -28,7 +30,7 @@ impl Floor {
         Self { least: None, low: now, fresh: None, count: 0 }
     }
 
-    /// The minimum loop.
+    /// Returns the minimum loop.
     pub(super) fn get(&self) -> Span {
         self.least.unwrap_or(UNKNOWN)
     }
@@ -37,7 +39,7 @@ impl Floor {
         self.least.is_some()
     }
 
-    /// Takes a sample; `counts` if it began in a queue emptied by a probe.
+    /// Takes a sample; `counts` is set if the sample started in a queue that a probe had emptied.
     pub(super) fn on_sample(&mut self, sample: Span, counts: bool) {
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         if counts {
@@ -55,32 +57,32 @@ impl Floor {
         sample <= least + (least / MARGIN).max(some)
     }
 
-    /// A sample was near the minimum at `now`.
+    /// Records a sample near the minimum at `now`.
     pub(super) const fn note_low(&mut self, now: Time) {
         self.low = now;
     }
 
-    /// There was no traffic for `gap`.
+    /// Records a time `gap` without traffic.
     pub(super) fn skip(&mut self, gap: Span) {
         self.low += gap;
     }
 
-    /// Time since a sample was near the minimum.
+    /// Time since the last sample near the minimum.
     pub(super) const fn high_for(&self, now: Time) -> Span {
         now.since(self.low)
     }
 
-    /// A probe starts.
+    /// Starts to collect the samples of a probe.
     pub(super) const fn begin_probe(&mut self) {
         (self.fresh, self.count) = (None, 0);
     }
 
-    /// Number of samples of the probe.
+    /// Number of samples taken during the probe.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }
 
-    /// Raises the minimum to that of the probe, if larger.
+    /// Raises the minimum loop to the minimum of the probe, if that is larger.
     pub(super) fn rise(&mut self) {
         if let (Some(fresh), Some(least)) = (self.fresh, self.least) {
             self.least = Some(least.max(fresh));

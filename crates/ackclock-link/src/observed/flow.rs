@@ -1,4 +1,4 @@
-//! What a box observes of one flow: windows advertised to its sender, data that passed, and its ACKs.
+//! Observed state of one flow: windows advertised to its sender, data that passed the box, and the flow's ACKs.
 
 use std::collections::VecDeque;
 
@@ -15,37 +15,37 @@ use crate::estimate::{Recent, WindowedMin};
 /// Observed state of one flow.
 #[derive(Debug)]
 pub(super) struct Flow {
-    /// The last record.
+    /// Last record of the flow.
     pub(super) seen: Option<Record>,
-    /// When data last passed.
+    /// Time at which data last passed the box.
     active: Option<Time>,
-    /// End of the data that passed.
+    /// End of the highest data that passed the box.
     highest: Option<Seq>,
     reach: i64,
-    /// Furthest right edge advertised.
+    /// Furthest right edge advertised to the sender.
     edge: Option<Seq>,
     told: VecDeque<AdvertisedEdge>,
-    /// When the mobile's SYN passed, its window, and when the SYN-ACK passed.
+    /// Time at which the mobile's SYN passed, and the SYN's window; then the time at which the SYN-ACK passed.
     syn: Option<(Time, u32)>,
     syn_ack: Option<Time>,
-    /// Round trip between box and sender.
+    /// Round-trip time between box and sender.
     wired: WindowedMin,
-    /// Data that passed and is not acknowledged; only for a box before the queue.
+    /// Data that passed the box and is not acknowledged; used only by a box before the queue.
     passed: Outstanding,
-    /// Numbers of segments that an ACK covers; kept to reuse the memory.
+    /// Numbers of the segments that an ACK covers; kept to reuse the memory.
     covered: Vec<u64>,
-    /// All segments of `passed` below this number have left the queue.
+    /// All segments in `passed` with a number below this one have left the queue.
     staying: u64,
-    /// Unacknowledged bytes.
+    /// Number of unacknowledged bytes.
     unacknowledged: u64,
     left: u64,
-    /// Minimum loop of the flow; only for a box behind the queue.
+    /// Minimum loop of the flow; used only by a box behind the queue.
     pub(super) floor: Floor,
-    /// Whether the last new data was sent as soon as it was allowed.
+    /// Whether the sender sent its last new data as soon as the window allowed.
     prompt: bool,
-    /// Bytes that passed in the last one to two seconds.
+    /// Bytes of the flow that passed in the last one to two seconds.
     recent_bytes: Recent<u64>,
-    /// The part of the loop without the queue.
+    /// Excess delay of the part of the loop without the queue.
     detour: Detour,
 }
 
@@ -54,19 +54,20 @@ pub(super) struct Flow {
 struct AdvertisedEdge {
     at: Time,
     edge: Seq,
-    /// TSval of the ACK, which the sender echoes from then on.
+    /// TSval of the ACK with this right edge, which the sender echoes from then on.
     stamp: Option<u32>,
 }
 
 /// Maximum number of remembered right edges and segments; the oldest are dropped.
 const MOST_TOLD: usize = 4096;
 const MOST_PASSED: usize = 1 << 16;
-/// Of the segments that begin in a SACK block this many may extend beyond it before the search ends; senders keep
+/// Maximum number of segments that start in a SACK block and extend beyond it before the search ends; senders keep
 /// segment boundaries.
 const MOST_PARTLY: usize = 64;
-/// A flow without data for this long is not active.
+/// Time without data after which a flow is not active.
 const QUIET: Span = Span::from_secs(2);
-/// Data within this fraction of the round trip, plus a little, was triggered by the window.
+/// Fraction of the round-trip time, as a divisor: data that arrives later than expected by at most this fraction, plus
+/// `PROMPT`, was triggered by the window.
 const PROMPT_PART: u64 = 8;
 const PROMPT: Span = Span::from_millis(2);
 /// Length of an interval over which recent bytes are summed.
@@ -96,33 +97,33 @@ impl Flow {
         }
     }
 
-    /// Whether it had data recently.
+    /// Whether the flow had data recently.
     pub(super) fn is_active(&self, now: Time) -> bool {
         self.active.is_some_and(|at| now.since(at) < QUIET)
     }
 
-    /// The mobile's SYN passes; the sender may send `window` bytes.
+    /// Handles the mobile's SYN, after which the sender may send `window` bytes.
     pub(super) const fn on_syn(&mut self, now: Time, window: u32) {
         self.syn = Some((now, window));
     }
 
-    /// The SYN-ACK passes, ending at `end`. Returns the time since the SYN.
+    /// Handles the SYN-ACK, which ends at `end`. Returns the time since the SYN.
     pub(super) fn on_syn_ack(&mut self, now: Time, end: Seq) -> Option<Span> {
         self.syn_ack = Some(now);
         let (asked, window) = self.syn.take()?;
-        // The sender may have sent this much even if a smaller right edge is advertised next.
+        // The sender may have sent a complete window of the SYN even if a smaller right edge is advertised next.
         self.on_told(asked, end + window, None);
         let round_trip = now.since(asked);
         self.wired.add(now, round_trip);
         Some(round_trip)
     }
 
-    /// The mobile's first ACK. Returns the time since the SYN-ACK.
+    /// Handles the mobile's first ACK. Returns the time since the SYN-ACK.
     pub(super) fn take_handshake(&mut self, now: Time) -> Option<Span> {
         Some(now.since(self.syn_ack.take()?))
     }
 
-    /// A right edge `edge` is advertised to the sender.
+    /// Records that the right edge `edge` is advertised to the sender.
     pub(super) fn on_told(&mut self, at: Time, edge: Seq, stamp: Option<u32>) {
         if self.edge.is_none_or(|old| edge.after(old)) {
             self.edge = Some(edge);
@@ -133,7 +134,7 @@ impl Flow {
         }
     }
 
-    /// Data passes.
+    /// Handles a data segment that passes the box.
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment) -> Passage {
         self.active = Some(now);
         let end = segment.end();
@@ -151,7 +152,7 @@ impl Flow {
         Passage { is_new: true, since_told, prompt: self.prompt }
     }
 
-    /// Whether the sender had received nothing newer than the needed right edge when it sent a segment.
+    /// Whether the sender sent a segment promptly: no right edge newer than the needed one had reached it before.
     fn is_prompt(&self, segment: &Segment) -> bool {
         let (Some(needed), Some(timestamps)) = (self.told.front(), segment.timestamps()) else { return true };
         let not_heard = |told: &AdvertisedEdge| {
@@ -162,14 +163,14 @@ impl Flow {
         last.at.since(needed.at) <= self.floor.get() / PROMPT_PART + PROMPT
     }
 
-    /// A segment of the end that divides the loop passes. Returns how much longer than its minimum the part without
-    /// the queue took.
+    /// Handles a segment from the end that divides the loop. Returns the excess delay of the part without the queue.
     pub(super) fn detour(&mut self, now: Time, segment: &Segment, side: Side, all: Option<Span>) -> Span {
         let Some(timestamps) = segment.timestamps() else { return Span::ZERO };
         self.detour.beyond(now, timestamps.value, side, all)
     }
 
-    /// Stores data that passed until it is acknowledged. Returns a segment dropped for it that had not left the queue.
+    /// Stores data that passed until it is acknowledged. Returns the segment that was dropped to make room, if that
+    /// segment had not left the queue.
     pub(super) fn remember(&mut self, now: Time, segment: &Segment, passage: Passage) -> Option<Segment> {
         let called = passage.since_told.is_some_and(|since| {
             let wired = self.wired.get();
@@ -195,14 +196,14 @@ impl Flow {
         Some(first.segment).filter(|_| !first.has_left)
     }
 
-    /// Position of a sequence number less than 2^31 from the highest.
+    /// Position of a sequence number that is within 2^31 of the highest one.
     fn place(&self, seq: Seq) -> i64 {
         let highest = self.highest.unwrap_or(seq);
         self.reach + i64::from(seq.0.wrapping_sub(highest.0) as i32)
     }
 
-    /// Processes an ACK: removes acknowledged segments, and calls `on_left` for those that had not left the queue
-    /// before.
+    /// Processes an ACK: removes acknowledged segments, and calls `on_left` for each acknowledged segment that had not
+    /// left the queue before.
     pub(super) fn on_ack(
         &mut self,
         now: Time,
@@ -228,7 +229,7 @@ impl Flow {
         acknowledged
     }
 
-    /// Collects the numbers of segments that an ACK covers completely, in order of passing.
+    /// Collects the numbers of segments that an ACK covers completely, in the order in which the segments passed.
     fn note_covered(&self, ack: &Segment, covered: &mut Vec<u64>) {
         self.within(i64::MIN, self.place(ack.ack), covered);
         for &SackBlock { left, right } in ack.sack() {
@@ -237,7 +238,7 @@ impl Flow {
         covered.sort_unstable();
     }
 
-    /// Collects the numbers of segments within `left..right`.
+    /// Collects the numbers of segments within the positions `left..right`.
     fn within(&self, left: i64, right: i64, numbers: &mut Vec<u64>) {
         if left >= right {
             return;
@@ -267,7 +268,8 @@ impl Flow {
         Some(passed)
     }
 
-    /// The first `bytes` unacknowledged bytes have left the queue; calls `on_left` for those that had not before.
+    /// Marks the first `bytes` unacknowledged bytes as having left the queue; calls `on_left` for each segment that had
+    /// not left before.
     pub(super) fn leave(&mut self, bytes: u64, mut on_left: impl FnMut(&Segment)) {
         while let Some(number) = self.passed.next_from(self.staying)
             && let Some(passed) = self.passed.get_mut(number)
@@ -283,18 +285,18 @@ impl Flow {
         }
     }
 
-    /// Round trip between box and sender; `None` if unknown.
+    /// Round-trip time between box and sender; `None` if unknown.
     pub(super) fn wired(&self) -> Option<Span> {
         self.wired.get()
     }
 
-    /// Bytes that passed and are not acknowledged.
+    /// Number of bytes that passed the box and are not acknowledged.
     pub(super) const fn unacknowledged(&self) -> u64 {
         self.unacknowledged
     }
 
-    /// Bytes that the sender was allowed to send and that have not arrived. For a sender that leaves its window
-    /// unused, at most what arrived recently.
+    /// Number of bytes that the sender was allowed to send and that have not arrived. If the sender leaves its window
+    /// unused, the number is at most the bytes that arrived recently.
     pub(super) fn called_for(&self) -> u64 {
         let told: u64 = match (self.edge, self.highest) {
             (Some(edge), Some(highest)) => edge.since(highest).into(),

@@ -1,39 +1,39 @@
-//! Measures the rate at which data leaves an observed queue, and the time the queue was empty.
+//! Measures the rate at which data leaves an observed queue, and the time for which the queue was empty.
 
 use ackclock_core::{Span, Time};
 
 use crate::estimate::{GRAIN, History, RATE_WINDOWS};
 
-/// Sums of dequeued bytes and of idle time of a queue, with their history over the last second.
+/// Sums of dequeued bytes and of idle time of a queue, and their history over the last second.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     sums: Sums,
     history: History<Sums>,
 }
 
-/// Cumulative sums of a queue.
+/// Cumulative sums of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
-    /// Bytes dequeued.
+    /// Number of bytes dequeued since the start.
     served: u64,
-    /// Time in which the queue was empty.
+    /// Total time for which the queue was empty.
     idle: Span,
 }
 
-/// Minimum share of a window that counts as busy.
+/// Minimum share of a rate window that counts as busy.
 const LEAST_BUSY: f64 = 0.2;
 
-/// Which time a rate is averaged over.
+/// Time over which a rate is averaged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Over {
-    /// All time.
+    /// Average over all of the time.
     All,
-    /// Time in which the queue was not empty.
+    /// Average over the time in which the queue was not empty.
     Busy,
 }
 
 impl Meter {
-    /// `bytes` have left the queue, which was empty for `idle` since the last ones.
+    /// Records that `bytes` have left the queue, which was empty for `idle` since the last departure.
     pub(super) fn on_left(&mut self, now: Time, bytes: u64, idle: Span) {
         self.sums.served += bytes;
         self.sums.idle += idle;
@@ -42,12 +42,12 @@ impl Meter {
         }
     }
 
-    /// Largest busy-time rate over the windows, bytes per second.
+    /// Largest rate over all rate windows, averaged over the time in which the queue was not empty, bytes per second.
     pub(super) fn largest_rate(&self, now: Time) -> f64 {
         RATE_WINDOWS.into_iter().map(|window| self.rate(now, window, Over::Busy)).fold(0.0, f64::max)
     }
 
-    /// Mean rate over `window`, limited to 0.1 s to 1 s, bytes per second.
+    /// Mean rate over `window` in bytes per second; the window is limited to 0.1 s to 1 s.
     pub(super) fn mean_rate(&self, now: Time, window: Span) -> f64 {
         let [shortest, .., longest] = RATE_WINDOWS;
         self.rate(now, window.clamp(shortest, longest), Over::All)

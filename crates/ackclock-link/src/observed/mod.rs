@@ -1,38 +1,41 @@
 //! # The observing bearer
 //!
 //! ## Source
-//! Our own: `forecast-regulator.md` section 8 and `gateway.md` section 3.
+//! Source: our own design, described in `forecast-regulator.md` section 8 and `gateway.md` section 3.
 //!
 //! ## What it does
-//! A box that only sees traffic pass has no queue, delay or loss. The queue that it regulates is elsewhere: between
-//! the box and the mobiles (`side = "network"`), as for an operator's gateway; or between the box and the servers
-//! (`side = "mobile"`), as for a router behind an LTE or satellite link. You configure no rate. The state of the queue
-//! is inferred from passing traffic:
-//! - `record`: what passed of a flow, as cumulative sums. All estimates derive from such records (`observer`), so a
-//!   box that cannot report each packet, or whose records get lost, estimates the same;
-//! - `flow`: windows advertised to the sender of a flow, data that passed, and its ACKs;
-//! - `meter`: the rate at which data leaves the queue: acknowledged (network) or arriving (mobile);
-//! - `detour`: duration of the part of a loop without the queue, from TCP timestamps of both ends;
-//! - `floor`: the minimum loop. A loop is the time from data to its ACK (network), or from an advertised window to the
-//!   data that it triggers (mobile);
+//! A box that only observes passing traffic has no queue, delay or loss. The queue that the box regulates is elsewhere:
+//! between the box and the mobiles (`side = "network"`), as for an operator's gateway; or between the box and the
+//! servers (`side = "mobile"`), as for a router behind an LTE or satellite link. You configure no rate. The state of
+//! the queue is inferred from passing traffic:
+//! - `record`: the traffic of a flow as cumulative sums. All estimates are calculated from records (`observer`), so a
+//!   box that cannot report each packet, or whose records get lost, calculates the same estimates;
+//! - `flow`: windows advertised to the sender of a flow, data that passed the box, and the flow's ACKs;
+//! - `meter`: the rate at which data leaves the queue: data that is acknowledged (network side) or arrives (mobile
+//!   side);
+//! - `detour`: delay of the part of a loop without the queue, from TCP timestamps of both ends;
+//! - `floor`: the minimum loop. A loop is the time from data to its ACK (network side), or from an advertised window to
+//!   the data that it triggers (mobile side);
 //! - `user`: state shared by the flows of a user: rate, queue, and idle time;
-//! - `probe`: briefly closes windows when a standing queue and a longer route cannot be distinguished.
+//! - `probe`: closes windows briefly when a standing queue cannot be distinguished from a longer route.
 //!
-//! The buffer `B` of the edge is divided among a user's flows with data in the last two seconds, at least two packets
-//! each. A segment has left the queue when it is acknowledged, or arrives. For regulators that use estimates
-//! ([`Left::Estimated`]) the bytes that leave within one minimum loop have also left. On the mobile side, where
-//! everything the box sees has left, these bytes are added to the buffer instead.
+//! The buffer `B` of the edge is divided among those flows of a user that had data in the last two seconds; each gets
+//! at least two packets. A segment has left the queue when it is acknowledged (network side) or arrives (mobile side).
+//! For regulators that use estimates ([`Left::Estimated`]) the bytes that leave within one minimum loop also count as
+//! having left. On the mobile side all data that the box sees has left the queue, so these bytes are added to the
+//! buffer instead.
 //!
 //! ## Differences from the source
-//! Our own. SACKed bytes count as leaving within a minimum loop. A probe ends after at most 5 s. Excess delay of the
-//! part without the queue is not part of a loop; on the network side it also shifts the time at which acknowledged
-//! data left the queue. On the mobile side only data sent as soon as it was allowed gives samples, judged by its echo
-//! of the mobile's TSval. For a sender that leaves its window unused, data in transit is at most what arrived in the
-//! last one to two seconds.
+//! The design is our own. SACKed bytes count as bytes that leave within a minimum loop. A probe ends after at most 5 s.
+//! Excess delay of the part without the queue does not count as part of a loop; on the network side it also shifts the
+//! time at which acknowledged data left the queue. On the mobile side only data that was sent as soon as the window
+//! allowed gives samples; the echo of the mobile's TSval shows when the window reached the sender. If a sender leaves
+//! its window unused, its data in transit is at most the data that arrived in the last one to two seconds.
 //!
 //! ## Validation
-//! Sequences by hand (unit tests); the laws of bearers; Window Regulators and our own compared with the same
-//! regulators at the queue, with an equally long loop (`crates/ackclock-scenario/tests/observed.rs`).
+//! Tests: sequences worked out by hand (unit tests); the properties required of all bearers; Window Regulators and our
+//! own regulators at the box, compared with the same regulators at the queue with an equally long loop
+//! (`crates/ackclock-scenario/tests/observed.rs`).
 
 mod config;
 mod detour;
@@ -56,29 +59,29 @@ pub use self::observer::Observer;
 pub use self::record::{Acked, Advertised, Passed, Record};
 use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load};
 
-/// When data counts as departed from a queue that is only observed.
+/// Condition under which data counts as departed from a queue that is only observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// When it is within the bytes that leave in one minimum loop at the recent rate: estimates departures that no ACK
-    /// shows yet.
+    /// Data counts as departed if it is within the bytes that leave in one minimum loop at the recent rate. This
+    /// estimates departures for which no ACK has arrived yet.
     Estimated,
-    /// When it is certain: acknowledged, or arrived.
+    /// Data counts as departed only if the departure is certain: the data is acknowledged, or has arrived.
     Certain,
 }
 
-/// The state of a flow from which a right edge is calculated, visible in its packets.
+/// Starting point of a right edge, taken from a flow's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// The ACK number.
+    /// The acknowledgement number of the flow.
     Acked,
-    /// The ACK number plus the SACKed bytes.
+    /// The acknowledgement number plus the number of SACKed bytes.
     Sacked,
-    /// The end of the data that has arrived.
+    /// The end of the data that has arrived at the box.
     Arrived,
 }
 
 impl Base {
-    /// Base that shows what has certainly left a queue observed from this side.
+    /// Returns the base that shows which data has certainly left a queue observed from this side.
     const fn of(side: Side) -> Self {
         match side {
             Side::Network => Self::Sacked,
@@ -87,34 +90,34 @@ impl Base {
     }
 }
 
-/// An estimate derived from an ACK or from arriving data.
+/// An estimate calculated from an ACK or from arriving data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// The flow.
+    /// Flow of the ACK or data.
     pub flow: FlowId,
-    /// Bytes of its payload that have left the queue.
+    /// Payload bytes of the flow that have left the queue.
     pub bytes: u64,
-    /// How long the queue was empty before.
+    /// Time for which the queue was empty before these bytes left.
     pub idle: Span,
-    /// Whether the window triggered this data: the sender sent it as soon as it was allowed.
+    /// Whether the window triggered this data: the sender sent the data as soon as the window allowed.
     pub called: bool,
     /// Delay from an advertised window to its effect on departures from the queue.
     pub horizon: Span,
-    /// Excess delay of the news of these departures.
+    /// Excess delay with which the box learns of these departures.
     pub late: Span,
     /// Whether a probe keeps the windows closed.
     pub probing: bool,
-    /// Base that shows which data has certainly left the queue.
+    /// Base of right edges, which shows the data that has certainly left the queue.
     pub base: Base,
-    /// Bytes beyond `base` that have left by the estimate.
+    /// Number of bytes beyond `base` that have left the queue according to the estimate.
     pub leaves: u64,
 }
 
-/// A bearer that passes everything on at once and makes records of it for its [`Observer`].
+/// A bearer that passes all traffic on at once, and makes records of the traffic for its [`Observer`].
 pub struct Observed {
     observer: Observer,
     records: Records,
-    /// Pending events of each direction, all due.
+    /// Pending events of each direction; all of them are due.
     events: [VecDeque<(Time, LinkEvent, Segment)>; 2],
     /// Whether the regulator acts on departures from the queue.
     departures: Departures,
@@ -138,7 +141,8 @@ impl Observed {
         self.events[direction as usize].push_back((now, event, *segment));
     }
 
-    /// Data or a SYN-ACK passes to the mobile. For a box behind the queue, passing data has left it.
+    /// Handles data or a SYN-ACK that passes to the mobile. If the box is behind the queue, passing data has left the
+    /// queue.
     fn on_down(&mut self, now: Time, segment: &Segment) {
         self.records.open(segment.flow);
         let record = self.records.note(segment.flow, |record| record.on_down(now, segment));
@@ -152,7 +156,7 @@ impl Observed {
         }
     }
 
-    /// A SYN or an ACK arrives from the mobile.
+    /// Handles a SYN or an ACK that arrives from the mobile.
     fn on_up(&mut self, now: Time, segment: &Segment) {
         if segment.flags.intersects(Flags::SYN) {
             self.records.open(segment.flow);
@@ -162,13 +166,13 @@ impl Observed {
     }
 }
 
-/// The records of all flows; decides which of them the observer receives.
+/// Records of all flows; selects the records that the observer receives.
 #[derive(Default)]
 struct Records {
     of: BTreeMap<FlowId, (Record, Option<Time>)>,
     interval: Span,
     loss: f64,
-    /// Records to lose so far, minus those lost.
+    /// Expected number of lost records so far, minus the number of records that were lost.
     to_lose: f64,
 }
 
@@ -177,8 +181,8 @@ impl Records {
         self.of.entry(flow).or_insert_with(|| (Record::new(flow), None));
     }
 
-    /// Notes a packet. Returns the record if it contains something new, the minimum time since the flow's last record
-    /// has passed, and the record is not lost.
+    /// Updates the record of a flow with a packet. Returns the record if it has new information, the minimum time since
+    /// the flow's last record has passed, and the record is not lost.
     fn note(&mut self, flow: FlowId, note: impl FnOnce(&mut Record) -> bool) -> Option<&Record> {
         let (record, sent) = self.of.get_mut(&flow)?;
         if !note(record) || sent.is_some_and(|sent| record.at.since(sent) < self.interval) {

@@ -1,4 +1,4 @@
-//! Estimates an observed queue from records of passed traffic, without an edge or a queue.
+//! Estimates the state of an observed queue from records of passing traffic, without an edge or a queue.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,16 +11,16 @@ use super::vocabulary::Probe;
 use super::{Left, Observation, Side};
 use crate::{Capacity, Departures, LinkView, Load};
 
-/// Minimum share of a flow, packets.
+/// Minimum share of the buffer for one flow, packets.
 const LEAST_PACKETS: u32 = 2;
 
-/// Estimates rate, minimum loop and queue of each user from the [`Record`]s of its flows.
+/// Estimates the rate, minimum loop and queue of each user from the [`Record`]s of the user's flows.
 pub struct Observer {
     side: Side,
     probe_after: Option<Span>,
-    /// `B`, shared by the flows of a user.
+    /// Buffer `B`, shared by the flows of a user.
     capacity: Capacity,
-    /// Whether to estimate more than the number of flows.
+    /// Whether to estimate rates and delays, not only the number of flows.
     measures: bool,
     /// Whether a regulator uses the estimates.
     heeded: bool,
@@ -29,13 +29,14 @@ pub struct Observer {
     /// User of each flow; 0 by default.
     user_numbers: Vec<u32>,
     observations: VecDeque<(Time, Observation)>,
-    /// Data that has left the queue by the estimate.
+    /// Data that has left the queue according to the estimate.
     left: VecDeque<(Time, Segment)>,
 }
 
 impl Observer {
-    /// An observer on this side of the queue, with `capacity` for the flows of each user. A probe starts after
-    /// `probe_after` without a loop near the minimum; `None`: never. Assumes that a regulator uses the estimates.
+    /// Creates an observer on this side of the queue, with the buffer `capacity` for the flows of each user. A probe
+    /// starts after `probe_after` without a loop near the minimum; `None` means never. The observer assumes that a
+    /// regulator uses the estimates.
     pub fn new(side: Side, probe_after: Option<Span>, capacity: Capacity) -> Self {
         Self {
             side,
@@ -56,7 +57,7 @@ impl Observer {
         self.side
     }
 
-    /// Sets whether a regulator acts on departures. If not, only the flows of a user are counted, unless
+    /// Sets whether a regulator acts on departures. Without a regulator only the flows of a user are counted, unless
     /// [`measure`](Self::measure) is called.
     pub fn heed(&mut self, departures: Departures) {
         self.heeded = departures == Departures::Watched;
@@ -68,12 +69,12 @@ impl Observer {
         self.measures = true;
     }
 
-    /// Sets when data counts as departed from the queue.
+    /// Sets the condition under which data counts as departed from the queue.
     pub fn leave_when(&mut self, left_when: Left) {
         self.left_when = left_when;
     }
 
-    /// Sets the user of a flow; default: user 0.
+    /// Sets the user of a flow; by default the user is 0.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         if user > 0 || self.user_numbers.len() > flow.index() {
             self.user_numbers.resize(self.user_numbers.len().max(flow.index() + 1), 0);
@@ -81,7 +82,7 @@ impl Observer {
         }
     }
 
-    /// Removes a flow that ended, and a user with its last flow.
+    /// Removes a flow that ended; removes its user if it has no other flow.
     pub fn forget(&mut self, flow: FlowId) {
         let number = self.user_of(flow);
         if let Some(user) = self.users.get_mut(&number) {
@@ -97,7 +98,7 @@ impl Observer {
         self.users.clear();
     }
 
-    /// Processes a record of a flow, which may cover several packets.
+    /// Processes a record of a flow; one record may cover several packets.
     pub fn on_record(&mut self, record: &Record) {
         let (id, measures) = (record.flow, self.measures);
         let before = self.known(id).and_then(|flow| flow.seen);
@@ -125,17 +126,18 @@ impl Observer {
         flow.seen = Some(*record);
     }
 
-    /// The next new estimate, in order.
+    /// Returns the next new estimate, in order of time.
     pub fn poll_observation(&mut self) -> Option<(Time, Observation)> {
         self.observations.pop_front()
     }
 
-    /// The next data that has left the queue by the estimate; network side only.
+    /// Returns the next data that has left the queue according to the estimate; only on the network side.
     pub fn poll_left(&mut self) -> Option<(Time, Segment)> {
         self.left.pop_front()
     }
 
-    /// View of the queue for a regulator of the flow: queued load, the flow's share of the buffer, and the rate.
+    /// View of the queue for a regulator of the flow: queued load, the flow's share of the buffer, and the current
+    /// rate.
     pub fn view(&self, now: Time, flow: FlowId) -> LinkView {
         let Some(user) = self.users.get(&self.user_of(flow)) else {
             return self.blind(now, flow);
@@ -150,22 +152,22 @@ impl Observer {
         LinkView { waiting, occupied: waiting, rate, ..self.blind(now, flow) }
     }
 
-    /// View with only the flow's share of the buffer.
+    /// View that contains only the flow's share of the buffer.
     pub(super) fn blind(&self, now: Time, flow: FlowId) -> LinkView {
         LinkView { capacity: self.share(now, flow), ..LinkView::NOTHING }
     }
 
-    /// Number of loop samples of the flow's user so far; estimates from few samples are inaccurate.
+    /// Number of loop samples taken for the flow's user; estimates from few samples are inaccurate.
     pub fn samples(&self, flow: FlowId) -> u64 {
         self.users.get(&self.user_of(flow)).map_or(0, User::samples)
     }
 
-    /// Values of the first user: rate in bit/s, queue in bytes, minimum loop in ms, number of probes.
+    /// Gauges of the first user: rate in bit/s, queue in bytes, minimum loop in ms, number of probes.
     pub fn gauges(&self) -> Vec<f64> {
         self.users.values().next().map_or_else(|| vec![0.0; 4], User::gauges)
     }
 
-    /// State of a flow; `None` if nothing has passed since it was opened or forgotten.
+    /// State of a flow; `None` if no traffic of the flow has passed since it was opened or forgotten.
     fn known(&self, flow: FlowId) -> Option<&Flow> {
         self.users.get(&self.user_of(flow))?.flows.get(&flow)
     }
@@ -248,7 +250,7 @@ impl Observer {
         if user.probe.runs() {
             return Capacity::Packets(LEAST_PACKETS);
         }
-        // Behind the queue, data that leaves within a loop is in transit.
+        // Whether the box is behind the queue and uses estimates: data that leaves within a loop is then in transit.
         let behind = self.heeded && self.side == Side::Mobile && self.left_when == Left::Estimated;
         let ahead = if behind { user.share_of_loop(now, flow) } else { 0 };
         let (active, payload) = (user.active(), u64::from(user.payload()));

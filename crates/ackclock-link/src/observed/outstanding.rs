@@ -1,17 +1,18 @@
-//! Unacknowledged data segments that passed, found by number and by position without allocation.
+//! Data segments that passed the box and are not acknowledged, found by number and by position without allocation.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::vocabulary::Passed;
 
-/// Segments by number in order of passing, and by the position of their first byte.
+/// Unacknowledged segments, by number in the order of passing, and by the position of their first byte.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
-    /// Number of the first slot; a slot is empty once its segment is acknowledged.
+    /// Number of the first slot; a slot becomes empty when its segment is acknowledged.
     first: u64,
     slots: VecDeque<Option<Passed>>,
-    /// Positions and numbers, sorted. New data is appended; only retransmissions are inserted elsewhere.
+    /// Positions and numbers of the segments, sorted by position. New data is appended; only retransmissions are
+    /// inserted elsewhere.
     by_place: VecDeque<(i64, u64)>,
 }
 
@@ -22,18 +23,18 @@ impl Outstanding {
         self.by_place.len()
     }
 
-    /// Numbers from the first segment to the last, inclusive.
+    /// Count of numbers from the first segment to the last, inclusive.
     pub(super) fn span(&self) -> usize {
         self.slots.len()
     }
 
-    /// Number of the first segment.
+    /// Number of the first unacknowledged segment.
     pub(super) fn first(&self) -> Option<u64> {
-        // The first slot is never empty.
+        // The first slot always has a segment.
         (!self.slots.is_empty()).then_some(self.first)
     }
 
-    /// A segment passed.
+    /// Adds a segment that passed the box.
     pub(super) fn push(&mut self, passed: Passed) {
         let entry = (passed.place, self.first + self.slots.len() as u64);
         self.slots.push_back(Some(passed));
@@ -54,7 +55,7 @@ impl Outstanding {
         self.slots.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)?.as_mut()
     }
 
-    /// Removes a segment that is acknowledged or forgotten.
+    /// Removes a segment that is acknowledged or dropped.
     pub(super) fn remove(&mut self, number: u64) -> Option<Passed> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let passed = self.slots.get_mut(at)?.take()?;
@@ -67,7 +68,8 @@ impl Outstanding {
         Some(passed)
     }
 
-    /// Marks the segment at `place` as retransmitted. Copies before an earlier retransmission are already marked.
+    /// Marks all copies of the segment at `place` as retransmitted. Copies before an earlier retransmission are already
+    /// marked.
     pub(super) fn mark_repeated(&mut self, place: i64) {
         for at in self.range(place, place + 1).rev() {
             let (_, number) = self.by_place[at];
@@ -85,7 +87,7 @@ impl Outstanding {
         (number.max(self.first)..last).find(|number| self.get(*number).is_some())
     }
 
-    /// Positions and numbers of the segments that begin within `left..right`, in order.
+    /// Positions and numbers of the segments that start within `left..right`, in order of position.
     pub(super) fn within(&self, left: i64, right: i64) -> impl Iterator<Item = (i64, u64)> {
         self.by_place.range(self.range(left, right)).copied()
     }

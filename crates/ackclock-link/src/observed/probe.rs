@@ -1,5 +1,5 @@
-//! A probe: after a long time without a loop near the minimum, windows are closed to two packets until the queue is
-//! empty. This distinguishes a longer loop over a new route from a standing queue.
+//! A probe closes the windows to two packets until the queue is empty, if no loop near the minimum was measured for a
+//! long time. A probe distinguishes a longer loop over a new route from a standing queue.
 
 use ackclock_core::{FlowId, Span, Time};
 
@@ -8,16 +8,16 @@ use super::flow::Flow;
 use super::user::User;
 use super::vocabulary::{Probe, Run};
 
-/// A probe ends after at most this long.
+/// Maximum duration of a probe.
 const LONGEST: Span = Span::from_secs(5);
-/// A flow with at most this many packets in flight has an empty queue.
+/// Number of packets in flight up to which the queue of a flow counts as empty.
 const FEW_PACKETS: u64 = 4;
-/// Number of samples that end a probe.
+/// Number of samples after which a probe ends.
 const SAMPLES: u32 = 10;
 const SAMPLED_FOR: Span = Span::from_millis(200);
 
 impl User {
-    /// Starts, continues or ends a probe after a sample of `flow`; `low` if the sample was near the minimum.
+    /// Starts, continues or ends a probe after a sample of `flow`; `low` is set if the sample was near the minimum.
     pub(super) fn run_probe(&mut self, now: Time, flow: FlowId, low: bool) {
         let Some(after) = self.probe.after else { return };
         let Some(mut run) = self.probe.runs else {
@@ -48,7 +48,8 @@ impl User {
         self.probe.runs = Some(run).filter(|_| !over);
     }
 
-    /// Whether no sample was low for longer than `after`: of the flow, or of any.
+    /// Whether the last sample near the minimum is older than `after`: any sample on the network side, a sample of the
+    /// flow on the mobile side.
     fn is_high(&self, now: Time, flow: FlowId, after: Span) -> bool {
         match self.side {
             Side::Network => self.floor.high_for(now) > after,
@@ -56,7 +57,7 @@ impl User {
         }
     }
 
-    /// Whether each flow that lacked a low sample has had one.
+    /// Whether each active flow has a recent sample near the minimum.
     fn is_cleared(&self, now: Time, after: Span) -> bool {
         let has_low = |flow: &Flow| !flow.is_active(now) || flow.floor.high_for(now) < after;
         self.side == Side::Network || self.flows.values().all(has_low)
@@ -78,7 +79,8 @@ impl User {
         high.for_each(|flow| flow.floor.rise());
     }
 
-    /// Bytes in flight: passed and not acknowledged, or triggered and not arrived.
+    /// Number of bytes in flight: data that passed and is not acknowledged (network side), or data that was triggered
+    /// and has not arrived (mobile side).
     fn under_way(&self) -> u64 {
         let of_flow = |flow: &Flow| match self.side {
             Side::Network => flow.unacknowledged(),

@@ -1,69 +1,69 @@
-//! A box's record of one flow: cumulative sums, so that a later record makes up for a lost one.
+//! A box's record of one flow. The record consists of cumulative sums, so that a later record makes up for a lost one.
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
 
-/// Traffic of one flow up to an instant.
+/// Traffic of one flow from its start up to an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The instant.
+    /// Time up to which the record counts the flow's traffic.
     pub at: Time,
-    /// The flow.
+    /// Identifier of the flow.
     pub flow: FlowId,
-    /// Time and segment of the mobile's last SYN.
+    /// Last SYN of the mobile, with its time.
     pub asked: Option<(Time, Segment)>,
-    /// Time and segment of the server's last SYN-ACK.
+    /// Last SYN-ACK of the server, with its time.
     pub answered: Option<(Time, Segment)>,
-    /// Data sent to the mobile.
+    /// Data of the flow that was sent to the mobile.
     pub passed: Passed,
-    /// ACKs from the mobile.
+    /// ACKs of the flow that arrived from the mobile.
     pub acked: Acked,
     /// Furthest right edge advertised to the sender.
     pub advertised: Option<Advertised>,
-    /// Bytes sent to the same user outside flows with records; they use the link too.
+    /// Bytes sent to the same user outside the flows with records; these bytes use the same link.
     pub others: u64,
 }
 
-/// Data of a flow that passed.
+/// Data of a flow that passed the box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Time of the newest packet; the record may be made later.
+    /// Time at which the newest packet passed; the record may be made later.
     pub at: Time,
-    /// Packets so far, including FINs and retransmissions.
+    /// Number of packets so far, including FINs and retransmissions.
     pub packets: u64,
-    /// Payload bytes so far, including retransmissions.
+    /// Number of payload bytes so far, including retransmissions.
     pub bytes: u64,
-    /// The newest packet with its timestamps; offload may have merged several packets.
+    /// The newest packet with its timestamps; offload may have merged several packets into it.
     pub newest: Option<Segment>,
-    /// Payload bytes of a full packet before any merging.
+    /// Payload of a full packet before any merging, bytes.
     pub full: u16,
 }
 
 /// ACKs of a flow that arrived from the mobile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acked {
-    /// Time of the newest ACK.
+    /// Time at which the newest ACK arrived.
     pub at: Time,
     /// Number of ACKs so far.
     pub packets: u64,
-    /// The newest ACK, as the mobile wrote it.
+    /// The newest ACK, as the mobile sent it.
     pub newest: Option<Segment>,
 }
 
 /// A right edge advertised to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advertised {
-    /// Time at which it was advertised.
+    /// Time at which the right edge was advertised.
     pub at: Time,
-    /// The right edge.
+    /// Sequence number of the right edge.
     pub edge: Seq,
-    /// Number of right edges advertised so far, each beyond the one before.
+    /// Number of right edges advertised so far, each beyond the previous one.
     pub edges: u64,
-    /// TSval of the ACK that advertised it.
+    /// TSval of the ACK that advertised the right edge.
     pub stamp: Option<u32>,
 }
 
 impl Record {
-    /// Record of a flow before any traffic.
+    /// Creates the record of a flow without any traffic.
     pub fn new(flow: FlowId) -> Self {
         Self {
             at: Time::ZERO,
@@ -77,7 +77,7 @@ impl Record {
         }
     }
 
-    /// Adds a TCP segment to the mobile. Returns whether the record has new information.
+    /// Adds a TCP segment that passes to the mobile. Returns whether the record has new information.
     pub fn on_down(&mut self, at: Time, segment: &Segment) -> bool {
         self.at = at;
         if segment.flags.intersects(Flags::SYN) {
@@ -94,7 +94,7 @@ impl Record {
         true
     }
 
-    /// Adds a TCP segment from the mobile. Returns whether the record has new information.
+    /// Adds a TCP segment that comes from the mobile. Returns whether the record has new information.
     pub fn on_up(&mut self, at: Time, segment: &Segment) -> bool {
         self.at = at;
         if segment.flags.intersects(Flags::SYN) {
@@ -124,23 +124,23 @@ impl Record {
         true
     }
 
-    /// Whether the mobile has sent a SYN since `before`.
+    /// Whether the mobile has sent a SYN since the record `before`.
     pub fn asks_since(&self, before: Option<&Self>) -> bool {
         self.asked != before.and_then(|before| before.asked)
     }
 
-    /// Whether the server has sent a SYN-ACK since `before`.
+    /// Whether the server has sent a SYN-ACK since the record `before`.
     pub fn answers_since(&self, before: Option<&Self>) -> bool {
         self.answered != before.and_then(|before| before.answered)
     }
 
-    /// The newest ACK, if one has arrived since `before`.
+    /// The newest ACK, if an ACK has arrived since the record `before`.
     pub fn acks_since(&self, before: Option<&Self>) -> Option<Segment> {
         self.acked.newest.filter(|_| self.news(before, |record| record.acked.packets) > 0)
     }
 
-    /// The right edge advertised since `before`. If records between the two are missing, its time is the earliest
-    /// possible one, so that no loop is measured too short.
+    /// Right edge that was advertised since the record `before`. If records in between are missing, the edge gets the
+    /// earliest possible time, so that no loop is measured too short.
     pub(super) fn told_since(&self, before: Option<&Self>) -> Option<Advertised> {
         let told = self.advertised?;
         let last = before.and_then(|before| before.advertised);
@@ -150,8 +150,8 @@ impl Record {
         }
     }
 
-    /// Packets that passed since `before`: those derived from the sums, then the newest, none larger than a full
-    /// packet. Without an earlier record, the newest alone.
+    /// Packets that passed since the record `before`: first the packets derived from the sums, then the newest packet;
+    /// none is larger than a full packet. Without an earlier record, only the newest packet is returned.
     pub fn passed_since(&self, before: Option<&Self>) -> impl Iterator<Item = Segment> + use<> {
         let newest = self.passed.newest.filter(|_| self.news(before, |record| record.passed.packets) > 0);
         let (full, header) = (self.passed.full.max(1), newest.map_or(0, |newest| newest.header));
@@ -187,7 +187,7 @@ impl Record {
         })
     }
 
-    /// Bytes between the newest packet of `before` and the newest, limited to what passed.
+    /// Number of bytes between the newest packet of `before` and the newest packet, limited to the bytes that passed.
     fn missed(&self, before: Option<&Self>, newest: &Segment) -> u32 {
         let Some(end) = before.and_then(|before| before.passed.newest).map(|newest| newest.end()) else {
             return 0;
@@ -197,7 +197,7 @@ impl Record {
         gap.min(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
-    /// Increase of a sum since `before`.
+    /// Increase of a cumulative sum since the record `before`.
     fn news(&self, before: Option<&Self>, sum: impl Fn(&Self) -> u64) -> u64 {
         sum(self).saturating_sub(before.map_or(0, sum))
     }

@@ -1,8 +1,8 @@
-//! State shared by the flows of a user: the observed queue, as far as it can be inferred.
+//! State shared by the flows of a user: an estimate of the observed queue.
 //!
-//! The rate is that of departures from the queue. Its idle time follows from Lindley's recursion, read backwards. Data
-//! whose loop took `S` arrived at the queue at the latest `S - S0` ago, where `S0` is the minimum loop. So the queue
-//! was empty since the last departure for at least `now - (S - S0) - last`, if that is positive.
+//! The rate is the rate of departures from the queue. The idle time of the queue follows from Lindley's recursion, read
+//! backwards. Data with a loop of `S` arrived at the queue at the latest `S - S0` ago, where `S0` is the minimum loop.
+//! So the queue was empty since the last departure for at least `now - (S - S0) - last`, if this value is positive.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::meter::Meter;
 use super::vocabulary::Probe;
 use super::{Base, Observation, Side};
 
-/// What a box knows of the flows that share a queue.
+/// Estimated state of the queue that the flows of a user share.
 #[derive(Debug)]
 pub(super) struct User {
     pub(super) side: Side,
@@ -22,31 +22,31 @@ pub(super) struct User {
     /// Number of flows with recent data.
     active: u32,
     counted: Time,
-    /// Largest payload seen, bytes.
+    /// Largest payload of a packet seen, bytes.
     payload: u32,
     meter: Meter,
-    /// Minimum loop of all flows, for a box before the queue.
+    /// Minimum loop over all flows of the user; used by a box before the queue.
     pub(super) floor: Floor,
-    /// When data of any flow last left the queue.
+    /// Time at which data of any flow last left the queue.
     last: Option<Time>,
     late: Span,
-    /// Latest estimate of the queueing delay, with its time.
+    /// Latest estimate of the queueing delay, and the time of the estimate.
     wait: (Time, Span),
     pub(super) probe: Probe,
-    /// Loops that were measured.
+    /// Number of loops that were measured.
     samples: u64,
-    /// Bytes that belong to no flow, and how many of them no progress has counted.
+    /// Total bytes of the user outside its flows, and the part of them that no departure has counted yet.
     others: Option<u64>,
     uncounted: u64,
 }
 
-/// Assumed payload before the first packet.
+/// Payload of a packet that is assumed before the first packet, bytes.
 const USUAL_PAYLOAD: u32 = 1448;
-/// Minimum interval between counts of flows.
+/// Minimum interval between counts of active flows.
 const COUNT_EVERY: Span = Span::from_millis(10);
-/// How long an estimate of the queueing delay is valid.
+/// Time for which an estimate of the queueing delay is valid.
 const WAIT_LASTS: Span = Span::from_secs(1);
-/// A longer gap says nothing about the loop.
+/// Longest gap between departures that still allows conclusions about the loop.
 const LONGEST_GAP: Span = Span::from_secs(1);
 
 impl User {
@@ -69,18 +69,18 @@ impl User {
         }
     }
 
-    /// `bytes` of the user outside any flow have passed so far.
+    /// Records that `others` bytes of the user outside its flows have passed so far.
     pub(super) fn note_others(&mut self, others: u64) {
         self.uncounted += others.saturating_sub(self.others.unwrap_or(others));
         self.others = Some(others);
     }
 
-    /// State of a flow.
+    /// Returns the state of a flow, and creates it if it is new.
     pub(super) fn flow(&mut self, now: Time, id: FlowId) -> &mut Flow {
         self.flows.entry(id).or_insert_with(|| Flow::new(now))
     }
 
-    /// Data of a flow passed.
+    /// Records that data of a flow passed the box.
     pub(super) fn note_data(&mut self, now: Time, segment: &Segment) {
         self.payload = self.payload.max(segment.payload.into());
         if self.active == 0 || now.since(self.counted) >= COUNT_EVERY {
@@ -89,17 +89,18 @@ impl User {
         }
     }
 
-    /// Number of flows with recent data, at least one.
+    /// Number of flows with recent data; at least one.
     pub(super) fn active(&self) -> u32 {
         self.active.max(1)
     }
 
-    /// Payload bytes of a full packet.
+    /// Payload of a full packet, bytes.
     pub(super) const fn payload(&self) -> u32 {
         if self.payload > 0 { self.payload } else { USUAL_PAYLOAD }
     }
 
-    /// Minimum loop of a flow: over the radio for a box before the queue, the whole loop for a box behind it.
+    /// Minimum loop of a flow: the part over the radio if the box is before the queue, the complete loop if the box is
+    /// behind the queue.
     pub(super) fn least_loop(&self, flow: FlowId) -> Span {
         let own = self.flows.get(&flow).map(|flow| &flow.floor).filter(|floor| floor.is_known());
         match self.side {
@@ -117,7 +118,7 @@ impl User {
         }
     }
 
-    /// Instant up to which departures from the queue are known.
+    /// Time up to which departures from the queue are known.
     fn seen(&self, now: Time) -> Time {
         now - self.late
     }
@@ -133,20 +134,21 @@ impl User {
         (bytes / f64::from(self.active())) as u64
     }
 
-    /// Estimated queue, bytes.
+    /// Estimated length of the queue, bytes.
     pub(super) fn waiting(&self, now: Time) -> u64 {
         let wait = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
         (self.meter.largest_rate(self.seen(now)) * wait.as_secs_f64()) as u64
     }
 
-    /// A connection opened with this loop, which does not include the queue that other flows see.
+    /// Handles a connection whose handshake had the round-trip time `round_trip`. The queueing delay that other flows
+    /// have measured is subtracted.
     pub(super) fn on_opened(&mut self, now: Time, flow: FlowId, round_trip: Span) {
         let waits = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
         let least = if waits < round_trip { round_trip.saturating_sub(waits) } else { round_trip };
         self.sample(now, flow, least);
     }
 
-    /// Loops that were measured.
+    /// Number of loops that were measured.
     pub(super) const fn samples(&self) -> u64 {
         self.samples
     }
@@ -162,12 +164,12 @@ impl User {
         self.wait = (now, sample.saturating_sub(self.least_loop(flow)));
     }
 
-    /// Data of a flow left the queue some time ago; the newest of it had a loop of `sample`.
+    /// Handles data of a flow that left the queue; the newest of this data may have a loop sample.
     pub(super) fn on_progress(&mut self, now: Time, progress: Progress) -> Observation {
         let Progress { flow, mut bytes, sample, called, late } = progress;
         let left = self.last.map_or(now - late, |last| last.max(now - late));
         let gap = self.last.map_or(Span::ZERO, |last| left.since(last));
-        // Traffic without active flows says nothing about the time since.
+        // After a gap without active flows, the bytes of other traffic say nothing about the rate.
         let others = std::mem::take(&mut self.uncounted);
         bytes += if gap <= LONGEST_GAP { others } else { 0 };
         self.late = now.since(left);
@@ -194,7 +196,7 @@ impl User {
         Observation { flow, bytes, idle, called, horizon, late, probing, base, leaves }
     }
 
-    /// Values of the series: rate in bit/s, queue in bytes, minimum loop in ms, number of probes.
+    /// Values of the gauges: rate in bit/s, queue in bytes, minimum loop in ms, number of probes.
     pub(super) fn gauges(&self) -> Vec<f64> {
         let now = self.last.unwrap_or(Time::ZERO);
         let least = self.flows.keys().next().map_or(self.floor.get(), |flow| self.least_loop(*flow));
@@ -213,19 +215,19 @@ impl User {
     }
 }
 
-/// Assumed wired RTT before the first sample.
+/// Wired RTT that is assumed before the first sample.
 const UNKNOWN_WIRE: Span = Span::from_millis(50);
 
-/// Data that has left the queue.
+/// Data that has left the queue since the last departure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     pub(super) flow: FlowId,
     pub(super) bytes: u64,
-    /// Loop of the newest of it, if it has a sample.
+    /// Loop of the newest part of the data, if it gives a sample.
     pub(super) sample: Option<Span>,
-    /// Whether the window triggered it.
+    /// Whether the window triggered the data.
     pub(super) called: bool,
-    /// Excess delay of the news of it.
+    /// Excess delay with which the box learns that the data has left the queue.
     pub(super) late: Span,
 }
 

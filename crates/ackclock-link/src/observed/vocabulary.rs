@@ -2,44 +2,46 @@
 
 use ackclock_core::{Segment, Span, Time};
 
-/// A data segment that passed.
+/// A data segment that passed the box.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passed {
     pub(super) segment: Segment,
     pub(super) at: Time,
-    /// Position of its first byte.
+    /// Position of the segment's first byte.
     pub(super) place: i64,
-    /// The window triggered it: it arrived as soon as it could.
+    /// Set if the window triggered the segment: it arrived as soon as the window allowed.
     pub(super) called: bool,
-    /// A retransmission, or retransmitted: its ACK gives no sample.
+    /// Set if the segment is a retransmission; the ACK of retransmitted data gives no sample.
     pub(super) is_repetition: bool,
     pub(super) repeated: bool,
     pub(super) has_left: bool,
 }
 
-/// Properties of a data segment that passed.
+/// Properties of a data segment, determined when it passes the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// Whether it is new data.
+    /// Whether the segment is new data.
     pub(super) is_new: bool,
-    /// Time since the right edge that it needed was advertised.
+    /// Time since the right edge that the segment needed was advertised.
     pub(super) since_told: Option<Span>,
-    /// Whether the sender sent it as soon as that right edge arrived, as far as its timestamp echo shows.
+    /// Whether the sender sent the segment as soon as the needed right edge arrived; the segment's timestamp echo shows
+    /// this.
     pub(super) prompt: bool,
 }
 
-/// Data acknowledged by an ACK.
+/// Data that one ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Acknowledged {
     pub(super) bytes: u64,
-    /// The newest segment of it that was sent once: time since it passed, and whether it was triggered.
+    /// Newest acknowledged segment that was sent only once: time since it passed, and whether the window triggered it.
     pub(super) newest: Option<(Span, bool)>,
 }
 
-/// When probes start, and the state of the running one.
+/// Start condition of probes, and the state of the running probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    /// Probe after this long without a low sample; `None`: never, as nothing uses the estimates.
+    /// Time without a sample near the minimum after which a probe starts; `None` if probes never start, because no
+    /// regulator uses the estimates.
     pub(super) after: Option<Span>,
     pub(super) runs: Option<Run>,
     /// Number of probes so far.
@@ -49,7 +51,7 @@ pub(super) struct Probe {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) since: Time,
-    /// From this instant on the queue counts as empty.
+    /// Time from which on the queue counts as empty.
     pub(super) empty: Option<Time>,
 }
 
@@ -68,7 +70,7 @@ impl Probe {
         self.begun
     }
 
-    /// Whether a sample that ends at `now` began in an empty queue.
+    /// Whether a sample that ends at `now` started when the probe had emptied the queue.
     pub(super) fn counts(&self, now: Time, sample: Span) -> bool {
         let empty = self.runs.and_then(|run| run.empty);
         empty.is_some_and(|empty| now - sample >= empty)

@@ -1,29 +1,29 @@
 //! # Inner loop of the power control
 //!
 //! ## Source
-//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 4.2: 1500 samples a second, one bit of
-//! feedback, a delay of two samples. For the behaviour of such a loop: Gunnarsson and Gustafsson, "Power control in
-//! wireless communications networks", IFAC 2002.
+//! Source: Möller, "Automatic control in TCP over wireless", KTH 2005, section 4.2: 1500 samples a second, one bit of
+//! feedback, a delay of two samples. Gunnarsson and Gustafsson, "Power control in wireless communications networks",
+//! IFAC 2002, describe the behaviour of this type of loop.
 //!
 //! ## What it does
-//! At each sample the power goes a step up or down, depending on whether the SIR was below or above the reference
-//! `delay` samples before. With e the SIR minus the reference and g the power of the channel, all in dB,
+//! At each sample the power rises or falls by a step, depending on whether the SIR was below or above the reference
+//! `delay` samples earlier. With e the SIR minus the reference and g the power of the channel, all in dB,
 //!
 //! e(i + 1) = e(i) - step sign e(i + 1 - delay) + g(i + 1) - g(i).
 //!
-//! On a constant channel this oscillates forever with a period of 4 delay - 2 samples: with u between 0 and 1 it takes
-//! the values (u + k) step once per period for k = -delay and delay - 1, and twice for all k between them. It follows
-//! Rayleigh fading as far as step and delay allow.
+//! On a constant channel the error e oscillates forever with a period of 4 delay - 2 samples. With u between 0 and 1, e
+//! takes the values (u + k) step once per period for k = -delay and delay - 1, and twice for all k between them. Under
+//! Rayleigh fading the loop follows the channel as far as step and delay allow.
 //!
 //! ## Differences from the source
-//! The reference moves once a frame, mostly by a tenth of a step, which the loop does not see: instead u and the phase
-//! of the loop are drawn for each frame. The loop is simulated from some samples before the frame on, so that a frame
-//! depends only on its number. With a delay of two samples the period is 6 samples; the source says it is usually
-//! below 5. The power is unlimited, but the reference is limited: `highest` must leave room for fading that the loop
-//! does not follow.
+//! The reference moves once a frame, mostly by a tenth of a step. The loop does not see these small moves: instead u
+//! and the phase of the loop are drawn for each frame. The simulation of the loop starts some samples before the frame,
+//! so that a frame depends only on its number. With a delay of two samples the period is 6 samples, while the source
+//! says that the period is usually below 5. The power is unlimited, but the reference is limited: `highest` must leave
+//! a margin for fading that the loop does not follow.
 //!
 //! ## Validation
-//! Values on the constant channel, and a frame against the formula for them (unit tests).
+//! Tests: values of e on the constant channel, and a frame compared with the formula for these values (unit tests).
 
 use ackclock_core::{Config, ConfigError, Indexed, Span, Stream};
 use schemars::JsonSchema;
@@ -31,11 +31,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::fading::Fading;
 
-/// How the transmit power follows the reference within a frame.
+/// Model of the transmit power that follows the reference within a frame.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InnerLoopConfig {
-    /// Samples per second; a frame has a whole number of them.
+    /// Number of samples per second; a frame has a whole number of samples.
     pub rate: f64,
     /// Change of the power at each sample, dB.
     pub step: f64,
@@ -46,7 +46,7 @@ pub struct InnerLoopConfig {
 }
 
 impl Default for InnerLoopConfig {
-    /// The loop of the source, with a step of 1 dB, over a constant channel.
+    /// Returns the loop of the source, with a step of 1 dB, over a constant channel.
     fn default() -> Self {
         Self { rate: 1500.0, step: 1.0, delay: 2, doppler: 0.0 }
     }
@@ -54,9 +54,9 @@ impl Default for InnerLoopConfig {
 
 /// Maximum number of samples per frame.
 const MOST_SAMPLES: f64 = 10_000.0;
-/// Samples for which the loop is simulated before a frame.
+/// Number of samples for which the loop is simulated before a frame.
 const BEFORE: u64 = 32;
-/// Longest delay, samples: the loop must reach its oscillation before a frame starts.
+/// Longest allowed delay, in samples: the loop must reach its oscillation before a frame starts.
 const LONGEST: u32 = 8;
 
 impl Config for InnerLoopConfig {
@@ -78,10 +78,10 @@ impl Config for InnerLoopConfig {
     }
 }
 
-/// The loop, frame by frame.
+/// Simulates the inner loop, frame by frame.
 pub(super) struct InnerLoop {
     config: InnerLoopConfig,
-    /// Samples per frame.
+    /// Number of samples per frame.
     samples: u64,
     /// Two random numbers per frame: the offset of the steps from the reference, and the phase of the loop.
     draws: Indexed,
@@ -94,7 +94,7 @@ pub(super) struct InnerLoop {
 
 impl InnerLoop {
     /// # Errors
-    /// A frame of this length has too many samples.
+    /// Returns an error if a frame of this length has too many samples.
     pub(super) fn new(
         config: &InnerLoopConfig,
         frame: Span,
@@ -140,7 +140,7 @@ impl InnerLoop {
         }
     }
 
-    /// Power of the channel, dB.
+    /// Power of the channel in a sample, dB.
     fn gain(&mut self, sample: u64) -> f64 {
         match &mut self.fading {
             Some(fading) => 10.0 * libm::log10(fading.power(sample).max(1e-30)),
