@@ -1,4 +1,4 @@
-//! Checks of an edge whose bearer only observes: it has no queue and no radio of its own.
+//! Support for an edge whose bearer only observes. Such a bearer has no queue and no radio of its own.
 
 use ackclock_core::{ConfigError, Size, Streams, name_of};
 use ackclock_link::{Files, Side};
@@ -6,12 +6,13 @@ use ackclock_link::{Files, Side};
 use crate::{Edge, EdgeConfig, REGULATORS, Surroundings};
 
 impl EdgeConfig {
-    /// The table that describes the radio: `behind` if the bearer observes, the edge's own table otherwise.
+    /// Returns the table that describes the radio: `behind` if the bearer only observes, otherwise the edge's own
+    /// table.
     pub fn radio(&self) -> &Self {
         self.behind.as_deref().unwrap_or(self)
     }
 
-    /// The table that describes the radio, mutable.
+    /// Returns the table that describes the radio, for changing it.
     pub fn radio_mut(&mut self) -> &mut Self {
         match self.behind {
             None => self,
@@ -22,16 +23,16 @@ impl EdgeConfig {
     /// Side of the radio on which an observing box is; `None` if the bearer does not observe.
     ///
     /// # Errors
-    /// An invalid bearer.
+    /// Fails if the bearer is invalid.
     pub fn observes(&self) -> Result<Option<Side>, ConfigError> {
         Ok(self.bearer()?.observes())
     }
 
-    /// Builds the radio behind an observing box as an edge without a regulator, with the side of it on which the box
-    /// is.
+    /// Builds the radio behind an observing box as an edge without a regulator. Also returns the side of the radio on
+    /// which the box is.
     ///
     /// # Errors
-    /// Names the invalid key, relative to this table.
+    /// Fails with the invalid key, relative to this table.
     pub fn build_behind(
         &self,
         streams: &Streams,

@@ -1,4 +1,4 @@
-//! The [`Regulator`] trait: acts on the ACKs and the data of flows that cross an edge.
+//! The [`Regulator`] trait: a regulator acts on the ACKs and the data of flows that cross an edge.
 
 use std::fmt;
 
@@ -7,160 +7,167 @@ use ackclock_link::{Base, Cause, Departures, Left, LinkView, Observation, Side};
 
 use crate::Scope;
 
-/// Delays or rewrites ACKs; may drop, mark, keep and retransmit data, and generate segments.
+/// Regulator of TCP flows at an edge. It delays or rewrites ACKs, and may drop, mark, keep and retransmit data, and
+/// generate segments.
 ///
-/// Its [`Scope`] determines which flows it serves: one, those of a user, or all. Every call carries a [`LinkView`] of
-/// the flow's data queue at that instant. The edge drains [`poll_output`](Self::poll_output) after every call;
-/// segments from there may belong to any flow that the regulator serves.
+/// The regulator's [`Scope`] determines whether it serves one flow, the flows of a user, or all flows. Every call
+/// passes a [`LinkView`] of the flow's data queue at that instant. The edge drains [`poll_output`](Self::poll_output)
+/// after every call. The polled segments may belong to any flow that the regulator serves.
 pub trait Regulator: Send {
-    /// A data segment arrived from the network and has not entered the queue yet.
+    /// Called when a data segment has arrived from the network and has not yet entered the queue.
     fn on_data(&mut self, _now: Time, _segment: &Segment, _view: LinkView) -> Verdict {
         Verdict::Forward
     }
 
-    /// The mobile requests a connection: a SYN without an ACK, which is passed on afterwards.
+    /// Called when the mobile requests a connection with a SYN without an ACK. The SYN is passed on afterwards.
     fn on_syn(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// A segment entered the queue: from the network, or sent to the mobile by the regulator.
+    /// Called when a segment has entered the queue. The segment came from the network, or the regulator sent it to the
+    /// mobile.
     fn on_queued(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// The copy that [`Verdict::ForwardKeep`] requested is not kept: no room. It must not be released.
+    /// Called when the copy requested by [`Verdict::ForwardKeep`] is not kept, because there is no room. The regulator
+    /// must not release this copy.
     fn on_copy_refused(&mut self, _segment: &Segment) {}
 
-    /// A segment was refused by the queue, or dropped later. Retransmitting at once on each refusal would never end.
+    /// Called when a segment was refused by the queue, or dropped later. A regulator that retransmits at once on each
+    /// refusal would never stop.
     fn on_dropped(&mut self, _now: Time, _segment: &Segment, _cause: Cause, _view: LinkView) {}
 
-    /// The last byte of a segment left the queue for the radio. The next segment is already in transmission.
+    /// Called when the last byte of a segment has left the queue for the radio. The next segment is already in
+    /// transmission.
     fn on_departed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// A segment no longer counts against the buffer. Called only if the bearer keeps a segment until the far end of
-    /// the radio has acknowledged it, for a segment that departed or was given up; elsewhere departure frees it.
+    /// Called when a segment no longer counts against the buffer, after it departed or was given up. Only bearers that
+    /// keep a segment until the far end of the radio has acknowledged it make this call. With all other bearers, the
+    /// departure of a segment frees it.
     fn on_freed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// The data queue is empty and no segment is in transmission.
+    /// Called when the data queue is empty and no segment is in transmission.
     fn on_idle(&mut self, _now: Time, _view: LinkView) {}
 
-    /// A bearer that only observes has a new estimate of a flow. Called before the departures that follow from it.
+    /// Called when a bearer that only observes has a new estimate of a flow. The departures that follow from the
+    /// estimate are reported afterwards.
     fn on_observation(&mut self, _now: Time, _observation: &Observation, _view: LinkView) {}
 
-    /// A TCP segment with an ACK arrived from the mobile: a pure ACK, or one with data, SYN or FIN.
+    /// Handles a TCP segment with an ACK from the mobile: a pure ACK, or an ACK with data, SYN or FIN.
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView);
 
-    /// The deadline of [`poll_timeout`](Self::poll_timeout) has passed. Early and repeated calls change nothing. The
-    /// view is of the queue of the flow that was in the latest other call.
+    /// Called when the deadline of [`poll_timeout`](Self::poll_timeout) has passed. Early and repeated calls change
+    /// nothing. The view describes the queue of the flow for which the regulator was last called.
     fn handle_timeout(&mut self, _now: Time, _view: LinkView) {}
 
-    /// The next segment to send, discard or release; `None` when there is nothing left to do.
+    /// Returns the next segment to send, discard or release, or `None` if there is none.
     fn poll_output(&mut self, now: Time) -> Option<Output>;
 
-    /// The next instant at which [`handle_timeout`](Self::handle_timeout) is due; `None`: no deadline.
+    /// Time at which [`handle_timeout`](Self::handle_timeout) is next due; `None` without a deadline.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// Limit of a flow's sender as an amount that changes slowly, beyond a base visible in each packet. A box without
-    /// an [`Edge`](crate::Edge) advertises the further of the previous right edge and `base + bytes`. `None`: not
-    /// available.
+    /// Limit of a flow's sender, as an amount beyond a base visible in each packet. The amount changes slowly. A box
+    /// without an [`Edge`](crate::Edge) advertises the maximum of the previous right edge and `base + bytes`. Returns
+    /// `None` if the regulator has no such limit.
     fn allowance(&mut self, _now: Time, _flow: FlowId, _view: LinkView) -> Option<Allowance> {
         None
     }
 
-    /// The flow ended, or the flow table is full: every held segment of the flow must come out of
-    /// [`poll_output`](Self::poll_output); state of the flow may be dropped. A regulator is removed with its last
-    /// flow.
+    /// Called when the flow has ended, or the flow table is full. Every held segment of the flow must then come out of
+    /// [`poll_output`](Self::poll_output), and the state of the flow may be dropped. A regulator is removed with its
+    /// last flow.
     fn close(&mut self, _now: Time, _flow: FlowId) {}
 
-    /// Number of held segments of the flow. The edge uses it to check that no segment is lost.
+    /// Number of held segments of the flow. The edge uses this number to check that no segment is lost.
     fn held(&self, _flow: FlowId) -> usize {
         0
     }
 
-    /// Number of segments of the flow of which a copy is kept. The edge uses it to check that no copy is lost.
+    /// Number of segments of the flow of which a copy is kept. The edge uses this number to check that no copy is lost.
     fn kept(&self, _flow: FlowId) -> usize {
         0
     }
 }
 
-/// How much a sender may send: bytes beyond a base visible in packets.
+/// Allowance of a sender: the number of bytes that it may send beyond a base visible in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowance {
-    /// Base of the bytes.
+    /// Base from which the allowance is counted.
     pub base: Base,
-    /// Payload bytes beyond the base.
+    /// Number of payload bytes allowed beyond the base.
     pub bytes: u32,
-    /// Minimum advertised window, bytes; a window field is not rounded down below it.
+    /// Minimum advertised window, bytes. Rounding to a window field never goes below this minimum.
     pub least: u32,
 }
 
-/// What to do with a data segment that arrived from the network.
+/// Decision about a data segment that arrived from the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Pass the segment to the queue.
+    /// The segment is passed to the queue.
     Forward,
-    /// Pass the segment to the queue and keep a copy, which the regulator frees later with [`Output::Release`].
+    /// The segment is passed to the queue and a copy is kept, which the regulator frees later with [`Output::Release`].
     ForwardKeep,
-    /// Discard the segment.
+    /// The segment is discarded.
     Drop,
-    /// Mark the segment with congestion experienced (RFC 3168) and pass it to the queue.
+    /// The segment is marked with congestion experienced (RFC 3168) and passed to the queue.
     MarkCe,
 }
 
-/// An action of a regulator.
+/// Action requested by a regulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Send a segment to the TCP sender: one that arrived, or a [generated](Segment::made) one.
+    /// Sends a segment to the TCP sender: a segment that arrived, or a [generated](Segment::made) segment.
     ToSender(Segment),
-    /// Send a segment to the mobile through the queue: a kept copy, which remains kept, or a
-    /// [generated](Segment::made) one.
+    /// Sends a segment to the mobile through the queue: a kept copy, which remains kept, or a
+    /// [generated](Segment::made) segment.
     ToReceiver {
-        /// The segment.
+        /// Segment to send to the mobile.
         segment: Segment,
-        /// Where in the queue to insert the segment.
+        /// Position in the queue at which the segment is inserted.
         place: Place,
     },
-    /// Drop a segment that arrived instead of passing it on.
+    /// Drops a segment that arrived, instead of passing it on.
     Discard(Segment),
-    /// Free a kept copy.
+    /// Frees the kept copy of a segment.
     Release(Segment),
 }
 
-/// Where in a queue a segment is inserted.
+/// Position in a queue at which a segment is inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Behind all other segments.
+    /// The segment is inserted behind all segments in the queue.
     Back,
-    /// Before all other segments of its flow.
+    /// The segment is inserted before all segments of its flow.
     Front,
 }
 
-/// Describes the first flow of a new regulator.
+/// Properties of a new regulator's first flow.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowContext {
-    /// The flow.
+    /// Number of the regulator's first flow.
     pub flow: FlowId,
-    /// User of the flow. On live links: a mobile's IPv4 address, or its IPv6 /64 network.
+    /// User of the flow. On live links, the user is a mobile's IPv4 address or its IPv6 /64 network.
     pub user: u32,
 }
 
-/// Configuration of a regulator: its table in a scenario file.
+/// Configuration of a regulator, as a table in a scenario file.
 pub trait RegulatorConfig: fmt::Debug + Send + Sync {
-    /// Builds a regulator; `None` leaves flows unregulated.
+    /// Builds a regulator. Returns `None` to leave flows unregulated.
     fn build(&self, context: FlowContext) -> Option<Box<dyn Regulator>>;
 
-    /// Which flows share one regulator.
+    /// Scope of the regulators: the flows that share one regulator.
     fn scope(&self) -> Scope {
         Scope::Flow
     }
 
-    /// Whether the regulators act on uploads too; if not, uploads are unregulated.
+    /// Whether the regulators act on uploads as well; otherwise uploads are unregulated.
     fn regulates_uploads(&self) -> bool {
         false
     }
 
-    /// Whether it can regulate uploads at the mobile.
+    /// Checks whether the regulator can regulate uploads at the mobile.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Fails with the reason why the regulator cannot regulate uploads at the mobile.
     fn regulates_uplinks(&self) -> Result<(), &'static str> {
         Ok(())
     }
@@ -170,15 +177,15 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         Departures::Watched
     }
 
-    /// Whether its regulators give an [`Allowance`](Regulator::allowance).
+    /// Whether the regulators give an [`Allowance`](Regulator::allowance).
     fn allows(&self) -> bool {
         false
     }
 
-    /// When data counts as departed, for a bearer that only observes a queue from `side`.
+    /// Event at which data counts as departed, for a bearer that only observes a queue from `side`.
     ///
     /// # Errors
-    /// The reason why the regulator does not work with an observing bearer.
+    /// Fails with the reason why the regulator does not work with an observing bearer.
     fn observes(&self, _side: Side) -> Result<Left, &'static str> {
         Err("it acts on the queue itself; an observing bearer has none")
     }

@@ -1,6 +1,7 @@
-//! The regulators of an edge and the flows that each serves.
+//! The regulators of an edge, and the flows that each regulator serves.
 //!
-//! A regulator is built for its first flow and removed after its last, so regulators never outnumber regulated flows.
+//! A regulator is built for its first flow and removed after its last flow. Therefore an edge never has more regulators
+//! than regulated flows.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FlowContext, Regulator, RegulatorConfig};
 
-/// Which flows share one regulator.
+/// Scope of a regulator: the flows that share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -23,12 +24,12 @@ pub enum Scope {
     Queue,
 }
 
-/// Number of a regulator: that of its flow or user, or 0 if all flows share one.
+/// Number of a regulator: the number of its flow or user, or 0 if all flows share one regulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RegulatorId(u32);
 
 impl RegulatorId {
-    /// Marks a flow without a regulator.
+    /// Number that marks a flow without a regulator.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     pub(crate) const fn at(slot: usize) -> Self {
@@ -39,7 +40,7 @@ impl RegulatorId {
         self.0 as usize
     }
 
-    /// `None` for [`NONE`](Self::NONE).
+    /// Returns the regulator's number, or `None` for [`NONE`](Self::NONE).
     #[inline]
     pub(crate) fn some(self) -> Option<Self> {
         if self == Self::NONE { None } else { Some(self) }
@@ -52,25 +53,25 @@ impl Default for RegulatorId {
     }
 }
 
-/// The regulators of an edge, by number.
+/// All regulators of an edge, indexed by number.
 pub(crate) struct Regulators {
     config: Arc<dyn RegulatorConfig>,
     scope: Scope,
-    /// User of each flow: 0 by default, [`LEFT_ALONE`] if the flow is unregulated.
+    /// User of each flow: 0 by default, [`LEFT_ALONE`] for an unregulated flow.
     users: Vec<u32>,
     entries: Vec<Entry>,
 }
 
-/// Stored in place of the user of an unregulated flow.
+/// Marker stored instead of the user for an unregulated flow.
 const LEFT_ALONE: u32 = u32::MAX;
 
-/// A regulator and the flows it serves.
+/// A regulator, and the number of flows that it serves.
 #[derive(Default)]
 struct Entry {
     regulator: Option<Box<dyn Regulator>>,
-    /// Number of flows it serves.
+    /// Number of flows that the regulator serves.
     flows: u32,
-    /// The flow of the latest call.
+    /// Flow of the latest call to the regulator.
     heard: FlowId,
 }
 
@@ -79,7 +80,7 @@ impl Regulators {
         Self { scope: config.scope(), config, users: Vec::new(), entries: Vec::new() }
     }
 
-    /// Sets the user of a flow before the flow joins a regulator.
+    /// Sets the user of a flow, before the flow joins a regulator.
     pub(crate) fn assign(&mut self, flow: FlowId, user: u32) {
         if self.users.len() <= flow.index() {
             self.users.resize(flow.index() + 1, 0);
@@ -87,24 +88,25 @@ impl Regulators {
         self.users[flow.index()] = user;
     }
 
-    /// The user of a flow.
+    /// Returns the user of a flow.
     pub(crate) fn user(&self, flow: FlowId) -> u32 {
         self.users.get(flow.index()).copied().unwrap_or(0)
     }
 
-    /// The flow will have no regulator.
+    /// Marks a flow as unregulated.
     pub(crate) fn leave_alone(&mut self, flow: FlowId) {
         self.assign(flow, LEFT_ALONE);
     }
 
-    /// Marks a flow as an upload: it gets a regulator only if regulators act on uploads.
+    /// Marks a flow as an upload. The flow gets a regulator only if the regulators act on uploads.
     pub(crate) fn leave_upload_alone(&mut self, flow: FlowId) {
         if !self.config.regulates_uploads() {
             self.leave_alone(flow);
         }
     }
 
-    /// Assigns a regulator to a flow, building one for its first flow; `NONE` if flows are unregulated.
+    /// Assigns a regulator to a flow, and builds the regulator if this is its first flow. Returns `NONE` if flows are
+    /// unregulated.
     pub(crate) fn join(&mut self, flow: FlowId) -> RegulatorId {
         let user = self.user(flow);
         if user == LEFT_ALONE {
@@ -131,7 +133,7 @@ impl Regulators {
         id
     }
 
-    /// Removes a flow that has left. Returns whether its regulator was removed with it.
+    /// Removes a flow from its regulator. Returns whether the regulator was removed as well.
     pub(crate) fn leave(&mut self, id: RegulatorId) -> bool {
         let Some(entry) = self.entries.get_mut(id.index()) else { return false };
         entry.flows -= 1;
@@ -141,19 +143,19 @@ impl Regulators {
         entry.flows == 0
     }
 
-    /// The regulator with the given number.
+    /// Returns the regulator with this number.
     #[inline]
     pub(crate) fn get(&self, id: RegulatorId) -> Option<&dyn Regulator> {
         self.entries.get(id.index())?.regulator.as_deref()
     }
 
-    /// The regulator with the given number, mutable.
+    /// Returns the regulator with this number, for changing it.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: RegulatorId) -> Option<&mut (dyn Regulator + 'static)> {
         self.entries.get_mut(id.index())?.regulator.as_deref_mut()
     }
 
-    /// The regulator with the given number, for a call about one of its flows.
+    /// Returns the regulator with this number, for a call about `flow`, and notes the flow.
     #[inline]
     pub(crate) fn hear(&mut self, id: RegulatorId, flow: FlowId) -> Option<&mut (dyn Regulator + 'static)> {
         let entry = self.entries.get_mut(id.index())?;
@@ -161,7 +163,7 @@ impl Regulators {
         entry.regulator.as_deref_mut()
     }
 
-    /// The flow of a regulator's latest call.
+    /// Returns the flow of the latest call to this regulator.
     pub(crate) fn heard(&self, id: RegulatorId) -> FlowId {
         self.entries.get(id.index()).map_or(FlowId(0), |entry| entry.heard)
     }

@@ -1,40 +1,41 @@
 //! # Reports of the radio
 //!
 //! ## Source
-//! M05 section 3.2: a radio network controller reports each change of the bandwidth to a proxy, and periodically the
-//! number of queued packets.
+//! Source: M05 section 3.2. A radio network controller reports each change of the bandwidth to a proxy, and
+//! periodically reports the number of queued packets.
 //!
 //! ## What it does
-//! The bearer's changes of rate are reported at port [`REPORTS`](crate::REPORTS) when they happen. A periodic report
-//! of rate and queue follows at each multiple of the period, starting at zero. At the same instant a change is
-//! reported first. In a cell each user has separate reports, which add up the queues of all its flows; otherwise one
-//! report covers all users.
+//! Each change of the bearer's rate is reported at once at the port [`REPORTS`](crate::REPORTS). A periodic report of
+//! rate and queue follows at each multiple of the period, starting at zero. If a change and a periodic report fall on
+//! the same instant, the change is reported first. In a cell, each user has separate reports, which add up the queues
+//! of all the user's flows. Without a cell, one report covers all users.
 //!
 //! ## Differences from the source
-//! The source does not define a user's allocation. A cell reports a user's mean rate over one second, counting only
-//! the time in which the user had data. It reports a change when the number of users with data changes.
+//! The source does not define the allocation of a user in a cell. Here, a cell reports a user's mean rate over one
+//! second, counting only the time in which the user had data. The cell reports a change when the number of users with
+//! data changes.
 //!
 //! ## Validation
-//! Instants, rates and queues compared with values computed by hand (`tests/reports.rs`).
+//! Tests compare instants, rates and queues with values computed by hand (`tests/reports.rs`).
 
 use ackclock_core::{Config, ConfigError, FlowId, Law, RadioReport, ReportReason, Span, Streams, Time};
 use ackclock_link::{AnyBearer, Bearer, Direction, LinkView, Load, Loss, Outage, ReportWire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Reports of the radio's state, and the path that they take.
+/// Reports of the radio's state, and delay and loss on their path to the listener.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReportTable {
-    /// Time between two periodic reports; changes of the rate are reported in addition.
+    /// Time between two periodic reports. Changes of the rate are reported in addition.
     pub every: Span,
-    /// Law of the delay of a report on its way to the listener, drawn for each report.
+    /// Delay of a report on its path to the listener, drawn from this distribution for each report.
     pub delay: Law<Span>,
-    /// Probability that a report is lost.
+    /// Probability that a report is lost on its path to the listener.
     pub loss: Loss,
-    /// A fault: intervals in which no report leaves, `[{ at = "10s", for = "15s" }]`.
+    /// Fault: intervals in which no report is sent, `[{ at = "10s", for = "15s" }]`.
     pub outages: Vec<Outage>,
-    /// A fault: reported rates are the true rates times this factor.
+    /// Fault: factor between the reported rates and the true rates.
     pub scale: f64,
 }
 
@@ -45,9 +46,9 @@ impl Default for ReportTable {
     }
 }
 
-/// Least report period: a shorter one would generate an event per packet.
+/// Minimum period of reports. A shorter period would generate an event per packet.
 const LEAST_PERIOD: Span = Span::from_millis(1);
-/// Largest factor, and inverse of the least, for reported rates.
+/// Maximum factor for reported rates. The minimum factor is its inverse.
 const MOST_SCALE: f64 = 1000.0;
 
 impl Config for ReportTable {
@@ -64,45 +65,45 @@ impl Config for ReportTable {
 }
 
 impl ReportTable {
-    /// The path from the edge to the listener of reports.
+    /// Creates the path from the edge to the listener of reports.
     ///
     /// # Errors
-    /// Invalid outages.
+    /// Fails if the configured outages of reports are invalid.
     pub fn wire(&self, streams: &Streams) -> Result<ReportWire, ConfigError> {
         ReportWire::new(self.delay.clone(), self.loss.probability(), &self.outages, self.scale, streams)
     }
 }
 
-/// Generates the reports of an edge.
+/// Generator of the reports of an edge.
 pub(crate) struct Reporter {
     every: Span,
-    /// When the next periodic report is due.
+    /// Time at which the next periodic report is due.
     pub(crate) due: Time,
     number: u32,
     whom: Whom,
 }
 
-/// Which users a report covers.
+/// Users that a report covers.
 pub(crate) enum Whom {
-    /// All users, who share one channel.
+    /// One report covers all users, who share one channel.
     All,
-    /// Each user separately; index is the user's number, elements are its flows.
+    /// Each user has separate reports. The vector is indexed by the user's number and contains the user's flows.
     Each(Vec<Vec<FlowId>>),
 }
 
 impl Reporter {
-    /// A reporter with period `every` that covers `whom`.
+    /// Creates a reporter with period `every` that covers `whom`.
     pub(crate) fn new(every: Span, whom: Whom) -> Self {
         Self { every, due: Time::ZERO, number: 0, whom }
     }
 
-    /// The next report to send, with its sequence number set.
+    /// Sets the sequence number of a report and returns the report.
     pub(crate) fn numbered(&mut self, report: RadioReport) -> RadioReport {
         self.number = self.number.wrapping_add(1);
         RadioReport { number: self.number.wrapping_sub(1), ..report }
     }
 
-    /// Sets the user of a flow.
+    /// Sets the user of a flow, for reports per user.
     pub(crate) fn assign(&mut self, flow: FlowId, user: u32) {
         self.forget(flow);
         if let Whom::Each(users) = &mut self.whom
@@ -112,14 +113,14 @@ impl Reporter {
         }
     }
 
-    /// Removes a flow that ended.
+    /// Removes a flow that has ended.
     pub(crate) fn forget(&mut self, flow: FlowId) {
         if let Whom::Each(users) = &mut self.whom {
             users.iter_mut().for_each(|flows| flows.retain(|&other| other != flow));
         }
     }
 
-    /// The numbered periodic reports due at `now`; the bearer must be drained up to `now`.
+    /// Returns the periodic reports due at `now`, with sequence numbers. The bearer must be drained up to `now`.
     pub(crate) fn sample(&mut self, now: Time, bearer: &mut AnyBearer) -> Vec<RadioReport> {
         self.due = now + self.every;
         let stand = |user, LinkView { rate, .. }, Load { packets, bytes }| RadioReport {

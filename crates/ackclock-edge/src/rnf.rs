@@ -1,37 +1,37 @@
 //! # RNF
 //!
-//! RNF, radio network feedback: sets a proxy's congestion window from the radio's reports of its rate and queue.
+//! Radio network feedback (RNF) sets a proxy's congestion window from the radio's reports of its rate and queue.
 //!
 //! ## Source
-//! M05 chapter 3: equations (3.1) and (3.2), the settings of section 3.6. Further rules of our own, named below, come
-//! from tests with real kernels.
+//! Source: M05 chapter 3, equations (3.1) and (3.2), with the settings of section 3.6. Additional rules, marked below
+//! as our own, come from tests with real kernels.
 //!
 //! ## What it does
-//! Let b be the rate of the radio, tau the round trip between proxy and mobile without queueing, q the radio's queue
-//! and q_ref its target, in packets:
+//! Let b be the rate of the radio in packets per second, and tau the round-trip time between proxy and mobile without
+//! queueing. Let q be the radio's queue and q_ref its target, in packets:
 //!
-//! - **Feedforward**: a report of a changed rate, or a periodic report whose rate differs by more than `change`, sets
-//!   `w = b tau + q_ref` at once (equation 3.1).
-//! - **Feedback**: a periodic report adds `gain (q_ref - q)` (equation 3.2). With a gain of 1 and a period of several
-//!   round trips the queue reaches q_ref two samples after a disturbance.
-//! - **One window per user.** Connections with data to send share it, each with at least one packet. A full window for
-//!   each would multiply the gain.
-//! - **No wind-up.** If no window was full since the last sample, a short queue only shows that there was nothing to
-//!   send, and the window does not grow.
-//! - **Settling.** Suppose a report generated at `t` last changed the window. Samples taken before `t + lag + tau +
-//!   max(q, q_ref) / b` do not reflect that change and are ignored. All instants are of the radio's clock.
-//! - **Silence.** After `stale` without a report, connections use their own congestion control until the next report.
-//! - **Outage.** With b = 0 nothing new is sent, and the retransmission timer is frozen.
-//! - **Order.** Reports that arrive out of order or twice are ignored.
+//! - **Feedforward**: a report of a changed rate sets `w = b tau + q_ref` at once (equation 3.1), and so does a
+//!   periodic report whose rate differs by more than `change`.
+//! - **Feedback**: a periodic report adds `gain (q_ref - q)` to the window (equation 3.2). With a gain of 1 and a
+//!   period of several round trips, the queue reaches q_ref two samples after a disturbance.
+//! - **One window per user**: the user's connections with data to send share the window, each with at least one packet.
+//!   A full window for each connection would multiply the gain.
+//! - **No wind-up**: if no window was full since the last sample, a short queue only shows that the senders had no
+//!   data, and the window does not grow.
+//! - **Settling**: suppose that a report generated at time `t` last changed the window. Samples taken before `t + lag +
+//!   tau + max(q, q_ref) / b` do not reflect this change and are ignored. All times are measured by the radio's clock.
+//! - **Silence**: after `stale` without a report, connections use their own congestion control until the next report.
+//! - **Outage**: with b = 0 no new data is sent, and the retransmission timer is frozen.
+//! - **Order**: reports that arrive out of order or twice are ignored.
 //!
 //! ## Differences from the source
-//! The window is a whole number of packets, at least one per connection. The queue is measured in bytes, divided by
-//! the full packet size, so small packets count less. "One window per user" and the rules after it are ours, and so
-//! are `q_ref = "auto"` and `change`.
+//! The window is a whole number of packets, with at least one packet per connection. The queue is measured in bytes and
+//! divided by the full packet size, so small packets count less than full ones. The rule "One window per user" and the
+//! rules after it are our own. The settings `q_ref = "auto"` and `change` are also our own.
 //!
 //! ## Validation
-//! Each rule by hand, M05-D1 (two samples), no panic and bounded windows under random reports (tests below). In the
-//! simulator alongside real kernels (`crates/ackclock-scenario/tests/rnf.rs`).
+//! Unit tests (below) check each rule by hand, M05-D1 (two samples), and that random reports cause no panic and only
+//! bounded windows. A simulation runs RNF alongside real kernels (`crates/ackclock-scenario/tests/rnf.rs`).
 
 mod law;
 mod target;
@@ -52,51 +52,52 @@ use self::target::Target;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Target queue of the radio: a number of packets ("6p"); the packets served in a time ("100ms"), at least 2 and
-    /// at most 6; or "auto", the fewest that keep the radio busy.
+    /// Target queue of the radio. A number of packets ("6p"), the packets served in a time ("100ms"; at least 2 and at
+    /// most 6 packets), or "auto", the smallest number of packets that keeps the radio busy.
     pub(crate) q_ref: Target,
-    /// Share of the queue's error that a sample corrects. Use 1 if the queue settles between two samples. The loop is
-    /// unstable from 2 on, or from 1 on if reports are a period later than `lag`.
+    /// Share of the queue's error that a sample corrects. Use 1 if the queue settles between two samples. The control
+    /// loop is unstable for a gain of 2 or more. If reports are a period later than `lag`, the loop is unstable for a
+    /// gain of 1 or more.
     pub(crate) gain: f64,
-    /// Relative difference between a periodic report's rate and the rate in use up to which the report is a sample of
-    /// the queue. Beyond it the report sets a new window. Measured rates, such as a user's share of a cell, always
-    /// differ a little.
+    /// Largest relative difference between the rate of a periodic report and the rate in use at which the report counts
+    /// as a sample of the queue. A larger difference sets a new window. Measured rates, such as a user's share of a
+    /// cell, always differ a little.
     pub(crate) change: f64,
-    /// Round trip between proxy and mobile without the radio's queue: a time, or "measured", the minimum seen by the
+    /// Round-trip time between proxy and mobile without the radio's queue: a time, or "measured", the minimum over the
     /// user's connections.
     pub(crate) tau: Tau,
-    /// Maximum window of a user, packets: bounds the effect of a wrong report. Without it only `max_window` limits
-    /// each connection.
+    /// Maximum window of a user, packets, which bounds the effect of a wrong report. Without `w_max`, only `max_window`
+    /// limits each connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) w_max: Option<Size>,
     /// Delay of reports. A sample is ignored if it was taken before the radio could see the effect of the last change.
     pub(crate) lag: Span,
-    /// Connections use their own congestion control after this long without a report.
+    /// Time without a report after which connections use their own congestion control.
     pub(crate) stale: Span,
-    /// How packets are sent when the window grows.
+    /// Sending of packets when the window grows: burst or paced.
     pub(crate) pacing: Pacing,
     /// Behaviour of retransmission timers while the rate is zero.
     pub(crate) outage_timer: OutageTimer,
 }
 
-/// Round trip between proxy and mobile.
+/// Round-trip time between proxy and mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub(crate) enum Tau {
-    /// Minimum of the measured round trips.
+    /// Minimum of the measured round-trip times.
     Measured,
-    /// Configured round trip.
+    /// Round-trip time given in the configuration.
     Given(Span),
 }
 
-/// How packets are sent when the window grows.
+/// Sending of packets when the window grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pacing {
-    /// As one burst.
+    /// Packets are sent as one burst.
     Burst,
-    /// Paced: one window per round trip.
+    /// Packets are paced, at a rate of one window per round trip.
     RoundTrip,
 }
 
@@ -104,9 +105,9 @@ pub(crate) enum Pacing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OutageTimer {
-    /// An expiry has no effect.
+    /// The expiry of a retransmission timer has no effect.
     Frozen,
-    /// Timers expire as usual, as in a kernel.
+    /// Retransmission timers expire as usual, as in a kernel.
     Runs,
 }
 
@@ -126,9 +127,9 @@ impl Default for Config {
     }
 }
 
-/// Gain from which on the queue never settles: each sample leaves `1 - gain` of the error.
+/// Gain at and above which the queue never settles, because each sample leaves `1 - gain` of the error.
 const UNSTABLE_GAIN: f64 = 2.0;
-/// Longest configurable round trip and lag.
+/// Largest configurable round-trip time and lag.
 const LONGEST_TAU: Span = Span::from_secs(60);
 
 impl ackclock_core::Config for Config {
@@ -198,19 +199,19 @@ impl From<Tau> for String {
     }
 }
 
-/// The window and connections of one user.
+/// RNF controller of one user: window and connections.
 struct Rnf {
     config: Config,
     law: Law,
-    /// Minimum round trip of all connections, and the largest packet.
+    /// Minimum round-trip time of all connections.
     min_rtt: Option<Span>,
     packet: u32,
-    /// Connections ordered by number.
+    /// Connections of the user, ordered by number.
     connections: Vec<Connection>,
-    /// Number of the last report, and when it arrived; `None` after `stale` without one.
+    /// Number of the last report; `None` before the first report and after `stale` without a report.
     last: Option<u32>,
     heard: Option<Time>,
-    /// Settings not fetched yet.
+    /// Settings that the caller has not fetched yet.
     settings: VecDeque<(FlowId, Setting)>,
 }
 
@@ -238,7 +239,7 @@ impl Rnf {
         }
     }
 
-    /// Round trip and packet size of the path to the mobile; `None` before anything was measured.
+    /// Round-trip time and packet size of the path to the mobile; `None` before the first measurement.
     fn way(&self) -> Option<Way> {
         let tau = match self.config.tau {
             Tau::Measured => self.min_rtt?,
@@ -259,7 +260,7 @@ impl Rnf {
             || way != self.way()
     }
 
-    /// Calculates the settings of each connection.
+    /// Calculates the window, pacing and timer settings of each connection.
     fn update_settings(&mut self) {
         let way = self.way().zip(self.law.rate());
         let total = way.and_then(|(way, _)| self.law.window(way)).map(|window| libm::round(window) as u32);
@@ -274,7 +275,7 @@ impl Rnf {
             };
             let packets = if view.backlogged {
                 turn += 1;
-                // The remainder of the division goes to the first connections, one packet each.
+                // The remainder of the division is distributed to the first connections, one packet each.
                 total / backlogged + u32::from(turn <= total % backlogged)
             } else {
                 total / open.max(1)
@@ -290,12 +291,12 @@ impl Rnf {
     }
 }
 
-/// Pacing rate that sends `window` in one round trip.
+/// Pacing rate that sends `window` in one round-trip time.
 fn spread(window: u32, tau: Span) -> Rate {
     Rate::from_bps_f64(f64::from(window) * 8.0 / tau.as_secs_f64()).max(Rate::from_bps(1))
 }
 
-/// Maximum window of a user without `w_max`, packets: more than the window field of TCP allows.
+/// Maximum window of a user without `w_max`, packets. It exceeds the window that TCP's window field allows.
 const MOST_PACKETS: u32 = 1 << 20;
 
 impl Connection {
@@ -329,7 +330,7 @@ impl Steering for Rnf {
     }
 
     fn on_report(&mut self, now: Time, report: &RadioReport) {
-        // Serial number arithmetic: report numbers wrap.
+        // Report numbers wrap, so they are compared by serial number arithmetic.
         let overtaken = |last: u32| report.number.wrapping_sub(last).wrapping_sub(1) >= u32::MAX / 2;
         if self.last.is_some_and(overtaken) {
             return;

@@ -1,33 +1,34 @@
 //! # Snoop
 //!
 //! ## Source
-//! The base-station agent of Balakrishnan, Seshan, Amir and Katz, "Improving TCP/IP performance over wireless
-//! networks", MobiCom 1995, as L02 describes it; the rules are numbered in `split-tcp-snoop.md` section 2.
+//! Source: the base-station agent of Balakrishnan, Seshan, Amir and Katz, "Improving TCP/IP performance over wireless
+//! networks", MobiCom 1995, as described by L02. The rules are numbered in `split-tcp-snoop.md` section 2.
 //!
 //! ## What it does
-//! Keeps copies of downlink data until the mobile acknowledges them. It retransmits packets lost on the radio from its
-//! copies, at the front of the queue, after a duplicate ACK or a local timeout. It discards the duplicate ACKs, so the
-//! source only sees losses by congestion.
+//! The snoop agent keeps copies of downlink data until the mobile acknowledges the data. After a duplicate ACK or a
+//! local timeout, the agent retransmits packets lost on the radio from its copies, at the front of the queue. It
+//! discards the duplicate ACKs, so the source only sees losses caused by congestion.
 //!
 //! ## Differences from the source
-//! The round-trip time of the hop starts at a packet's departure from the queue, not at its arrival, and so excludes
-//! queueing delay. A packet that the queue refused or dropped is a congestion loss, and its duplicate ACKs reach the
-//! source. Of such packets, and of packets that the source retransmitted, no copy is kept, which replaces a mark on
-//! the copy. Packets that arrive during a local repair increase the number of expected duplicates. Duplicates
-//! triggered by a retransmission after a timeout do not trigger another. After the last local retransmission all
-//! copies of the flow are freed.
+//! The round-trip time of the radio hop starts at a packet's departure from the queue, not at its arrival, and
+//! therefore excludes queueing delay. A packet that the queue refused or dropped is a congestion loss, and its
+//! duplicate ACKs reach the source. Instead of marking copies as in the source, the agent keeps no copy of such packets
+//! and of packets that the source retransmitted. Packets that arrive during a local repair increase the number of
+//! expected duplicate ACKs. Duplicate ACKs triggered by a retransmission after a timeout do not trigger another
+//! retransmission. After the last allowed local retransmission, all copies of the flow are freed.
 //!
-//! With `nacks` the agent also requests uplink data that the radio lost. A request is an ACK derived from the server's
-//! last one that SACKs the data received, sent at once for a new gap and repeated while the gap stays open. Its first
-//! SACK block begins at its own ACK number. A sender with `nacks` recognises it by this and retransmits without
-//! reducing its window; other senders take it for a duplicate ACK.
+//! With `nacks`, the agent also requests uplink data that the radio lost. A request is an ACK derived from the server's
+//! last ACK, with SACK blocks for the data received. It is sent at once for a new gap, and repeated while the gap stays
+//! open. The first SACK block of a request begins at the request's own ACK number. A sender with `nacks` recognises the
+//! request by this block, and retransmits without reducing its window. Senders without `nacks` treat the request as a
+//! duplicate ACK.
 //!
-//! The ACK that ends a repair still reports further holes to a source with SACK, which takes them for losses of its
-//! own. If several packets of a window are lost, such a source therefore halves its window.
+//! The ACK that ends a repair still reports further holes to a source with SACK, and the source treats these holes as
+//! losses. If several packets of a window are lost, a source with SACK therefore halves its window.
 //!
 //! ## Validation
-//! A test for each numbered rule (tests below); at 1 % of independent loss Reno never halves its window
-//! (`crates/ackclock-scenario/tests/snoop.rs`). L02 gives no numbers.
+//! Unit tests (below) check each numbered rule. At 1 % of independent loss, Reno never halves its window
+//! (`crates/ackclock-scenario/tests/snoop.rs`). L02 gives no numbers to compare with.
 
 mod cache;
 mod uplink;
@@ -43,21 +44,21 @@ use crate::{FlowContext, Output, Place, Regulator, RegulatorConfig, Verdict};
 use cache::{Cache, Cached};
 use uplink::Uplink;
 
-/// Retransmits data lost on the radio from copies at the edge and hides these losses from the source.
+/// Retransmits data lost on the radio from copies at the edge, and hides these losses from the source.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Maximum number of packets of a flow with a copy; packets beyond it have none.
+    /// Maximum number of packets of a flow with a copy. No copies are made of further packets.
     pub(crate) cache: u32,
-    /// Maximum local retransmissions of a packet before its loss is left to the source.
+    /// Maximum number of local retransmissions of a packet before its loss is left to the source.
     pub(crate) retransmissions: u32,
-    /// Minimum local retransmission timeout.
+    /// Minimum local retransmission timeout of the agent.
     pub(crate) min_timeout: Span,
-    /// Whether duplicate ACKs count as reordering, not loss, for one round-trip time of the hop. Use it for links that
-    /// retransmit losses themselves.
+    /// Whether duplicate ACKs count as reordering instead of loss, for one round-trip time of the radio hop. Use this
+    /// for links that retransmit lost packets themselves.
     pub(crate) reordering: bool,
-    /// Whether mobiles are asked to retransmit uplink data lost on the radio. Only for mobiles whose senders have
-    /// `nacks = "on"`: others take a request for a duplicate ACK.
+    /// Whether mobiles are asked to retransmit uplink data lost on the radio. Use this only for mobiles whose senders
+    /// have `nacks = "on"`, because all other senders treat a request as a duplicate ACK.
     pub(crate) nacks: bool,
 }
 
@@ -112,18 +113,18 @@ impl RegulatorConfig for Config {
 }
 
 const LARGEST_CACHE: u32 = 100_000;
-/// Initial local timeout, and the limit of its backoff unless the hop takes longer.
+/// Initial local timeout. Its backoff has the same limit, unless the unbacked timeout is longer.
 const LONGEST_TIMEOUT: Span = Span::from_secs(1);
-/// Copies of a flow are freed after this long without progress.
+/// Time without progress after which the copies of a flow are freed.
 const FORGOTTEN: Span = Span::from_secs(60);
 
-/// The agent of one flow.
+/// Snoop agent of one flow.
 struct Snoop {
     config: Config,
     cache: Cache,
-    /// End of the data that arrived from the source.
+    /// Sequence number at the end of the data that arrived from the source.
     highest: Option<Seq>,
-    /// Last ACK of the mobile.
+    /// Last ACK from the mobile.
     last: Option<Segment>,
     repair: Option<Repair>,
     hop: Hop,
@@ -131,16 +132,16 @@ struct Snoop {
     output: VecDeque<Output>,
 }
 
-/// A loss under local repair.
+/// Loss of a packet that is being repaired locally.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
-    /// First byte of the missing packet.
+    /// Sequence number of the missing packet's first byte.
     seq: Seq,
-    /// Duplicates still to come, triggered by packets behind the missing one.
+    /// Number of duplicate ACKs still expected, triggered by packets after the missing one.
     expected: u32,
 }
 
-/// Round-trip time over the radio; `None` before the first sample.
+/// Round-trip time of the radio hop; `None` before the first sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hop(Option<RoundTrip>);
 
@@ -149,15 +150,16 @@ impl Hop {
         self.0 = Some(self.0.map_or_else(|| RoundTrip::first(rtt), |known| known.after(rtt)));
     }
 
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time of the radio hop.
     fn mean(&self) -> Option<Span> {
         self.0.map(|known| known.mean)
     }
 
-    /// Local timeout after `retransmissions` retransmissions.
+    /// Local timeout of a packet that was retransmitted `retransmissions` times.
     fn timeout(&self, least: Span, retransmissions: u32) -> Span {
         let Some(RoundTrip { mean, deviation }) = self.0 else { return LONGEST_TIMEOUT };
-        // Both, because a hop of constant delay would time out at the instant of its ACK.
+        // The timeout is also at least twice the mean. Otherwise, a hop of constant delay would time out at the instant
+        // of the ACK.
         let timeout = (mean + deviation * 4).max(mean * 2).max(least);
         (timeout * (1 << retransmissions.min(10))).min(timeout.max(LONGEST_TIMEOUT))
     }
@@ -177,7 +179,7 @@ impl Snoop {
         }
     }
 
-    /// Resets all state for a new connection.
+    /// Resets all state of the flow for a new connection.
     fn forget(&mut self) {
         self.give_up();
         (self.highest, self.last, self.repair) = (None, None, None);
@@ -187,15 +189,15 @@ impl Snoop {
         self.output.extend(self.cache.give_up().map(Output::Release));
     }
 
-    /// Leaves a loss of this packet to the source. Returns whether a copy was kept.
+    /// Leaves the loss of this packet to the source. Returns whether a copy had been kept.
     fn leave_to_source(&mut self, seq: Seq) -> bool {
         let copy = self.cache.remove(seq);
         self.output.extend(copy.map(Output::Release));
         copy.is_some()
     }
 
-    /// Data rules 1 and 3, for a packet without a copy. Data below the highest byte was lost on the wired path; its
-    /// duplicates must reach the source, so no copy is kept.
+    /// Handles a packet without a copy (data rules 1 and 3). Data below the highest byte was lost on the wired path.
+    /// Its duplicate ACKs must reach the source, so no copy is kept.
     fn take(&mut self, segment: &Segment) -> Verdict {
         if self.highest.is_some_and(|highest| segment.seq.before(highest)) {
             return Verdict::Forward;
@@ -211,7 +213,7 @@ impl Snoop {
         Verdict::ForwardKeep
     }
 
-    /// ACK rule 1: a new ACK.
+    /// Handles an ACK of new data (ACK rule 1).
     fn advance(&mut self, now: Time, ack: Seq) {
         let last = self.last.map(|last| last.ack);
         let (acknowledged, rtt) = self.cache.acknowledge(now, last, ack);
@@ -222,7 +224,7 @@ impl Snoop {
         self.repair = None;
     }
 
-    /// ACK rule 3: a duplicate ACK.
+    /// Handles a duplicate ACK (ACK rule 3).
     fn on_duplicate(&mut self, now: Time, ack: Segment) -> Output {
         let Some(missing) = self.cache.get_mut(ack.ack) else { return Output::ToSender(ack) };
         match &mut self.repair {
@@ -231,15 +233,15 @@ impl Snoop {
                 None => return Output::ToSender(ack),
             },
             _ => {
-                // A retransmission after the timeout is already in transit: a second one would trigger a duplicate ACK
-                // for the packet behind it, and so on.
+                // A retransmission after the timeout is already in transit. A second retransmission would trigger a
+                // duplicate ACK for the next packet, which would trigger a further retransmission, and so on.
                 if missing.retransmissions == 0 {
                     missing.asked = Some(now);
                     if !self.config.reordering {
                         self.send_again(ack.ack);
                     }
                 }
-                // This duplicate is one of the expected ones.
+                // This duplicate ACK is one of the expected duplicates.
                 let expected = self.cache.behind(ack.ack).saturating_sub(1);
                 self.repair = Some(Repair { seq: ack.ack, expected });
             }
@@ -247,7 +249,7 @@ impl Snoop {
         Output::Discard(ack)
     }
 
-    /// Retransmits the packet that starts with this byte, or leaves it to the source after `retransmissions` attempts.
+    /// Retransmits the packet that starts with `seq`. After `retransmissions` attempts, its loss is left to the source.
     fn send_again(&mut self, seq: Seq) {
         let Some(missing) = self.cache.get_mut(seq) else { return };
         if missing.retransmissions >= self.config.retransmissions {
@@ -258,19 +260,19 @@ impl Snoop {
         self.output.push_back(Output::ToReceiver { segment: missing.segment, place: Place::Front });
     }
 
-    /// Whether an ACK repeats the last one: identical while data is in flight (RFC 5681 section 2), or with more SACK
-    /// blocks.
+    /// Whether an ACK repeats the last ACK while data is in flight (RFC 5681 section 2), with an equal window or with
+    /// SACK blocks.
     fn repeats(&self, ack: &Segment, last: &Segment) -> bool {
         let outstanding = self.highest.is_some_and(|highest| highest.after(ack.ack));
         ack.is_pure_ack() && outstanding && (ack.window == last.window || !ack.sack().is_empty())
     }
 
-    /// Whether the mobile's next missing packet is the oldest with a copy, not one before it.
+    /// Whether the next packet that the mobile misses is the oldest packet with a copy.
     fn is_asked_for(&self, oldest: &Cached) -> bool {
         self.last.is_none_or(|last| last.ack == oldest.segment.seq)
     }
 
-    /// When the oldest copy is retransmitted, or all copies are freed.
+    /// Time at which the oldest copy is retransmitted or all copies are freed.
     fn copy_due(&self) -> Option<Time> {
         let oldest = self.cache.oldest()?;
         if !self.is_asked_for(oldest) {
@@ -284,12 +286,12 @@ impl Snoop {
         }
     }
 
-    /// When the mobile is asked again for missing uplink data.
+    /// Time at which the mobile is asked again for missing uplink data.
     fn uplink_due(&self) -> Option<Time> {
         self.uplink.due(self.config.min_timeout, self.config.retransmissions)
     }
 
-    /// Processes uplink data or a SYN on its way to the server.
+    /// Processes uplink data, or a SYN in transit to the server.
     fn take_upload(&mut self, now: Time, segment: &Segment) {
         if segment.flags.intersects(Flags::SYN) {
             return self.uplink.begin(segment);
@@ -320,7 +322,8 @@ impl Regulator for Snoop {
             self.uplink.on_ack(segment);
             return Verdict::Forward;
         }
-        // Data rule 2: the source missed the ACK of data that the mobile has; a local copy of the rest is in transit.
+        // The source retransmitted data that the mobile already has, because the source missed the ACK (data rule 2).
+        // The mobile's last ACK is repeated.
         if let Some(last) =
             self.last.filter(|last| last.is_pure_ack() && segment.end().at_or_before(last.ack))
         {
@@ -339,7 +342,7 @@ impl Regulator for Snoop {
             Cause::Full | Cause::Policy => {
                 self.leave_to_source(segment.seq);
             }
-            // A packet lost on the radio has departed; the agent learns no more of it.
+            // A packet lost on the radio has departed from the queue, and no later event reports its loss to the agent.
             Cause::Medium | Cause::Outage => self.departed(now, segment),
         }
     }
@@ -354,7 +357,7 @@ impl Regulator for Snoop {
         }
         let output = match self.last {
             _ if ack.flags.intersects(Flags::SYN | Flags::RST) => Output::ToSender(ack),
-            // ACK rule 2: an old ACK.
+            // The ACK is older than the last one and is discarded (ACK rule 2).
             Some(last) if ack.ack.before(last.ack) && ack.is_pure_ack() => Output::Discard(ack),
             Some(last) if ack.ack == last.ack && self.repeats(&ack, &last) => self.on_duplicate(now, ack),
             last => {

@@ -1,38 +1,38 @@
-//! Counters of an edge.
+//! Packet and byte counters of an edge.
 
 use ackclock_core::results::LinkCounts;
 use ackclock_core::{Segment, Seq, Span, Time};
 use ackclock_link::Direction;
 
-/// Counters of the whole edge; downlink unless stated otherwise.
+/// Counters of the edge over all flows. The counters describe the downlink unless stated otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeStatistics {
-    /// Data segments that arrived from the network.
+    /// Number of data segments that arrived from the network.
     pub entered: u64,
-    /// Segments delivered over the radio.
+    /// Number of segments delivered over the radio.
     pub delivered: u64,
-    /// Bytes delivered over the radio, including headers.
+    /// Bytes delivered over the radio on the downlink, including headers.
     pub delivered_bytes: u64,
-    /// Segments lost in the queue or on the radio.
+    /// Number of downlink segments lost in the queue or on the radio.
     pub dropped: u64,
-    /// Segments that a regulator discarded, by [`Direction`] of arrival.
+    /// Number of segments that a regulator discarded, by [`Direction`] of arrival.
     pub discarded: [u64; 2],
-    /// Segments that a regulator generated and sent, by [`Direction`].
+    /// Number of segments that a regulator generated and sent, by [`Direction`].
     pub made: [u64; 2],
-    /// Segments that a regulator retransmitted to the mobile.
+    /// Number of segments that a regulator retransmitted to the mobile.
     pub resent: u64,
-    /// Copies of segments that a regulator kept, in total.
+    /// Total number of segment copies that a regulator kept.
     pub kept: u64,
-    /// Kept copies that a regulator freed again, in total.
+    /// Total number of kept copies that a regulator freed again.
     pub released: u64,
-    /// Uplink segments lost in the queue or on the radio.
+    /// Number of uplink segments lost in the queue or on the radio.
     pub dropped_up: u64,
-    /// Bytes delivered on the uplink, including headers.
+    /// Bytes delivered over the radio on the uplink, including headers.
     pub delivered_up_bytes: u64,
 }
 
 impl EdgeStatistics {
-    /// Counters of the link of a direction.
+    /// Returns the counters of the link in one direction.
     pub(crate) fn of(&self, direction: Direction) -> LinkCounts {
         let (delivered_bytes, drops, resent) = match direction {
             Direction::Down => (self.delivered_bytes, self.dropped, self.resent),
@@ -57,13 +57,14 @@ impl EdgeStatistics {
 /// Counters of one flow at the edge.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStatistics {
-    /// Round-trip time from the edge: from a data segment's arrival to the ACK that covers it coming off the radio.
+    /// Round-trip time between edge and mobile: from the arrival of a data segment at the edge until the ACK for it
+    /// arrives from the radio.
     pub edge_rtt: MeanRtt,
-    /// Segments of the flow that were lost in the queue or on the radio.
+    /// Number of the flow's segments lost in the queue or on the radio.
     pub dropped: u64,
 }
 
-/// Mean round-trip time, measured with one timed segment at a time.
+/// Mean round-trip time of a flow, measured with one timed segment at a time.
 #[derive(Clone, Debug, Default)]
 pub struct MeanRtt {
     timed: Option<(Seq, Time)>,
@@ -73,12 +74,12 @@ pub struct MeanRtt {
 }
 
 impl MeanRtt {
-    /// Mean of all samples; `None` before the first.
+    /// Mean of all round-trip samples; `None` before the first sample.
     pub fn mean(&self) -> Option<Span> {
         if self.count == 0 { None } else { Some(self.sum / self.count) }
     }
 
-    /// Times a data segment that passes. A retransmission of the timed one ends the measurement (Karn's rule).
+    /// Times a passing data segment. A retransmission of the timed segment ends the measurement (Karn's rule).
     #[inline]
     pub(crate) fn on_data(&mut self, now: Time, segment: &Segment) {
         let end = segment.end();
@@ -95,13 +96,13 @@ impl MeanRtt {
         }
     }
 
-    /// Whether an ACK covers only data that has passed; false before any data.
+    /// Whether an ACK covers only data that has passed the edge. Returns false before any data has passed.
     #[inline]
     pub(crate) fn covers(&self, ack: Seq) -> bool {
         self.highest.is_some_and(|highest| !ack.after(highest))
     }
 
-    /// Processes an ACK that came off the radio.
+    /// Processes an ACK that arrived from the radio.
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Time, ack: Seq) {
         if let Some((end, sent)) = self.timed

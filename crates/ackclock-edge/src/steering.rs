@@ -1,18 +1,18 @@
-//! Steerings for the connections of a relay, one file each; the registry [`STEERINGS`] names them.
+//! Steerings for the connections of a relay, in one file each. The registry [`STEERINGS`] names all steerings.
 
 use ackclock_core::{Config, Span, Steering, SteeringConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 ackclock_core::registry! {
-    /// Every steering.
+    /// Registry of all steerings.
     pub static STEERINGS: dyn SteeringConfig = "steering" {
         "none" => Unsteered,
         "rnf" => crate::rnf::Config,
     }
 }
 
-/// No steering: each connection follows its own congestion control.
+/// No steering: each connection uses its own congestion control.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Unsteered {}

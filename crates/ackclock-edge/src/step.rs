@@ -1,4 +1,4 @@
-//! Links that change while they run: the steps of `[[edge.at]]`, and changes of a live link.
+//! Links that change during a run: the steps of `[[edge.at]]`, and changes of a live link.
 
 use ackclock_core::{Component, ConfigError, Rate, Span, Streams, Time, name_of};
 use ackclock_link::{
@@ -10,32 +10,32 @@ use serde_json::{Map, Value};
 
 use crate::EdgeConfig;
 
-/// A change of the links at an instant of the run.
+/// Change of the links at a given time of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// When the change happens, since the start of the run.
+    /// Time of the change since the start of the run.
     pub time: Span,
-    /// Keys of the links with their values from then on: `{ down.rate = "1Mbit/s" }`. A rate of 0 is an outage.
+    /// Keys of the links, with their new values: `{ down.rate = "1Mbit/s" }`. A rate of 0 is an outage.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
-    /// Interrupts the radio from then on, for a time. The next step comes after it.
+    /// Outage of the radio that starts at this time. The time of the next step must be after the end of the outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
 }
 
-/// An interruption of the radio.
+/// Outage of the radio for a limited time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// How long it lasts.
+    /// Duration of the outage.
     #[serde(rename = "for")]
     pub lasts: Span,
-    /// "silent": nothing is sent, and packets wait. "fade": the transmitter does not know, and what it sends is lost.
-    /// Default: "silent" for links, "fade" over radio link control.
+    /// Kind of the outage. "silent": nothing is sent, and packets wait. "fade": the transmitter does not notice the
+    /// outage, and all packets it sends are lost. Default: "silent" for links, "fade" over radio link control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<OutageKind>,
-    /// The direction that is interrupted. Default: both.
+    /// Direction that is interrupted. Default: both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
 }
@@ -46,35 +46,35 @@ impl Outage {
     }
 }
 
-/// Scheduled changes, latest first.
+/// Scheduled changes of the links, ordered from latest to earliest.
 #[derive(Default)]
 pub(crate) struct Changes(Vec<(Time, Direction, Change)>);
 
 impl Changes {
-    /// When the next replacement is due; [`Time::NEVER`] without one.
+    /// Time of the next scheduled change; [`Time::NEVER`] without one.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.0.last().map_or(Time::NEVER, |(time, ..)| *time)
     }
 
-    /// Adds a replacement, after those of the same instant.
+    /// Adds a change after the existing changes of the same instant.
     pub(crate) fn add(&mut self, time: Time, direction: Direction, change: Change) {
         let at = self.0.partition_point(|(other, ..)| *other > time);
         self.0.insert(at, (time, direction, change));
     }
 
-    /// Removes and returns the next replacement if it is due at `now`.
+    /// Removes and returns the next change if it is due at `now`.
     pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Direction, Change)> {
         if self.due() <= now { self.0.pop() } else { None }
     }
 }
 
 impl EdgeConfig {
-    /// This table with another value at a key of a link: `down.rate`, or `down` with a table of several keys. A table
-    /// with `kind` replaces the old one entirely. Also returns the direction that changed.
+    /// Returns this table with a new value at a key of a link: `down.rate`, or `down` with a table of several keys. A
+    /// table with `kind` replaces the old table entirely. Also returns the direction that changed.
     ///
     /// # Errors
-    /// Names the key, and which keys can change.
+    /// Fails with the key, and with the keys that can change.
     pub fn with(&self, key: &str, value: &Value) -> Result<(Self, Direction), ConfigError> {
         let (direction, side, rest) = side_of(key)?;
         if !self.bearer()?.uses_links() {
@@ -107,10 +107,11 @@ impl EdgeConfig {
         Ok((changed, direction))
     }
 
-    /// The new medium of a running link, from the table of a direction. It draws from streams under `name`.
+    /// Creates the new medium of a running link from the table of a direction. The medium draws from random streams
+    /// under `name`.
     ///
     /// # Errors
-    /// An invalid table, or a link that cannot replace a running one.
+    /// Fails if the table is invalid, or if the link cannot replace a running link.
     pub fn medium(
         &self,
         direction: Direction,
@@ -133,8 +134,8 @@ impl EdgeConfig {
             .ok_or_else(|| ConfigError::new(side, "this link cannot replace a running one"))
     }
 
-    /// The steps with defaults filled in: a step that changes a link's `kind` gets the complete resulting table. The
-    /// defaults of the old kind, written out by now, may not be keys of the new one.
+    /// Returns the steps with defaults filled in. A step that changes a link's `kind` gets the complete resulting
+    /// table, because the written-out defaults of the old kind may not be keys of the new kind.
     pub(crate) fn whole_steps(&self) -> Result<Vec<Step>, ConfigError> {
         let mut steps = self.at.clone();
         self.each_step(|number, _, direction, outage, config| {
@@ -155,7 +156,7 @@ impl EdgeConfig {
         Ok(steps)
     }
 
-    /// All changes that `at` describes, with their instants.
+    /// Returns all changes that `at` describes, with their times.
     pub(crate) fn changes(&self, streams: &Streams, files: &dyn Files) -> Result<Changes, ConfigError> {
         let mut changes = Changes::default();
         self.each_step(|number, time, direction, outage, config| {
@@ -180,12 +181,12 @@ impl EdgeConfig {
         Ok(changes)
     }
 
-    /// Checks the steps without building anything.
+    /// Checks the steps without building any link.
     pub(crate) fn check_steps(&self) -> Result<(), ConfigError> {
         self.each_step(|_, _, _, _, _| Ok(()))
     }
 
-    /// Calls `visit` for each change: with the number of the step, its instant, the direction, the end and kind of an
+    /// Calls `visit` for each change with these arguments: number of the step, time, direction, end and kind of an
     /// outage, and the resulting table.
     fn each_step(
         &self,
@@ -222,7 +223,7 @@ impl EdgeConfig {
         Ok(())
     }
 
-    /// The kind of an outage of a direction, where that can be interrupted.
+    /// Returns the kind of an outage. Fails if the link of this direction cannot be interrupted.
     fn outage_kind(&self, outage: &Outage, direction: Direction) -> Result<OutageKind, ConfigError> {
         let (side, table) = match direction {
             Direction::Down => ("down", &self.down),
@@ -247,7 +248,7 @@ impl EdgeConfig {
     }
 }
 
-/// The direction of a key, its name, and the rest of the key.
+/// Splits a key into its direction, the name of the direction, and the rest of the key.
 fn side_of(key: &str) -> Result<(Direction, &str, &str), ConfigError> {
     let (side, rest) = key.split_once('.').unwrap_or((key, ""));
     match side {
@@ -257,7 +258,7 @@ fn side_of(key: &str) -> Result<(Direction, &str, &str), ConfigError> {
     }
 }
 
-/// Sets a value in a table: at a key, or at each key of a table of values.
+/// Sets a value in a table at a key. If the value is a table, its keys are set one by one.
 fn lay(table: &mut Value, key: &str, value: &Value) {
     match (key, value) {
         ("", Value::Object(keys)) if !keys.contains_key("kind") => {
@@ -269,7 +270,7 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
                 *table = serde_json::json!({ "kind": kind });
             }
             if let Value::Object(keys) = table {
-                // `loss.fer` is a key of the table `loss`, if `loss` is a table.
+                // The key `loss.fer` is a key of the table `loss`, if `loss` is a table.
                 match key.split_once('.').and_then(|(first, rest)| Some((keys.get_mut(first)?, rest))) {
                     Some((below @ Value::Object(_), rest)) => lay(below, rest, value),
                     _ => drop(keys.insert(key.to_owned(), value.clone())),
@@ -279,7 +280,7 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// Whether the link of a table is a queue followed by a medium; a link at rate zero counts as one.
+/// Whether a link consists of a queue followed by a medium. A link at rate zero counts as such a link.
 fn has_medium(table: &Component<dyn LinkConfig>, side: &str) -> Result<bool, ConfigError> {
     if is_silent(table) {
         return Ok(true);
@@ -287,7 +288,7 @@ fn has_medium(table: &Component<dyn LinkConfig>, side: &str) -> Result<bool, Con
     Ok(table.config(&LINKS).map_err(|error| error.under(side))?.has_medium())
 }
 
-/// Whether a table has a rate of zero: invalid for a new link, allowed for a running one.
+/// Whether a table has a rate of zero. A rate of zero is invalid for a new link, but allowed for a running link.
 fn is_silent(table: &Value) -> bool {
     table["rate"].as_str().is_some_and(|text| text.parse() == Ok(Rate::ZERO))
 }

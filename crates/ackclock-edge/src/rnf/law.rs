@@ -1,33 +1,33 @@
-//! Calculates the window of a user, in packets.
+//! Calculates the RNF window of a user, in packets.
 
 use ackclock_core::{RadioReport, Rate, ReportReason, Span, Time};
 
 use super::target::{Reference, Target};
 
-/// The path between the proxy and the mobile.
+/// Properties of the path between the proxy and the mobile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Way {
-    /// Round trip without the radio's queue.
+    /// Round-trip time of the path without the radio's queue.
     pub(super) tau: Span,
-    /// Bytes of a full packet.
+    /// Size of a full packet, bytes.
     pub(super) packet: u32,
 }
 
-/// State of the radio as reported, and the correction of the window.
+/// State of the radio as reported, and the feedback correction of the window.
 #[derive(Debug)]
 pub(super) struct Law {
     reference: Reference,
     gain: f64,
-    /// Relative difference of rates up to which a periodic report is a sample of the queue.
+    /// Largest relative difference of rates at which a periodic report counts as a sample of the queue.
     change: f64,
     most: f64,
-    /// Delay of reports.
+    /// Delay of reports on their path from the radio.
     lag: Span,
-    /// Rate of the latest report, and instant of the report that last changed the window.
+    /// Rate of the latest report, and time of the report that last changed the window.
     known: Option<(Rate, Time)>,
-    /// Sum of the feedback corrections to the feedforward window.
+    /// Sum of the feedback corrections to the feedforward window, packets.
     correction: f64,
-    /// Whether a window was full since the last sample.
+    /// Whether a connection's window was full since the last sample of the queue.
     limited: bool,
 }
 
@@ -37,12 +37,12 @@ impl Law {
         Self { reference, gain, change, lag, most: most.into(), known: None, correction: 0.0, limited: false }
     }
 
-    /// The radio's rate; `None` before a report.
+    /// Rate of the radio; `None` before the first report.
     pub(super) fn rate(&self) -> Option<Rate> {
         self.known.map(|(rate, _)| rate)
     }
 
-    /// The window in packets; `None` before a report.
+    /// Window of the user in packets; `None` before the first report.
     pub(super) fn window(&self, way: Way) -> Option<f64> {
         let (rate, _) = self.known?;
         Some(self.bounded(self.feedforward(rate, way) + self.correction))
@@ -52,7 +52,7 @@ impl Law {
         self.limited = true;
     }
 
-    /// Forgets all reports.
+    /// Forgets all reports of the radio.
     pub(super) fn forget(&mut self) {
         self.known = None;
     }
@@ -64,7 +64,8 @@ impl Law {
                 self.limited = false;
             }
             (Some((rate, _)), _) if rate == report.rate => {}
-            // The reason is irrelevant: this report also replaces a lost report of a change.
+            // The reason of the report is irrelevant, because a periodic report also replaces a lost report of a
+            // change.
             _ => {
                 self.known = Some((report.rate, report.at));
                 (self.correction, self.limited) = (0.0, false);
@@ -72,13 +73,13 @@ impl Law {
         }
     }
 
-    /// Whether a report samples the queue at the rate in use, rather than announcing a different rate.
+    /// Whether a report is a sample of the queue at the rate in use, and does not announce a different rate.
     fn is_sample(&self, rate: Rate, report: &RadioReport) -> bool {
         let (known, told) = (rate.as_bps() as f64, report.rate.as_bps() as f64);
         report.reason == ReportReason::Periodic && (told - known).abs() <= self.change * known
     }
 
-    /// Feedback: equation (3.2).
+    /// Applies feedback to the window: equation (3.2).
     fn on_sample(&mut self, report: &RadioReport, rate: Rate, since: Time, way: Way) {
         if rate == Rate::ZERO {
             return;
@@ -103,7 +104,7 @@ impl Law {
         }
     }
 
-    /// Feedforward: equation (3.1).
+    /// Feedforward window in packets: equation (3.1).
     fn feedforward(&self, rate: Rate, way: Way) -> f64 {
         let b = packets_a_second(rate, way);
         b * way.tau.as_secs_f64() + self.reference.packets(b)

@@ -1,33 +1,34 @@
-//! Target queue of RNF at the radio.
+//! Target of RNF for the radio's queue.
 
 use ackclock_core::{ConfigError, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Target queue at the radio, as configured.
+/// Target for the radio's queue, as configured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub(crate) enum Target {
-    /// This number of packets.
+    /// The target is a fixed number of packets.
     Packets(u32),
-    /// The packets served in this time.
+    /// The target is the number of packets served in this time.
     Time(Span),
-    /// The fewest packets that keep the radio busy.
+    /// The target is the smallest number of packets that keeps the radio busy.
     Auto,
 }
 
-/// Bounds in packets of a target given as a time. Two: the radio never waits for data. Six: the source's constant,
-/// which bounds the delay at high rates.
+/// Bounds of a target given as a time, packets. With two packets, the radio never waits for data. Six packets is the
+/// source's constant, and bounds the delay at high rates.
 const LEAST: f64 = 2.0;
 const MOST: f64 = 6.0;
-/// Least, initial and largest target of the outer loop, packets: one, the least that a sample distinguishes from an
-/// empty queue; the source's constant; twice that constant.
+/// Minimum, initial and maximum target of the outer loop, packets. The minimum of one packet is the shortest queue that
+/// a sample distinguishes from an empty queue. The initial value is the source's constant, and the maximum is twice
+/// that constant.
 const AUTO: [f64; 3] = [1.0, 6.0, 12.0];
-/// Consecutive samples with a queue after which the outer loop lowers its target by one packet. The inner loop settles
-/// in two samples, so the effect of each step shows before the next.
+/// Number of consecutive samples with a queue after which the outer loop lowers its target by one packet. The inner
+/// loop settles in two samples, so the effect of each step is visible before the next step.
 const PATIENCE: u32 = 10;
-/// First number of packets that is too large.
+/// Smallest number of packets that is too large as a target.
 const LARGEST: u32 = 10_000;
 
 impl Target {
@@ -65,13 +66,13 @@ impl From<Target> for String {
     }
 }
 
-/// Current target queue, and the outer loop that adapts it.
+/// Current target queue, and the outer loop that adapts the target.
 #[derive(Debug)]
 pub(super) struct Reference {
     target: Target,
-    /// Target of the outer loop, packets.
+    /// Target chosen by the outer loop, packets.
     chosen: f64,
-    /// Consecutive samples with at least one packet in the queue.
+    /// Number of consecutive samples with at least one packet in the queue.
     busy: u32,
 }
 
@@ -80,7 +81,7 @@ impl Reference {
         Self { target, chosen: AUTO[1], busy: 0 }
     }
 
-    /// Target in packets, at a rate of `b` packets per second.
+    /// Target queue in packets, at a rate of `b` packets per second.
     pub(super) fn packets(&self, b: f64) -> f64 {
         match self.target {
             Target::Packets(packets) => packets.into(),
@@ -89,8 +90,9 @@ impl Reference {
         }
     }
 
-    /// Outer loop, for a settled sample of the queue while a window was full. An empty queue may have idled the radio:
-    /// raises the target by one packet. After `PATIENCE` samples with a queue, lowers it by one.
+    /// Outer loop: adapts the target after a settled sample of the queue while a window was full. An empty queue may
+    /// have idled the radio, so the target rises by one packet. After `PATIENCE` samples with a queue, the target falls
+    /// by one packet.
     pub(super) fn on_sample(&mut self, q: f64) {
         let [least, _, most] = AUTO;
         if q < 1.0 {

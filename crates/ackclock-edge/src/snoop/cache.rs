@@ -1,22 +1,22 @@
-//! Copies of unacknowledged downlink data, in order of sequence number.
+//! Copies of unacknowledged downlink data, ordered by sequence number.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Seq, Span, Time};
 
-/// A packet with a copy.
+/// A packet of which the agent keeps a copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cached {
     pub(super) segment: Segment,
-    /// When its last byte left the queue; `None` while it waits there.
+    /// Time at which the packet's last byte left the queue; `None` while the packet is queued.
     pub(super) departed: Option<Time>,
-    /// Number of local retransmissions.
+    /// Number of local retransmissions of the packet.
     pub(super) retransmissions: u32,
-    /// Since when duplicates request it, while reordering is still possible.
+    /// Time of the first duplicate ACK for the packet, while reordering is still possible.
     pub(super) asked: Option<Time>,
 }
 
-/// All copies of a flow, ordered by sequence number.
+/// All copies of a flow's packets, ordered by sequence number.
 #[derive(Debug, Default)]
 pub(super) struct Cache(VecDeque<Cached>);
 
@@ -25,7 +25,7 @@ impl Cache {
         self.0.len()
     }
 
-    /// Adds a packet behind all others.
+    /// Adds a packet after all packets in the cache.
     pub(super) fn push(&mut self, segment: Segment) {
         self.0.push_back(Cached { segment, departed: None, retransmissions: 0, asked: None });
     }
@@ -34,25 +34,25 @@ impl Cache {
         self.0.front()
     }
 
-    /// The packet that starts with this byte.
+    /// Returns the packet that starts with `seq`.
     pub(super) fn get_mut(&mut self, seq: Seq) -> Option<&mut Cached> {
         let at = self.at(seq)?;
         self.0.get_mut(at)
     }
 
-    /// Removes the packet that starts with this byte.
+    /// Removes the packet that starts with `seq`.
     pub(super) fn remove(&mut self, seq: Seq) -> Option<Segment> {
         let at = self.at(seq)?;
         self.0.remove(at).map(|cached| cached.segment)
     }
 
-    /// Number of packets behind the one that starts with this byte.
+    /// Number of packets in the cache after the packet that starts with `seq`.
     pub(super) fn behind(&self, seq: Seq) -> u32 {
         (self.0.len() - self.0.partition_point(|cached| !cached.segment.seq.after(seq))) as u32
     }
 
-    /// Removes the packets before `ack`. Also returns the hop's round-trip sample of the last one, if every byte from
-    /// `last` on was sent once and has a copy here.
+    /// Removes the packets before `ack`. Also returns the round-trip time of the last removed packet over the radio
+    /// hop, if every byte from `last` on was sent once and has a copy.
     pub(super) fn acknowledge(
         &mut self,
         now: Time,
@@ -72,7 +72,7 @@ impl Cache {
         (self.0.drain(..count).map(|cached| cached.segment), rtt)
     }
 
-    /// Removes all copies.
+    /// Removes all copies from the cache.
     pub(super) fn give_up(&mut self) -> impl Iterator<Item = Segment> {
         self.0.drain(..).map(|cached| cached.segment)
     }

@@ -1,28 +1,28 @@
-//! Data received from a mobile, the gaps in it, and the requests for missing data.
+//! Uplink data received from a mobile, gaps in this data, and requests for the missing data.
 
 use ackclock_core::{SackBlock, Segment, Seq, Span, Time};
 
 use super::Hop;
 
-/// Data of one mobile as it arrives from the radio.
+/// Uplink data of one flow, as it arrives from the radio.
 #[derive(Debug, Default)]
 pub(super) struct Uplink {
-    /// All data before this has arrived.
+    /// Sequence number up to which all data has arrived.
     next: Option<Seq>,
-    /// Ranges received beyond a gap, in order.
+    /// Ranges of data received beyond a gap, in order.
     islands: Vec<SackBlock>,
-    /// The server's last ACK, the template of a request.
+    /// Last ACK of the server, which is the template of a request.
     acknowledged: Option<Segment>,
-    /// When the mobile was last asked to fill the gap that is still open, and how often.
+    /// Time of the last request to fill the gap that is still open, and number of requests for this gap.
     asked: Option<(Time, u32)>,
     hop: Hop,
 }
 
-/// Maximum number of ranges beyond a gap; data that needs more is left to the server.
+/// Maximum number of stored ranges beyond a gap. Loss that needs more ranges is left to the server.
 const MOST_ISLANDS: usize = 64;
 
 impl Uplink {
-    /// Starts a connection.
+    /// Resets the state at the start of a connection.
     pub(super) fn begin(&mut self, syn: &Segment) {
         *self = Self { next: Some(syn.end()), ..Self::default() };
     }
@@ -44,7 +44,7 @@ impl Uplink {
         None
     }
 
-    /// Processes an ACK of the server: acknowledged data that the agent has not seen took another path.
+    /// Processes an ACK of the server. Acknowledged data that the agent has not seen took another path.
     pub(super) fn on_ack(&mut self, ack: &Segment) {
         if !ack.is_pure_ack() {
             return;
@@ -58,14 +58,15 @@ impl Uplink {
         }
     }
 
-    /// When the open gap is requested again; `None` after `most` requests.
+    /// Time at which the open gap is requested again; `None` after `most` requests.
     pub(super) fn due(&self, least: Span, most: u32) -> Option<Time> {
         let (asked, times) = self.asked.filter(|&(_, times)| times < most)?;
         Some(asked + self.hop.timeout(least, times))
     }
 
-    /// A request: the server's ACK number, the range received behind it, and the ranges beyond the gaps. No receiver
-    /// SACKs data that begins at its own ACK number, so a request cannot be mistaken for an ACK of the server.
+    /// Creates a request. It contains the server's ACK number, the range received after this number, and the ranges
+    /// beyond the gaps. No receiver SACKs data that begins at its own ACK number, so a request cannot be mistaken for
+    /// an ACK of the server.
     pub(super) fn ask(&mut self, now: Time) -> Option<Segment> {
         let (next, last) = (self.next?, self.acknowledged?);
         let mut request = Segment::pure_ack(last.flow, last.ack, last.header).made();
@@ -80,7 +81,7 @@ impl Uplink {
         Some(request)
     }
 
-    /// Stores data received beyond a gap. Returns whether it leaves another gap.
+    /// Stores data received beyond a gap. Returns whether the data leaves a new gap.
     fn add(&mut self, data: &Segment) -> bool {
         let (left, right) = (data.seq, data.end());
         let first = self.islands.partition_point(|island| island.right.before(left));
@@ -100,7 +101,7 @@ impl Uplink {
         false
     }
 
-    /// Advances to `next`: all data before it has arrived.
+    /// Advances to `next`, after all data before `next` has arrived.
     fn go_on_from(&mut self, mut next: Seq) {
         let reached = self.islands.iter().take_while(|island| {
             let touches = !island.left.after(next);
