@@ -1,4 +1,4 @@
-//! The sender table: each kind of sender by name, as recovery x undo x congestion control.
+//! The sender table: names each kind of sender, which combines recovery, undo and congestion control.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ use crate::sender::{Sender, TcpSender, context_of};
 use crate::stack::Stack;
 
 ackclock_core::registry! {
-    /// All kinds of sender.
+    /// Registry of all kinds of sender.
     pub static SENDERS: dyn SenderRow = "sender" {
         "reno" => Row<RenoRow>,
         "newreno" => Row<NewRenoRow>,
@@ -36,64 +36,64 @@ ackclock_core::registry! {
     }
 }
 
-/// A configured kind of sender.
+/// A configured kind of sender, which builds the senders of flows.
 pub trait SenderRow: fmt::Debug + Send + Sync {
-    /// Builds the sender of a flow.
+    /// Builds the sender of one flow.
     ///
     /// # Errors
     /// Returns an error if a packet has no room for data, or a window is invalid.
     fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError>;
 
-    /// Builds a sender whose window can be [steered](Sender::steer). Recovery comes from this row. While no controller
-    /// steers it, it uses the congestion control of row `own` with this row's options.
+    /// Builds a sender whose congestion window can be [steered](Sender::steer). The recovery comes from this row. While
+    /// no controller steers the sender, it uses the congestion control of row `own` with the options of this row.
     ///
     /// # Errors
-    /// See [`build`](Self::build).
+    /// Returns the same errors as [`build`](Self::build).
     fn build_steered(&self, params: FlowParams, own: &dyn SenderRow) -> Result<Box<dyn Sender>, ConfigError>;
 
-    /// Constructor of this row's congestion control, with these options.
+    /// Constructor of this row's congestion control. The congestion control gets the options `config`.
     fn control(&self, config: &Arc<SenderConfig>) -> MakeControl;
 
-    /// The options, with the row's defaults filled in.
+    /// Options of the sender, including the row's defaults.
     fn config(&self) -> &SenderConfig;
 
     /// Whether the receiver should send SACK blocks.
     fn uses_sack(&self) -> bool;
 
-    /// Whether its recovery can adapt `dup_thresh` to the bytes in flight.
+    /// Whether the recovery of this kind can adapt `dup_thresh` to the bytes in flight.
     fn adapts_dup_thresh(&self) -> bool;
 }
 
-/// Names of the senders that can do something, for a message.
+/// Names of the kinds of sender for which `can` holds, for a message.
 fn names(can: impl Fn(&dyn SenderRow) -> bool) -> String {
     let row = |name: &&str| SENDERS.resolve(&(*name).into()).is_ok_and(|row| can(&*row));
     let names: Vec<_> = SENDERS.entries.iter().map(|entry| entry.name).filter(row).collect();
     names.join(", ")
 }
 
-/// Recovery used in the Linux stack in place of `R`.
+/// Recovery that replaces `R` in the Linux stack.
 type InLinux<R> = <R as Recovery>::InLinux;
 
-/// Component types of a row.
+/// Types of the components of a row.
 pub trait SenderParts: 'static {
-    /// Loss detection and retransmission.
+    /// Type for loss detection and retransmission.
     type Recovery: Recovery + 'static;
-    /// Congestion control.
+    /// Type for congestion control.
     type Control: BuildControl + 'static;
-    /// Documentation of the row.
+    /// Documentation text of the row.
     const HELP: &'static str;
-    /// Defaults particular to this row.
+    /// Default options particular to this row.
     const DEFAULTS: RowDefaults = RowDefaults { timestamps: Switch::Off, undo: UndoKind::None };
 }
 
-/// A row of the sender table with its options.
+/// A row of the sender table, with the options of the sender.
 pub struct Row<P> {
-    /// Shared by all senders of the row.
+    /// Options, shared by all senders of the row.
     config: Arc<SenderConfig>,
     parts: PhantomData<fn() -> P>,
 }
 
-/// Declares the parts of a row.
+/// Declares the component types of a row.
 macro_rules! row {
     ($(#[doc = $help:literal])+ $name:ident = $recovery:ty, $control:ty $(, $defaults:expr)?) => {
         $(#[doc = $help])+
@@ -110,19 +110,20 @@ macro_rules! row {
 }
 
 row! {
-    /// Reno: the first acknowledgement of new data ends fast recovery, so each loss in a window halves it again.
+    /// Reno: the first acknowledgement of new data ends fast recovery, so each further loss in a window halves the
+    /// congestion window again.
     RenoRow = Reno, RenoControl
 }
 row! {
-    /// NewReno (RFC 6582): one reduction per window, one retransmission per round trip.
+    /// NewReno (RFC 6582): one reduction per window of data, one retransmission per round trip.
     NewRenoRow = NewReno, RenoControl
 }
 row! {
-    /// SACK (RFC 6675) with Reno's congestion window.
+    /// SACK recovery (RFC 6675) with Reno's congestion window.
     SackRow = Sack, RenoControl
 }
 row! {
-    /// SACK as in the ns-2 agent Sack1, with Reno's congestion window.
+    /// SACK recovery as in the ns-2 agent Sack1, with Reno's congestion window.
     Sack1Row = Sack1, RenoControl
 }
 row! {
@@ -130,19 +131,19 @@ row! {
     EifelRow = Reno, RenoControl, RowDefaults { timestamps: Switch::On, undo: UndoKind::Eifel }
 }
 row! {
-    /// Westwood: at a loss, Reno's window falls to the estimated bandwidth-delay product instead of halving.
+    /// Westwood: at a loss, Reno's congestion window falls to the estimated bandwidth-delay product instead of halving.
     WestwoodRow = Reno, Westwood
 }
 row! {
-    /// Westwood+ with SACK: one bandwidth sample per round trip.
+    /// Westwood+ with SACK recovery: one bandwidth sample per round trip.
     WestwoodPlusRow = Sack, WestwoodPlus
 }
 row! {
-    /// CUBIC (RFC 9438) with SACK.
+    /// CUBIC (RFC 9438) with SACK recovery.
     CubicRow = Sack, Cubic
 }
 row! {
-    /// BBR version 1 with SACK.
+    /// BBR version 1 with SACK recovery.
     BbrRow = Sack, Bbr
 }
 
@@ -195,7 +196,7 @@ impl<P: SenderParts> SenderRow for Row<P> {
 }
 
 impl<P: SenderParts> Row<P> {
-    /// Fills in this row's defaults for options left open.
+    /// Creates a row. Options that `config` leaves open get the defaults of the row.
     fn new(config: SenderConfig) -> Self {
         let config = SenderConfig {
             halves: config.halves.or(Some(P::Recovery::HALVES)),

@@ -1,73 +1,74 @@
 //! Data sent and not yet acknowledged: a ring of small records in sequence order.
 //!
-//! A record has the boundaries of its segment, so that a retransmission is the same segment again. Records are numbered
-//! from zero over the life of the connection ([`Index`]). The ring grows to the largest window and then never
-//! allocates.
+//! A record stores the boundaries of its segment, so that a retransmission repeats exactly this segment. Records are
+//! numbered from zero over the life of the connection ([`Index`]). The ring grows to the largest window and then
+//! allocates no more memory.
 
 use ackclock_core::{Ring, Seq, Time};
 
-/// Number of a record, counted from the first one of the connection.
+/// Number of a record, counted from the first record of the connection.
 pub type Index = u64;
 
-/// One segment in the ring. Packed, because with thousands of flows records are most of a sender's memory.
+/// Record of one sent segment. The struct is packed, because with thousands of flows records are most of a sender's
+/// memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, packed(4))]
 pub struct Record {
-    /// Time of its latest transmission.
+    /// Time of the segment's latest transmission.
     pub sent_at: Time,
-    /// Its first sequence number.
+    /// First sequence number of the segment.
     pub seq: Seq,
-    /// At both ends of a run of SACKed records: number of records in the run. Elsewhere meaningless.
+    /// Number of records in a run of SACKed records. Valid only in the first and last record of the run.
     pub run: u32,
-    /// Sequence space used: payload, and one each for SYN and FIN.
+    /// Number of sequence numbers used: one per byte of payload, and one each for SYN and FIN.
     pub len: u16,
-    /// State of the segment.
+    /// Marks that describe the state of the segment.
     pub marks: Marks,
 }
 
 impl Record {
-    /// One past its last sequence number.
+    /// Sequence number after the last byte of the segment.
     pub fn end(&self) -> Seq {
         self.seq + u32::from(self.len)
     }
 
-    /// Whether it is lost and was not retransmitted since.
+    /// Whether the segment is lost and was not retransmitted since.
     pub fn awaits_repair(&self) -> bool {
         self.marks.has(Marks::LOST) && !self.marks.has(Marks::AGAIN)
     }
 
-    /// Bytes of payload.
+    /// Payload of the segment, bytes.
     pub fn payload(&self) -> u16 {
         self.len - u16::from(self.marks.has(Marks::FIN)) - u16::from(self.marks.has(Marks::SYN))
     }
 }
 
-/// State of a segment in flight.
+/// Set of marks that describe the state of a segment in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Marks(u8);
 
 impl Marks {
-    /// The receiver has it (RFC 2018).
+    /// The receiver reported the segment as received (SACK, RFC 2018).
     pub const SACKED: Self = Self(0x01);
-    /// Marked lost by `IsLost` of RFC 6675 or by a timeout.
+    /// The segment was marked lost by `IsLost` of RFC 6675 or by a timeout.
     pub const LOST: Self = Self(0x02);
-    /// Retransmitted since it was marked lost or recovery began.
+    /// The segment was retransmitted since it was marked lost or since recovery started.
     pub const AGAIN: Self = Self(0x04);
-    /// Sent more than once in total: it gives no round-trip time (Karn).
+    /// The segment was sent more than once, so it gives no RTT sample (Karn's rule).
     pub const REPEATED: Self = Self(0x08);
-    /// Has the FIN.
+    /// The segment has the FIN flag.
     pub const FIN: Self = Self(0x10);
-    /// Has the SYN.
+    /// The segment has the SYN flag.
     pub const SYN: Self = Self(0x20);
-    /// Had PSH when first sent.
+    /// The segment had the PSH flag when first sent.
     pub const PUSHED: Self = Self(0x40);
-    /// Begins a chunk, if the sender marks chunks.
+    /// The segment starts a chunk, if the sender marks chunks.
     pub const BEGINS: Self = Self(0x80);
 
-    /// Marks counted by the scoreboard.
+    /// Set of marks that the scoreboard counts.
     pub const COUNTED: Self = Self(0x07);
 
-    /// Whether any mark of `other` is set.
+    /// Whether any mark of `other` is set in this set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -82,14 +83,14 @@ impl Marks {
         self.0 &= !other.0;
     }
 
-    /// Union of both sets of marks.
+    /// Union of the two sets of marks.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// Ring of sent records.
+/// Ring of the records of sent segments.
 #[derive(Clone, Debug, Default)]
 pub struct Sent {
     records: Ring<Record>,
@@ -97,7 +98,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Number of the oldest record, or of the next one if the ring is empty.
+    /// Number of the oldest record. If the ring is empty, the number of the next record.
     pub fn first(&self) -> Index {
         self.first
     }
@@ -107,36 +108,36 @@ impl Sent {
         self.first + self.records.len() as Index
     }
 
-    /// Whether nothing is in flight.
+    /// Whether no segment is in flight.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Hints that the oldest records will be read soon, and one be added.
+    /// Prefetches the oldest records, which will be read soon, and the slot for the next record.
     #[inline]
     pub fn prefetch(&self) {
         self.records.prefetch();
     }
 
-    /// The oldest record.
+    /// The oldest record; `None` if nothing is in flight.
     pub fn front(&self) -> Option<&Record> {
         self.records.front()
     }
 
-    /// The record with this number, which must be within `first()..end()`.
+    /// The record with number `index`, which must be within `first()..end()`.
     pub fn get(&self, index: Index) -> &Record {
         #[cfg(test)]
         crate::work::look();
         self.records.get((index - self.first) as usize)
     }
 
-    /// The record with this number, from `first()` on; `None` if it does not exist yet.
+    /// The record with number `index`, which must be at least `first()`; `None` if it does not exist yet.
     #[inline]
     pub fn at(&self, index: Index) -> Option<&Record> {
         self.records.at((index - self.first) as usize)
     }
 
-    /// The record with this number, mutable.
+    /// Mutable reference to the record with number `index`.
     pub fn get_mut(&mut self, index: Index) -> &mut Record {
         #[cfg(test)]
         crate::work::look();
@@ -146,7 +147,7 @@ impl Sent {
     /// Appends a record.
     #[inline]
     pub fn push(&mut self, record: Record) {
-        // About the records of three cache lines: a growing window sends several at once.
+        // Number of records to prefetch, in about three cache lines: a growing window sends several segments at once.
         const PREFETCHED: usize = 12;
         self.records.push(record);
         self.records.prefetch_tail(PREFETCHED);
@@ -160,13 +161,13 @@ impl Sent {
         self.records.drop_front();
     }
 
-    /// First record that begins at or after `seq`; `end()` if there is none.
+    /// Number of the first record that starts at or after `seq`; `end()` if there is none.
     pub fn at_or_after(&self, seq: Seq) -> Index {
         if self.is_empty() {
             return self.end();
         }
         let front = self.get(self.first);
-        // Nearly all segments have equal size, so the guess is nearly always right.
+        // Nearly all segments have equal size, so this guess is nearly always right.
         let guess = self.first + u64::from(seq.since(front.seq) / u32::from(front.len.max(1)));
         if guess < self.end() && self.get(guess).seq == seq {
             return guess;

@@ -4,29 +4,29 @@ use ackclock_core::{Histogram, Span, Time};
 
 use crate::cc::Congestion;
 
-/// Counters of one sender. Fields that every ACK touches come first.
+/// Counters of one sender. Fields that every ACK accesses come first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct SenderStats {
-    /// All round-trip time samples.
+    /// Distribution of all round-trip time samples.
     pub rtt: Histogram,
-    /// Segments sent with data, FIN or probes, including retransmissions.
+    /// Number of segments sent with data, FIN or probes, including retransmissions.
     pub segments_sent: u64,
-    /// Retransmitted segments among them.
+    /// Number of retransmitted segments.
     pub retransmits: u64,
-    /// Entries into fast retransmit.
+    /// Number of times that fast retransmit started.
     pub fast_retransmits: u64,
-    /// Expiries of the retransmission timer.
+    /// Number of times that the retransmission timer expired.
     pub timeouts: u64,
-    /// Timeouts that proved spurious; `None` without timestamps to detect them.
+    /// Number of timeouts that proved spurious; `None` without timestamps to detect them.
     pub spurious_timeouts: Option<u32>,
-    /// Fast retransmits that proved spurious; `None` without timestamps to detect them.
+    /// Number of fast retransmits that proved spurious; `None` without timestamps to detect them.
     pub spurious_fast_retransmits: Option<u32>,
-    /// Window reductions for a congestion echo.
+    /// Number of window reductions due to a congestion echo.
     pub ecn_reductions: u64,
-    /// Losses grouped into cycles.
+    /// Losses of the sender, grouped into cycles.
     pub loss_cycles: LossCycles,
-    /// Numbers of timeouts and fast retransmits when the last of each proved spurious.
+    /// Values of the timeout and fast retransmit counters when each last proved spurious.
     proved: [u32; 2],
     timed_sum: Span,
     timed_count: u64,
@@ -34,8 +34,8 @@ pub struct SenderStats {
 }
 
 impl SenderStats {
-    /// Creates zero counters. Spurious reductions count from `spurious`, `None` if they cannot be detected. Losses
-    /// further apart than `gap` belong to separate cycles.
+    /// Creates counters of zero. Counts of spurious reductions start from `spurious`; `None` if they cannot be
+    /// detected. Losses further apart than `gap` belong to separate cycles.
     pub fn new(spurious: Option<u32>, gap: Span) -> Self {
         Self {
             spurious_timeouts: spurious,
@@ -45,22 +45,22 @@ impl SenderStats {
         }
     }
 
-    /// Mean round-trip time of one timed segment at a time (the `rtt` of CR02 Table 1).
+    /// Mean round-trip time, measured on one segment at a time (the `rtt` of CR02 Table 1).
     pub fn timed_rtt(&self) -> Option<Span> {
         (self.timed_count > 0).then(|| self.timed_sum / self.timed_count)
     }
 
-    /// Number of segments timed.
+    /// Number of segments whose round-trip time was measured one at a time.
     pub fn timed_count(&self) -> u64 {
         self.timed_count
     }
 
-    /// Mean of the retransmission timeout, sampled at the end of each timed segment.
+    /// Mean retransmission timeout, sampled at the end of each timed segment.
     pub fn rto_mean(&self) -> Option<Span> {
         (self.timed_count > 0).then(|| self.rto_sum / self.timed_count)
     }
 
-    /// The last timeout, or the last fast retransmit, proved spurious. Several proofs of one count once.
+    /// Counts the last timeout or fast retransmit as spurious. Several proofs for one event count once.
     pub(crate) fn on_spurious(&mut self, cause: Congestion) {
         let (count, happened, proved) = match cause {
             Congestion::Timeout => (&mut self.spurious_timeouts, self.timeouts, &mut self.proved[0]),
@@ -80,14 +80,14 @@ impl SenderStats {
     }
 }
 
-/// Loss cycles of the throughput models of CR02 section 4: groups of losses that belong together.
+/// Loss cycles in the throughput models of CR02 section 4: groups of losses that belong together.
 ///
-/// A cycle is of type 1 with one fast retransmit (TD), of type 2 with two, of type 3 with a timeout (TO) or more fast
-/// retransmits. It ends with a timeout, or when the next loss comes later than a gap of several round trips.
+/// Type 1 is a cycle with one fast retransmit (TD), type 2 has two, and type 3 has a timeout (TO) or more fast
+/// retransmits. A cycle ends with a timeout, or when the next loss comes after a gap of several round trips.
 #[derive(Clone, Debug)]
 pub struct LossCycles {
     gap: Span,
-    /// Time of the last loss; `None` if the next one begins a cycle.
+    /// Time of the last loss; `None` if the next loss starts a cycle.
     last: Option<Time>,
     fast_retransmits: u32,
     timeouts: u32,
@@ -103,12 +103,12 @@ impl Default for LossCycles {
 }
 
 impl LossCycles {
-    /// Creates empty counts; losses further apart than `gap` belong to separate cycles.
+    /// Creates empty counts. Losses further apart than `gap` belong to separate cycles.
     pub fn new(gap: Span) -> Self {
         Self { gap, last: None, fast_retransmits: 0, timeouts: 0, counts: [0; 3], windows: 0, squares: 0.0 }
     }
 
-    /// A loss at a window of `window` segments.
+    /// Counts a loss that occurs at a congestion window of `window` segments.
     pub fn on_loss(&mut self, now: Time, cause: Congestion, window: f64) {
         if self.last.is_none_or(|last| now.since(last) > self.gap) {
             self.close();
@@ -130,7 +130,7 @@ impl LossCycles {
         }
     }
 
-    /// Number of cycles of types 1, 2 and 3, including the current one.
+    /// Number of cycles of types 1, 2 and 3, including the current cycle.
     pub fn counts(&self) -> [u64; 3] {
         let mut counts = self.counts;
         if let Some(kind) = self.kind() {
@@ -139,14 +139,14 @@ impl LossCycles {
         counts
     }
 
-    /// Fractions p1, p2, p3 of the types; `None` without losses.
+    /// Fractions p1, p2, p3 of the three cycle types; `None` without losses.
     pub fn shares(&self) -> Option<[f64; 3]> {
         let counts = self.counts();
         let total: u64 = counts.iter().sum();
         (total > 0).then(|| counts.map(|count| count as f64 / total as f64))
     }
 
-    /// Root mean square, segments, of the windows at the first fast retransmit of each cycle (W_f).
+    /// Root mean square of the windows at the first fast retransmit of each cycle (W_f), segments.
     pub fn loss_window(&self) -> Option<f64> {
         (self.windows > 0).then(|| libm::sqrt(self.squares / self.windows as f64))
     }

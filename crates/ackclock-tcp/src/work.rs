@@ -1,4 +1,5 @@
-//! Counts examined records of segments in flight and ranges of a receiver, so that tests bound work instead of time.
+//! Counts how many records in flight and how many ranges of a receiver are examined. Tests limit these counts instead
+//! of the time.
 
 use std::cell::Cell;
 
@@ -6,12 +7,12 @@ thread_local! {
     static LOOKS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts one examination.
+/// Counts one examined record or range.
 pub(crate) fn look() {
     LOOKS.set(LOOKS.get() + 1);
 }
 
-/// Number of examinations made by `run`.
+/// Number of records and ranges that `run` examines.
 pub(crate) fn looks_of(run: impl FnOnce()) -> u64 {
     let before = LOOKS.get();
     run();

@@ -1,9 +1,10 @@
-//! An allocator that counts, for tests of what allocates nothing.
+//! A counting allocator, for tests that code allocates no memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, with a count for each thread. A test file makes it its own:
+/// Wrapper of the system allocator that counts the allocations of each thread. A test file installs the wrapper as
+/// global allocator:
 ///
 /// ```
 /// use ackclock_testkit::{Counting, allocations};
@@ -18,7 +19,7 @@ use std::cell::Cell;
 #[derive(Clone, Copy, Debug)]
 pub struct Counting;
 
-/// Allocations of the calling thread since it began. Where [`Counting`] is not the allocator, none.
+/// Number of allocations made by the calling thread since it started; zero unless [`Counting`] is the global allocator.
 pub fn allocations() -> u64 {
     COUNT.with(Cell::get)
 }
@@ -31,17 +32,19 @@ thread_local! {
     unsafe_code,
     reason = "an allocator can only be written in unsafe code; this one counts and hands on"
 )]
-// SAFETY: every call goes to the system's allocator as it came. Counting allocates nothing: the count is a plain number
-// without a destructor, which is there as soon as its thread is.
+// SAFETY: every call is passed unchanged to the system allocator. Counting allocates nothing: the counter is a plain
+// number without a destructor, available for the whole life of its thread.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: as above.
+        // SAFETY: the caller fulfils the contract of `GlobalAlloc::alloc`, which is also the contract of
+        // `System.alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
+        // SAFETY: the caller fulfils the contract of `GlobalAlloc::dealloc`, which is also the contract of
+        // `System.dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -1,10 +1,10 @@
-//! How many random cases a property is tried on.
+//! Number of random cases with which a property test runs.
 
-/// So many times the usual number of cases; unset it is 1. `make properties` sets it, and with it the number of those
-/// properties that leave it to proptest (`PROPTEST_CASES`).
+/// Environment variable that multiplies the usual number of cases; the default factor is 1. `make properties` sets this
+/// variable. It also sets `PROPTEST_CASES`, for property tests that leave the number to proptest.
 const TIMES: &str = "ACKCLOCK_CASES_TIMES";
 
-/// `usual` cases, or as many times more as the environment asks for.
+/// Number of cases to run: `usual` times the factor in the environment.
 #[must_use]
 pub fn cases(usual: u32) -> u32 {
     let times = std::env::var(TIMES).ok().and_then(|text| text.parse().ok()).unwrap_or(1);

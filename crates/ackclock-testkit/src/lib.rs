@@ -1,5 +1,5 @@
-//! What the tests of several crates share: an allocator that counts, a file in memory, and how many
-//! cases a property is tried on. Nothing but tests uses it.
+//! Helpers shared by the tests of several crates: a counting allocator, a file in memory, and the number of cases of a
+//! property test. Only tests use this crate.
 
 mod allocations;
 mod cases;

@@ -1,16 +1,16 @@
-//! A file in memory that outlives its writer.
+//! A file in memory that can be read after its writer is dropped.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A file in memory. Its clones are the same file: one is given away to be written, the other is kept.
+/// A file in memory. All clones share the contents, so that a test can read what another clone wrote.
 #[derive(Clone, Debug, Default)]
 pub struct Written(Arc<Mutex<Vec<u8>>>);
 
 impl Written {
-    /// What has been written so far.
+    /// Copy of the bytes written so far.
     pub fn bytes(&self) -> Vec<u8> {
-        // Whoever panicked in writing has left whole bytes.
+        // If a writer panicked, the buffer still has only completely written bytes.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,4 +1,5 @@
-//! Opening of a connection by the peer's SYN or by our own (RFC 9293 section 3.5), and its end by a reset.
+//! Opens a connection by the peer's SYN or by the sender's own SYN (RFC 9293 section 3.5), and ends a connection on a
+//! reset.
 
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, SynOptions, Time};
 
@@ -13,20 +14,20 @@ use crate::scoreboard::Scoreboard;
 use crate::sent::Marks;
 use crate::stack::{LINEAR_SYN_TIMEOUTS, Stack};
 
-/// RFC 6298 (5.7): first timeout of data if the SYN or its answer was lost.
+/// First retransmission timeout of data if the SYN or SYN-ACK was lost (RFC 6298 (5.7)).
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
-/// Shortest interval between Linux's answers to a repeated SYN (tcp_invalid_ratelimit).
+/// Shortest interval between Linux's answers to repeated SYNs (tcp_invalid_ratelimit).
 const ANSWER_INTERVAL: Span = Span::from_millis(500);
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Opens the connection instead of waiting for the peer's SYN.
+    /// Opens the connection with a SYN instead of waiting for the peer's SYN.
     pub(super) fn open(&mut self, now: Time) {
         if self.state == SenderState::Idle && self.config.handshake == Switch::On {
             self.send_own_syn(now, SenderState::SynSent, Due::Syn);
         }
     }
 
-    /// Processes SYN and RST.
+    /// Processes the SYN and RST flags of a segment.
     #[cold]
     pub(super) fn take_control(&mut self, now: Time, seg: &Segment) {
         if seg.flags.intersects(Flags::RST) {
@@ -38,7 +39,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             SenderState::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
             SenderState::SynReceived if asks && seg.seq + 1 == self.peer.next => self.answer_again(now),
             SenderState::SynSent if !asks && seg.ack == self.params.first => self.take_syn_ack(now, seg),
-            // Our acknowledgement of the SYN-ACK was lost.
+            // The peer repeats its SYN-ACK because our acknowledgement was lost.
             SenderState::Established if !asks && seg.seq + 1 == self.peer.next => self.due = Due::Ack,
             _ => {}
         }
@@ -47,11 +48,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     fn take_reset(&mut self, seg: &Segment) {
         let believed = match self.state {
             SenderState::Idle => false,
-            // RFC 9293 section 3.10.7.3: before the peer has a sequence number, the ACK number shows that the reset is
-            // valid.
+            // Before the peer has a sequence number, the ACK number shows that the reset is valid (RFC 9293 section
+            // 3.10.7.3).
             SenderState::SynSent => seg.flags.contains(Flags::ACK) && seg.ack == self.params.first,
-            // RFC 9293 section 3.5.3: a reset in the window is accepted. RFC 5961 would challenge all but the next
-            // number, but the peer's data is not processed, and its resets come after that data.
+            // A reset anywhere in the window is accepted (RFC 9293 section 3.5.3). RFC 5961 would challenge all resets
+            // without the next sequence number. Here the peer's data is not processed, and the peer's resets come after
+            // that data.
             _ => {
                 let (next, end) = (self.peer.next, self.peer.next + u32::from(OWN_WINDOW));
                 next.at_or_before(seg.seq) && seg.seq.before(end)
@@ -62,7 +64,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Answers the peer's SYN.
+    /// Answers the peer's SYN with a SYN-ACK.
     fn answer_syn(&mut self, now: Time, syn: &Segment) {
         self.agree(syn);
         if !syn.flags.contains(Flags::ECE | Flags::CWR) {
@@ -71,7 +73,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.send_own_syn(now, SenderState::SynReceived, Due::SynAck);
     }
 
-    /// The peer repeats its SYN.
+    /// Answers a repeated SYN of the peer.
     fn answer_again(&mut self, now: Time) {
         let linux = self.config.stack == Stack::Linux;
         let repeated = self.repeated();
@@ -84,7 +86,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.repeat_syn(Due::SynAck);
     }
 
-    /// Record of handshake retransmissions, created at the first one.
+    /// Record of handshake retransmissions; created at the first retransmission.
     fn repeated(&mut self) -> &mut Repeated {
         let first_at = self.board.sent().front().map_or(Time::ZERO, |syn| syn.sent_at);
         self.repeated.get_or_insert_with(|| Box::new(Repeated { lost_syns: 0, first_at, answered_at: None }))
@@ -94,10 +96,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.repeated.as_ref().map_or(0, |repeated| repeated.lost_syns)
     }
 
-    /// The peer answers our SYN.
+    /// Processes the peer's SYN-ACK to our SYN.
     fn take_syn_ack(&mut self, now: Time, answer: &Segment) {
         self.agree(answer);
-        // RFC 3168 section 6.1.1: an answer with both bits set reflects our SYN from a peer without ECN.
+        // A SYN-ACK with both ECN bits comes from a peer without ECN that reflects our SYN (RFC 3168 section 6.1.1).
         if !answer.flags.intersects(Flags::ECE) || answer.flags.intersects(Flags::CWR) {
             self.ecn.enabled = Switch::Off;
         }
@@ -119,7 +121,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         self.stamps.seen = self.timestamps == Switch::On;
         self.recovery.agree(if offer.sack_permitted { Switch::On } else { Switch::Off });
-        // RFC 6691: the peer's MSS includes no options; a header of fixed size has none.
+        // The peer's MSS is not reduced by the size of options (RFC 6691). A header of fixed size has no options.
         let options = if self.params.header == HeaderSize::Real { self.header - PLAIN_HEADER } else { 0 };
         let most = self.params.packet - self.header;
         let mss = offer.mss.map_or(most, |mss| mss.saturating_sub(options).max(1).min(most));
@@ -131,7 +133,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Schedules our SYN, alone or with an acknowledgement, as the next segment.
+    /// Schedules our SYN or SYN-ACK as the next segment.
     fn send_own_syn(&mut self, now: Time, state: SenderState, due: Due) {
         self.board = Scoreboard::new(self.params.first - 1);
         self.board.push(now, 1, Marks::SYN);
@@ -140,14 +142,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.timer = now + self.rtt.rto();
     }
 
-    /// Retransmits our SYN: its acknowledgement gives no round-trip time (Karn).
+    /// Retransmits our SYN. The acknowledgement of a retransmitted SYN gives no round-trip time (Karn's rule).
     fn repeat_syn(&mut self, due: Due) {
         let first = self.board.sent().first();
         self.board.touch(first);
         self.due = due;
     }
 
-    /// No answer in time: our SYN is retransmitted.
+    /// Retransmits our SYN when no answer arrived in time.
     pub(super) fn on_syn_timeout(&mut self, now: Time) {
         self.repeated().lost_syns += 1;
         let opens = self.state == SenderState::SynSent;
@@ -166,7 +168,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.stats.spurious_fast_retransmits = None;
     }
 
-    /// Processes the peer's acknowledgement of our SYN; returns whether it is one.
+    /// Processes the peer's acknowledgement of our SYN. Returns whether `seg` is this acknowledgement.
     #[cold]
     pub(super) fn complete_handshake(&mut self, now: Time, seg: &Segment) -> bool {
         if seg.ack != self.params.first {
@@ -178,12 +180,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.timer = Time::NEVER;
         if self.config.stack == Stack::Linux {
             if !seg.flags.intersects(Flags::SYN) {
-                // This acknowledgement advances the window, whatever the peer's SYN advertised.
+                // This acknowledgement replaces the window that the peer's SYN advertised.
                 self.peer.largest = self.window_of(seg);
                 self.peer.edge = seg.ack + self.peer.largest;
             }
             if let Some(rate) = &mut self.rate {
-                // Until the application wrote, there was nothing to send.
+                // Before the application wrote data, the sender had nothing to send.
                 rate.on_app_limited(0);
             }
         }
@@ -193,7 +195,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.cc.on_established(now, round_trip);
         }
         if self.costs_initial_window(seg) {
-            // RFC 5681 section 3.1: the initial window is then one segment.
+            // After a lost SYN the initial window is one segment (RFC 5681 section 3.1).
             self.cc.adopt(u32::from(self.mss), self.cc.ssthresh());
         }
         if self.lost_syns() > 0 && (self.config.stack == Stack::Rfc || self.rtt.srtt().is_none()) {
@@ -203,14 +205,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         true
     }
 
-    /// Round-trip time of a retransmitted SYN from the timestamp echo, as in Linux: at least one tick.
+    /// Round-trip time of a retransmitted SYN from the timestamp echo, as in Linux; at least one tick.
     fn echoed_syn(&self, now: Time, seg: &Segment) -> Option<Span> {
         let echoed = self.echoed(now, seg).filter(|_| self.config.stack == Stack::Linux);
         echoed.map(|round_trip| round_trip.max(self.stamps.tick))
     }
 
-    /// Whether handshake losses reduce the initial window. Linux allows one retransmission of the SYN, and more if the
-    /// first SYN is echoed.
+    /// Whether handshake losses reduce the initial window. Linux tolerates one retransmission of the SYN, and more if
+    /// the peer echoes the first SYN.
     fn costs_initial_window(&self, seg: &Segment) -> bool {
         let Some(repeated) = &self.repeated else { return false };
         let first_arrived = || {
@@ -223,7 +225,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Our SYN.
+    /// Builds our SYN segment.
     pub(super) fn syn(&mut self, now: Time) -> Segment {
         let mut segment = self.offer(now, Some(0));
         segment.ack = Seq(0);
@@ -234,9 +236,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         segment
     }
 
-    /// Our answer to the peer's SYN.
+    /// Builds our SYN-ACK, which answers the peer's SYN.
     pub(super) fn syn_ack(&mut self, now: Time) -> Segment {
-        // RFC 7323 section 2.2: a scale is offered only if the peer offered one.
+        // A window scale is offered only if the peer offered one (RFC 7323 section 2.2).
         let mut segment = self.offer(now, self.peer.scales.then_some(0));
         segment.flags |= Flags::SYN;
         if self.ecn.enabled == Switch::On {
@@ -245,7 +247,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         segment
     }
 
-    /// A segment with the options of a SYN.
+    /// Builds a segment with the options of a SYN.
     fn offer(&self, now: Time, window_scale: Option<u8>) -> Segment {
         let mut segment = self.segment(now, self.params.first - 1, 0);
         let options = SynOptions {

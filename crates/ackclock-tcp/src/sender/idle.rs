@@ -1,4 +1,4 @@
-//! Effect on the window when the application sends nothing, or less than the window allows.
+//! Reduces the congestion window when the application sends nothing, or less than the window allows.
 
 use ackclock_core::{Span, Time};
 
@@ -8,8 +8,8 @@ use crate::recovery::Recovery;
 use crate::stack::Stack;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Data is sent after an idle period. If that was longer than a timeout, the window is out of date. It falls to the
-    /// initial window (RFC 5681 section 4.1), in Linux by half for each timeout, and regrows in slow start.
+    /// Reduces the window when sending resumes after an idle period longer than a timeout. The window falls to the
+    /// initial window (RFC 5681 section 4.1); in Linux it halves for each timeout. It then regrows in slow start.
     #[cold]
     pub(super) fn restart(&mut self, now: Time) {
         let idle = now.since(std::mem::replace(&mut self.past.quiet_since, Time::NEVER));
@@ -23,8 +23,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Halves whole segments and raises the threshold whatever the window (tcp_cwnd_restart). During a reduction, which
-    /// continues to its threshold, only the remaining window falls (tcp_current_ssthresh).
+    /// Halves the window in whole segments and raises the threshold (tcp_cwnd_restart). During a reduction only its
+    /// current window falls; the reduction still ends at its threshold (tcp_current_ssthresh).
     fn restart_as_linux(&mut self, idle: Span) {
         let (mss, before) = (u32::from(self.mss), self.window().cwnd);
         let halvings = (idle.as_nanos() - 1) / self.rtt.rto().as_nanos().max(1);
@@ -36,7 +36,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// RFC 2861: window unused for a timeout is given up.
+    /// Reduces a window that was not fully used for a timeout (RFC 2861).
     #[cold]
     pub(super) fn give_back_unused(&mut self, now: Time) {
         let mss = u32::from(self.mss);
@@ -52,7 +52,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Threshold when an unused window falls: at least three quarters of the window (tcp_current_ssthresh).
+    /// Slow-start threshold for a window that falls because it was unused: at least three quarters of the window
+    /// (tcp_current_ssthresh).
     fn threshold_of_use(&self) -> u32 {
         let mss = u32::from(self.mss);
         let segments = self.cc.window() / mss;

@@ -12,7 +12,7 @@ use crate::sent::Marks;
 use crate::workload::Supply;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// All fields of [`TcpInfo`].
+    /// Current values of all fields of [`TcpInfo`].
     pub(super) fn tcp_info(&self) -> TcpInfo {
         let segments = |bytes: u32| u64::from(bytes / u32::from(self.mss));
         let ssthresh = self.cc.ssthresh();
@@ -45,7 +45,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// State of the connection for its controller.
+    /// State of the connection, as its controller sees it.
     pub(super) fn connection_view(&self) -> ConnectionView {
         let backlogged = self.unsent.at_most(1) > 0;
         let full = self.recovery.in_flight(&self.board) + u32::from(self.mss) > self.cc.window();
@@ -79,7 +79,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Options in use; before the handshake, options that this end would accept.
+    /// Options in use. Before the handshake: options that this end would accept.
     fn options(&self) -> u64 {
         let agreed = [
             (self.timestamps == Switch::On, option::TIMESTAMPS),
@@ -90,7 +90,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         agreed.iter().filter(|(is_on, _)| *is_on).map(|(_, bit)| bit).sum()
     }
 
-    /// Number of segments in flight with a mark.
+    /// Number of segments in flight that have the mark `mark`.
     fn marked(&self, mark: Marks) -> u64 {
         let sent = self.board.sent();
         (sent.first()..sent.end()).filter(|&index| sent.get(index).marks.has(mark)).count() as u64

@@ -1,4 +1,4 @@
-//! Incoming segments: acceptance, windows and timestamps.
+//! Processing of incoming segments: acceptance, windows and timestamps.
 
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Time};
 
@@ -10,7 +10,7 @@ use crate::recovery::Recovery;
 use crate::stack::Stack;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Processes a segment of the peer.
+    /// Processes a segment received from the peer.
     #[inline(always)]
     pub(super) fn take_segment(&mut self, now: Time, seg: &Segment) {
         if !seg.is_tcp() || self.state == SenderState::Closed {
@@ -25,7 +25,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if begins || !seg.flags.contains(Flags::ACK) || self.is_old(seg) {
             return;
         }
-        // RFC 9293 section 3.10.7.4: a segment that acknowledges unsent data is dropped.
+        // A segment that acknowledges unsent data is dropped (RFC 9293 section 3.10.7.4).
         if seg.ack.after(self.board.max()) {
             return;
         }
@@ -45,7 +45,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.take_ack(now, seg, window);
     }
 
-    /// Processes a segment with an old ACK number, overtaken by another. Its other content still counts.
+    /// Processes a segment with an old ACK number, which a newer segment has overtaken. The other fields of the segment
+    /// still count.
     #[cold]
     fn take_overtaken(&mut self, now: Time, seg: &Segment) {
         if self.state != SenderState::Established {
@@ -59,15 +60,15 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.take_sack(now, seg);
     }
 
-    /// PAWS (RFC 7323 section 5.3, R1).
+    /// Whether PAWS rejects a segment as old (RFC 7323 section 5.3, R1).
     fn is_old(&self, seg: &Segment) -> bool {
         self.timestamps == Switch::On
             && self.stamps.seen
             && seg.timestamps().is_some_and(|stamps| Seq(stamps.value).before(Seq(self.stamps.recent)))
     }
 
-    /// Updates the timestamp to echo, from an acceptable segment with the next expected sequence number (section 5.3,
-    /// R3).
+    /// Updates the timestamp to echo from an acceptable segment, if the segment has the next expected sequence number
+    /// (section 5.3, R3).
     fn take_stamp(&mut self, seg: &Segment) {
         if self.timestamps == Switch::Off {
             return;
@@ -80,7 +81,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// The peer sends no data, but its FIN must be acknowledged.
+    /// Acknowledges the peer's FIN. The peer sends no data.
     fn take_peer_data(&mut self, seg: &Segment) {
         if !seg.has_data() {
             return;
@@ -91,8 +92,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.due = Due::Ack;
     }
 
-    /// The peer's FIN arrives after ours was acknowledged (FIN-WAIT-2 and TIME-WAIT of RFC 9293): it is acknowledged
-    /// too.
+    /// Acknowledges a FIN that the peer sends after our FIN was acknowledged (FIN-WAIT-2 and TIME-WAIT of RFC 9293).
     #[cold]
     fn take_last_fin(&mut self, seg: &Segment) {
         let fin = seg.is_tcp() && seg.flags.intersects(Flags::FIN);
@@ -101,13 +101,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Window advertised by a segment, bytes.
+    /// Window that a segment advertises, bytes.
     pub(super) fn window_of(&self, seg: &Segment) -> u32 {
         let scale = seg.scale().unwrap_or(self.peer.scale).min(LARGEST_WINDOW_SCALE);
         u32::from(seg.window) << scale
     }
 
-    /// Updates the peer's window.
+    /// Updates the peer's window from a segment.
     #[inline]
     fn take_window(&mut self, seg: &Segment) -> Offer {
         let window = self.window_of(seg);
@@ -125,25 +125,27 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let first = self.peer.largest == 0;
         self.peer.largest = self.peer.largest.max(window);
         if advances {
-            // Never a duplicate, whatever window it advertises.
+            // An acknowledgement that advances is no duplicate, even if the window is unchanged.
             return Offer::New;
         }
         let same = edge == before && before.after(una);
         if window > 0 && (same || first) { Offer::Same } else { Offer::New }
     }
 
-    /// The window opens after being closed.
+    /// Handles a peer's window that opens after being closed.
     #[cold]
     fn on_opening(&mut self, seg: &Segment) {
         if self.config.stack == Stack::Linux {
             self.rtt.end_backoff();
         } else if seg.ack == self.board.una() && self.board.outstanding() == 1 {
-            // RFC 9293 section 3.8.6.1: the probe was refused, not lost, so it is repeated at once.
+            // The peer refused the probe, so it was not lost; the probe is therefore repeated at once (RFC 9293 section
+            // 3.8.6.1).
             self.due = Due::Probe;
         }
     }
 
-    /// Everything is acknowledged. A FIN that arrived with it is still acknowledged.
+    /// Closes the connection once everything is acknowledged. A FIN that arrived with the last acknowledgement is still
+    /// acknowledged.
     pub(super) fn close_finished(&mut self) {
         let due = self.due;
         self.close();

@@ -1,22 +1,24 @@
 //! # Sender
 //!
-//! The sending half of a TCP connection, as `recovery x undo x congestion control`.
+//! The sending half of a TCP connection: `recovery x undo x congestion control`.
 //!
 //! ## Source
 //! RFC 9293 (sequence numbers, windows, persist timer, open and close), RFC 5681, RFC 6298, RFC 7323, RFC 3168 section 6.1.
 //!
 //! ## What it does
-//! Event-driven: segments and instants go in, segments come out; it reads no clock. Sequence numbers are bytes modulo
-//! 2^32. The sender is the server of a download. With the handshake on it waits for the peer's SYN, or opens the
-//! connection itself; otherwise it starts established.
+//! The sender is event-driven: its inputs are segments and timeouts, its outputs are segments, and it reads no clock.
+//! Sequence numbers are bytes modulo 2^32. The sender is the server of a download. If the handshake is on, the sender
+//! waits for the peer's SYN or opens the connection itself; otherwise the connection starts established.
 //!
 //! ## Differences from the source
-//! - The last segment of a file has the FIN; data from the peer is ignored.
-//! - Simultaneous open is not supported; a SYN is repeated without limit, and TIME-WAIT does not end.
-//! - A reset anywhere in the window is accepted (RFC 5961 section 3.2 would challenge all but the next number).
+//! - The last segment of a file has the FIN flag. Data from the peer is ignored.
+//! - Simultaneous open is not supported, a SYN is repeated without limit, and TIME-WAIT does not end.
+//! - A reset anywhere in the window is accepted. RFC 5961 section 3.2 would challenge all resets without the next
+//!   sequence number.
 //!
 //! ## Validation
-//! The exchanges of `tests/exchanges.rs`, random operations of `tests/hostile.rs`, CR02 Table 1 in `tests/table_one.rs`.
+//! The segment exchanges in `tests/exchanges.rs`, random operations in `tests/hostile.rs`, and CR02 Table 1 in
+//! `tests/table_one.rs`.
 
 mod ack;
 mod connection;
@@ -56,25 +58,25 @@ use crate::stats::SenderStats;
 use crate::undo::{self, Detectors, Undo};
 use crate::workload::Supply;
 
-/// A TCP sender of any recovery and congestion control.
+/// A TCP sender with any recovery and congestion control.
 ///
 /// After each [`on_segment`](Self::on_segment) and [`on_timeout`](Self::on_timeout), call
 /// [`poll_segment`](Self::poll_segment) until it returns `None`.
 pub trait Sender: Send {
-    /// Processes a segment of the peer.
+    /// Processes a segment received from the peer.
     fn on_segment(&mut self, now: Time, seg: &Segment);
 
-    /// Next segment to send at `now`.
+    /// Returns the next segment to send at `now`; `None` if no segment can be sent.
     fn poll_segment(&mut self, now: Time) -> Option<Segment>;
 
-    /// When [`on_timeout`](Self::on_timeout) is due.
+    /// Time at which [`on_timeout`](Self::on_timeout) is due.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Does the work due at `now`; early or repeated calls have no effect.
+    /// Processes all timers due at `now`. Early or repeated calls have no effect.
     fn on_timeout(&mut self, now: Time);
 
-    /// Combines the calls above for hosts: processes `seg`, or without it the work due at `now`, sends all pending
-    /// segments at `port`, and returns the next deadline.
+    /// Combines the calls above for hosts. Processes `seg`, or without a segment the timers due at `now`. Then sends
+    /// all pending segments at `port`, and returns the next deadline.
     fn drive(&mut self, now: Time, seg: Option<&Segment>, port: Port, out: &mut dyn Sink) -> Option<Time> {
         match seg {
             Some(seg) => self.on_segment(now, seg),
@@ -86,34 +88,34 @@ pub trait Sender: Send {
         self.poll_timeout()
     }
 
-    /// Hints that an acknowledgement will arrive soon: fetches the data it will touch into the CPU cache. Has no other
-    /// effect.
+    /// Hints that an acknowledgement will arrive soon: fetches the state that the acknowledgement will access into the
+    /// CPU cache. The call has no other effect.
     fn prefetch(&self) {}
 
-    /// Hints that an ACK is two or three events away: fetches data referenced by the [prefetched](Self::prefetch) part.
-    /// Has no other effect.
+    /// Hints that an ACK will arrive in two or three events: fetches the data that the [prefetched](Self::prefetch)
+    /// state refers to. The call has no other effect.
     fn prefetch_more(&self) {}
 
-    /// Sets the data to send. Call it before anything else, and again if the supply is [`Supply::Open`]: new data is
-    /// queued behind the rest, and is sent from the next [`poll_segment`](Self::poll_segment) on.
+    /// Sets the data to send. Call `supply` before any other method. If the supply is [`Supply::Open`], call it again
+    /// to queue new data behind the rest. New data can be sent from the next [`poll_segment`](Self::poll_segment) on.
     fn supply(&mut self, supply: Supply);
 
-    /// Opens the connection with a SYN at `now`, instead of waiting for the peer's. Needs the handshake on; no effect
-    /// if the connection has begun.
+    /// Opens the connection with a SYN at `now`, instead of waiting for the peer's SYN. The handshake must be on. Has
+    /// no effect if the connection has already started.
     fn connect(&mut self, now: Time);
 
-    /// Sets TCP_NODELAY: a partial segment, left by the peer's window or a full buffer, does not wait for an
+    /// Sets TCP_NODELAY: a partial segment, due to the peer's window or a full buffer, does not wait for an
     /// acknowledgement. The end of an object never waits.
     fn set_nodelay(&mut self);
 
-    /// Ends the data: the FIN is sent with the last byte, or after it.
+    /// Ends the data. The FIN is sent with the last byte or after it.
     fn finish(&mut self);
 
-    /// State of the connection for its controller.
+    /// State of the connection, as its controller sees it.
     fn view(&self) -> ConnectionView;
 
-    /// Applies a controller's setting; its effect shows from the next [`poll_segment`](Self::poll_segment) on. A sender
-    /// not [built to be steered](crate::SenderRow::build_steered) keeps its own window.
+    /// Applies a setting from a controller. The setting takes effect at the next [`poll_segment`](Self::poll_segment).
+    /// A sender not [built to be steered](crate::SenderRow::build_steered) ignores window settings.
     fn steer(&mut self, now: Time, setting: &Setting);
 
     /// Socket state as in Linux's `TCP_INFO`.
@@ -122,16 +124,16 @@ pub trait Sender: Send {
     /// State of the connection.
     fn state(&self) -> SenderState;
 
-    /// Congestion window without inflation by recovery, bytes.
+    /// Congestion window in bytes, without inflation by recovery.
     fn cwnd(&self) -> u32;
 
-    /// Slow-start threshold, bytes; `None` if the controller has none.
+    /// Slow-start threshold, bytes; `None` if the congestion control has none.
     fn ssthresh(&self) -> Option<u32>;
 
-    /// Retransmission timeout, with backoff.
+    /// Current retransmission timeout, including backoff.
     fn rto(&self) -> Span;
 
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time; `None` before the first sample.
     fn srtt(&self) -> Option<Span>;
 
     /// Bytes sent and not cumulatively acknowledged.
@@ -149,7 +151,7 @@ pub trait Sender: Send {
     /// Payload acknowledged so far, bytes.
     fn acknowledged(&self) -> u64;
 
-    /// When everything including the FIN was acknowledged.
+    /// Time at which everything including the FIN was acknowledged; `None` before.
     fn finished_at(&self) -> Option<Time>;
 
     /// Counters of the sender.
@@ -158,20 +160,21 @@ pub trait Sender: Send {
 
 /// A sender with recovery `R` and congestion control `C`.
 ///
-/// Fields touched by every packet come first and are adjacent: with thousands of flows, cache misses dominate the cost.
+/// Fields that every packet accesses come first and are adjacent, because cache misses dominate the cost with thousands
+/// of flows.
 #[repr(C)]
 pub struct TcpSender<R, C> {
     board: Scoreboard,
-    /// Retransmission or persist timer; [`Time::NEVER`] while stopped.
+    /// Expiry of the retransmission or persist timer; [`Time::NEVER`] while stopped.
     timer: Time,
     config: Arc<SenderConfig>,
     pacer: Pacer,
-    /// When pacing will next release a segment; [`Time::NEVER`] if it holds none.
+    /// Time at which pacing releases the next segment; [`Time::NEVER`] if pacing holds no segment.
     pacing_wake: Time,
-    /// When an established connection begins; [`Time::NEVER`] once it has begun.
+    /// Start time of an established connection; [`Time::NEVER`] once it has started.
     start: Time,
     peer: Peer,
-    /// Configured largest window, bytes.
+    /// Largest window that the configuration allows, bytes.
     max_window: u32,
     flow: FlowId,
     mss: u16,
@@ -181,19 +184,19 @@ pub struct TcpSender<R, C> {
     state: SenderState,
     timestamps: Switch,
     fin: Fin,
-    /// Segment that must be sent first.
+    /// Segment that must be sent before any other.
     due: Due,
-    /// Data not sent yet.
+    /// Data that has not been sent yet.
     unsent: Supply,
     past: Past,
     ecn: Ecn,
-    /// Current reduction, if it is spread over the recovery.
+    /// Current window reduction, if it is spread over the recovery.
     reduction: Option<Prr>,
     recovery: R,
     cc: C,
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
-    /// Window use, if growth counts bytes.
+    /// Use of the congestion window, if growth counts bytes.
     usage: Usage,
     stats: SenderStats,
     stamps: Stamps,
@@ -202,12 +205,13 @@ pub struct TcpSender<R, C> {
     initial_window: u32,
     /// Whether retransmission timeouts are suspended.
     frozen: bool,
-    /// Retransmissions of the handshake, if any.
+    /// Retransmissions during the handshake; `None` without retransmissions.
     repeated: Option<Box<Repeated>>,
     params: FlowParams,
 }
 
-/// Cache lines from `timer` on touched by an ordinary acknowledgement; rarely used fields follow them.
+/// Number of cache lines, starting at `timer`, that an ordinary acknowledgement accesses. Rarely used fields follow
+/// these lines.
 const HOT_LINES: usize = 9;
 
 /// Context for building the congestion control of a flow.
@@ -217,7 +221,7 @@ pub(crate) fn context_of(config: &SenderConfig, defaults: RowDefaults, params: &
 }
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
-    /// Creates the sender of flow `params`; flow and options must have been checked.
+    /// Creates the sender of the flow `params`. Flow and options must already have been checked.
     pub fn new(config: &Arc<SenderConfig>, defaults: RowDefaults, params: FlowParams) -> Self {
         let context = context_of(config, defaults, &params);
         let cc = C::build(config, &context, config.halves.unwrap_or(R::HALVES));
@@ -281,7 +285,7 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        // A closed connection retransmits nothing, even if its recovery planned to.
+        // A closed connection retransmits nothing, even if its recovery had planned to.
         let repairs = self.state == SenderState::Established;
         let repair = if repairs { self.recovery.poll_timeout() } else { Time::NEVER };
         Some(self.timer.min(repair).min(self.pacing_wake).min(self.start)).filter(|&time| time != Time::NEVER)

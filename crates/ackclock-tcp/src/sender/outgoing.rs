@@ -1,8 +1,9 @@
-//! Transmission in chunks (TSO).
+//! Transmission of data in chunks, as with segmentation offload (TSO).
 //!
-//! Data is sent in chunks of at least two segments, which the device splits (TSO), up to half of the window. The last
-//! segment of each chunk has PSH. A receiver that reads at once then acknowledges each chunk at once, so ACKs keep step
-//! with chunks. A chunk cut short by the window waits for an ACK expected within a millisecond.
+//! The sender transmits chunks of at least two segments and at most half of the window. The network device splits the
+//! chunks into segments (TSO). The last segment of each chunk has PSH. A receiver that reads at once then acknowledges
+//! each chunk at once, so ACKs keep step with chunks. If the window would cut a chunk short, the chunk waits for an ACK
+//! expected within a millisecond.
 
 use ackclock_core::{Seq, Span, Time};
 
@@ -12,19 +13,19 @@ use crate::recovery::{Recovery, Window};
 use crate::sent::{Index, Record};
 use crate::stack::Stack;
 
-/// A chunk is the data paced in this time (sk_pacing_shift), but at least ...
+/// Sending time of a chunk at the pacing rate (sk_pacing_shift), subject to the limits below.
 const PACED: Span = Span::from_nanos(1_000_000_000 >> 10);
-/// ... this many segments, unless the controller sets its bursts, and at most this many bytes.
+/// Smallest chunk in segments, unless the controller sets its bursts, and largest chunk in bytes.
 const LEAST: u32 = 2;
 const MOST_BYTES: u32 = 65_536;
-/// Additional bytes of a chunk on short paths, halved for each multiple of this time in the smallest round trip
-/// (tcp_tso_rtt_log).
+/// Unit of the smallest round-trip time for chunk sizes (tcp_tso_rtt_log). Chunks have additional bytes, which halve
+/// for each such unit.
 const HALVING_RTT: Span = Span::from_micros(512);
-/// A chunk cut short waits for the rest only if something was sent within this time.
+/// Longest time since the last transmission at which a chunk cut short may wait for the rest.
 const JUST_NOW: Span = Span::from_millis(1);
-/// A chunk does not wait if it is at least the window divided by this (tcp_tso_win_divisor).
+/// A chunk does not wait if it is at least the window divided by this number (tcp_tso_win_divisor).
 const DEFER_DIVISOR: u32 = 3;
-/// Pacing rate in per cent of a window per round trip, in slow start and otherwise (tcp_pacing_ss_ratio,
+/// Pacing rates in per cent of a window per round trip, in slow start and otherwise (tcp_pacing_ss_ratio,
 /// tcp_pacing_ca_ratio).
 const SLOW_START: u64 = 200;
 const AVOIDANCE: u64 = 120;
@@ -32,50 +33,50 @@ const AVOIDANCE: u64 = 120;
 /// State of the current chunk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outgoing {
-    /// Last retransmission, while nothing else was sent and more may follow.
+    /// Last retransmission; `None` once anything else was sent or nothing more can follow.
     repeated: Option<Repeated>,
     /// End of the last partial segment of new data.
     short: Option<Seq>,
-    /// Segments left to complete the chunk.
+    /// Number of segments left to complete the chunk.
     chunk: u16,
     next: Next,
-    /// A chunk was sent since the last event.
+    /// Whether a chunk was sent since the last event.
     begun: bool,
 }
 
-/// When the next chunk is sent.
+/// Time at which the next chunk is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Next {
-    /// At once, unless waiting for an ACK makes it longer.
+    /// The chunk is sent at once, unless waiting for an ACK would make it longer.
     #[default]
     Undecided,
-    /// After an acknowledgement, or a timer.
+    /// The chunk is sent after an acknowledgement or a timer.
     Deferred,
-    /// At once: the application has filled it.
+    /// The chunk is sent at once, because the application has filled it.
     Forced,
 }
 
-/// A retransmitted segment.
+/// A segment that was retransmitted.
 #[derive(Clone, Copy, Debug)]
 struct Repeated {
     end: Seq,
-    /// It was split there from the chunk that it belonged to.
+    /// Whether the end of the segment splits a chunk that was sent as one.
     parted: bool,
 }
 
 impl Outgoing {
-    /// An event occurred; a waiting chunk is reconsidered.
+    /// Reconsiders a waiting chunk after an event.
     #[inline]
     pub(super) fn on_event(&mut self) {
         (self.next, self.begun) = (Next::Undecided, false);
     }
 
-    /// The application filled all unsent space; one chunk is sent at once (tcp_push_one).
+    /// Sends one chunk at once, because the application has filled all unsent space (tcp_push_one).
     pub(super) fn force(&mut self) {
         self.next = Next::Forced;
     }
 
-    /// That chunk was sent.
+    /// Ends the forced transmission once its chunk was sent.
     fn unforce(&mut self) {
         if self.is_forced() {
             self.next = Next::Undecided;
@@ -88,23 +89,23 @@ impl Outgoing {
         self.next == Next::Forced
     }
 
-    /// Whether a partial segment is in flight, given left edge `una`.
+    /// Whether a partial segment is in flight. `una` is the left edge.
     pub(super) fn is_short_out(&self, una: Seq) -> bool {
         self.short.is_some_and(|end| end.after(una))
     }
 
-    /// A partial segment is sent, up to `end`.
+    /// Records a partial segment up to `end` that is sent.
     pub(super) fn note_short(&mut self, end: Seq) {
         self.short = Some(end);
     }
 
-    /// Whether the next segment begins a chunk.
+    /// Whether the next segment starts a chunk.
     #[inline]
     pub(super) fn begins_chunk(&self) -> bool {
         self.chunk == 0
     }
 
-    /// Ends the chunk: nothing more can be sent for now.
+    /// Ends the current chunk, because nothing more can be sent for now.
     pub(super) fn end_chunk(&mut self) {
         self.chunk = 0;
         self.unforce();
@@ -113,7 +114,8 @@ impl Outgoing {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// A record is retransmitted; returns whether the record before it just was too, so that both form one chunk.
+    /// Records a retransmission. Returns whether the record before was just retransmitted too, so that the two form one
+    /// chunk.
     pub(super) fn repeats_in_chunk(&mut self, index: Index, record: &Record) -> bool {
         let before = self.outgoing.repeated.filter(|before| before.end == record.seq);
         let parted = self.config.stack == Stack::Linux && self.part_from_chunk(index, before);
@@ -121,8 +123,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         before.is_some()
     }
 
-    /// Splits a retransmitted record from the chunk that it belonged to, joined with the retransmission `before` it.
-    /// Returns whether it is split from the record that follows.
+    /// Splits a retransmitted record from its original chunk, and joins it with the retransmission `before`. Returns
+    /// whether the record is newly split from the next record.
     fn part_from_chunk(&mut self, index: Index, before: Option<Repeated>) -> bool {
         match before {
             None => _ = self.board.split(index),
@@ -132,11 +134,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.board.split(index + 1)
     }
 
-    /// Whether the segment of new data now sent ends a chunk of several segments.
+    /// Whether the new segment now sent ends a chunk of several segments.
     pub(super) fn ends_chunk(&mut self, window: Window) -> bool {
         if self.outgoing.chunk == 0 {
             let room = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board)) / window.mss;
-            // At most half of a window, so that two chunks are in flight (tcp_cwnd_test).
+            // A chunk is at most half of a window, so that two chunks are in flight (tcp_cwnd_test).
             let half = window.cwnd / window.mss / 2;
             let segments = room.min(half).min(self.longest_chunk()).max(1) - 1;
             self.outgoing.chunk = segments.try_into().unwrap_or(u16::MAX);
@@ -150,7 +152,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.outgoing.chunk == 0
     }
 
-    /// Whether the next chunk waits for the next acknowledgement, which will lengthen it (tcp_tso_should_defer).
+    /// Whether the next chunk waits for the next acknowledgement, which will make the chunk longer
+    /// (tcp_tso_should_defer).
     #[inline]
     pub(super) fn defers(&mut self, now: Time, window: Window) -> bool {
         let undecided = self.outgoing.chunk == 0 && self.outgoing.next == Next::Undecided;
@@ -167,26 +170,27 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             && self.hears_soon(now)
     }
 
-    /// Whether the windows have too little room for a complete chunk or a large part of the window, though more data is
-    /// waiting.
+    /// Whether more data is waiting, but the windows have no room for a complete chunk or for a large part of the
+    /// window.
     fn is_cut_short(&self, window: Window) -> bool {
         let free = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board));
         let room = free.min(window.limit.saturating_sub(self.board.outstanding()));
-        // A tail probe is sent whatever the window.
+        // If the room is less than a segment, waiting makes no difference; a tail probe is sent regardless of the
+        // window.
         room >= window.mss
             && room < window.cwnd.min(window.limit) / DEFER_DIVISOR
             && room < self.longest_chunk() * window.mss
             && self.written(room + 1) > room
     }
 
-    /// Whether the next acknowledgement is expected within a millisecond, or half a round trip if that is less.
+    /// Whether the next acknowledgement is expected within a millisecond, or within half a round trip if that is less.
     fn hears_soon(&self, now: Time) -> bool {
         let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
         let soon = now + (srtt / 2).min(JUST_NOW);
         self.board.sent().front().is_some_and(|head| head.sent_at + srtt <= soon)
     }
 
-    /// Segments in a chunk not limited by a window (tcp_tso_autosize).
+    /// Number of segments in a chunk that no window limits (tcp_tso_autosize).
     pub(super) fn longest_chunk(&self) -> u32 {
         let mss = u32::from(self.mss);
         if let Some(burst) = self.cc.burst() {

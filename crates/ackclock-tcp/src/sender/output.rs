@@ -1,4 +1,4 @@
-//! Outgoing segments.
+//! Transmission of outgoing segments.
 
 use ackclock_core::{Copied, Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
 
@@ -10,13 +10,13 @@ use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
 use crate::stack::Stack;
 
-/// Window that the sender advertises: arbitrary, as it accepts no data.
+/// Window that the sender advertises. The value is arbitrary, because the sender accepts no data.
 pub(super) const OWN_WINDOW: u16 = u16::MAX;
 
-/// Segments that Linux sends before pacing starts; its pacing queue discipline does the same.
+/// Number of segments that Linux sends before pacing starts. Linux's pacing queue discipline has an equal limit.
 const UNPACED: u64 = 10;
 
-/// The last segment sent.
+/// Sink that keeps the last segment sent.
 pub(super) struct Captured(pub(super) Option<Segment>);
 
 impl Sink for Captured {
@@ -30,9 +30,9 @@ impl Sink for Captured {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Sends the next segment at `port`; returns whether there was one.
-    // Passes the segment by reference, because copying it between functions costs more than choosing it. Inlined,
-    // because most calls find none.
+    /// Sends the next segment at `port`. Returns whether a segment was sent.
+    // The segment is passed by reference, because copying it between functions costs more than choosing it. This
+    // function is inlined, because most calls find no segment.
     #[inline(always)]
     pub(super) fn send_next(&mut self, now: Time, port: Port, out: &mut dyn Sink) -> bool {
         if self.due != Due::Nothing
@@ -42,7 +42,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return true;
         }
         if self.state != SenderState::Established {
-            // A connection that ended while pacing held a segment has none to send.
+            // A connection that ended while pacing held a segment has no segment to send.
             self.pacing_wake = Time::NEVER;
             return false;
         }
@@ -60,7 +60,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.send_allowed(now, port, out)
     }
 
-    /// Sends what recovery and the windows allow next; returns whether there was anything.
+    /// Sends the next segment that recovery and the windows allow. Returns whether a segment was sent.
     #[inline(always)]
     fn send_allowed(&mut self, now: Time, port: Port, out: &mut dyn Sink) -> bool {
         loop {
@@ -85,13 +85,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Timestamp value of this instant.
+    /// Timestamp value for the time `now`.
     pub(super) fn stamp(&self, now: Time) -> u32 {
-        // RFC 7323 section 5.4: the clock wraps, which serial arithmetic handles.
+        // The timestamp clock wraps, which serial arithmetic handles (RFC 7323 section 5.4).
         (now.as_nanos() / self.stamps.tick.as_nanos()) as u32
     }
 
-    /// Bytes above the left edge that the peer and the configuration allow.
+    /// Bytes above the left edge that the peer's window and the configuration allow.
     pub(super) fn limit(&self) -> u32 {
         self.max_window.min(self.peer.edge.since(self.board.una()))
     }
@@ -102,7 +102,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         Window { cwnd, limit: self.limit(), mss, fresh: self.fresh() }
     }
 
-    /// Payload of the next new segment, bytes; 1 for a lone FIN; 0 if there is none or the peer's window is too small.
+    /// Payload of the next new segment, bytes: 1 for a lone FIN, 0 without new data or if the peer's window is too
+    /// small.
     fn fresh(&self) -> u32 {
         let usable = self.peer.edge.since(self.board.max());
         let payload = self.written(self.mss.into());
@@ -114,25 +115,27 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let held = payload < u32::from(self.mss) && self.buffer.is_full() && self.holds_short();
             return if held { 0 } else { payload };
         }
-        // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of the largest window advertised.
-        // Linux applies this to whole chunks, and fills the rest of the window with part of one (tcp_mss_split_point).
+        // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): a partial segment must have at least half of the
+        // largest window advertised. Linux applies this rule to whole chunks, and fills the rest of the window with
+        // part of a chunk (tcp_mss_split_point).
         let worthwhile = usable >= self.peer.largest / 2 || self.may_end_short();
         if usable > 0 && worthwhile { usable } else { 0 }
     }
 
-    /// Whether the next segment may be partial, because a chunk is being sent.
+    /// Whether the next segment may be partial because it is part of a chunk.
     fn may_end_short(&self) -> bool {
         !self.outgoing.begins_chunk() && !self.holds_short()
     }
 
-    /// Whether a partial segment, left by a full buffer or the peer's window, waits. It does if an earlier one is in
-    /// flight and TCP_NODELAY is off (Nagle's rule as in tcp_minshall_check). The end of an object never waits.
+    /// Whether a partial segment, due to a full buffer or the peer's window, waits. It waits if an earlier partial
+    /// segment is in flight and TCP_NODELAY is off (Nagle's rule as in tcp_minshall_check). The end of an object never
+    /// waits.
     #[cold]
     fn holds_short(&self) -> bool {
         !self.buffer.has_nodelay() && self.outgoing.is_short_out(self.board.una())
     }
 
-    /// Sends the segment that is due whatever the windows.
+    /// Sends the segment that is due regardless of the windows.
     #[cold]
     fn take_due(&mut self, now: Time) -> Option<Segment> {
         match std::mem::replace(&mut self.due, Due::Nothing) {
@@ -147,13 +150,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     #[inline(always)]
     fn send_new(&mut self, now: Time, window: Window, port: Port, out: &mut dyn Sink) {
-        // The byte of a lone FIN is not payload.
+        // A lone FIN takes one byte of sequence space that is not payload.
         let ends_alone = self.fin == Fin::Ahead && self.unsent.at_most(1) == 0;
         let payload = if ends_alone { 0 } else { window.fresh };
-        // Written early: the processor stalls when it copies a value just written in parts.
+        // The segment is written early, because the processor stalls when it copies a value that was just written in
+        // parts.
         let mut segment = self.segment(now, self.board.max(), payload as u16);
         if self.ecn.enabled == Switch::On {
-            // RFC 3168 sections 6.1.2 and 6.1.5: new data is sent ECN-capable, retransmissions are not.
+            // New data is sent ECN-capable; retransmissions are not (RFC 3168 sections 6.1.2 and 6.1.5).
             segment.ecn = ackclock_core::Ecn::Ect0;
             if std::mem::take(&mut self.ecn.cwr) {
                 segment.flags |= Flags::CWR;
@@ -179,7 +183,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.ends_chunk(window) || (payload > 0 && self.buffer.pushes(seq + payload))
     }
 
-    /// Records new data sent in `segment`, and adds the FIN if it is the last and the peer's window has room.
+    /// Records the new data in `segment`. Adds the FIN if the data is the last and the peer's window has room.
     #[inline(always)]
     fn push(&mut self, now: Time, segment: &mut Segment) {
         let payload = u32::from(segment.payload);
@@ -226,8 +230,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         segment
     }
 
-    /// RFC 9293 section 3.8.6.1: probes a closed window with one byte; fills one too small for a segment. Linux probes
-    /// a closed window with an already acknowledged sequence number.
+    /// Probes a closed window with one byte, or fills a window too small for a segment (RFC 9293 section 3.8.6.1).
+    /// Linux probes a closed window with an already acknowledged sequence number.
     #[cold]
     fn probe(&mut self, now: Time) -> Segment {
         if self.board.sent().is_empty() {
@@ -261,14 +265,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.stats.segments_sent += 1;
         self.past.sent_at = now;
         if self.timer == Time::NEVER {
-            // RFC 6298 (5.1).
+            // The timer starts if it is not running (RFC 6298 (5.1)).
             self.timer = now + self.rtt.rto();
         }
         let mut app_limited = false;
         if let Some(rate) = &mut self.rate {
             app_limited = rate.is_app_limited();
             let range = SackBlock { left: segment.seq, right: segment.end() };
-            // Bytes sent and not acknowledged, including those marked lost.
+            // Bytes sent and not acknowledged before this segment, including bytes marked lost.
             let before = self.board.outstanding().saturating_sub(segment.sequence_space());
             rate.on_sent(now, range, before);
         }
@@ -280,7 +284,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         let in_flight = self.board.in_flight();
         self.cc.on_sent(&Departure { now, bytes: payload, in_flight, app_limited });
-        // Linux does not pace the first window.
+        // Linux does not pace the first window of data.
         let first = self.config.stack == Stack::Linux && self.stats.segments_sent < UNPACED;
         if let Some(rate) = self.cc.pacing_rate().filter(|_| !first) {
             match self.cc.burst() {
@@ -290,7 +294,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Nothing can be sent: there is no data, or the peer's window is closed and must be probed.
+    /// Called when nothing can be sent: there is no data, or the peer's window is closed and must be probed.
     #[inline(always)]
     fn on_quiet(&mut self, now: Time, window: Window, defers: bool) {
         self.outgoing.end_chunk();
@@ -310,7 +314,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Notes whether the window limits sending. If it has not for long, reduces it towards its use.
+    /// Records whether the window limits sending. If the window has not limited sending for long, it is reduced towards
+    /// its use.
     #[inline]
     fn note_usage(&mut self, now: Time, window: Window, defers: bool) {
         let look = Look {
@@ -335,12 +340,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.written(self.board.max(), self.unsent.at_most(most))
     }
 
-    /// Whether all available data was sent.
+    /// Whether all available data has been sent.
     fn is_starved(&self) -> bool {
         self.written(1) == 0 && (self.fin != Fin::Ahead || self.unsent.at_most(1) > 0)
     }
 
-    /// Creates a segment with the fields common to all.
+    /// Creates a segment with the fields that all segments have.
     #[inline]
     pub(super) fn segment(&self, now: Time, seq: Seq, payload: u16) -> Segment {
         let mut segment = Segment::data(self.flow, seq, payload, self.header);

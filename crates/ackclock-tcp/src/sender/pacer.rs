@@ -1,20 +1,20 @@
 //! Pacing of segments.
 //!
-//! A segment waits until the earlier ones have taken their time at the pacing rate. With bursts, as in Linux, segments
-//! sent together wait once. If a burst was sent late, the next catches up on that delay, by at most half of its own
-//! duration.
+//! A segment waits until the earlier segments have taken their time at the pacing rate. With bursts, as in Linux,
+//! segments sent together wait only once. After a late burst, the pacing intervals of later segments are shortened,
+//! each by at most half, until the delay is made up for.
 
 use ackclock_core::{Rate, Span, Time};
 
 /// Pacing state of one sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
-    /// When the next segment may be sent.
+    /// Time at which the next segment may be sent.
     until: Time,
     /// Bytes that the burst sent at this instant may still include.
     left: u32,
     at: Time,
-    /// Delay that the burst may catch up on.
+    /// Delay of a late burst that later segments may still make up for.
     credit: Span,
 }
 
@@ -25,7 +25,7 @@ impl Default for Pacer {
 }
 
 impl Pacer {
-    /// When the next segment may be sent; `None` if at once.
+    /// Time at which the next segment may be sent; `None` if it may be sent at once.
     #[inline]
     pub(super) fn holds(&self, now: Time) -> Option<Time> {
         if now >= self.until {
@@ -46,17 +46,17 @@ impl Pacer {
         self.left = 0;
     }
 
-    /// Held segments may be sent at `now`.
+    /// Releases segments held at `now`.
     pub(super) fn release(&mut self, now: Time) {
         self.until = self.until.min(now);
     }
 
-    /// A single segment of `bytes` is sent at this rate.
+    /// Records a single segment of `bytes`, sent at the pacing rate `rate`.
     pub(super) fn on_sent(&mut self, now: Time, bytes: u32, rate: Rate) {
         self.until = self.until.max(now) + rate.time_for(bytes.into());
     }
 
-    /// `bytes` are sent as part of a burst of `burst` bytes.
+    /// Records `bytes` sent as part of a burst of `burst` bytes.
     pub(super) fn on_sent_in_burst(&mut self, now: Time, bytes: u32, rate: Rate, burst: u32) {
         if self.left == 0 || self.at != now {
             *self = Self { until: self.until.max(now), left: burst, at: now, credit: now.since(self.until) };

@@ -1,4 +1,4 @@
-//! Reductions of the window: causes, spreading over a recovery, and undo.
+//! Reductions of the congestion window: causes, spreading over a recovery, and undo.
 
 use ackclock_core::{Flags, Repair, SackBlock, Segment, Time};
 
@@ -12,7 +12,7 @@ use crate::stack::Stack;
 use crate::undo::{Before, Detector, Proof, Redress};
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Begins fast retransmit.
+    /// Starts a fast retransmit.
     #[cold]
     pub(super) fn enter(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
@@ -24,7 +24,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.spread(prior);
             }
             Some(point) => {
-                // Linux continues the reduction for an echo; proof of a spurious retransmission ends only the recovery.
+                // Linux continues the reduction for the congestion echo. Proof of a spurious retransmission then ends
+                // only the recovery.
                 self.detectors.repeats.forget();
                 self.recovery.take_probe();
                 if !self.is_judged(Congestion::FastRetransmit) {
@@ -37,7 +38,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.timer = now + self.rtt.rto();
     }
 
-    /// Spreads a reduction from `prior` bytes to the current window, if the options say so.
+    /// Spreads a reduction from `prior` bytes to the current window over the recovery, if the options select this.
     fn spread(&mut self, prior: u32) {
         if self.spreads_losses() {
             self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into(), self.config.stack));
@@ -49,7 +50,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery()
     }
 
-    /// Ends a reduction, for an echo or for a loss; Linux treats both alike.
+    /// Ends a reduction for an echo or for a loss. Linux does not distinguish the two.
     pub(super) fn end_reduction(&mut self) {
         self.reduction = None;
         if self.config.stack == Stack::Linux {
@@ -57,13 +58,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Nothing was lost: ends the recovery.
+    /// Ends the recovery because nothing was lost.
     fn end_repair(&mut self, cause: Congestion) {
         self.end_reduction();
         self.recovery.on_spurious(cause, &mut self.board);
     }
 
-    /// Applies the result of a tail probe. There is no recovery, as nothing is left to retransmit.
+    /// Applies the result of a tail probe. No recovery follows, because nothing is left to retransmit.
     #[cold]
     pub(super) fn on_probed(&mut self, now: Time, tail: Tail) {
         if self.cc.rules_recovery() {
@@ -76,7 +77,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.cc.adopt(window, self.cc.ssthresh());
             }
             Tail::Lost => {
-                // From the current window: part of it may have been restored since.
+                // The reduction starts from the current window, because part of the window may have been restored
+                // since.
                 let window = self.cc.window();
                 self.cc.on_spurious(now, Congestion::FastRetransmit);
                 self.cc.adopt(window, self.cc.ssthresh());
@@ -97,9 +99,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.cc.on_congestion(&event);
     }
 
-    /// Prepares a reduction: returns the event for congestion control, and saves the state in case nothing was lost.
+    /// Prepares a reduction. Returns the event for congestion control, and saves the state in case nothing was lost.
     pub(super) fn open_reduction(&mut self, now: Time, cause: Congestion) -> CongestionEvent {
-        // RFC 3168 section 6.1.2: set for any cause of the reduction.
+        // CWR is set for any cause of the reduction (RFC 3168 section 6.1.2).
         self.ecn.cwr = true;
         let event = self.event(now, cause);
         self.ecn.lasting &= event.repeated_timeout;
@@ -121,8 +123,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Whether timestamp echoes cannot prove a reduction for this cause spurious. Until all losses are repaired, Linux
-    /// tests only the first retransmission, and none while an earlier one is in flight, as its echo would prove nothing
-    /// (tcp_any_retrans_done). A timeout during a reduction for an echo is not tested.
+    /// tests only the first retransmission. Linux tests none while an earlier retransmission is in flight, because its
+    /// echo would prove nothing (tcp_any_retrans_done). A timeout during a reduction for a congestion echo is not
+    /// tested.
     fn is_judged(&self, cause: Congestion) -> bool {
         let linux = || match cause {
             Congestion::Timeout => {
@@ -141,15 +144,15 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let una = self.board.una();
         let cwnd = self.cc.window();
         let halves_window = self.config.halves == Some(Halves::Cwnd);
-        // Linux reduces once until all losses are repaired.
+        // Linux reduces the window only once until all losses are repaired.
         let unrepaired =
             self.recovery.phase() == Phase::FastRecovery && !self.recovery.is_repaired(&self.board);
         let repairs = self.config.stack == Stack::Linux && (unrepaired || self.ecn.reacted.is_some());
         CongestionEvent {
             now,
             cause,
-            // During recovery more is sent than the window allows in the network, and limited transmit may exceed it
-            // too (RFC 5681 section 3.2 step 2).
+            // During recovery the bytes sent exceed the window's limit on bytes in the network. Limited transmit may
+            // exceed this limit too (RFC 5681 section 3.2 step 2).
             flight: match self.recovery.flight_before() {
                 Some(before) if cause == Congestion::FastRetransmit => before,
                 _ if halves_window => cwnd,
@@ -162,7 +165,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Arrivals after a timeout showed that nothing had been lost.
+    /// Undoes the last timeout, because later arrivals showed that nothing had been lost.
     #[cold]
     pub(super) fn take_back_timeout(&mut self, now: Time) {
         self.stats.on_spurious(Congestion::Timeout);
@@ -173,7 +176,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// D-SACK (RFC 3708): the original segments had arrived, so the reduction was spurious.
+    /// Undoes a reduction that D-SACK shows to be spurious, because the original segments had arrived (RFC 3708).
     #[inline(always)]
     pub(super) fn undo_if_repeated(&mut self, now: Time, outcome: &AckOutcome) {
         if let Some(block) = outcome.dsack {
@@ -181,7 +184,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// The receiver reported `block` as a duplicate.
+    /// Processes a D-SACK: the receiver reported `block` as a duplicate.
     #[inline(never)]
     fn on_repeated(&mut self, now: Time, block: SackBlock) {
         if self.config.stack == Stack::Rfc || self.config.undo != Some(UndoKind::Eifel) {
@@ -197,11 +200,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Eifel (RFC 3522, RFC 4015): undoes the last reduction if it was spurious; returns whether a new window was
-    /// computed.
+    /// Undoes the last reduction if Eifel detection shows it to be spurious (RFC 3522, RFC 4015). Returns whether a new
+    /// window was computed.
     pub(super) fn undo_if_spurious(&mut self, now: Time, seg: &Segment, outcome: &AckOutcome) -> bool {
         let echo = seg.timestamps().map(|stamps| stamps.echo);
-        // With a D-SACK the receiver had both copies. RFC 3522 then does not accept the timestamp as proof; Linux does.
+        // A D-SACK shows that the receiver had both copies. RFC 3522 then rejects the timestamp as proof, but Linux
+        // accepts it.
         let both = outcome.dsack.is_some() && self.config.stack == Stack::Rfc;
         let Some(cause) = self.detectors.echoes.on_advance(echo, both) else { return false };
         self.detectors.repeats.forget();
@@ -236,8 +240,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// RFC 3168 section 6.1.2: one reduction per window, and none during recovery. Linux ignores an echo then, and
-    /// reacts to one that continues afterwards.
+    /// Reduces the window for a congestion echo: once per window of data, and not during recovery (RFC 3168 section
+    /// 6.1.2). Linux ignores an echo during recovery, and reacts if the echo continues afterwards.
     pub(super) fn take_echo(&mut self, now: Time, seg: &Segment) {
         let una = self.board.una();
         if self.ecn.reacted.is_some_and(|reacted| una.after(reacted)) {
@@ -262,7 +266,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.stats.ecn_reductions += 1;
         let event = self.event(now, Congestion::Ecn);
         if self.cc.window() <= u32::from(self.mss) && self.config.stack == Stack::Rfc {
-            // With a window of one segment the sender waits for its timer instead (end of section 6.1.2).
+            // With a window of one segment the sender waits for its timer instead (RFC 3168, end of section 6.1.2).
             self.pacer.hold(now + self.rtt.rto());
         }
         self.cc.on_congestion(&event);

@@ -1,5 +1,5 @@
-//! Retransmission requests from an agent at the edge (Snoop's uplink NACKs): served at once, without a congestion
-//! response.
+//! Retransmission requests from an agent at the edge (Snoop's uplink NACKs). The sender retransmits at once, without a
+//! congestion response.
 
 use std::collections::VecDeque;
 
@@ -11,19 +11,21 @@ use crate::recovery::Recovery;
 use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::{Index, Marks};
 
-/// Requested segments not yet retransmitted; takes no space on a connection without requests.
+/// Requested segments not yet retransmitted. Without requests, the queue takes no space.
 #[derive(Debug, Default)]
 #[allow(clippy::box_collection, reason = "a pointer is a quarter of a queue")]
 pub(super) struct Requests(Option<Box<VecDeque<Index>>>);
 
-/// Whether an acknowledgement is a request: its first block begins at its ACK number, which a receiver never sends.
+/// Whether an acknowledgement is a retransmission request. The first SACK block of a request starts at the ACK number,
+/// which never happens in a receiver's ACK.
 fn is_request(ack: &Segment) -> bool {
     ack.is_pure_ack()
         && ack.sack().first().is_some_and(|block| block.left == ack.ack && !block.right.before(block.left))
 }
 
 impl Requests {
-    /// Queues the segments missing between the blocks of a request that were sent before one that has arrived.
+    /// Queues the segments missing between the SACK blocks of a request, if they were sent before a segment that has
+    /// arrived.
     fn take(&mut self, request: &Segment, board: &Scoreboard) {
         let sent = board.sent();
         let blocks = request.sack();
@@ -45,7 +47,7 @@ impl Requests {
         }
     }
 
-    /// Next queued segment that is still in flight.
+    /// Next queued segment that is still in flight; removes it from the queue.
     pub(super) fn next(&mut self, board: &Scoreboard) -> Option<Index> {
         let (sent, requested) = (board.sent(), self.0.as_mut()?);
         loop {
@@ -58,7 +60,7 @@ impl Requests {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Processes a request; returns whether the acknowledgement is one.
+    /// Processes a retransmission request. Returns whether the acknowledgement is a request.
     #[cold]
     pub(super) fn takes_request(&mut self, ack: &Segment) -> bool {
         if !is_request(ack) {

@@ -1,16 +1,17 @@
 //! Socket send buffer: limits how much data the application can write.
 //!
-//! In the Linux stack a socket accepts data up to its buffer size, sent or not, then blocks the application until a
-//! third is free (tcp_sendmsg, sk_stream_write_space). The buffer grows to twice the window (BBR: three times) if an
-//! acknowledgement arrives while the application waits and the window is not full (tcp_check_space, tcp_sndbuf_expand).
-//! Captures of the kernel's buffer (`ss -m`) show that it also grows when one acknowledgement releases two chunks:
-//! between them the window is not full.
+//! In the Linux stack a socket accepts data up to its buffer size, including data already sent. The socket then blocks
+//! the application until a third of the buffer is free (tcp_sendmsg, sk_stream_write_space). The buffer grows to twice
+//! the window (BBR: three times) if an acknowledgement arrives while the application waits and the window is not full
+//! (tcp_check_space, tcp_sndbuf_expand). Captures of the kernel's buffer (`ss -m`) show growth in one more case. If one
+//! acknowledgement releases two chunks, the window is not full between them.
 //!
 //! Written data is kept in pieces as large as the device accepts, at most half of the peer's window
 //! (tcp_xmit_size_goal). Only a new piece checks for room; the last piece is always filled, even while its start is
-//! already being sent. After half of the peer's window is written, it is sent before more is written (forced_push).
+//! already being sent. Data up to half of the peer's window is sent before the application writes more (forced_push).
 //!
-//! Memory is counted per piece. Sent data counts per [chunk](crate::scoreboard), as sent and split since.
+//! Memory is counted per piece. Sent data is counted per [chunk](crate::scoreboard), including chunks split after
+//! transmission.
 
 use ackclock_core::Seq;
 
@@ -19,53 +20,53 @@ use crate::cc::RenewControl;
 use crate::recovery::{Recovery, Window};
 use crate::stack::Stack;
 
-/// Size of the first buffer, segments, whatever the first window (TCP_INIT_CWND).
+/// Size of the first buffer in segments, regardless of the initial window (TCP_INIT_CWND).
 const FIRST_WINDOW: u32 = 10;
-/// Memory of a single full segment: with headers rounded up to a power of two, plus its descriptor.
+/// Memory for the headers of a single full segment, rounded up to a power of two, plus the descriptor, bytes.
 const HEADERS: u32 = 512;
 const DESCRIPTION: u32 = 256;
-/// Memory overhead of a piece, or of a sent chunk, in addition to its payload.
+/// Memory of a piece or of a sent chunk in addition to the payload, bytes.
 const OVERHEAD: u32 = 832;
-/// Largest piece, payload and headers, bytes (GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER).
+/// Largest piece including headers, bytes (GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER).
 const LARGEST_PIECE: u32 = 65_215;
 
-/// Send buffer, in sequence numbers.
+/// Socket send buffer. Positions are sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendBuffer {
-    /// Buffer size, bytes of memory.
+    /// Buffer size in bytes of memory.
     size: u32,
-    /// One past the last written byte.
+    /// Sequence number after the last written byte.
     end: Seq,
-    /// One past the last byte written to be sent without delay: its segment has PSH.
+    /// Sequence number after the last byte written to be sent without delay. The segment of this byte has PSH.
     pushed: Seq,
     /// Payload of the last piece, bytes.
     piece: u32,
     application: Application,
-    /// TCP_NODELAY is set.
+    /// Whether TCP_NODELAY is set.
     nodelay: bool,
 }
 
-/// State of the application.
+/// State of the writing application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Application {
     /// All data is written, or the buffer is unlimited.
     Done,
-    /// Writing: it writes before anything more is sent.
+    /// The application writes before anything more is sent.
     Writes,
-    /// Waiting for room.
+    /// The application waits for room in the buffer.
     Waits,
-    /// Waiting for room, and an acknowledgement has arrived.
+    /// The application waits for room in the buffer, and an acknowledgement has arrived.
     WaitsAcked,
 }
 
 impl SendBuffer {
-    /// Buffer of a socket with segments of `mss` bytes, starting at sequence number `first`.
+    /// Creates the buffer of a socket. Segments have `mss` bytes, and data starts at sequence number `first`.
     pub(super) fn new(first: Seq, mss: u16) -> Self {
         let size = memory(FIRST_WINDOW, 2, mss.into());
         Self { size, end: first, pushed: first, piece: 0, application: Application::Done, nodelay: false }
     }
 
-    /// An acknowledgement arrives, which may free room.
+    /// Records an acknowledgement, which may free room in the buffer.
     #[inline]
     pub(super) fn on_ack(&mut self) {
         if self.application == Application::Waits {
@@ -95,7 +96,7 @@ impl SendBuffer {
         self.application == Application::WaitsAcked
     }
 
-    /// Whether the application waits for room.
+    /// Whether the application waits for room in the buffer.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         matches!(self.application, Application::Waits | Application::WaitsAcked)
@@ -107,7 +108,7 @@ impl SendBuffer {
         used / 2 <= self.size.saturating_sub(used)
     }
 
-    /// Bytes of the `payload` from `next` on that were written.
+    /// Number of written bytes among the `payload` bytes from `next` on.
     #[inline]
     pub(super) fn written(&self, next: Seq, payload: u32) -> u32 {
         match self.application {
@@ -124,11 +125,11 @@ impl SendBuffer {
 
 /// State of the buffer while the application writes. Amounts are bytes of payload.
 struct Writing {
-    /// Bytes in flight or being sent; their number of chunks; bytes that may still be sent.
+    /// Bytes in flight or being sent, the number of their chunks, and the bytes that may still be sent.
     sent: u32,
     chunks: u32,
     room: u32,
-    /// Bytes written and not sent; those in the last piece.
+    /// Bytes written and not sent, and bytes in the last piece.
     unsent: u32,
     piece: u32,
     /// Bytes still to be written.
@@ -136,13 +137,13 @@ struct Writing {
 }
 
 impl Writing {
-    /// Memory in use, bytes.
+    /// Memory in use in bytes, with pieces of `largest` bytes.
     fn memory(&self, largest: u32) -> u32 {
         let pieces = self.chunks + self.unsent.div_ceil(largest);
         self.sent.saturating_add(self.unsent).saturating_add(pieces.saturating_mul(OVERHEAD))
     }
 
-    /// Fills a piece up to `largest` bytes.
+    /// Fills the last piece up to `largest` bytes.
     fn fill(&mut self, largest: u32) {
         let bytes = largest.saturating_sub(self.piece).min(self.left);
         self.piece += bytes;
@@ -150,8 +151,8 @@ impl Writing {
         self.left -= bytes;
     }
 
-    /// Sends written data, up to `most` bytes and the window, in chunks of `chunk` bytes; returns whether anything was
-    /// sent.
+    /// Sends written data in chunks of `chunk` bytes, up to `most` bytes and within the window. Returns whether
+    /// anything was sent.
     fn send(&mut self, most: u32, chunk: u32) -> bool {
         let bytes = self.unsent.min(self.room).min(most);
         self.sent += bytes;
@@ -164,8 +165,8 @@ impl Writing {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// More data is available than the `before` bytes until now. Linux checks at this point whether the application
-    /// limited the sender (tcp_rate_check_app_limited), not when all data has been sent.
+    /// Starts writing when more data is available than the previous `before` bytes. Linux checks at this point whether
+    /// the application limited the sender (tcp_rate_check_app_limited), not when all data has been sent.
     pub(super) fn begin_writing(&mut self, before: u32) {
         if self.config.stack == Stack::Rfc || self.buffer.application != Application::Done {
             return;
@@ -181,7 +182,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.outgoing.on_event();
     }
 
-    /// The application writes as much as there is room for.
+    /// Writes as much of the application's data as the buffer has room for.
     pub(super) fn write(&mut self) {
         let (next, largest) = (self.board.max(), self.largest_piece());
         let chunk = self.longest_chunk() * u32::from(self.mss);
@@ -208,9 +209,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.application = if writing.left > 0 { Application::Waits } else { Application::Done };
     }
 
-    /// All written data was sent, or cannot be sent yet. If the application waits and an acknowledgement has arrived,
-    /// grows the buffer if the window is not full, and refills it if enough is free. Returns whether there is more to
-    /// send now.
+    /// Called when all written data was sent or cannot be sent yet. Acts if the application waits and an
+    /// acknowledgement has arrived. The buffer then grows if the window is not full, and is refilled if enough is free.
+    /// Returns whether there is more to send now.
     pub(super) fn refill_buffer(&mut self, window: Window) -> bool {
         if !self.buffer.may_be_refilled() {
             return false;
@@ -219,7 +220,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.recovery.in_flight(&self.board) + window.mss <= window.cwnd {
             self.expand_buffer(window.cwnd);
         }
-        // Usually this alone exceeds the limit.
+        // Usually this lower bound alone exceeds the limit.
         let least = self.buffer.end.since(self.board.una()) + self.board.chunks() * OVERHEAD;
         if !self.buffer.has_room(least) || !self.buffer.has_room(self.writing().memory(self.largest_piece()))
         {
@@ -230,25 +231,25 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.end != before
     }
 
-    /// The window is not full, or was not between two chunks sent for one acknowledgement: grows the buffer if the
-    /// application waits.
+    /// Grows the buffer if the application waits. Called when the window is not full, or was not full between two
+    /// chunks sent for one acknowledgement.
     pub(super) fn expand_buffer(&mut self, cwnd: u32) {
         if !self.buffer.is_full() {
             return;
         }
         let mss = u32::from(self.mss);
         let times = if self.cc.rules_recovery() { 3 } else { 2 };
-        // Includes room for reordering.
+        // The number of segments includes room for reordering.
         let segments = (cwnd / mss).max(FIRST_WINDOW).max(self.recovery.reordered() + 1);
         self.buffer.size = self.buffer.size.max(memory(segments, times, mss));
     }
 
-    /// State of the buffer before more is written.
+    /// State of the buffer before the application writes more.
     fn writing(&self) -> Writing {
         let (sent, window) = (self.board.outstanding(), self.window());
         let unsent = self.buffer.end.since(self.board.max());
         let free = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board));
-        // Paced data is sent later.
+        // Paced data is sent later, so it gets no room here.
         let room =
             if self.cc.pacing_rate().is_some() { 0 } else { free.min(window.limit.saturating_sub(sent)) };
         Writing {
@@ -273,7 +274,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 }
 
-/// Memory of a buffer for `times` a window of `segments`, bytes.
+/// Memory of a buffer for `times` times a window of `segments` segments, bytes.
 fn memory(segments: u32, times: u32, mss: u32) -> u32 {
     let each = (mss + HEADERS).next_power_of_two() + DESCRIPTION;
     segments.saturating_mul(times).saturating_mul(each).min(u32::MAX - 1)

@@ -1,4 +1,4 @@
-//! Expiry of timers.
+//! Handling of expired timers.
 
 use ackclock_core::{Repair, Setting, Time};
 
@@ -9,7 +9,7 @@ use crate::recovery::{Recovery, Timer, Verdict};
 use crate::stack::Stack;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Does the work that is due.
+    /// Processes all timers that are due at `now`.
     pub(super) fn expire(&mut self, now: Time) {
         if now >= self.start {
             self.start = Time::NEVER;
@@ -28,7 +28,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Nothing can be sent, or nothing is in flight because the peer's window is too small.
+    /// Whether the peer's window blocks sending: it is closed, or nothing is in flight because the window is too small.
     fn is_closed_by_peer(&self) -> bool {
         self.board.sent().is_empty() || self.peer.edge.at_or_before(self.board.una())
     }
@@ -38,7 +38,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.due = Due::Probe;
     }
 
-    /// The timer of recovery expired.
+    /// Handles an expired timer of the recovery.
     fn on_recovery_time(&mut self, now: Time) {
         self.outgoing.on_event();
         match self.recovery.on_time(now, &mut self.board) {
@@ -54,7 +54,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Applies a controller's setting.
+    /// Applies a setting from a controller.
     pub(super) fn apply_setting(&mut self, now: Time, setting: &Setting) {
         self.cc.steer(setting);
         let thaws = self.frozen && setting.timer == ackclock_core::Timer::Runs;
@@ -65,7 +65,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// RFC 6298 (5.4) to (5.6).
+    /// Handles an expired retransmission timer (RFC 6298 (5.4) to (5.6)).
     fn on_retransmission_timeout(&mut self, now: Time) {
         if self.frozen {
             self.timer = now + self.rtt.rto();
@@ -80,7 +80,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.cc.on_congestion(&CongestionEvent { lost_in_all: self.board.losses(), ..event });
         self.end_reduction();
         if self.config.stack == Stack::Linux {
-            // Segments not marked lost are still in flight, and one more is sent.
+            // After the timeout, segments not marked lost are still in flight, and one more segment is sent.
             let in_flight = self.recovery.in_flight(&self.board);
             self.cc.adopt(in_flight + u32::from(self.mss), self.cc.ssthresh());
         }

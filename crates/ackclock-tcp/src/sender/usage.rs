@@ -1,24 +1,24 @@
-//! Whether the congestion window or the application limits the sender.
+//! Tracks whether the congestion window or the application limits the sender.
 //!
-//! Linux checks this after sending all it can, and keeps the strongest result until that window of data is acknowledged
-//! (tcp_cwnd_validate, tcp_is_cwnd_limited). So a window filled by the last bytes of an object still grows when they
-//! are acknowledged. If the application limited the sender for a timeout, the window falls half-way to its use (RFC
-//! 2861, tcp_cwnd_application_limited).
+//! Linux checks the limit after sending all it can, and keeps the strongest result until that window of data is
+//! acknowledged (tcp_cwnd_validate, tcp_is_cwnd_limited). If the last bytes of an object fill the window, the window
+//! therefore still grows when they are acknowledged. If the application limited the sender for a timeout, the window
+//! falls half-way to its use (RFC 2861, tcp_cwnd_application_limited).
 
 use ackclock_core::{Seq, Time};
 
-/// Use of the window, over one window of data.
+/// Use of the congestion window during one window of data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
-    /// The window was full.
+    /// Whether the window was full.
     pub(super) limited: bool,
-    /// Largest number of bytes in flight.
+    /// Largest number of bytes in flight during this window of data.
     pub(super) most: u32,
-    /// End of the data sent at that time: the result holds until it is acknowledged.
+    /// End of the data sent when the result was recorded. The result holds until this data is acknowledged.
     until: Seq,
     /// End of the data sent at the last check.
     seen: Seq,
-    /// Largest number of bytes in flight since the window was last full, and when that was.
+    /// Largest number of bytes in flight since the window was last full, and the time when it was full.
     used: u32,
     since: Time,
 }
@@ -27,7 +27,7 @@ pub(super) struct Usage {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) una: Seq,
-    /// One past the highest number sent.
+    /// Sequence number after the highest byte sent.
     pub(super) max: Seq,
     /// Whether the window has no room for another segment.
     pub(super) full: bool,
@@ -36,12 +36,12 @@ pub(super) struct Look {
 }
 
 impl Usage {
-    /// Nothing sent yet; `first` is the first sequence number.
+    /// Creates the state before anything is sent. `first` is the first sequence number.
     pub(super) fn new(first: Seq) -> Self {
         Self { limited: false, most: 0, until: first, seen: first, used: 0, since: Time::ZERO }
     }
 
-    /// Records the state if something was sent or the window held data back; returns whether it did.
+    /// Records the state if data was sent or the window prevented sending. Returns whether it was recorded.
     #[inline]
     pub(super) fn note(&mut self, look: &Look) -> bool {
         let full = look.full && !(look.starved && look.max == self.seen);
@@ -56,27 +56,27 @@ impl Usage {
         true
     }
 
-    /// Whether the window may grow: it was full, or in slow start less than twice its use. Use counts packets, of which
-    /// the last may have less than `mss` bytes.
+    /// Whether the window may grow: it was full, or in slow start is less than twice its use. Use counts whole packets,
+    /// because the last may have less than `mss` bytes.
     pub(super) fn limits(&self, window: u32, ssthresh: u32, mss: u16) -> bool {
         let mss = u64::from(mss.max(1));
         self.limited
             || (window < ssthresh && u64::from(window) < 2 * u64::from(self.most).div_ceil(mss) * mss)
     }
 
-    /// The window limits the sender.
+    /// Restarts the measurement of use at `now`, because the window limits the sender.
     #[inline]
     pub(super) fn on_limited(&mut self, now: Time) {
         (self.used, self.since) = (0, now);
     }
 
-    /// The application limits the sender; returns when that began.
+    /// Records that the application limits the sender. Returns since when.
     pub(super) fn on_unlimited(&mut self, outstanding: u32) -> Time {
         self.used = self.used.max(outstanding);
         self.since
     }
 
-    /// Use since the window was last full, bytes; restarts the measurement at `now`.
+    /// Largest use since the window was last full, bytes. Restarts the measurement at `now`.
     pub(super) fn take_used(&mut self, now: Time) -> u32 {
         self.since = now;
         std::mem::take(&mut self.used)

@@ -1,23 +1,23 @@
 //! # Eifel response
 //!
 //! ## Source
-//! RFC 4015; Ludwig and Katz 2000 for `restore`.
+//! RFC 4015; Ludwig and Katz 2000 for the option `restore`.
 //!
 //! ## What it does
 //! After a spurious reduction the sender continues with new data. `rfc4015` sets the window to the bytes in flight plus
-//! those just acknowledged, and the threshold to the earlier window use. It restarts the round-trip estimate from the
-//! larger of old and new. `restore` restores window and threshold.
+//! the bytes just acknowledged, and the threshold to the earlier window use. It also restarts the RTT estimate from the
+//! larger of the old and new values. `restore` restores the earlier window and threshold.
 //!
 //! ## Differences from the source
-//! Does not raise the duplicate threshold after a spurious fast retransmit (RFC 4015 makes it optional).
+//! The duplicate threshold is not raised after a spurious fast retransmit, which RFC 4015 makes optional.
 //!
 //! ## Validation
-//! The exchanges of `tests/exchanges.rs`.
+//! The segment exchanges in `tests/exchanges.rs`.
 
 use super::{Before, Proof, Redress, Undo};
 use crate::config::Response;
 
-/// State saved before the last reduction.
+/// State of the sender saved before the last reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Eifel {
     response: Response,
@@ -25,7 +25,7 @@ pub struct Eifel {
 }
 
 impl Eifel {
-    /// Creates the undo with this response.
+    /// Creates the undo that uses `response`.
     pub fn new(response: Response) -> Self {
         Self { response, saved: None }
     }
@@ -41,7 +41,7 @@ impl Undo for Eifel {
         if self.response == Response::Restore {
             return Redress::Restore;
         }
-        // RFC 4015 section 3: pipe_prev = max(FlightSize, ssthresh), cwnd = FlightSize + min(bytes acked, IW).
+        // RFC 4015 section 3 sets pipe_prev = max(FlightSize, ssthresh) and cwnd = FlightSize + min(bytes acked, IW).
         let window = proof.flight.saturating_add(proof.acked.min(proof.initial_window));
         let settings = (window, before.flight.max(before.ssthresh));
         Redress::Adopt { window: (!proof.ecn_echo).then_some(settings), rtt: before.rtt }

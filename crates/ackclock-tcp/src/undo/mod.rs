@@ -1,7 +1,7 @@
-//! Spurious reductions: detection and response.
+//! Spurious window reductions: detection and response.
 //!
-//! Detection follows RFC 3522 for every sender with timestamps; in the Linux stack also by D-SACK. The response is an
-//! [`Undo`].
+//! Detection follows RFC 3522 for every sender with timestamps; the Linux stack also uses D-SACK. An [`Undo`] is the
+//! response.
 
 pub mod eifel;
 pub mod none;
@@ -11,56 +11,56 @@ use ackclock_core::{SackBlock, Seq, Span};
 use crate::cc::Congestion;
 use crate::config::{SenderConfig, UndoKind};
 
-/// Response to a reduction that proves spurious.
+/// Response to a window reduction that proves spurious.
 pub trait Undo: Send {
-    /// The window is about to be reduced.
+    /// Saves the state of the sender before a reduction of the window.
     fn on_reduction(&mut self, before: &Before);
 
-    /// The last reduction was spurious; returns the response.
+    /// Returns the response to the last reduction, which was spurious.
     fn respond(&mut self, proof: &Proof) -> Redress;
 }
 
-/// State before a reduction.
+/// State of the sender before a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
-    /// Bytes in flight.
+    /// Bytes in flight before the reduction.
     pub flight: u32,
-    /// Slow-start threshold, bytes.
+    /// Slow-start threshold before the reduction, bytes.
     pub ssthresh: u32,
-    /// Smoothed round-trip time plus twice the granularity, and variation.
+    /// Smoothed round-trip time plus twice the granularity, and the RTT variation.
     pub rtt: Option<(Span, Span)>,
 }
 
-/// The acknowledgement that proved a reduction spurious.
+/// Facts about the acknowledgement that proved a reduction spurious.
 #[derive(Clone, Copy, Debug)]
 pub struct Proof {
-    /// Bytes in flight after it.
+    /// Bytes in flight after the acknowledgement.
     pub flight: u32,
-    /// Bytes that it acknowledged.
+    /// Bytes that the acknowledgement covers.
     pub acked: u32,
-    /// Initial window, bytes.
+    /// Initial window of the connection, bytes.
     pub initial_window: u32,
-    /// Whether it also echoes a congestion mark.
+    /// Whether the acknowledgement also echoes a congestion mark.
     pub ecn_echo: bool,
 }
 
-/// Response to a spurious reduction.
+/// Response of the sender to a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Redress {
-    /// Keep the reduction.
+    /// Keep the reduced window.
     Nothing,
-    /// Data in flight is still in transit: continue with new data and restore the previous window.
+    /// Continue with new data and restore the previous window, because the data in flight is still in transit.
     Restore,
-    /// Continue with new data and these settings.
+    /// Continue with new data and with these settings.
     Adopt {
-        /// Window and threshold, bytes, unless a congestion mark was echoed.
+        /// New window and threshold, bytes; `None` if a congestion mark was echoed.
         window: Option<(u32, u32)>,
-        /// Smoothed round-trip time and variation to restart from.
+        /// Smoothed round-trip time and variation from which the estimate restarts.
         rtt: Option<(Span, Span)>,
     },
 }
 
-/// Creates the response selected by the options.
+/// Creates the response that the options select.
 pub fn build(kind: UndoKind, config: &SenderConfig) -> Box<dyn Undo> {
     match kind {
         UndoKind::None => Box::new(none::NoUndo),
@@ -68,8 +68,8 @@ pub fn build(kind: UndoKind, config: &SenderConfig) -> Box<dyn Undo> {
     }
 }
 
-/// Eifel detection (RFC 3522 section 3.2): if the first acknowledgement after a retransmission echoes a timestamp older
-/// than the retransmission's, the original had arrived.
+/// Eifel detection (RFC 3522 section 3.2). If the first acknowledgement after a retransmission echoes a timestamp older
+/// than the retransmission, the original segment had arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Detector {
     watch: Option<Watch>,
@@ -83,18 +83,20 @@ struct Watch {
 }
 
 impl Detector {
-    /// Whether a reduction for this cause is being tested; if so, only its first retransmission matters (step (1)).
+    /// Whether a reduction for this cause is being tested. During a test only the first retransmission matters (step
+    /// (1)).
     pub fn watches(&self, cause: Congestion) -> bool {
         self.watch.is_some_and(|watch| watch.cause == cause)
     }
 
-    /// Starts a test: recovery begins, and its first retransmission has timestamp `value`.
+    /// Starts a test at the start of recovery. `value` is the timestamp of the first retransmission.
     pub fn watch(&mut self, cause: Congestion, value: u32) {
         self.watch = Some(Watch { cause, retransmit: Seq(value) });
     }
 
-    /// An acknowledgement echoing `echo` advanced the left edge. If the receiver may have `both`, original and
-    /// retransmission, it proves nothing. Returns the cause of the reduction if it was spurious.
+    /// Evaluates an acknowledgement that advanced the left edge and echoes `echo`. The acknowledgement proves nothing
+    /// if the receiver may have `both` the original and the retransmission. Returns the cause of the reduction if it
+    /// was spurious.
     pub fn on_advance(&mut self, echo: Option<u32>, both: bool) -> Option<Congestion> {
         let watch = self.watch.take()?;
         (!both && Seq(echo?).before(watch.retransmit)).then_some(watch.cause)
@@ -106,12 +108,12 @@ impl Detector {
 pub struct Detectors {
     /// Detection by timestamp echoes.
     pub echoes: Detector,
-    /// Detection by duplicate arrivals.
+    /// Detection by segments that the receiver reports as duplicates.
     pub repeats: Repeats,
 }
 
-/// D-SACK detection in Linux's form (RFC 3708): if the receiver reports every segment retransmitted since the reduction
-/// as a duplicate, the reduction was spurious.
+/// D-SACK detection in Linux's form (RFC 3708). A reduction was spurious if the receiver reports every segment
+/// retransmitted since then as a duplicate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Repeats {
     judged: Option<Tested>,
@@ -120,33 +122,34 @@ pub struct Repeats {
 #[derive(Clone, Copy, Debug)]
 struct Tested {
     cause: Congestion,
-    /// Left edge at the reduction: segments below it were retransmitted for an earlier one.
+    /// Left edge at the reduction. Retransmissions below it belong to an earlier reduction.
     above: Seq,
-    /// Retransmitted segments not yet reported as duplicates; `None` if none was retransmitted so far.
+    /// Retransmitted segments not yet reported as duplicates; `None` if nothing was retransmitted so far.
     left: Option<u32>,
 }
 
 impl Repeats {
-    /// The window is reduced; everything below `above` is acknowledged. With an outstanding tail probe of the last
-    /// segment (`probed`), its duplicate may be reported too, which proves nothing about the others (tcp_init_undo).
+    /// Starts a test at a reduction, when everything below `above` is acknowledged. `probed` says that a tail probe of
+    /// the last segment is in flight. The receiver may report the probe as a duplicate too, which proves nothing about
+    /// other segments (tcp_init_undo).
     pub fn watch(&mut self, cause: Congestion, above: Seq, probed: bool) {
         self.judged = Some(Tested { cause, above, left: probed.then_some(1) });
     }
 
-    /// Ends the test: another reduction came that duplicates cannot disprove, or the reduction was undone.
+    /// Ends the test, because duplicates cannot disprove a further reduction or the reduction was undone.
     pub fn forget(&mut self) {
         self.judged = None;
     }
 
-    /// A segment is retransmitted.
+    /// Counts a segment that is retransmitted.
     pub fn on_sent_again(&mut self) {
         if let Some(judged) = &mut self.judged {
             judged.left = Some(judged.left.unwrap_or(0) + 1);
         }
     }
 
-    /// The receiver reported `block`, of segments of at most `mss` bytes, as a duplicate. Returns the cause of the
-    /// reduction if all of it proves spurious.
+    /// Processes `block`, which the receiver reported as a duplicate; segments have at most `mss` bytes. Returns the
+    /// cause of the reduction if all retransmissions were spurious.
     pub fn on_duplicate(&mut self, block: SackBlock, mss: u32) -> Option<Congestion> {
         let judged = self.judged.as_mut().filter(|judged| block.right.after(judged.above))?;
         let left = judged.left?.saturating_sub(block.right.since(block.left).div_ceil(mss));

@@ -1,20 +1,20 @@
 //! # No undo
 //!
 //! ## Source
-//! RFC 5681: a reduction is never undone.
+//! RFC 5681, in which a reduction is never undone.
 //!
 //! ## What it does
-//! Ignores spurious reductions.
+//! Spurious reductions are ignored.
 //!
 //! ## Differences from the source
-//! None.
+//! No deviations.
 //!
 //! ## Validation
-//! Not needed.
+//! No tests are needed.
 
 use super::{Before, Proof, Redress, Undo};
 
-/// Leaves every reduction in place.
+/// An undo that leaves every reduction in place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoUndo;
 

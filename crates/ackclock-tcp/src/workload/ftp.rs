@@ -1,23 +1,23 @@
 //! # Periodic FTP
 //!
 //! ## Source
-//! CR04 Table I: sessions 200 s apart (medium load) or 80 s (heavy), of 1000 packets (1 MB).
+//! CR04 Table I: sessions 200 s apart (medium load) or 80 s apart (heavy load), of 1000 packets (1 MB).
 //!
 //! ## What it does
-//! Downloads a file of constant size repeatedly, each over a new connection or all over one persistent connection. The
-//! first download starts `first` after the flow's start; a random `first`, drawn from the seed, keeps many clients out
-//! of step. Over one connection, small files at a steady interval model an application writing at a constant rate. An
-//! interval from the end of a file models the reader's think time.
+//! The client downloads a file of constant size repeatedly. Each file has a new connection, or all files share one
+//! persistent connection. The first download starts `first` after the flow's start; a random `first`, drawn from the
+//! seed, prevents synchronisation of many clients. Over one connection, small files at a steady interval model an
+//! application that writes at a constant rate. An interval from the end of a file models the reader's think time.
 //!
 //! ## Differences from the source
-//! The source does not say when the first session begins: by default at the flow's start. Nor does it say how the time
-//! between sessions is measured: by default from start to start, so sessions overlap on a slow link. Over one
-//! connection they follow one another, as a connection is ordered. A request takes no time: the server begins to send
-//! at that instant, after any handshake.
+//! CR04 does not say when the first session starts; by default at the flow's start. CR04 does not say either how the
+//! time between sessions is measured. The default is from start to start, so sessions overlap on a slow link. Over one
+//! connection, sessions follow one another, because a connection is ordered. A request takes no time: the server starts
+//! to send at that instant, after any handshake.
 //!
 //! ## Validation
-//! Hand-computed times and sizes (unit tests); over one connection, comparison with programs over the kernel's TCP
-//! (`make agree`).
+//! Hand-computed times and sizes (unit tests). Over one connection, a comparison with programs that use the kernel's
+//! TCP (`make agree`).
 
 use ackclock_core::{Config, ConfigError, Law, Size, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -29,11 +29,11 @@ use super::{Client, Course, Place, Request, Since, Then, Workload, check_time, s
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ftp {
-    /// Time from the flow's start to its first session: a distribution, drawn once per client.
+    /// Time from the flow's start to the first session: a distribution, drawn once per client.
     pub first: Law<Span>,
     /// Time between sessions: a distribution.
     pub interval: Law<Span>,
-    /// Whether `interval` counts from the start or the end of a session.
+    /// Whether `interval` counts from the start or from the end of a session.
     pub interval_from: Since,
     /// Size of the file, in bytes or in full packets of payload.
     pub size: Size,
@@ -41,14 +41,14 @@ pub struct Ftp {
     pub connection_per: Owner,
 }
 
-/// Scope of a connection.
+/// Scope of a connection: one file or one client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Owner {
-    /// One connection per file.
+    /// One connection for each file.
     #[default]
     File,
-    /// One connection per client: its files follow one another on it, and it stays open.
+    /// One connection for each client. The files of the client follow one another on the connection, which stays open.
     Client,
 }
 
@@ -85,7 +85,7 @@ impl Workload for Ftp {
         Course::Client(Box::new(Downloads {
             interval: self.interval.clone(),
             since: self.interval_from,
-            // `check` accepts only packets and bytes.
+            // The check of the options accepts only packets and bytes.
             bytes: size_in_bytes(self.size, place.payload).unwrap_or(0),
             connection_per: self.connection_per,
             stream: place.streams.stream("interval"),
@@ -95,7 +95,7 @@ impl Workload for Ftp {
     }
 }
 
-/// A client of [`Ftp`].
+/// Client that makes the downloads of [`Ftp`].
 struct Downloads {
     interval: Law<Span>,
     since: Since,

@@ -12,19 +12,19 @@ pub use ftp::{Ftp, Owner};
 pub use pareto::BoundedPareto;
 pub use web::{Per, Web};
 
-/// Payload waiting to be sent.
+/// Payload that waits to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Supply {
-    /// Unlimited data.
+    /// Unlimited payload.
     Endless,
     /// This many bytes, after which the connection ends.
     Bytes(u64),
-    /// This many bytes for now; the connection stays open for more.
+    /// This many bytes for now; the connection stays open for more data.
     Open(u64),
 }
 
 impl Supply {
-    /// Available bytes, at most `most`.
+    /// Number of available bytes, limited to `most`.
     pub fn at_most(&self, most: u32) -> u32 {
         match *self {
             Self::Endless => most,
@@ -32,14 +32,14 @@ impl Supply {
         }
     }
 
-    /// Removes bytes that are available.
+    /// Removes `bytes` available bytes from the supply.
     pub fn take(&mut self, bytes: u32) {
         if let Self::Bytes(left) | Self::Open(left) = self {
             *left -= u64::from(bytes);
         }
     }
 
-    /// This supply appended to the remainder `left` of the previous one.
+    /// Appends this supply to the remainder `left` of the previous supply.
     #[must_use]
     pub fn behind(self, left: Self) -> Self {
         match (self, left) {
@@ -49,7 +49,7 @@ impl Supply {
         }
     }
 
-    /// Whether these are the last bytes.
+    /// Whether `bytes` are the last bytes of the supply.
     pub fn ends_with(&self, bytes: u32) -> bool {
         *self == Self::Bytes(bytes.into())
     }
@@ -57,10 +57,10 @@ impl Supply {
 
 /// A kind of traffic.
 pub trait Workload: std::fmt::Debug + Send + Sync {
-    /// How one flow with this workload uses connections.
+    /// How a flow with this workload uses connections.
     fn course(&self, place: &Place) -> Course;
 
-    /// Whether its data never ends.
+    /// Whether the data of the workload never ends.
     fn is_endless(&self) -> bool {
         false
     }
@@ -73,64 +73,64 @@ pub struct Place {
     pub streams: Streams,
     /// Start of the flow.
     pub start: Time,
-    /// Payload of a full packet, bytes.
+    /// Payload of a full packet of the flow, bytes.
     pub payload: u32,
 }
 
 /// How a flow uses connections.
 pub enum Course {
-    /// One connection from the flow's start, with this data to send.
+    /// One connection from the flow's start, with this supply of data.
     Connection(Supply),
     /// A client that opens connections as needed.
     Client(Box<dyn Client>),
 }
 
-/// A client whose connections come and go. Random draws depend only on the number of the request, not on when or how
-/// often the client is polled.
+/// A client with temporary connections. Random draws depend only on the number of the request, not on when or how often
+/// the client is polled.
 pub trait Client: Send {
-    /// When it makes its next request; [`Time::NEVER`] while it waits for an answer.
+    /// Time of the client's next request; [`Time::NEVER`] while the client waits for an answer.
     fn due(&self) -> Time;
 
-    /// Makes the request that is due.
+    /// Makes the request that is due, and returns it.
     fn request(&mut self) -> Request;
 
-    /// The last byte of an answer has arrived over this connection. Answers of a connection arrive in the order of its
-    /// requests.
+    /// Handles the arrival of an answer's last byte over `connection`. Answers of a connection arrive in the order of
+    /// its requests.
     fn on_answered(&mut self, now: Time, connection: u64);
 }
 
 /// A request for data by a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Number of the connection within its client; an unknown number opens a new one.
+    /// Number of the connection within the client; an unknown number opens a new connection.
     pub connection: u64,
     /// Size of the answer, bytes.
     pub bytes: u64,
-    /// State of the connection after the answer.
+    /// What happens to the connection after the answer.
     pub then: Then,
 }
 
-/// State of a connection after an answer.
+/// What happens to a connection after an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
-    /// The connection closes.
+    /// The connection closes after the answer.
     Close,
-    /// Another request follows on it.
+    /// Another request follows on the connection.
     More,
 }
 
-/// Reference point of an interval between two items.
+/// Reference point for an interval between two items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Since {
-    /// Start of the previous item, whether it is finished or not.
+    /// Start of the previous item, even if the item is not finished.
     #[default]
     Start,
-    /// End of the previous item: arrival of its last byte.
+    /// End of the previous item: arrival of the item's last byte.
     End,
 }
 
-/// Sends for the duration of the run.
+/// Sends unlimited data for the duration of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bulk {}
@@ -177,14 +177,14 @@ impl Workload for File {
     fn course(&self, _: &Place) -> Course {
         match self.size {
             Size::Bytes(bytes) => Course::Connection(Supply::Bytes(bytes)),
-            // `check` accepts only bytes.
+            // The check of the options accepts only bytes.
             _ => Course::Connection(Supply::Bytes(0)),
         }
     }
 }
 
 ackclock_core::registry! {
-    /// All kinds of workload.
+    /// Registry of all kinds of workload.
     pub static WORKLOADS: dyn Workload = "workload" {
         "bulk" => Bulk,
         "file" => File,
@@ -193,7 +193,7 @@ ackclock_core::registry! {
     }
 }
 
-/// A size in bytes, with `payload` bytes per packet; `None` unless given in packets or bytes.
+/// Converts a size to bytes, with `payload` bytes per packet; `None` unless the size is given in packets or bytes.
 fn size_in_bytes(size: Size, payload: u32) -> Option<u64> {
     match size {
         Size::Packets(packets) => Some(u64::from(packets) * u64::from(payload)),
@@ -202,7 +202,7 @@ fn size_in_bytes(size: Size, payload: u32) -> Option<u64> {
     }
 }
 
-/// Checks an interval between two items.
+/// Checks an option that is an interval between two items.
 fn check_time(key: &str, law: &ackclock_core::Law<ackclock_core::Span>) -> Result<(), ConfigError> {
     if law.mean() > ackclock_core::Span::ZERO {
         return Ok(());

@@ -4,15 +4,15 @@
 //! CR04 Table I: sizes of web objects, by mean, shape and maximum.
 //!
 //! ## What it does
-//! The distribution function is (1 - (k/x)^a) / (1 - (k/H)^a) between the minimum k and the maximum H. Documents state
-//! the mean instead of the minimum, which is computed from it. With r = k/H the mean is H a/(a-1) (r - r^a)/(1 - r^a),
-//! and H r ln(1/r)/(1-r) if a = 1; both grow with r.
+//! The distribution function is (1 - (k/x)^a) / (1 - (k/H)^a) between the minimum k and the maximum H. Publications
+//! state the mean, from which the minimum is computed. With r = k/H the mean is H a/(a-1) (r - r^a)/(1 - r^a), and H r
+//! ln(1/r)/(1-r) if a = 1. These two expressions grow with r.
 //!
 //! ## Differences from the source
-//! None.
+//! No deviations.
 //!
 //! ## Validation
-//! Minimum for mean 12, shape 1.2, maximum 200; mean and distribution function of samples (unit tests).
+//! Unit tests check the minimum for mean 12, shape 1.2, maximum 200, and the mean and distribution function of samples.
 
 use ackclock_core::Stream;
 
@@ -24,11 +24,11 @@ pub struct BoundedPareto {
     max: f64,
 }
 
-/// Bisection steps until a double has no more digits.
+/// Number of bisection steps, enough to use all digits of a double.
 const HALVINGS: u32 = 100;
 
 impl BoundedPareto {
-    /// Creates the distribution with this mean, shape and maximum, where `0 < mean <= max` and `shape > 0`.
+    /// Creates the distribution with the given mean, shape and maximum, where `0 < mean <= max` and `shape > 0`.
     pub fn by_mean(mean: f64, shape: f64, max: f64) -> Self {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..HALVINGS {
@@ -42,12 +42,12 @@ impl BoundedPareto {
         Self { shape, min: high * max, max }
     }
 
-    /// Smallest value.
+    /// Smallest value of the distribution.
     pub fn min(&self) -> f64 {
         self.min
     }
 
-    /// Draws a value, using one number of `stream`.
+    /// Draws a random value, which uses one number of `stream`.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         let power = |base: f64| libm::pow(base, -self.shape);
         let (least, most) = (power(self.min), power(self.max));
@@ -56,9 +56,9 @@ impl BoundedPareto {
     }
 }
 
-/// Mean as a fraction of the maximum, if the minimum is a fraction `r` of it.
+/// Mean as a fraction of the maximum. `r` is the minimum as a fraction of the maximum.
 fn mean_over_max(r: f64, shape: f64) -> f64 {
-    // At shape 1 the quotient is 0/0; this near to it the limit is exact to more digits than the quotient.
+    // At shape 1 the quotient is 0/0. For shapes this close to 1, the limit is exact to more digits than the quotient.
     if (shape - 1.0).abs() < 1e-6 {
         return r * -libm::log(r) / (1.0 - r);
     }

@@ -1,27 +1,27 @@
 //! # Web pages
 //!
 //! ## Source
-//! CR04 Table I: exponential times between pages (mean 15 s), exponential numbers of objects on a page (mean 5),
-//! exponential times between objects (mean 10 ms), sizes of objects by a bounded Pareto law (mean 12, shape 1.2, maximum
-//! 200 packets of 1 KB).
+//! CR04 Table I. Times between pages (mean 15 s), numbers of objects on a page (mean 5), and times between objects
+//! (mean 10 ms) are exponential. Sizes of objects follow a bounded Pareto distribution (mean 12, shape 1.2, maximum 200
+//! packets of 1 KB).
 //!
 //! ## What it does
-//! A browser requests pages, and shortly one after another the objects of each page, over one connection per object or
-//! one per page. The first page starts after one inter-page time, which keeps many browsers out of step. Numbers of
-//! objects are rounded up, and so are sizes given in packets, to whole packets. The source's means are before rounding
-//! (after it: 5.52 objects of 12.49 packets).
+//! A browser requests pages, and shortly one after another the objects of each page. Each object or each page has one
+//! connection. The first page starts after one inter-page time, which prevents synchronisation of many browsers.
+//! Numbers of objects are rounded up, and sizes given in packets are rounded up to whole packets. The means of CR04 are
+//! before rounding (after rounding: 5.52 objects of 12.49 packets).
 //!
-//! All random values of a page come from its own stream in a fixed order, so that the network's effect on one page does
-//! not change another.
+//! All random values of a page come from a separate stream in a fixed order. The network's effect on one page therefore
+//! does not change another page.
 //!
 //! ## Differences from the source
-//! - The source does not say whether objects share a connection, nor how the time between pages is measured. Defaults:
-//!   one connection per object, and from start to start; options select the others.
-//! - Requests take no time: without a handshake the server begins to send at the instant of the request.
+//! - CR04 does not say whether objects share a connection, nor how the time between pages is measured. The defaults are
+//!   one connection per object, and times from start to start; options select the alternatives.
+//! - Requests take no time: without a handshake the server starts to send at the instant of the request.
 //!
 //! ## Validation
-//! Mean and distribution of random values compared with theory (unit tests); hand-computed latencies on an idle link
-//! (`ackclock-scenario`, `tests/transfers.rs`).
+//! Unit tests compare mean and distribution of random values with theory. `tests/transfers.rs` of `ackclock-scenario`
+//! checks hand-computed latencies on an idle link.
 
 use ackclock_core::{Config, ConfigError, Law, Size, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
@@ -31,13 +31,13 @@ use super::{
     BoundedPareto, Client, Course, Place, Request, Since, Then, Workload, check_time, size_in_bytes,
 };
 
-/// Web pages of several objects, as requested by a browser.
+/// Web pages of several objects, requested by a browser.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Web {
     /// Time between pages: a distribution.
     pub page_time: Law<Span>,
-    /// Whether `page_time` counts from the start or the end of a page.
+    /// Whether `page_time` counts from the start or from the end of a page.
     pub page_time_from: Since,
     /// Mean number of objects per page: exponential, rounded up.
     pub objects: f64,
@@ -46,7 +46,7 @@ pub struct Web {
     /// Mean size of an object, in full packets of payload or in bytes: bounded Pareto, rounded up to whole packets or
     /// bytes.
     pub object_size: Size,
-    /// Shape of the size distribution: a smaller shape gives a heavier tail.
+    /// Shape of the size distribution; a smaller shape gives a heavier tail.
     pub shape: f64,
     /// Largest size of an object, in the same unit as `object_size`.
     pub max_size: Size,
@@ -54,14 +54,14 @@ pub struct Web {
     pub connection_per: Per,
 }
 
-/// Scope of a connection.
+/// Scope of a connection: one object or one page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
-    /// One connection per object.
+    /// One connection for each object.
     #[default]
     Object,
-    /// One connection per page: its objects follow one another on it.
+    /// One connection for each page. The objects of the page follow one another on the connection.
     Page,
 }
 
@@ -81,7 +81,7 @@ impl Default for Web {
     }
 }
 
-/// Largest accepted mean number of objects per page; a larger one is assumed to be a mistake.
+/// Largest accepted mean number of objects per page. A larger number is assumed to be a mistake.
 const MOST_OBJECTS: f64 = 1e6;
 
 impl Config for Web {
@@ -114,9 +114,9 @@ impl Config for Web {
 }
 
 impl Web {
-    /// Size distribution, in packets or bytes as configured.
+    /// Distribution of object sizes, in packets or bytes as configured.
     fn sizes(&self) -> BoundedPareto {
-        // `check` accepts only packets and bytes.
+        // The check of the options accepts only packets and bytes.
         let number = |size| size_in_bytes(size, 1).unwrap_or(1) as f64;
         BoundedPareto::by_mean(number(self.object_size), self.shape, number(self.max_size))
     }
@@ -140,20 +140,21 @@ impl Workload for Web {
     }
 }
 
-/// A client of [`Web`].
+/// Client that requests the pages of [`Web`].
 struct Browser {
     config: Web,
     sizes: BoundedPareto,
-    /// Bytes per unit of size.
+    /// Number of bytes per unit of object size.
     unit: u64,
     streams: Streams,
-    /// Pages whose start time is known.
+    /// Number of pages whose start time is known.
     pages: u64,
     /// Start time of the next page, and its random stream.
     coming: Option<(Time, Stream)>,
-    /// Pages not finished: not completely requested or, if the next page waits for that, not completely received.
+    /// Pages that are not finished. A page is finished when all objects are requested and, if the next page waits for
+    /// the end, completely received.
     open: Vec<Page>,
-    /// Number of connections opened.
+    /// Number of connections opened so far.
     connections: u64,
     due: Time,
 }
@@ -161,12 +162,12 @@ struct Browser {
 /// A page that is not finished.
 struct Page {
     stream: Stream,
-    /// Number of its first connection.
+    /// Number of the first connection of the page.
     first: u64,
     objects: u64,
     asked: u64,
     answered: u64,
-    /// When the next object is requested.
+    /// Time at which the next object is requested.
     next: Time,
 }
 
@@ -197,7 +198,7 @@ impl Client for Browser {
         if self.config.page_time_from == Since::Start {
             return;
         }
-        // Only one page is open at a time, as the next waits for its end.
+        // Only one page is open at a time, because the next page waits for its end.
         let Some(page) = self.open.iter_mut().find(|page| connection >= page.first) else { return };
         page.answered += 1;
         if page.answered == page.objects {
@@ -208,7 +209,7 @@ impl Client for Browser {
 }
 
 impl Browser {
-    /// Schedules the next page one inter-page time after `since`.
+    /// Schedules the next page, one inter-page time after `since`.
     fn expect_page(&mut self, since: Time) {
         let mut stream = self.streams.stream(&format!("page {}", self.pages));
         self.pages += 1;
@@ -216,7 +217,7 @@ impl Browser {
         self.note_due();
     }
 
-    /// Opens the page that is due, and returns its index.
+    /// Opens the page that is due, and returns the index of the page.
     fn begin_page(&mut self) -> usize {
         let (start, mut stream) =
             self.coming.take().expect("a request is due, so a page that is open or coming is");
@@ -236,7 +237,7 @@ impl Browser {
     }
 }
 
-/// An exponential number, rounded up to at least one.
+/// Draws an exponential number, rounded up to at least one.
 fn objects(mean: f64, stream: &mut Stream) -> u64 {
     libm::ceil(-mean * libm::log(stream.unit())) as u64
 }
