@@ -1,4 +1,5 @@
-//! A Window Regulator with a queue that a test fills and empties by hand. Numbers are packets of 1000 bytes.
+//! Test bench: a Window Regulator with a queue that a test fills and empties by hand. Numbers are packets of 1000
+//! bytes.
 
 use std::collections::VecDeque;
 
@@ -11,7 +12,7 @@ const PAYLOAD: u32 = 1000;
 
 pub(super) struct Bench {
     pub(super) regulator: Box<dyn Regulator>,
-    /// The queue; its head is in transmission.
+    /// Packets in the queue. The head of the queue is in transmission.
     queue: VecDeque<Segment>,
     capacity: Capacity,
     pub(super) now: Time,
@@ -20,12 +21,12 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// A queue of `capacity` packets plus the one in transmission.
+    /// Creates a bench whose queue has room for `capacity` packets plus the packet in transmission.
     pub(super) fn new(regulator: Box<dyn Regulator>, capacity: u32) -> Self {
         Self::with_buffer(regulator, Capacity::Packets(capacity))
     }
 
-    /// A bench with the regulator of a table.
+    /// Creates a bench with the regulator of the configuration `config`.
     pub(super) fn of(config: &dyn RegulatorConfig, capacity: u32) -> Self {
         let regulator = config.build(FlowContext { flow: FlowId(0), user: 0 });
         Self::new(regulator.expect("every table builds a regulator"), capacity)
@@ -47,12 +48,12 @@ impl Bench {
         }
     }
 
-    /// Data packet `number`.
+    /// Creates the data packet with this number.
     pub(super) fn data(number: u32) -> Segment {
         Segment::data(FlowId(0), Seq(number * PAYLOAD), PAYLOAD as u16, 40)
     }
 
-    /// An ACK for the first `packets` packets, of a receiver with a window of 60 packets.
+    /// Creates an ACK of the first `packets` packets, from a receiver with a window of 60 packets.
     pub(super) fn pure_ack(packets: u32) -> Segment {
         let mut ack = Segment::pure_ack(FlowId(0), Seq(packets * PAYLOAD), 40);
         ack.window = 60_000;
@@ -60,12 +61,12 @@ impl Bench {
         ack
     }
 
-    /// Packet `number` arrives; returns whether it was queued.
+    /// Lets packet `number` arrive at the queue. Returns whether the packet was queued.
     pub(super) fn arrive(&mut self, number: u32) -> bool {
         self.take(Self::data(number))
     }
 
-    /// Half-size packets arrive; the first starts where packet `number` does.
+    /// Lets `count` half-size packets arrive. The first starts at the first byte of packet `number`.
     pub(super) fn arrive_small(&mut self, number: u32, count: u32) {
         let half = PAYLOAD / 2;
         for small in 0..count {
@@ -73,7 +74,7 @@ impl Bench {
         }
     }
 
-    /// A segment arrives; returns whether it was queued.
+    /// Lets a segment arrive at the queue. Returns whether the segment was queued.
     pub(super) fn take(&mut self, segment: Segment) -> bool {
         self.regulator.on_data(self.now, &segment, self.view());
         if self.queue.len() as u32 > self.capacity.packets(PAYLOAD + 40) {
@@ -91,7 +92,7 @@ impl Bench {
         }
     }
 
-    /// The head of the queue departs.
+    /// Lets the head of the queue depart.
     pub(super) fn depart(&mut self) {
         let Some(segment) = self.queue.pop_front() else { return };
         self.regulator.on_departed(self.now, &segment, self.view());
@@ -100,13 +101,13 @@ impl Bench {
         }
     }
 
-    /// The head of the queue departs and is lost in the air.
+    /// Lets the head of the queue depart and loses it on the radio.
     pub(super) fn lose(&mut self) {
         let Some(segment) = self.queue.pop_front() else { return };
         self.regulator.on_dropped(self.now, &segment, Cause::Medium, self.view());
     }
 
-    /// An ACK for the first `packets` packets arrives.
+    /// Lets an ACK of the first `packets` packets arrive.
     pub(super) fn ack(&mut self, packets: u32) {
         self.handle(Self::pure_ack(packets));
     }
@@ -116,26 +117,26 @@ impl Bench {
         self.drain();
     }
 
-    /// The safety timer expires.
+    /// Lets the regulator's safety timer expire.
     pub(super) fn expire(&mut self) {
         self.regulator.handle_timeout(self.now, self.view());
         self.drain();
     }
 
-    /// ACK numbers and windows sent to the sender since the last call.
+    /// ACK numbers and windows sent to the sender since the last call, packets.
     pub(super) fn sent(&mut self) -> Vec<(u32, u32)> {
         self.drain();
         let sent = std::mem::take(&mut self.sent);
         sent.into_iter().map(|(ack, window)| (ack / PAYLOAD, window / PAYLOAD)).collect()
     }
 
-    /// Windows sent to the sender since the last call, in bytes.
+    /// Windows sent to the sender since the last call, bytes.
     pub(super) fn windows(&mut self) -> Vec<u32> {
         self.drain();
         std::mem::take(&mut self.sent).into_iter().map(|(_, window)| window).collect()
     }
 
-    /// Drains the output, as the edge does after every call.
+    /// Drains the regulator's output, as the edge does after every call.
     fn drain(&mut self) {
         while let Some(output) = self.regulator.poll_output(self.now) {
             if let Output::ToSender(ack) = output {
@@ -145,7 +146,7 @@ impl Bench {
     }
 }
 
-/// All three regulators, each with its defaults.
+/// Creates one bench for each of the three regulators with default settings.
 fn each(capacity: Capacity) -> impl Iterator<Item = (&'static str, Bench)> {
     ["wrs", "wrd", "wrb"].into_iter().map(move |name| {
         let config = REGULATORS.resolve(&name.into()).expect("a name of the registry");
@@ -155,12 +156,12 @@ fn each(capacity: Capacity) -> impl Iterator<Item = (&'static str, Bench)> {
     })
 }
 
-/// The two regulators that follow departures from the queue.
+/// Creates one bench for each of the two regulators that follow departures from the queue.
 fn dynamic(capacity: u32) -> impl Iterator<Item = (&'static str, Bench)> {
     each(Capacity::Packets(capacity)).filter(|(name, _)| *name != "wrs")
 }
 
-/// A SYN of the network; its first byte of data is that of packet 0.
+/// Creates a SYN from the network. The sequence space starts so that the first data byte belongs to packet 0.
 pub(super) fn syn(mss: Option<u16>) -> Segment {
     let mut syn = Segment::pure_ack(FlowId(0), Seq(0), 40);
     (syn.seq, syn.flags) = (Seq(u32::MAX), Flags::SYN | Flags::ACK);
@@ -193,14 +194,14 @@ fn a_syn_of_the_network_begins_anew() {
         bench.depart();
         bench.arrive_all(0..2);
         bench.ack(0);
-        // Nothing has left the queue of this connection; the right edge of 10 belonged to the previous one.
+        // No packet of this connection has left the queue. The right edge of 10 belonged to the previous connection.
         assert_eq!(bench.sent(), [(0, 5)], "{name}");
     }
 }
 
 #[test]
 fn until_a_packet_has_come_it_is_as_large_as_the_syn_says() {
-    // RFC 9293 section 3.7.1: 536 bytes if the SYN has no MSS option.
+    // The default MSS is 536 bytes if the SYN has no MSS option (RFC 9293 section 3.7.1).
     for (mss, window) in [(Some(1000), 5 * 1000), (None, 5 * 536)] {
         for (name, mut bench) in each(Capacity::Packets(5)) {
             bench.take(syn(mss));
@@ -218,7 +219,8 @@ fn the_least_window_is_of_packets_as_large_as_the_syn_says() {
         bench.depart();
         bench.arrive_small(0, 1);
         bench.ack(0);
-        // The buffer is one packet of 500 bytes, but a sender that waits for room for 1000 would stall.
+        // The buffer is one packet of 500 bytes. A sender that waits for a window of 1000 bytes would stall, so the
+        // window is larger.
         assert_eq!(bench.windows(), [2000], "{name}");
     }
 }
@@ -228,7 +230,7 @@ fn headers_take_room_in_a_buffer_of_bytes() {
     for (name, mut bench) in each(Capacity::Bytes(10_000)) {
         bench.arrive_all(0..1);
         bench.ack(0);
-        // 10 000 / 1040 = 9.6, for the payload of 9 packets.
+        // 10 000 / 1040 = 9.6, so the buffer has room for the payload of 9 packets.
         assert_eq!(bench.sent(), [(0, 9)], "{name}");
     }
 }
@@ -241,7 +243,7 @@ fn a_buffer_without_limit_regulates_nothing() {
         let mut smaller = Bench::pure_ack(1);
         smaller.window = 50_000;
         bench.handle(smaller);
-        // The receiver made it smaller; no ACK is held to make up for that.
+        // The receiver reduced its window, and no ACK is held to compensate for the reduction.
         assert_eq!(bench.sent(), [(0, 60), (1, 50)], "{name}");
     }
 }
@@ -270,7 +272,8 @@ fn window_updates_and_data_of_the_mobile_are_no_duplicates() {
         bench.depart();
         bench.depart();
         bench.ack(1);
-        // 1 + 5 at first. Three have left now, but a duplicate repeats the advertised window.
+        // The first right edge is 1 + 5. Three packets have left since, but a duplicate ACK repeats the advertised
+        // window.
         assert_eq!(bench.sent(), [(1, 5), (1, 5)], "{name}");
         let mut update = Bench::pure_ack(1);
         update.window = 50_000;
@@ -291,14 +294,14 @@ fn a_packet_that_the_air_lost_has_left_the_queue() {
         bench.lose();
         bench.depart();
         bench.ack(1);
-        // 3 + 5 = 1 + 7.
+        // The right edge is 3 + 5 = 1 + 7.
         assert_eq!(bench.sent(), [(1, 7)], "{name}");
     }
 }
 
-/// A sender 20 ms away from a link that serves a window instantly: one burst per round trip, and the link is idle in
-/// between. Returns the bench, the acknowledged packets and the right edge after four bursts; three packets are
-/// queued.
+/// Simulates a sender 20 ms away from a link that serves a window instantly. The sender sends one burst per round trip,
+/// and the link is idle between bursts. Returns the bench, the acknowledged packets and the right edge after four
+/// bursts; three packets are queued.
 fn after_bursts(name: &str, floor: bool) -> (Bench, u32, u32) {
     let table = serde_json::json!({ "kind": name, "floor": floor });
     let config = REGULATORS.resolve(&table).expect("what the table may say");
@@ -313,7 +316,7 @@ fn after_bursts(name: &str, floor: bool) -> (Bench, u32, u32) {
         let windows = bench.sent();
         end = acked + windows.last().map_or(0, |(_, window)| *window);
         bench.now += ackclock_core::Span::from_millis(20);
-        // Packets beyond the test's queue of three are not sent.
+        // The sender omits the packets for which the test's queue of three packets has no room.
         bench.arrive_all(acked..end.min(acked + 3));
     }
     (bench, acked, end)

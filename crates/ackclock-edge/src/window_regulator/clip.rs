@@ -1,4 +1,5 @@
-//! Writes the window of an allowance into ACKs, using only the packets themselves, like a program in the data path.
+//! Writes the window of an allowance into ACKs. Like a program in the data path, the clip sees only the packets
+//! themselves.
 
 use ackclock_core::{Flags, Segment, Seq};
 use ackclock_link::Base;
@@ -8,30 +9,33 @@ use super::law::WindowLaw;
 use super::tells_a_window;
 use crate::Allowance;
 
-/// Windows advertised to the sender of one flow: the right edge is the further of the previous one and `base + bytes`.
+/// Windows advertised to the sender of one flow. The right edge is the maximum of the previous right edge and `base +
+/// bytes`.
 #[derive(Debug)]
 pub struct Clip {
     law: WindowLaw,
-    /// End of the data that arrived, then the highest ACK, and its window field.
+    /// Sequence number at the end of the data that arrived.
     arrived: Option<Seq>,
     acked: Option<Seq>,
     offered: u16,
 }
 
 impl Clip {
-    /// A flow before any traffic. Windows are not changed if the handshake was not seen, unless a scale is assumed.
+    /// Creates the clip of a flow before any traffic. Windows are not changed if the handshake was not seen, unless a
+    /// window scale is assumed.
     pub fn new(assumed_scale: Option<u8>) -> Self {
         Self { law: WindowLaw::new(assumed_scale), arrived: None, acked: None, offered: 0 }
     }
 
-    /// Processes data to the mobile.
+    /// Processes data sent to the mobile.
     pub fn on_data(&mut self, segment: &Segment) {
         if segment.has_data() && !segment.flags.intersects(Flags::SYN) {
             self.arrived = Some(self.arrived.map_or(segment.end(), |end| end.max(segment.end())));
         }
     }
 
-    /// Writes the window of an ACK of the mobile; unchanged without an allowance, or if the window cannot be written.
+    /// Writes the window of an ACK from the mobile. The ACK stays unchanged without an allowance, or if the window
+    /// cannot be written.
     pub fn on_ack(&mut self, ack: &mut Segment, allowance: Option<Allowance>) {
         if !tells_a_window(ack) {
             return;
@@ -49,13 +53,13 @@ impl Clip {
         self.law.write(ack, kind, Some(base + bytes), least);
     }
 
-    /// Furthest right edge advertised, if one was written.
+    /// Highest right edge advertised; `None` before the first window was written.
     pub fn edge(&self) -> Option<Seq> {
         self.law.edge()
     }
 }
 
-/// Bytes beyond `acked` that an ACK acknowledges selectively.
+/// Number of bytes beyond `acked` that an ACK acknowledges selectively (SACK).
 fn sacked(ack: &Segment, acked: Seq) -> u32 {
     ack.sack().iter().map(|block| block.right.since(block.left.max(acked))).sum()
 }

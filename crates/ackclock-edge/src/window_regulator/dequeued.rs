@@ -1,12 +1,13 @@
-//! Tracks how much of a flow's data has left the queue, for the Window Regulators.
+//! Tracks for the Window Regulators how much of a flow's data has left the queue.
 //!
-//! CR04 counts `Y`, the packets that left the queue and whose ACK has not returned, and advertises `Y + B`. A count
-//! drifts: a delayed ACK covers two packets, a packet lost in the air is never subtracted, a spurious retransmission
-//! is added and subtracted at different times. Sequence numbers do not drift. With `D` the highest number that left
-//! the queue, `Y = D - ack` always, and `ack + Y + B` is `D + B`: the right edge needs no count of packets in the air.
+//! CR04 counts `Y`, the packets that left the queue and whose ACK has not returned, and advertises `Y + B`. The count
+//! `Y` drifts for several reasons. A delayed ACK covers two packets, a packet lost on the radio is never subtracted,
+//! and a spurious retransmission is added and subtracted at different times. Sequence numbers do not drift. If `D` is
+//! the highest sequence number that left the queue, then `Y = D - ack`, and `ack + Y + B` is `D + B`. The right edge
+//! therefore needs no count of packets in the air.
 //!
-//! `D + B` is computed as the end of the data that entered the queue plus its free places: a small or retransmitted
-//! packet in the queue takes a place too.
+//! `D + B` is computed as the end of the data that entered the queue plus the free packet slots of the queue. Small or
+//! retransmitted packets in the queue also take one slot each.
 
 use ackclock_core::{Flags, Segment, Seq};
 use ackclock_link::{Cause, LinkView};
@@ -15,30 +16,33 @@ use serde::{Deserialize, Serialize};
 
 use super::inside::Inside;
 
-/// How the unacknowledged bytes that left the queue are counted.
+/// Method of counting the unacknowledged bytes that left the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Count {
-    /// By sequence numbers.
+    /// Bytes that left the queue are counted by sequence numbers.
     #[default]
     Exact,
-    /// As the source prints it: plus one for each departure from the queue, minus one for each ACK.
+    /// Packets that left the queue are counted as printed in the source: plus one for each departure from the queue,
+    /// minus one for each ACK.
     Printed,
 }
 
-/// Kind of an ACK from the mobile.
+/// Kind of an ACK from the mobile, compared with the ACKs before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckKind {
-    /// Acknowledges more than any before.
+    /// The ACK acknowledges more data than any ACK before it.
     Advance,
-    /// Repeats the last one while data is in flight, with the same window from the receiver (RFC 5681 section 2).
+    /// The ACK repeats the last ACK while data is in flight, with an equal window from the receiver (RFC 5681 section
+    /// 2).
     Duplicate,
-    /// Any other: a lower ACK number, or another window.
+    /// The ACK is neither an advance nor a duplicate: it has a lower ACK number, or a different window.
     Other,
 }
 
 impl AckKind {
-    /// Kind of an ACK after one for `acked` with window field `offered`, given that data up to `arrived` has arrived.
+    /// Determines the kind of an ACK. The last ACK had number `acked` and window field `offered`, and data up to
+    /// `arrived` has arrived.
     pub(super) fn of(ack: &Segment, acked: Option<Seq>, offered: u16, arrived: Option<Seq>) -> Self {
         if acked.is_none_or(|acked| ack.ack.after(acked)) {
             return Self::Advance;
@@ -49,35 +53,35 @@ impl AckKind {
     }
 }
 
-/// Sequence numbers and packets of one flow around the queue.
+/// Sequence numbers and packet counts of one flow before, in and after the queue.
 #[derive(Debug)]
 pub(super) struct Dequeued {
     count: Count,
-    /// End of the data that arrived at the queue, refused or not.
+    /// Sequence number at the end of the data that arrived at the queue, including refused data.
     arrived: Option<Seq>,
-    /// End of the data that entered the queue.
+    /// Sequence number at the end of the data that entered the queue.
     queued: Option<Seq>,
-    /// `D`: end of the data that left the queue.
+    /// `D`: sequence number at the end of the data that left the queue.
     left: Option<Seq>,
-    /// Highest ACK from the mobile.
+    /// Highest ACK number from the mobile.
     acked: Option<Seq>,
-    /// Window field of that ACK.
+    /// Window field of the last ACK from the mobile.
     offered: u16,
     /// Packets of this flow in the queue and in transmission.
     inside: Inside,
-    /// First byte of a packet that has arrived and is neither queued nor refused yet.
+    /// Sequence number of a packet that has arrived and is neither queued nor refused yet.
     arriving: Option<Seq>,
-    /// `Y` of the source, packets.
+    /// Count `Y` of the source, packets.
     printed: u32,
-    /// Largest payload seen, which counts as that of a full packet, bytes.
+    /// Largest payload seen, bytes, which is assumed to be the payload of a full packet.
     payload: u32,
     /// Size of the headers of the packet with the largest payload, bytes.
     header: u32,
-    /// Maximum segment size from the sender's SYN.
+    /// Maximum segment size (MSS) from the sender's SYN, bytes.
     mss: u32,
-    /// `B` in bytes of payload; `None` if unknown or unlimited.
+    /// Buffer `B` in bytes of payload; `None` if the buffer is unknown or unlimited.
     buffer: Option<u32>,
-    /// Bytes by which the window may exceed the buffer.
+    /// Number of bytes by which the window may exceed the buffer.
     beyond: u32,
 }
 
@@ -101,7 +105,7 @@ impl Dequeued {
         }
     }
 
-    /// A packet arrives from the network; the queue may refuse it.
+    /// Notes a packet that arrives from the network. The queue may still refuse this packet.
     pub(super) fn on_data(&mut self, segment: &Segment, view: LinkView) {
         if !segment.has_data() {
             return;
@@ -118,7 +122,7 @@ impl Dequeued {
         self.see(view);
     }
 
-    /// A packet entered the queue.
+    /// Notes a packet that entered the queue.
     pub(super) fn on_queued(&mut self, segment: &Segment) {
         if self.arriving.take().is_none() {
             return;
@@ -127,7 +131,8 @@ impl Dequeued {
         self.queued = later(self.queued, segment.end());
     }
 
-    /// A packet was refused, or lost in the queue or on the medium: unless refused, it leaves the queue.
+    /// Notes a packet that was refused, or lost in the queue or on the medium. Unless it was refused, the packet leaves
+    /// the queue.
     pub(super) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
         let refused = self.arriving.take().is_some_and(|first| first == segment.seq);
         if !refused || cause == Cause::Medium {
@@ -135,7 +140,7 @@ impl Dequeued {
         }
     }
 
-    /// A packet left the queue.
+    /// Notes a packet that left the queue.
     pub(super) fn on_left(&mut self, segment: &Segment, view: LinkView) {
         if !segment.has_data() {
             return;
@@ -146,12 +151,12 @@ impl Dequeued {
         self.see(view);
     }
 
-    /// The queue is empty, for this flow and all others.
+    /// Called when the queue is empty for all flows.
     pub(super) fn on_idle(&mut self) {
         self.inside.clear();
     }
 
-    /// Processes an ACK from the mobile and returns its kind.
+    /// Processes an ACK from the mobile and returns the kind of the ACK.
     pub(super) fn on_ack(&mut self, ack: &Segment, view: LinkView) -> AckKind {
         self.see(view);
         self.printed = self.printed.saturating_sub(1);
@@ -159,25 +164,25 @@ impl Dequeued {
         let kind = AckKind::of(ack, self.acked, offered, self.arrived);
         if kind == AckKind::Advance {
             self.acked = Some(ack.ack);
-            // Acknowledged data has left the queue, seen or not.
+            // Acknowledged data has left the queue, even if no departure was seen.
             self.left = later(self.left, ack.ack);
         }
         kind
     }
 
-    /// Whether the mobile has acknowledged all of a segment.
+    /// Whether the mobile has acknowledged the entire segment.
     pub(super) fn has_acknowledged(&self, segment: &Segment) -> bool {
         self.acked.is_some_and(|acked| segment.end().at_or_before(acked))
     }
 
-    /// Whether a packet with the same data is in the queue or in transmission.
+    /// Whether a packet with the same data as the segment is in the queue or in transmission.
     pub(super) fn holds(&self, segment: &Segment) -> bool {
         segment.has_data()
             && self.queued.is_some_and(|queued| segment.end().at_or_before(queued))
             && self.inside.contains((segment.seq, segment.end()))
     }
 
-    /// Packets of this flow in the queue and in transmission.
+    /// Number of packets of this flow in the queue and in transmission.
     pub(super) fn inside(&self) -> usize {
         self.inside.len()
     }
@@ -187,39 +192,40 @@ impl Dequeued {
         self.inside.len() == 0
     }
 
-    /// Whether everything that left the queue is acknowledged.
+    /// Whether all data that left the queue is acknowledged.
     pub(super) fn air_is_empty(&self) -> bool {
         self.left == self.acked
     }
 
-    /// `B` in bytes of payload; `None` if unlimited, or before the first packet gives the packet size.
+    /// Buffer `B` in bytes of payload. Returns `None` if the buffer is unlimited, or before the first packet determines
+    /// the packet size.
     pub(super) fn buffer(&self) -> Option<u32> {
         self.buffer
     }
 
-    /// `B` plus the bytes allowed beyond it.
+    /// Buffer `B` plus the bytes allowed beyond it.
     pub(super) fn allowance(&self) -> Option<u32> {
         Some((self.buffer? + self.beyond).min(LARGEST))
     }
 
-    /// Allows this many bytes beyond `B`.
+    /// Allows this many bytes beyond the buffer `B`.
     pub(super) fn allow_beyond(&mut self, bytes: u32) {
         self.beyond = bytes;
     }
 
-    /// Payload of a full packet, bytes; before the first one, the MSS of the SYN.
+    /// Payload of a full packet, bytes. Before the first packet, this is the MSS of the SYN.
     pub(super) fn payload(&self) -> u32 {
         if self.payload > 0 { self.payload } else { self.mss }
     }
 
-    /// Window in bytes for `packets` full packets. A full packet is at least the MSS: the sender would wait for that
-    /// much room.
+    /// Window in bytes for `packets` full packets. A full packet is at least the MSS, because the sender waits for a
+    /// window of one MSS.
     pub(super) fn window_of(&self, packets: u32) -> u32 {
         packets.saturating_mul(self.payload.max(self.mss)).min(LARGEST)
     }
 
-    /// Right edge for an ACK of `ack` with `held` more ACKs behind it: `D + B`, from the queued data and the free
-    /// places. With the printed count, `ack + (Y + B + Ba)` packets.
+    /// Right edge for an ACK with number `ack`, with `held` further ACKs held after it. The right edge is `D + B`,
+    /// computed from the queued data and the free slots. With the printed count, it is `ack + (Y + B + Ba)` packets.
     pub(super) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
         let buffer = self.allowance()?;
         match self.count {
@@ -228,8 +234,8 @@ impl Dequeued {
         }
     }
 
-    /// Right edge under a static window for an ACK of `ack`: `B` bytes beyond it, less acknowledged data still in the
-    /// buffer. That is the buffer's occupancy beyond the data in flight, limited to what the link keeps.
+    /// Right edge under a static window for an ACK with number `ack`. If the link keeps packets until they are
+    /// acknowledged, these packets extend the right edge, minus the acknowledged packets that still occupy the buffer.
     pub(super) fn static_edge(&self, ack: Seq, view: LinkView) -> Option<Seq> {
         let outstanding =
             self.arrived.map_or(0, |arrived| arrived.since(ack).div_ceil(self.payload().max(1)));
@@ -237,22 +243,23 @@ impl Dequeued {
         Some(ack + self.allowance()? + self.bytes_of(view.kept() - acknowledged))
     }
 
-    /// `D` plus `budget` bytes, from the queued data and the free places; `None` before the first ACK.
+    /// Right edge `D` plus `budget` bytes, computed from the queued data and the free slots. Returns `None` before the
+    /// first ACK.
     pub(super) fn edge_at(&self, budget: u32) -> Option<Seq> {
         Some(later(self.queued, self.acked?)? + budget - self.waiting())
     }
 
-    /// Share of a budget that the packets in the queue take, bytes.
+    /// Part of a budget that the packets in the queue use, bytes.
     pub(super) fn waiting(&self) -> u32 {
         self.bytes_of(self.inside() as u32)
     }
 
-    /// Payload bytes of this many full packets.
+    /// Payload of this many full packets, bytes.
     fn bytes_of(&self, packets: u32) -> u32 {
         packets.saturating_mul(self.payload()).min(LARGEST)
     }
 
-    /// Updates the buffer size from the view.
+    /// Updates the buffer size from the view of the link.
     pub(super) fn see(&mut self, view: LinkView) {
         let packets = view.places(self.payload() + self.header);
         let known = self.payload() > 0 && packets != u32::MAX;
@@ -264,7 +271,7 @@ fn later(one: Option<Seq>, other: Seq) -> Option<Seq> {
     Some(one.map_or(other, |one| one.max(other)))
 }
 
-/// MSS if the SYN has no option (RFC 9293 section 3.7.1).
+/// MSS in bytes of a SYN without MSS option (RFC 9293 section 3.7.1).
 const LEAST_MSS: u16 = 536;
-/// Largest window (RFC 7323 section 2.3).
+/// Largest window in bytes (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 30;

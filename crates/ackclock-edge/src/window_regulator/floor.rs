@@ -1,35 +1,36 @@
-//! A floor under the goodput: raises the window above the buffer when the window keeps the link idle.
+//! A floor under the goodput: raises the window above the buffer if the window leaves the link idle.
 //!
-//! A buffer below the bandwidth-delay product cannot fill a link by its window alone; an unregulated sender would fill
-//! it better, at the price of drops. If data triggered by a right edge finds the link idle, the window is raised by
-//! the idle share of its round trip. Each drop lowers it by the dropped packet.
+//! With a buffer below the bandwidth-delay product, a window of the buffer's size cannot keep the link busy. An
+//! unregulated sender would use the link better, at the price of drops. If data triggered by a right edge finds the
+//! link idle, the window grows by the idle share of its round trip. Each dropped packet lowers the window by the
+//! packet's size.
 
 use ackclock_core::{Seq, Time};
 
 use super::source::{Arrival, Source};
 
-/// The advertised window of one flow beyond the buffer.
+/// Part of a flow's advertised window that exceeds the buffer.
 #[derive(Debug, Default)]
 pub(super) struct Floor {
     pub(super) source: Source,
-    /// Bytes beyond the buffer.
+    /// Number of bytes by which the window exceeds the buffer.
     beyond: u32,
-    /// Since when the link is idle.
+    /// Time since which the link is idle.
     idle_since: Option<Time>,
 }
 
 impl Floor {
-    /// Payload bytes by which the window may exceed the buffer.
+    /// Number of payload bytes by which the window may exceed the buffer.
     pub(super) fn beyond(&self) -> u32 {
         self.beyond
     }
 
-    /// The queue has run empty.
+    /// Notes that the queue has run empty.
     pub(super) fn on_idle(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
 
-    /// Data arrives at the queue, whose buffer is `buffer` bytes.
+    /// Processes data that arrives at the queue, whose buffer is `buffer` bytes.
     pub(super) fn on_data(&mut self, now: Time, end: Seq, buffer: u32) -> Arrival {
         let arrival = self.source.on_data(now, end);
         if let Some(since) = self.idle_since.take()
@@ -43,21 +44,21 @@ impl Floor {
         arrival
     }
 
-    /// Data was dropped because the buffer was full.
+    /// Notes that data was dropped because the buffer was full.
     pub(super) fn on_dropped(&mut self, payload: u32) {
         self.beyond = self.beyond.saturating_sub(payload);
     }
 
-    /// A higher right edge is advertised.
+    /// Notes that a higher right edge is advertised.
     pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq) {
         self.source.on_told(now, before, edge, None);
     }
 }
 
-/// Why a floor cannot be used with an observing bearer.
+/// Error message: a floor cannot be used with an observing bearer.
 pub(super) const BLIND: &str =
     "its floor must see the queue run empty, which an observing box cannot; set `floor = false`";
-/// Largest window (RFC 7323 section 2.3 allows twice this).
+/// Largest window in bytes (RFC 7323 section 2.3 allows twice as much).
 const LARGEST: u32 = 1 << 29;
 
 #[cfg(test)]

@@ -1,20 +1,21 @@
-//! RTT to the mobile: from a packet's departure from the queue to the ACK for it.
+//! Measures the RTT over the radio, from a packet's departure from the queue until the mobile's ACK of the packet.
 
 use ackclock_core::{Seq, Span, Time};
 use ackclock_link::estimate::WindowedMin;
 
-/// Times one departure at a time and keeps the minimum.
+/// Minimum RTT over the radio, measured with one departure at a time.
 #[derive(Debug, Default)]
 pub(super) struct Air {
     least: WindowedMin,
-    /// End of the timed data, and when it left the queue.
+    /// Sequence number at the end of the timed data, and the time at which this data left the queue.
     timed: Option<(Seq, Time)>,
-    /// End of all data that left the queue.
+    /// Sequence number at the end of all data that left the queue.
     left: Option<Seq>,
 }
 
 impl Air {
-    /// Data up to `end` left the queue. Retransmitted data is not timed: its ACK may be for the first transmission.
+    /// Notes that data up to `end` left the queue. Retransmitted data is not timed, because the ACK may be for the
+    /// first transmission.
     pub(super) fn on_left(&mut self, now: Time, end: Seq) {
         if self.left.is_none_or(|left| end.after(left)) {
             self.left = Some(end);
@@ -22,14 +23,14 @@ impl Air {
         }
     }
 
-    /// The mobile acknowledges everything before `ack`.
+    /// Processes an ACK of the mobile for all data before `ack`.
     pub(super) fn on_ack(&mut self, now: Time, ack: Seq) {
         if let Some((_, left)) = self.timed.take_if(|(end, _)| end.at_or_before(ack)) {
             self.least.add(now, now.since(left));
         }
     }
 
-    /// Recent minimum; zero before the first measurement.
+    /// Recent minimum of the RTT over the radio; zero before the first measurement.
     pub(super) fn span(&self) -> Span {
         self.least.get().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! One flow under the forecast: its right edge, the ACKs held for outages, and its window updates.
+//! One flow under the forecast regulator: its right edge, the ACKs held for outages, and its window updates.
 
 mod budget;
 pub(super) mod turns;
@@ -22,57 +22,58 @@ use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
 use crate::{Output, Verdict};
 
-/// Maximum number of held ACKs; bounds memory if a receiver acknowledges byte by byte.
+/// Maximum number of held ACKs. This bounds memory if a receiver acknowledges byte by byte.
 const MOST_HELD: usize = 4096;
-/// Share of the sender's timeout after which an ACK is released.
+/// Share of the sender's retransmission timeout after which an ACK is released.
 const LIFELINE: f64 = 0.7;
 /// Minimum interval between releases of held ACKs, seconds.
 const LEAST_LIFELINE: f64 = 0.02;
-/// A sender with more unused packets than this, and more than a quarter of its window unused, is not window-limited.
+/// Number of unused packets above which a sender is not window-limited, if more than a quarter of its window is also
+/// unused.
 const UNUSED: u32 = 3;
-/// Number of departures and ACKs over which the unadvertised part is averaged.
+/// Number of departures and ACKs over which the lag of the right edge is averaged.
 const UNTOLD: f64 = 64.0;
 
-/// A flow's use of the link.
+/// Use of the link by one flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LinkUse {
-    /// Packets in the queue.
+    /// Number of the flow's packets in the queue.
     pub(super) inside: usize,
-    /// Whether it has packets in the queue, or would send some if its held ACKs were released.
+    /// Whether the flow has packets in the queue, or would send packets if its held ACKs were released.
     pub(super) wants_link: bool,
 }
 
-/// One flow.
+/// State of one flow under the forecast regulator.
 pub(super) struct Flow {
     advertiser: Advertiser,
     source: Source,
     air: Air,
     pace: Pace,
-    /// Whether the sender is window-limited; otherwise its congestion window or pacing limits it.
+    /// Whether the sender is limited by the advertised window, and not by its congestion window or its data.
     window_limited: bool,
     repair: Repair,
-    /// Held ACKs, in order.
+    /// Held ACKs, in order of arrival.
     held: VecDeque<Segment>,
-    /// The last ACK sent to the sender, as the mobile wrote it.
+    /// Last ACK sent to the sender, as the mobile wrote it.
     passed: Option<Segment>,
-    /// When an advancing ACK was last sent.
+    /// Time at which an advancing ACK was last sent to the sender.
     advanced: Time,
-    /// Highest ACK of the mobile.
+    /// Highest ACK number of the mobile.
     newest: Option<Seq>,
-    /// Its share of the link.
+    /// The flow's share of the link.
     share: Share,
     updates: Updates,
-    /// Mean lag of the advertised right edge behind the target, bytes.
+    /// Mean lag of the advertised right edge behind its target, bytes.
     untold: f64,
     released: Released,
     /// Delay from an advertised right edge to its effect at an observed queue.
     horizon: Option<Span>,
-    /// Index among the flows.
+    /// Index of the flow in the regulator's list of flows.
     place: usize,
-    /// Its ACKs are held until its turn.
+    /// Whether the flow's ACKs are held until its turn.
     takes_turns: bool,
     in_line: bool,
-    /// Its use of the link at the last update.
+    /// Use of the link by this flow at the last update.
     noted: LinkUse,
 }
 
@@ -101,12 +102,12 @@ impl Flow {
         }
     }
 
-    /// Packets of the flow in the queue.
+    /// Number of the flow's packets in the queue.
     fn inside(&self) -> usize {
         self.advertiser.accounts.inside()
     }
 
-    /// Updates its use of the link; returns the present and the previous use.
+    /// Updates the flow's use of the link. Returns the present and the previous use.
     pub(super) fn note(&mut self) -> (LinkUse, LinkUse) {
         let inside = self.inside();
         let now = LinkUse { inside, wants_link: inside > 0 || self.held() > 0 };
@@ -118,22 +119,22 @@ impl Flow {
         self.held.len()
     }
 
-    /// The model of the sender.
+    /// Returns the model of the flow's sender.
     pub(super) fn source(&mut self) -> &mut Source {
         &mut self.source
     }
 
-    /// Round trip from the queue to the mobile, the sender and back.
+    /// Round-trip time from the queue to the mobile, to the sender, and back to the queue.
     pub(super) fn round_trip(&self) -> Span {
         self.source.wired() + self.air.span()
     }
 
-    /// Whether the sender is window-limited.
+    /// Whether the sender is limited by the advertised window, and does not pace.
     pub(super) fn is_window_limited(&self) -> bool {
         self.window_limited && !self.pace.is_paced()
     }
 
-    /// Sets the base that shows which data has left an observed queue.
+    /// Processes an observation of the data that has left an observed queue.
     pub(super) fn on_observation(&mut self, observation: &Observation) {
         self.advertiser.on_observation(observation);
     }
@@ -143,8 +144,8 @@ impl Flow {
         self.horizon = Some(horizon);
     }
 
-    /// Processes a packet from the network. Discards a copy of a packet that is still queued, or whose ACK the sender
-    /// could not have received yet: a spurious retransmission.
+    /// Processes a packet from the network. A spurious retransmission is discarded: a copy of a packet that is still
+    /// queued, or whose ACK the sender could not have received yet.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -152,7 +153,8 @@ impl Flow {
         view: LinkView,
         shared: &mut Shared,
     ) -> Verdict {
-        // A SYN starts a new connection; a sender that retransmits acknowledged data timed out waiting for a held ACK.
+        // A SYN starts a new connection. If a sender retransmits acknowledged data, its timeout expired while the ACK
+        // was held.
         let anew = segment.flags.intersects(Flags::SYN);
         let again = segment.has_data() && self.advertiser.accounts.has_acknowledged(segment);
         let unheard = again && !self.source.had_heard(now, segment.end());
@@ -183,12 +185,12 @@ impl Flow {
         Verdict::Forward
     }
 
-    /// Processes data that is not a SYN.
+    /// Processes a data segment that is not a SYN.
     fn on_payload(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
         let passed = self.passed.map(|passed| passed.ack);
         let acknowledged = |highest: Seq| passed.is_some_and(|passed| highest.at_or_before(passed));
         let all_acknowledged = self.source.highest().is_none_or(acknowledged);
-        // Between turns a sender waits.
+        // Between the turns of its flow, a sender has to wait.
         let at_once = if self.takes_turns { QUIET } else { self.source.at_once() };
         self.share.on_data(now, segment.payload.into(), all_acknowledged.then_some(at_once));
         if self.source.on_data(now, segment.end()) != Arrival::Old {
@@ -197,8 +199,8 @@ impl Flow {
         shared.shares.on_heard(now, &mut self.share, self.source.used());
     }
 
-    /// Updates whether the sender is window-limited. Data that arrives at an observed queue, or before the rate is
-    /// known, shows no pacing.
+    /// Updates whether the sender is window-limited. Pacing cannot be detected at an observed queue, or before the link
+    /// rate is known.
     fn notice_rule(&mut self, now: Time, shared: &mut Shared) {
         let (payload, part) = (self.advertiser.accounts.payload(), self.part(now, shared));
         self.window_limited = self.source.is_window_limited(f64::from(UNUSED * payload));
@@ -232,7 +234,8 @@ impl Flow {
         self.advertiser.accounts.on_idle();
     }
 
-    /// Processes an ACK from the mobile. An advancing ACK may be held; others are sent at once, after all held ones.
+    /// Processes an ACK from the mobile. An advancing ACK may be held. Every other ACK is sent at once, after all held
+    /// ACKs.
     pub(super) fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView, shared: &mut Shared) {
         if !tells_a_window(&ack) {
             self.release_all(now, shared);
@@ -258,7 +261,7 @@ impl Flow {
         self.release_by(now, &look, shared);
     }
 
-    /// Releases ACKs beyond the reserve, and advertises a higher right edge.
+    /// Releases the held ACKs that exceed the reserve, and advertises a higher right edge.
     pub(super) fn release(&mut self, now: Time, shared: &mut Shared) {
         let look = self.look(now, shared);
         self.release_by(now, &look, shared);
@@ -299,7 +302,7 @@ impl Flow {
         }
     }
 
-    /// Sends an ACK with the present right edge.
+    /// Sends an ACK to the sender, with the present right edge.
     fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, look: &Look, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
         if let (Some(last), Some(window)) = (last, ack.window_bytes()) {
@@ -324,8 +327,8 @@ impl Flow {
         shared.output.push_back(Output::ToSender(ack));
     }
 
-    /// Advertises a right edge to a sender that is short of a share of its budget: by a held ACK, or by a copy of the
-    /// last (RFC 9293 section 3.8.6).
+    /// Advertises a right edge to a sender whose right edge lags behind by a share of its budget. The right edge is
+    /// sent in a held ACK, or in a copy of the last ACK (RFC 9293 section 3.8.6).
     fn update(&mut self, now: Time, look: &Look, shared: &mut Shared) {
         let (Some(last), Some(told)) = (self.passed, self.advertiser.law.edge()) else { return };
         if shared.observed {
@@ -353,13 +356,15 @@ impl Flow {
         }
     }
 
-    /// Averages the lag of the right edge, at most the whole budget; zero for a released sender.
+    /// Updates the mean lag of the right edge. The lag counts as at most the entire budget, and as zero for a released
+    /// sender.
     fn note_untold(&mut self, short: u32, budget: Option<u32>) {
         let short = budget.map_or(0.0, |budget| f64::from(short).min(f64::from(budget) - self.untold));
         self.untold += (short - self.untold) / UNTOLD;
     }
 
-    /// When the next ACK must be released, before the sender times out; not for a flow that waits for its turn.
+    /// Time at which the next held ACK must be released, before the sender times out. A flow that waits for its turn
+    /// has no deadline.
     pub(super) fn deadline(&self) -> Option<Time> {
         if self.held.is_empty() || self.takes_turns {
             return None;
@@ -368,7 +373,7 @@ impl Flow {
         Some(self.advanced + Span::from_secs_f64(after.max(LEAST_LIFELINE)))
     }
 
-    /// Releases the ACK of one packet from the held ones, which restarts the sender's timer.
+    /// Releases an ACK for one packet from the held ACKs, which restarts the sender's timer.
     pub(super) fn spend(&mut self, now: Time, shared: &mut Shared) {
         let (Some(head), Some(last)) = (self.held.front(), self.passed) else { return };
         let next = last.ack + self.advertiser.accounts.payload();
@@ -383,14 +388,14 @@ impl Flow {
         self.advanced = now;
     }
 
-    /// The link is idle: releases all ACKs. A flow that waits for its turn gets it.
+    /// Called when the link is idle: releases all held ACKs, unless the flow takes turns.
     pub(super) fn on_link_idle(&mut self, now: Time, shared: &mut Shared) {
         if !self.takes_turns {
             self.release_all(now, shared);
         }
     }
 
-    /// The flow ends.
+    /// Called when the flow ends: releases all held ACKs.
     pub(super) fn close(&mut self, now: Time, shared: &mut Shared) {
         self.leave_line(shared);
         self.release_all(now, shared);

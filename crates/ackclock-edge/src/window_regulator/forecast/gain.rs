@@ -1,48 +1,51 @@
-//! Ratio of the expected service to the service at the measured rate.
+//! Learns the gain: the ratio of the expected service to the service at the measured rate.
 //!
-//! `gain = learnt + roughness`. The roughness is the root mean square of the relative excess of the service within a
-//! horizon over the rate known at its start: an even link needs no extra queue, a link whose rate jumps does. The
-//! learnt part, 1 at first, corrects that by stochastic approximation. Idle time of the link while a sender had data
-//! raises it, and service lowers it, so that the link is idle for the configured share of time. Steps decrease over
-//! time; steps up are larger on an even link, where pauses are rare.
+//! `gain = learnt + roughness`. The roughness is the root mean square of the service's relative excess within a horizon
+//! over the rate at the start of the horizon. A link with an even rate needs no extra queue, whereas a link with a
+//! jumping rate does. The learnt part is 1 at first and corrects the roughness by stochastic approximation. Idle time
+//! of the link while a sender had data raises the learnt part, and service lowers it, so that the link is idle for the
+//! configured share of time. The steps become smaller over time. Steps up are larger on an even link, because pauses
+//! are rare on an even link.
 
-/// Initial learnt part of the gain.
+/// Initial value of the learnt part of the gain.
 const FIRST: f64 = 1.0;
-/// Initial roughness of a link.
+/// Initial value of the link's roughness.
 const ROUGH: f64 = 0.75;
-/// Weight of the initial roughness, seconds.
+/// Weight of the initial roughness in the average, seconds.
 const GUESSED: f64 = 2.0;
 /// Averaging time of the roughness, seconds of service.
 const MEMORY: f64 = 20.0;
-/// A smaller mean square counts as zero: decay by a share would otherwise reach subnormal numbers, which are slow.
+/// Mean square below which the roughness counts as zero. Exponential decay would otherwise reach subnormal numbers,
+/// which are slow.
 const NOTHING: f64 = 1e-12;
-/// Initial gain.
+/// Initial value of the gain.
 pub(super) const FIRST_GAIN: f64 = FIRST + ROUGH;
-/// Limits of the gain.
+/// Lower and upper limit of the gain.
 const GAINS: [f64; 2] = [0.25, 4.0];
-/// Upper limit of the gain of a flow that yields to a young one, which would have to wait for its queue.
+/// Upper limit of the gain of a flow that yields to a young flow. The young flow would otherwise have to wait for the
+/// old flow's queue.
 const YIELDING: f64 = 1.25;
-/// Steps are multiplied by `1 + HASTE / (SETTLING + t)` after `t` of service, all in seconds: larger for about a
-/// minute, but not so much that the first pauses decide.
+/// Factor of early steps: after `t` of service, a step is multiplied by `1 + HASTE / (SETTLING + t)`, all in seconds.
+/// Steps are larger for about a minute, but not so large that the first pauses decide the gain.
 const HASTE: f64 = 30.0;
 const SETTLING: f64 = 6.0;
-/// On a perfectly even link a step up is multiplied by `1 + EVEN`.
+/// Factor of steps up: on a perfectly even link, a step up is multiplied by `1 + EVEN`.
 const EVEN: f64 = 3.0;
 
-/// The gain of one link.
+/// Estimator of the gain of one link.
 #[derive(Debug)]
 pub(super) struct Gain {
-    /// Target share of idle time.
+    /// Target share of time in which the link is idle.
     idle_share: f64,
-    /// Learning rate, per second; 0 keeps the initial gain.
+    /// Learning rate, per second. A rate of 0 keeps the initial gain.
     learning: f64,
     learnt: f64,
     roughness: f64,
-    /// Mean square of the roughness.
+    /// Mean square from which the roughness is computed.
     square: f64,
-    /// Weight of `square`, seconds.
+    /// Weight of `square` in the average, seconds.
     weight: f64,
-    /// Seconds of service learnt from.
+    /// Service time from which the gain was learnt, seconds.
     taught: f64,
 }
 
@@ -59,18 +62,18 @@ impl Gain {
         }
     }
 
-    /// Gain for a flow that `yields` to young flows or not.
+    /// Returns the gain of a flow. A flow with `yields` yields to young flows.
     pub(super) fn of(&self, yields: bool) -> f64 {
         let gain = (self.learnt + self.roughness).clamp(GAINS[0], GAINS[1]);
         if yields { gain.min(YIELDING) } else { gain }
     }
 
-    /// Seconds of service learnt from.
+    /// Service time from which the gain was learnt, seconds.
     pub(super) const fn taught(&self) -> f64 {
         self.taught
     }
 
-    /// The link served for this many seconds.
+    /// Notes that the link served packets for this many seconds.
     pub(super) fn on_served(&mut self, seconds: f64, is_known: bool) {
         self.taught += seconds;
         if is_known {
@@ -78,13 +81,15 @@ impl Gain {
         }
     }
 
-    /// The link was unnecessarily idle for this many seconds; `seen`, or inferred from ACKs.
+    /// Notes that the link was unnecessarily idle for this many seconds. The pause was either `seen` or inferred from
+    /// ACKs.
     pub(super) fn on_missed(&mut self, seconds: f64, seen: bool) {
         let even = if seen { (1.0 - self.roughness / ROUGH).max(0.0) } else { 0.0 };
         self.learn((1.0 + EVEN * even) * (1.0 - self.idle_share) * seconds);
     }
 
-    /// The service over a horizon that ended in the last `seconds` was `times` the rate at its start.
+    /// Notes the service over a horizon that ended in the last `seconds`, as a multiple `times` of the service at the
+    /// rate known at its start.
     pub(super) fn on_horizon(&mut self, times: f64, seconds: f64) {
         if self.learning == 0.0 {
             return;

@@ -1,13 +1,12 @@
-//! The forecast: expected service of the link until data triggered by a window advertised now has arrived.
+//! Forecasts the service of the link until the arrival of data triggered by a window that is advertised now.
 //!
-//! The rate is the largest of the rates over several windows: long windows suit a rate that fades for seconds, short
-//! ones a rate that changes within 100 ms. In time with nothing to serve, the link is assumed to have continued at its
-//! rate.
-//! The forecast is that rate times a gain (`gain.rs`), which is learnt from how much the service within a horizon
-//! exceeds the rate, and from unnecessary idle time. Nothing is learnt before the rate is known.
+//! The rate is the largest of the rates over several time windows. Long windows suit a rate that fades for seconds, and
+//! short windows suit a rate that changes within 100 ms. While the link has no packets to serve, it is assumed to
+//! continue at its rate. The forecast is this rate times a gain (`gain.rs`). The gain is learnt from the service in
+//! excess of the rate within a horizon, and from unnecessary idle time. Nothing is learnt before the rate is known.
 //!
-//! The inputs are service and idle time only: from departures if the regulator is at the queue, from ACKs if the queue
-//! is observed.
+//! The only inputs are the service and the idle time of the link. They are derived from departures if the regulator is
+//! at the queue, and from ACKs if the queue is observed.
 
 use ackclock_core::{Span, Time};
 use ackclock_link::estimate::{GRAIN, History, RATE_WINDOWS};
@@ -15,16 +14,16 @@ use ackclock_link::estimate::{GRAIN, History, RATE_WINDOWS};
 use super::gain::{FIRST_GAIN, Gain};
 use super::usual_rate::UsualRate;
 
-/// The rate is known after service for as long as the longest window.
+/// Service time after which the rate is known: the length of the longest rate window.
 const LONGEST: Span = RATE_WINDOWS[RATE_WINDOWS.len() - 1];
-/// Multiple of the apparent service that is expected before the rate is known: a sender in slow start doubles its data
+/// Multiple of the apparent service that is expected before the rate is known. A sender in slow start doubles its data
 /// in flight per round trip.
 const DOUBLED: f64 = 2.0;
-/// A horizon counts if the link was busy for more than this share of it.
+/// Share of a horizon during which the link must be busy for the horizon to count.
 const HALF: f64 = 0.5;
-/// A horizon is weighted by the time since the previous one, at most this.
+/// Maximum weight of a horizon. The weight is the time since the previous horizon.
 const LONG: Span = Span::from_millis(100);
-/// A pause teaches only up to a round trip plus this: the rest is due to the sender.
+/// Time beyond one round trip up to which a pause counts for learning. The rest of a longer pause is due to the sender.
 const SLACK: Span = Span::from_millis(40);
 
 /// Recent service and idle time of one link, over all its flows.
@@ -33,14 +32,14 @@ pub(super) struct LinkState {
     gain: Gain,
     /// Horizon of the last forecast.
     horizon: Span,
-    /// Payload bytes served since the start.
+    /// Payload served since the start, bytes.
     served: f64,
-    /// Seconds idle since the start.
+    /// Idle time of the link since the start, seconds.
     idle: f64,
-    /// Since when there is nothing to serve.
+    /// Time since which the link has no packets to serve.
     idle_since: Option<Time>,
     past: History<Row>,
-    /// Rate at the newest row, bytes per second.
+    /// Rate of the link at the newest row, bytes per second.
     rate: f64,
     usual: UsualRate,
 }
@@ -59,7 +58,7 @@ impl LinkState {
         }
     }
 
-    /// `bytes` of payload were served by `now`.
+    /// Notes that the link served `bytes` of payload until `now`.
     pub(super) fn on_served(&mut self, now: Time, bytes: u32) {
         let bytes = f64::from(bytes);
         self.served += bytes;
@@ -69,41 +68,41 @@ impl LinkState {
         }
     }
 
-    /// Payload bytes served since the start.
+    /// Payload served since the start, bytes.
     pub(super) const fn served(&self) -> f64 {
         self.served
     }
 
-    /// There is nothing to serve from `now` on.
+    /// Notes that the link has no packets to serve from `now` on.
     pub(super) const fn on_empty(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
 
-    /// There is something to serve again. Returns the length of the pause.
+    /// Notes that the link has packets to serve again. Returns the duration of the pause.
     pub(super) fn on_filled(&mut self, now: Time) -> Option<Span> {
         let pause = now.since(self.idle_since.take()?);
         self.on_idle(now, pause);
         Some(pause)
     }
 
-    /// The link had nothing to serve for `pause` until `now`.
+    /// Notes that the link had no packets to serve for `pause` until `now`.
     pub(super) fn on_idle(&mut self, now: Time, pause: Span) {
         self.idle += pause.as_secs_f64();
         self.measure(now);
     }
 
-    /// The pause was unnecessary: the sender would have sent more with a larger window. `round_trip` is the response
-    /// time to a window. The pause was `seen`, or is inferred.
+    /// Notes that a pause was unnecessary, because the sender would have sent more data with a larger window.
+    /// `round_trip` is the sender's response time to a window. The pause was either `seen` or inferred.
     pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span, seen: bool) {
         if self.is_known() {
             self.gain.on_missed(pause.min(round_trip + SLACK).as_secs_f64(), seen);
         }
     }
 
-    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes; for a flow that
-    /// `yields` to young flows or not. If the link was idle, a part of the ACK delay over the `air` is added to the
-    /// horizon, as a burst's ACKs arrive in a burst; all of it before the rate is known, so as not to slow down slow
-    /// start.
+    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes. A flow with `yields`
+    /// yields to young flows. If the link was idle, a part of the ACK delay over the `air` is added to the horizon,
+    /// because the ACKs of a burst arrive as a burst. Before the rate is known, the entire ACK delay is added, so that
+    /// slow start is not slowed down.
     pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span, yields: bool) -> f64 {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);
@@ -114,12 +113,12 @@ impl LinkState {
         gain * served + (gain - FIRST_GAIN).max(0.0) * over
     }
 
-    /// Payload bytes that the link usually serves within `span`.
+    /// Payload that the link usually serves within `span`, bytes.
     pub(super) fn usually_in(&self, span: Span) -> f64 {
         self.usual.rate() * span.as_secs_f64()
     }
 
-    /// Payload bytes served within `horizon` at the recent rate, without the gain.
+    /// Payload that the link serves within `horizon` at the recent rate, without the gain, bytes.
     pub(super) fn served_in(&mut self, now: Time, horizon: Span) -> f64 {
         if self.past.newest().is_none_or(|(at, _)| now.since(*at) > GRAIN) {
             self.measure(now);
@@ -127,12 +126,12 @@ impl LinkState {
         self.rate * horizon.as_secs_f64()
     }
 
-    /// Whether the rate is known: the link has served for as long as the longest window.
+    /// Whether the link rate is known. The rate is known after service for the length of the longest rate window.
     pub(super) fn is_known(&self) -> bool {
         self.gain.taught() >= LONGEST.as_secs_f64()
     }
 
-    /// Updates the rate, at most once per grain.
+    /// Updates the link rate, at most once per [`GRAIN`].
     fn measure(&mut self, now: Time) {
         let mut row = Row { served: self.served, idle: self.idle_at(now), rate: 0.0 };
         if let Some((at, newest)) = self.past.newest() {
@@ -155,8 +154,8 @@ impl LinkState {
         self.past.push(now, row);
     }
 
-    /// Compares the service in the horizon that ends with `row` with the rate at its start; `passed` is the time since
-    /// the last comparison. Ignores a horizon that was idle for half of its time.
+    /// Compares the service in the horizon that ends with `row` with the rate at the horizon's start. `passed` is the
+    /// time since the last comparison. A horizon in which the link was idle for half of the time is ignored.
     fn compare(&mut self, now: Time, row: &Row, passed: Span) {
         let Some((at, first)) = self.past.begin(now, self.horizon) else { return };
         let length = now.since(*at).as_secs_f64();
@@ -167,26 +166,26 @@ impl LinkState {
         }
     }
 
-    /// Seconds idle since the start, including a pause that is still going on.
+    /// Idle time of the link since the start, including the current pause, seconds.
     fn idle_at(&self, now: Time) -> f64 {
         self.idle + self.idle_since.map_or(0.0, |since| now.since(since).as_secs_f64())
     }
 }
 
-/// Cumulative service and idle time, and the rate, at an instant.
+/// Total service, total idle time, and link rate at one instant.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Payload bytes served since the start.
+    /// Payload served since the start, bytes.
     served: f64,
-    /// Seconds idle since the start.
+    /// Idle time of the link since the start, seconds.
     idle: f64,
-    /// Rate at that instant, bytes per second.
+    /// Rate of the link at this instant, bytes per second.
     rate: f64,
 }
 
 impl Row {
-    /// Bytes per second over the `window` that began with `before`, `elapsed` ago, or since the start. Idle time counts
-    /// as service at the previous `rate`.
+    /// Link rate in bytes per second over the `window` that began with `before`, `elapsed` ago, or since the start.
+    /// Idle time counts as service at the previous `rate`.
     fn rate_since(&self, before: &Self, elapsed: Span, window: Span, rate: f64) -> f64 {
         let elapsed = elapsed.as_secs_f64();
         let length = elapsed.max((window / 2).as_secs_f64());

@@ -1,52 +1,54 @@
 //! # Window Regulator that forecasts the link (forecast)
 //!
 //! ## Source
-//! Our own. It extends the dynamic Window Regulator of CR04 (`wrd.rs`); the rule for `B(t)` is the order-up-to rule of
-//! inventory control, with the wired RTT as the lead time.
+//! The forecast regulator is our own. It extends the dynamic Window Regulator of CR04 (`wrd.rs`). The rule for `B(t)`
+//! is the order-up-to rule of inventory control, with the wired RTT as the lead time.
 //!
 //! ## What it does
-//! The advertised right edge is the data that has left the queue plus `B(t)`, as in `wrd`. There `B` is the buffer;
-//! here it is the service expected until the response to that right edge arrives, shared by the active flows: `B = (g
-//! r (W + delay) + packets cbrt(flows)) / flows`, except that flows that have sent little have priority (`shares.rs`).
-//! `r` is the largest of the rates over several windows of time (`link_state.rs`). `W`, the wired RTT, is measured
-//! from an advertised right edge to the data that it triggered (`../source.rs`). The gain `g` (`gain.rs`) increases
-//! with variation of the rate within a round trip. Unnecessary idle time of the link raises it and service lowers it,
-//! so that the link is idle for the share `idle` of the time: a larger share costs goodput, a smaller one delay. After
-//! unnecessary idle time, a part of the ACK delay over the air (`air.rs`) is added to `W`: after a burst no right edge
-//! can be advertised until its ACKs arrive. The mean lag of the advertised right edge behind the target is added to
-//! `B`.
+//! The advertised right edge is the data that has left the queue plus the budget `B(t)`, as in `wrd`. In `wrd`, `B` is
+//! the buffer. In `forecast`, `B` is the service expected until the response to the right edge arrives, shared by the
+//! active flows: `B = (g r (W + delay) + packets cbrt(flows)) / flows`. Flows that have sent little data have priority
+//! over this rule (`shares.rs`). `r` is the largest of the rates over several windows of time (`link_state.rs`). `W`,
+//! the wired RTT, is measured from an advertised right edge to the arrival of the data that it triggered
+//! (`../source.rs`). The gain `g` (`gain.rs`) increases with the variation of the rate within a round trip. Unnecessary
+//! idle time of the link raises the gain and service lowers it, so that the link is idle for the share `idle` of the
+//! time. A larger `idle` costs goodput, and a smaller `idle` costs delay. After unnecessary idle time, a part of the
+//! ACK delay over the air (`air.rs`) is added to `W`, because after a burst no right edge can be advertised until the
+//! ACKs of the burst arrive. The mean lag of the advertised right edge behind its target is added to `B`.
 //!
-//! A buffer that holds less than two round trips of the link's usual service, beyond the packets that are always
-//! allowed, cannot cause much delay. A window would leave the link idle or overflow it: the sender is released, as if
-//! there were no regulator (`released.rs`).
+//! A small buffer cannot cause much delay: it holds less than two round trips of the link's usual service, beyond the
+//! packets that are always allowed. With such a buffer, a window would leave the link idle or overflow the buffer. In
+//! this case the sender is released, as if there were no regulator (`released.rs`).
 //!
-//! A sender with a spurious timeout retransmits packets that are still queued, or that were acknowledged by a held ACK
-//! or one in transit. With many flows and delays of seconds this is a large share of the link. Such a copy is
-//! discarded: its data is acknowledged all the same.
+//! After a spurious timeout, a sender retransmits packets that are still queued, or that were acknowledged by an ACK
+//! that is held or in transit. With many flows and delays of seconds, these retransmissions use a large share of the
+//! link. The regulator discards these copies, because their data is acknowledged anyway.
 //!
-//! The ACKs of a few packets are held. They carry a higher right edge to the sender as soon as packets leave the
-//! queue; in an outage they are released packet by packet, each before the sender times out. If none is held, a copy
-//! of the last ACK advertises the right edge; the fewer copies are allowed, the larger must be the lag. No ACK is held
-//! for a sender that is limited by its own window or pacing, or that recovers from a loss, and at most as many as the
-//! buffer has room for beyond the budget. A sender that paces (`pace.rs`) gets a larger budget.
+//! The ACKs of a few packets are held. As soon as packets leave the queue, the held ACKs deliver a higher right edge to
+//! the sender. In an outage, held ACKs are released packet by packet, each before the sender times out. If no ACK is
+//! held, a copy of the last ACK advertises the right edge. The fewer copies are allowed, the larger the lag of the
+//! right edge must be before a copy is sent. No ACK is held for a sender that is limited by its own window or pacing,
+//! or that recovers from a loss. The held ACKs are limited to the room in the buffer beyond the budget. A sender that
+//! paces (`pace.rs`) gets a larger budget.
 //!
-//! With many flows two packets each exceed this. Then flows take turns (`flow/turns.rs`): the ACKs of a flow are held
-//! until the queue is at most the share of one flow, and then release two packets. A sender's first packets are not
-//! limited, except that all new flows together get at most one second of service.
+//! With many flows, two packets of each flow exceed the budget. In this case the flows take turns (`flow/turns.rs`).
+//! The ACKs of a flow are held until the queue is at most the share of one flow, and then release two packets. The
+//! first packets of a sender are not limited, except that all new flows together get at most one second of service.
 //!
-//! Its inputs are arrivals, departures and ACKs, which any box at a queue can see; never the rate of the simulated
-//! link. An observing bearer (`observed`) supplies service and idle time, and the whole loop replaces `W`: `B = (g r
-//! (loop + delay) + packets cbrt(flows)) / flows`, of which the part beyond `r loop` is at most the buffer. Window
-//! updates and held ACKs are not used then, as departures and idle times are not known in time.
+//! The inputs of the regulator are arrivals, departures and ACKs, which any box at a queue can see. The rate of the
+//! simulated link is never an input. With an observing bearer (`observed`), the bearer supplies service and idle time,
+//! and the delay of the entire control loop replaces `W`: `B = (g r (loop + delay) + packets cbrt(flows)) / flows`. The
+//! part of this `B` beyond `r loop` is at most the buffer. Window updates and held ACKs are not used with an observing
+//! bearer, because departures and idle times become known too late.
 //!
 //! ## Differences from the source
-//! None: it is our own.
+//! The forecast regulator has no source to differ from.
 //!
 //! ## Validation
-//! Rate, gain, shares, pacing, release, wired RTT and timer by hand (tests of `link_state.rs`, `past.rs`, `shares.rs`,
-//! `flow/turns.rs`, `pace.rs`, `released.rs` and `source.rs`); sequences of segments (`tests.rs`); the right edge
-//! under random traffic (`tests/windows.rs`); complete systems over synthetic recordings, cells and radio link control
-//! (`crates/ackclock-scenario/tests/forecast.rs`).
+//! Unit tests check rate, gain, shares, pacing, release, wired RTT and timer by hand (`link_state.rs`, `past.rs`,
+//! `shares.rs`, `flow/turns.rs`, `pace.rs`, `released.rs` and `source.rs`). Further tests check sequences of segments
+//! (`tests.rs`) and the right edge under random traffic (`tests/windows.rs`). Simulations check complete systems over
+//! synthetic recordings, cells and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
 
 mod air;
 mod flow;
@@ -73,30 +75,31 @@ use flow::turns::Turns;
 use link_state::LinkState;
 use shares::Shares;
 
-/// Advertises the window that the link is expected to serve until the response to it arrives.
+/// Advertises the window that the link is expected to serve until the response to the window arrives.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Which flows share a link and its forecast: those of a `user`, or all of a `queue`; `flow`: each has its own
-    /// link.
+    /// Flows that share a link and its forecast: the flows of a `user`, or all flows of a `queue`. With `flow`, each
+    /// flow has a separate link.
     pub(crate) scope: Scope,
-    /// Target share of time in which the link is idle although there is data: a smaller share costs delay.
+    /// Target share of time in which the link is idle although a sender has data. A smaller share costs delay.
     pub(crate) idle: f64,
-    /// Target queueing delay, in addition to what the gain requires.
+    /// Target queueing delay, in addition to the delay that the gain requires.
     pub(crate) delay: Span,
-    /// Packets allowed at any rate: for a single flow, and for several flows together times the cube root of their
-    /// number. Too few let the queue run dry; too many cause delay on a slow link.
+    /// Number of packets allowed at any link rate. For several flows together, the number is multiplied by the cube
+    /// root of the number of flows. Too few packets let the queue run dry, and too many cause delay on a slow link.
     pub(crate) packets: u32,
-    /// Learning rate of the gain, per second of idle time; 0 keeps the gain at 1.75.
+    /// Learning rate of the gain, per second of idle time. 0 keeps the gain at 1.75.
     pub(crate) learning: f64,
-    /// Packets whose ACKs are held to advertise right edges and for outages. 0 holds none, which lowers the RTT, and
-    /// disables turns.
+    /// Number of packets whose ACKs are held, to advertise right edges and for outages. 0 holds no ACKs, which lowers
+    /// the RTT and disables turns.
     pub(crate) reserve: u32,
-    /// Window updates, as a share of the bytes of ACKs; 0: none.
+    /// Bytes of window updates, as a share of the bytes of ACKs. 0 disables window updates.
     pub(crate) updates: f64,
-    /// Minimum advertised window, packets; below 2 a receiver that delays ACKs can stall the sender.
+    /// Minimum advertised window, packets. Below 2 packets, a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Window scale of flows whose handshake was not seen; without it such flows are not regulated.
+    /// Window scale assumed for flows whose handshake was not seen. Without this key, flows without a seen handshake
+    /// are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }
@@ -138,12 +141,12 @@ impl ackclock_core::Config for Config {
     }
 }
 
-/// Largest `packets` and `reserve`.
+/// Largest value of the keys `packets` and `reserve`.
 const MOST_PACKETS: u32 = 1000;
-/// A pause teaches only if a window-limited sender has sent within this time: a larger window would then have
-/// prevented the pause, whichever flow ended it.
+/// Maximum time since a window-limited sender last sent, for a pause to count for learning. Within this time a larger
+/// window would have prevented the pause, whichever flow ended the pause.
 const RULED: Span = Span::from_secs(1);
-/// Longest `delay`.
+/// Largest value of the key `delay`.
 const LONGEST: Span = Span::from_secs(10);
 
 impl RegulatorConfig for Config {
@@ -164,32 +167,32 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// State shared by all flows of a regulator.
+/// State shared by all flows of a forecast regulator.
 struct Shared {
     config: Config,
     link: LinkState,
     shares: Shares,
     turns: Turns,
-    /// Packets of all flows in the queue.
+    /// Number of packets of all flows in the queue.
     inside: usize,
-    /// When a window-limited sender last sent.
+    /// Time at which a window-limited sender last sent data.
     window_limited_at: Time,
-    /// The queue is observed: its state comes from observations.
+    /// Whether the queue is observed, so that its state comes from observations.
     observed: bool,
-    /// Excess delay of the news of departures.
+    /// Additional delay until departures from an observed queue become known.
     late: Span,
     output: VecDeque<Output>,
 }
 
-/// The regulator of the flows that share a link.
+/// Forecast regulator of the flows that share a link.
 struct Forecast {
     shared: Shared,
-    /// Slot of each flow.
+    /// Slot of each flow in `flows`.
     slots: BTreeMap<FlowId, usize>,
     latest: Option<(FlowId, usize)>,
     flows: Vec<Option<Flow>>,
     free: Vec<usize>,
-    /// When flows must next release an ACK.
+    /// Times at which flows must next release an ACK, by slot.
     timers: Wakes,
     held: usize,
 }
@@ -218,10 +221,10 @@ impl Forecast {
         }
     }
 
-    /// The slot of a flow, created for a new one.
+    /// Returns the slot of a flow, and creates a slot for a new flow.
     #[inline]
     fn slot(&mut self, flow: FlowId) -> usize {
-        // Calls for one packet come in sequence.
+        // Consecutive calls often concern the flow of one packet, so the latest slot is cached.
         if let Some((_, slot)) = self.latest.filter(|(latest, _)| *latest == flow) {
             return slot;
         }
@@ -241,7 +244,7 @@ impl Forecast {
         slot
     }
 
-    /// Calls a flow, and applies the changes that follow for all flows.
+    /// Calls `call` for a flow, and applies the resulting changes for all flows.
     fn with_flow(&mut self, now: Time, flow: FlowId, call: impl FnOnce(&mut Flow, &mut Shared)) {
         let slot = self.slot(flow);
         self.tell_at(now, slot, call);
@@ -260,7 +263,8 @@ impl Forecast {
         }
     }
 
-    /// Releases held ACKs of a flow; of all flows if the link is idle, as nothing else would trigger it.
+    /// Releases held ACKs of a flow. If the link is idle, held ACKs of all flows are released, because no later event
+    /// would release them.
     fn release(&mut self, now: Time, flow: FlowId) {
         if self.shared.inside == 0 && self.held > 0 {
             for slot in 0..self.flows.len() {
@@ -271,7 +275,7 @@ impl Forecast {
         self.take_turns(now);
     }
 
-    /// Releases flows that wait for their turn while there is room.
+    /// Releases flows that wait for their turn, while the queue has room.
     fn take_turns(&mut self, now: Time) {
         while let Some(first) = self.shared.turns.first() {
             self.tell_at(now, first, |flow, shared| flow.release(now, shared));
@@ -283,13 +287,13 @@ impl Forecast {
 }
 
 impl Shared {
-    /// Instant up to which departures from the queue are known.
+    /// Time up to which departures from the queue are known.
     fn seen(&self, now: Time) -> Time {
         now - self.late
     }
 
-    /// Updates a flow's packets in the queue and whether it wants the link. Notes when the link becomes idle, and for
-    /// how long it was.
+    /// Updates the number of a flow's packets in the queue, and whether the flow wants the link. Notes when the link
+    /// becomes idle, and the duration of its idle time.
     fn note(&mut self, now: Time, flow: &mut Flow) {
         let was_idle = self.inside == 0;
         let (now_has, had) = flow.note();
@@ -353,7 +357,7 @@ impl Regulator for Forecast {
         let Observation { flow, bytes, idle, called, horizon, late, probing, .. } = *observation;
         self.with_flow(now, flow, |flow, shared| {
             flow.on_observation(observation);
-            // During a probe, data that leaves within a loop must not be replaced.
+            // During a probe, data that leaves the queue within a control loop must not be replaced.
             flow.on_horizon(if probing { Span::ZERO } else { horizon });
             (shared.observed, shared.late) = (true, late);
             let seen = shared.seen(now);

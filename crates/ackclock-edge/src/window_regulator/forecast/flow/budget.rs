@@ -1,4 +1,4 @@
-//! The budget of one flow, its right edge, and how much of it may be held.
+//! Calculates the budget of one flow, its right edge, and the number of ACKs that may be held.
 
 use ackclock_core::{Seq, Span, Time};
 use ackclock_link::LinkView;
@@ -8,18 +8,19 @@ use super::super::shares::FIRST_WINDOW;
 use super::Flow;
 use crate::Allowance;
 
-/// Largest window (RFC 7323 section 2.3).
+/// Largest window in bytes (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 30;
 
-/// Packets that the slowest link is assumed to serve per second before any service: half a Mbit/s.
+/// Number of packets per second that a link is assumed to serve at least, before any service was measured: half a
+/// Mbit/s.
 const SLOWEST: u32 = 40;
 
-/// The budget at an instant, calculated once for all decisions.
+/// Budget at one instant, calculated once for all decisions at this instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// Budget of all flows together, bytes.
     pub(super) total: f64,
-    /// Whether the sender is released.
+    /// Whether the sender is released from regulation.
     is_released: bool,
 }
 
@@ -28,8 +29,9 @@ impl Flow {
         Look { total: self.total(now, shared), is_released: self.is_released(shared) }
     }
 
-    /// `B(t)`: payload bytes in the queue and on the wired path, plus the mean lag of the right edge. A sender's first
-    /// packets are not limited if the link serves those of all new flows within a second.
+    /// Budget `B(t)` of the flow in bytes: payload in the queue and on the wired path, plus the mean lag of the right
+    /// edge. The first packets of a sender are not limited if the link serves the first packets of all new flows within
+    /// a second.
     pub(super) fn budget(&self, look: &Look, shared: &Shared) -> u32 {
         let budget = self.budget_of(shared.shares.of(&self.share, look.total));
         if self.source.highest().is_some() {
@@ -45,20 +47,20 @@ impl Flow {
         ((self.pace.leash() * part + self.untold) as u32).max(self.advertiser.least())
     }
 
-    /// The flow's share of the total budget.
+    /// The flow's share of the total budget, bytes.
     pub(super) fn part(&self, now: Time, shared: &mut Shared) -> f64 {
         let total = self.total(now, shared);
         shared.shares.of(&self.share, total)
     }
 
-    /// Total budget of all flows.
+    /// Total budget of all flows, bytes.
     fn total(&self, now: Time, shared: &mut Shared) -> f64 {
         let payload = f64::from(self.advertiser.accounts.payload());
         let packets = f64::from(shared.config.packets) * shared.shares.root();
         self.served(now, shared) + packets * payload
     }
 
-    /// Expected service until a right edge advertised now takes effect.
+    /// Expected service until a right edge advertised now takes effect, bytes.
     pub(super) fn served(&self, now: Time, shared: &mut Shared) -> f64 {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = self.advertiser.accounts.payload();
@@ -66,14 +68,14 @@ impl Flow {
         shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields)
     }
 
-    /// Whether the sender is released.
+    /// Whether the sender is released from regulation.
     pub(super) fn is_released(&self, shared: &Shared) -> bool {
         let usual = shared.link.usually_in(self.round_trip());
         self.released.is_due(&self.advertiser.accounts, usual, shared)
     }
 
-    /// The right edge, at most the buffer beyond what has left, and the budget; for a released sender the receiver's
-    /// window.
+    /// Right edge and budget of the flow. The right edge lies at most the buffer beyond the data that has left the
+    /// queue. A released sender gets the receiver's window and has no budget.
     pub(super) fn edge(&mut self, now: Time, look: &Look, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
         if look.is_released {
             let slowly = self.released.edge(self.advertiser.law.edge(), shared.inside == 0);
@@ -97,24 +99,25 @@ impl Flow {
         self.advertiser.beyond_left(self.fitting(now, budget, shared))
     }
 
-    /// The budget, limited to the buffer.
+    /// Limits the budget to the buffer.
     fn fitting(&self, now: Time, budget: u32, shared: &mut Shared) -> u32 {
-        // Data that leaves an observed queue within a loop is not in it.
+        // Data that leaves an observed queue within one control loop does not occupy the buffer.
         let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
         let leaves = (leaves / f64::from(shared.shares.flows())) as u32;
         let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
         budget.min(most)
     }
 
-    /// Whether ACKs may be held: not if the sender is not window-limited or is in recovery, nor at an observed queue,
-    /// whose idle times are not known in time.
+    /// Whether ACKs may be held. ACKs are not held if the sender is in recovery or is not window-limited. ACKs are not
+    /// held at an observed queue either, because its idle times become known too late.
     pub(super) fn may_keep(&self, look: &Look, shared: &Shared) -> bool {
         let may = shared.config.reserve > 0 && !shared.observed && !look.is_released;
         may && self.is_window_limited() && !self.repair.is_under_way()
     }
 
-    /// How many bytes the oldest held ACK may be behind the newest: less per flow if there are many, at most what the
-    /// buffer has room for, as all may be released at once; none if the link is idle.
+    /// Number of bytes by which the oldest held ACK may lag behind the newest ACK. With many flows, the number per flow
+    /// is lower. All held ACKs may be released at once, so the number is limited to the room in the buffer. If the link
+    /// is idle, the number is zero.
     pub(super) fn reserve(&self, look: &Look, shared: &Shared) -> u32 {
         if shared.inside == 0 || !self.may_keep(look, shared) {
             return 0;

@@ -1,13 +1,14 @@
-//! Turns of flows, if two packets of each are more than the queue needs.
+//! Flows take turns if two packets of each flow are more than the queue needs.
 //!
-//! A sender is allowed at least two packets, as a receiver delays the ACK of one. With many flows over a slow link
-//! that exceeds the expected service. Then the ACKs of a flow are held until its turn: until the queue plus the data
-//! triggered and still to come is at most the share of one flow. A turn is two packets; the flow queues for the next
-//! turn when both have left. Turns are first come, first served.
+//! A sender is allowed at least two packets, because a receiver delays the ACK of a single packet. With many flows over
+//! a slow link, two packets of each flow exceed the expected service. In this case, the ACKs of a flow are held until
+//! its turn. The turn comes when the queue, plus the triggered data still in transit, is at most the share of one flow.
+//! A turn is two packets. When both packets have left, the flow queues for its next turn. Turns are given in the order
+//! of queueing.
 //!
-//! The time spent waiting for a turn would otherwise be queueing delay, so the sender measures the same RTT. It times
-//! out only if the link fades, and its retransmissions are of acknowledged data and discarded. A flow gets its turn in
-//! any case once all flows could have had four turns since it began to wait.
+//! Without turns, a packet would spend the same time in the queue, so the sender measures an equal RTT. A sender times
+//! out only if the link fades. Its retransmissions then contain acknowledged data and are discarded. A flow gets its
+//! turn in any case after the link could have served four turns of all flows.
 
 use std::collections::VecDeque;
 
@@ -17,34 +18,38 @@ use super::super::Shared;
 use super::budget::Look;
 use super::{Flow, MOST_HELD};
 
-/// A flow gets its turn, with room or not, when the link has served two packets of each flow this many times since it
-/// began to wait: flows that are not window-limited may keep the queue full indefinitely.
+/// Number of rounds after which a flow gets its turn even without room in the queue. In one round, the link serves two
+/// packets of each flow. This limit is necessary because flows that are not window-limited may keep the queue full
+/// indefinitely.
 const ROUNDS: f64 = 4.0;
 
-/// Waiting flows, and data that turns have triggered.
+/// Flows that wait for their turn, and data that earlier turns have triggered.
 #[derive(Debug, Default)]
 pub(in super::super) struct Turns {
-    /// Indices of waiting flows, first in line first, with the cumulative service when each began to wait.
+    /// Indices of waiting flows in the order of queueing, with the total service in bytes at the time each flow began
+    /// to wait.
     line: VecDeque<(usize, f64)>,
-    /// When triggered data reaches the queue, and its bytes.
+    /// Triggered data in transit: its arrival time at the queue, and its bytes.
     coming: VecDeque<(Time, u32)>,
     /// Sum of the bytes in `coming`.
     sum: f64,
 }
 
 impl Turns {
-    /// The flow that is first in line.
+    /// Index of the flow that is first in line.
     pub(in super::super) fn first(&self) -> Option<usize> {
         self.line.front().map(|(place, _)| *place)
     }
 
-    /// When the first in line may go although nothing left the queue: triggered data has not arrived.
+    /// Time at which the flow first in line may take its turn even if no packet leaves the queue, because triggered
+    /// data has not arrived.
     pub(in super::super) fn due(&self) -> Option<Time> {
         self.line.front()?;
         self.coming.front().map(|(comes, _)| *comes)
     }
 
-    /// Whether `enough` was served since the first in line began to wait; `served` is the total so far.
+    /// Whether the link served `enough` bytes since the flow first in line began to wait. `served` is the total service
+    /// so far.
     fn is_overdue(&self, served: f64, enough: f64) -> bool {
         self.line.front().is_some_and(|(_, before)| served - before >= enough)
     }
@@ -58,7 +63,7 @@ impl Turns {
         self.sum += f64::from(bytes);
     }
 
-    /// Bytes that were triggered and are still to come.
+    /// Number of triggered bytes that have not arrived at the queue yet.
     pub(in super::super) fn coming(&mut self, now: Time) -> f64 {
         while let Some((_, bytes)) = self.coming.pop_front_if(|(comes, _)| *comes <= now) {
             self.sum -= f64::from(bytes);
@@ -68,7 +73,7 @@ impl Turns {
 }
 
 impl Flow {
-    /// Whether two packets are more than the flow's share of the budget, so that it takes turns.
+    /// Whether two packets are more than the flow's share of the budget, so that the flow takes turns.
     pub(super) fn takes_turns(&self, look: &Look, shared: &Shared) -> bool {
         let least = f64::from(self.advertiser.least());
         self.may_keep(look, shared)
@@ -76,7 +81,7 @@ impl Flow {
             && shared.shares.of(&self.share, look.total) < least
     }
 
-    /// Allows two packets if it is the flow's turn, otherwise queues for it.
+    /// Allows two packets if it is the flow's turn. Otherwise the flow queues for its turn.
     pub(super) fn take_turn(&mut self, now: Time, look: &Look, shared: &mut Shared) {
         let is_over = self.inside() == 0;
         let is_first = shared.turns.first().is_none_or(|first| first == self.place);
@@ -98,20 +103,20 @@ impl Flow {
         }
     }
 
-    /// Leaves the line.
+    /// Removes the flow from the line of waiting flows.
     pub(super) fn leave_line(&mut self, shared: &mut Shared) {
         if std::mem::take(&mut self.in_line) {
             shared.turns.leave(self.place);
         }
     }
 
-    /// Whether all flows could have gone while the first in line waited.
+    /// Whether the link could have served all flows [`ROUNDS`] times while the flow first in line waited.
     fn has_waited_for_all(&self, shared: &Shared) -> bool {
         let all = f64::from(self.advertiser.least()) * f64::from(shared.shares.flows());
         shared.turns.is_overdue(shared.link.served(), ROUNDS * all)
     }
 
-    /// Whether the queue plus the data to come is at most the share of one flow.
+    /// Whether the queue plus the triggered data in transit is at most the share of one flow.
     fn has_room(&self, now: Time, shared: &mut Shared) -> bool {
         let payload = f64::from(self.advertiser.accounts.payload());
         let there = shared.inside as f64 * payload + shared.turns.coming(now);
