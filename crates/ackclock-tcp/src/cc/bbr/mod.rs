@@ -85,7 +85,7 @@ pub struct BbrConfig {
     pub losses: LossWindow,
     /// Detect a token-bucket policer and keep to the policer's rate (long-term sampling), as in Linux.
     pub policer: Switch,
-    /// Pace bursts of a send quantum, and make up for half of each delay of a departure, as in Linux.
+    /// Pace bursts of a send quantum; after a late burst, shorten later pacing intervals by up to half, as in Linux.
     pub bursts: Switch,
 }
 
