@@ -1,4 +1,4 @@
-//! Packets that a link layer has cut into parts, until the far end has reassembled or given up each.
+//! Packets that a link layer has cut into parts, until the receiver has reassembled or given up each packet.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,20 +14,20 @@ use crate::{Cause, Departures, LinkEvent, Repetitions};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeliveryOrder {
-    /// Each packet behind all that were sent before it.
+    /// Each packet is delivered after all packets that were sent before it.
     #[default]
     InSequence,
-    /// Each packet as soon as it is complete.
+    /// Each packet is delivered as soon as it is complete.
     OutOfSequence,
 }
 
-/// Segmented packets and their events. A packet departs when it is reassembled and due by `order`, and then propagates
-/// for a fixed delay.
+/// Segmented packets and their events. A packet departs when it is reassembled and `order` allows its delivery. The
+/// packet then propagates for a fixed delay.
 #[derive(Default)]
 pub(crate) struct Reassembly {
     order: DeliveryOrder,
     delay: Span,
-    /// Transmission time of a part.
+    /// Transmission time of one part of a packet.
     takes: Span,
     pub(crate) departures: Departures,
     /// Unfinished packets, in order of segmentation.
@@ -37,14 +37,14 @@ pub(crate) struct Reassembly {
     pub(crate) outcomes: Outcomes,
 }
 
-/// A packet of which at least one part was cut.
+/// A packet of which at least one part was cut off.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     segment: Segment,
-    /// When its first part started, and how many parts it has so far.
+    /// Start time of the packet's first part, and number of its parts so far.
     begun: Time,
     parts: u32,
-    /// Parts neither arrived nor given up; the unsegmented rest counts as one.
+    /// Number of parts that were neither received nor given up; the unsegmented rest counts as one part.
     missing: u32,
     state: PacketState,
     repetitions: Repetitions,
@@ -52,16 +52,16 @@ struct Packet {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PacketState {
-    /// Not complete.
+    /// The packet is not complete.
     Begun,
-    /// Complete, and waiting for packets before it.
+    /// The packet is complete, and waits for packets before it.
     Complete,
-    /// Delivered or lost.
+    /// The packet was delivered or lost.
     Gone,
 }
 
 impl Reassembly {
-    /// Parts take `takes` to transmit; a delivered packet then propagates for `delay`.
+    /// Creates an empty reassembly: a part takes `takes` to transmit, and a delivered packet propagates for `delay`.
     pub(crate) fn new(order: DeliveryOrder, takes: Span, delay: Span) -> Self {
         Self { order, takes, delay, ..Self::default() }
     }
@@ -76,7 +76,7 @@ impl Reassembly {
         self.first + self.packets.len() as u64
     }
 
-    /// Index of a packet among the unfinished ones.
+    /// Index of a packet among the unfinished packets.
     pub(crate) fn place(&self, number: u64) -> usize {
         (number - self.first) as usize
     }
@@ -93,7 +93,7 @@ impl Reassembly {
         });
     }
 
-    /// Cuts the next part of the newest packet at `now`, leaving `uncut` bytes unsegmented.
+    /// Cuts the next part from the newest packet at `now`; `uncut` bytes stay unsegmented.
     pub(crate) fn cut(&mut self, now: Time, uncut: u32) {
         let Some(newest) = self.packets.back_mut() else { return };
         if newest.parts == 0 {
@@ -103,7 +103,7 @@ impl Reassembly {
         newest.missing += u32::from(uncut > 0);
     }
 
-    /// A part of a packet has arrived after `times` retransmissions.
+    /// Handles a part of a packet that has arrived after `times` retransmissions.
     pub(crate) fn arrive(&mut self, at: Time, number: u64, times: u32) {
         let place = self.place(number);
         let packet = &mut self.packets[place];
@@ -119,7 +119,7 @@ impl Reassembly {
         self.release(at);
     }
 
-    /// Gives up a part of a packet, and thereby the packet.
+    /// Gives up a part of a packet, so that the packet is lost.
     pub(crate) fn give_up(&mut self, at: Time, number: u64) {
         let place = self.place(number);
         let packet = &mut self.packets[place];
@@ -131,13 +131,13 @@ impl Reassembly {
         self.release(at);
     }
 
-    /// The packets at these places that are neither delivered nor lost.
+    /// Returns the packets at these indices that are neither delivered nor lost.
     pub(crate) fn at(&self, places: Range<usize>) -> impl Iterator<Item = &Segment> {
         let open = self.packets.range(places).filter(|packet| packet.state != PacketState::Gone);
         open.map(|packet| &packet.segment)
     }
 
-    /// The next event at or before `now`.
+    /// Returns the next event at or before `now`.
     pub(crate) fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
         self.outcomes.next(now)
     }
@@ -147,7 +147,7 @@ impl Reassembly {
         self.outcomes.take()
     }
 
-    /// Delivers packets that need not wait any more, and removes packets without parts in flight.
+    /// Delivers packets that need not wait any longer, and removes packets without parts in flight.
     fn release(&mut self, at: Time) {
         let whole = self.packets.iter().take_while(|packet| packet.state != PacketState::Begun).count();
         for place in 0..whole {
@@ -155,7 +155,7 @@ impl Reassembly {
                 self.hand_on(at, place);
             }
         }
-        // Parts of a lost packet may still be in flight.
+        // A lost packet is kept while parts of it may still be in flight.
         while self
             .packets
             .pop_front_if(|packet| packet.state == PacketState::Gone && packet.missing == 0)

@@ -1,4 +1,4 @@
-//! When a variable link draws its rate and delay, as written in scenarios.
+//! Times at which a variable link draws its rate and delay, as written in scenarios.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,19 +8,19 @@ use ackclock_core::units::UnitError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// When a variable link draws its rate and delay.
+/// Times at which a variable link draws its rate and delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Redraw {
-    /// For every packet.
+    /// Rate and delay are drawn for every packet.
     #[default]
     Packet,
-    /// At every multiple of this time.
+    /// Rate and delay are drawn at every multiple of this time.
     Interval(Span),
 }
 
 impl Redraw {
-    /// The slot of 1xEV-DO, 1/600 s to the nanosecond.
+    /// One draw per slot of 1xEV-DO, 1/600 s to the nearest nanosecond.
     pub const SLOT: Self = Self::Interval(Span::from_nanos(1_666_667));
     const SHORTEST: Span = Span::from_micros(10);
     const HELP: &'static str =

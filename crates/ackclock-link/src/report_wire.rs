@@ -1,19 +1,19 @@
 //! # Path of radio reports
 //!
 //! ## Source
-//! M05 section 3.2: a radio network controller sends its reports over the operator's core network, which takes about
-//! 50 ms.
+//! Source: M05 section 3.2: a radio network controller sends its reports over the operator's core network, which takes
+//! about 50 ms.
 //!
 //! ## What it does
-//! A report leaves after a delay, unless it is lost. Both are drawn per report in order of report number, so polling
-//! does not change them. With varying delays, reports may overtake each other. Faults: the path may lose all reports
-//! for a while, and may scale every reported rate.
+//! A report arrives after a delay, unless it is lost. Delay and loss are drawn for each report in order of report
+//! number, so polling does not change them. If delays vary, reports may overtake each other. Faults can be configured:
+//! the path may lose all reports for a time, and may multiply every reported rate by a factor.
 //!
 //! ## Differences from the source
-//! Loss, random delays and the faults are ours.
+//! Loss, random delays and the faults are our own additions.
 //!
 //! ## Validation
-//! Arrivals by hand, the share of losses, and that extra wakes change nothing (unit tests).
+//! Tests: arrival times worked out by hand, the share of lost reports, and no effect of extra wake-ups (unit tests).
 
 use std::collections::VecDeque;
 
@@ -30,23 +30,23 @@ pub const RADIO: Port = 0;
 /// Port towards the listener.
 pub const LISTENER: Port = 1;
 
-/// The path of radio reports to their listener.
+/// Path of radio reports from the radio controller to their listener.
 pub struct ReportWire {
     delays: Delays,
     loss: f64,
     chance: Stream,
     outages: Outages,
     scale: f64,
-    /// Reports in transit, in order of arrival.
+    /// Reports in transit, in order of arrival time.
     flight: VecDeque<(Time, RadioReport)>,
 }
 
 impl ReportWire {
-    /// A path with `delay` that loses each report with probability `loss`, loses all during `outages`, and multiplies
-    /// each rate by `scale`. It draws from `report/delay` and `report/loss`.
+    /// Creates a path with `delay` that loses each report with probability `loss`, loses all reports during `outages`,
+    /// and multiplies each rate by `scale`. The path draws from the random streams `report/delay` and `report/loss`.
     ///
     /// # Errors
-    /// An outage has no length, or the outages leave no time.
+    /// Returns an error if an outage has no length, or if the outages cover all time.
     pub fn new(
         delay: Law<Span>,
         loss: f64,
@@ -66,7 +66,7 @@ impl Node for ReportWire {
             Message::Report(report) => report,
             Message::Segment(segment) => return out.discard(segment),
         };
-        // Drawn for lost reports too: whether one is lost does not change the delays of others.
+        // The delay is drawn for lost reports too, so that a loss does not change the delays of other reports.
         let (arrives, lost) = (now + self.delays.draw(), self.chance.chance(self.loss));
         if lost || self.outages.at(now).0 == Radio::Out {
             return;

@@ -62,7 +62,7 @@ impl BearerConfig for ObservedConfig {
         Some(self.side)
     }
 
-    /// Returns an error: the rate and the delay of the radio are unknown.
+    /// Returns zero for rate and delay, because nothing is known of the radio.
     fn nominal(&self, _: Direction, _: &BearerLinks, _: &dyn Files) -> Result<Nominal, ConfigError> {
         Ok(Nominal { rate: Rate::ZERO, delay: Span::ZERO })
     }

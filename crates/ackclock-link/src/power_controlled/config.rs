@@ -12,23 +12,25 @@ use crate::reassembly::DeliveryOrder;
 use crate::reassembly::Reassembly;
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
-/// A radio link with power-controlled slots: each packet is sent in its own frames, one per slot. A damaged frame is
-/// retransmitted a fixed number of slots later, before new frames.
+/// A radio link with power-controlled slots: each packet is sent in separate frames, one frame per slot. A damaged
+/// frame is retransmitted a fixed number of slots later, before new frames.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerControlledConfig {
     /// Rate of the channel, including retransmissions.
     pub rate: Rate,
-    /// Transmission time interval: duration of a slot, which carries one frame.
+    /// Transmission time interval: duration of a slot, in which one frame is sent.
     pub tti: Span,
-    /// Which frames are damaged: the process `power-control` or another, or a probability, independent for each frame.
+    /// Error process that damages frames: `power-control` or another process, or a probability, independent for each
+    /// frame.
     pub errors: Errors,
     /// Treatment of damaged frames.
     pub arq: Arq,
     /// A frame damaged in slot t is retransmitted in slot t + guard.
     pub guard: u32,
-    /// Copies of a frame per retransmission round, in consecutive slots; a round starts if nothing of the previous one
-    /// arrived. The scheme (1, 1, 1, 1, 1) has five rounds of one copy. After the last round the packet is lost.
+    /// Number of copies of a frame in each retransmission round, sent in consecutive slots. A round starts if no copy
+    /// of the previous round arrived. The scheme (1, 1, 1, 1, 1) has five rounds of one copy. After the last round the
+    /// packet is lost.
     pub rounds: Vec<u32>,
     /// Order in which packets are delivered.
     pub order: DeliveryOrder,
@@ -40,15 +42,15 @@ pub struct PowerControlledConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arq {
-    /// The receiver requests them by a negative acknowledgement, and they are retransmitted.
+    /// The receiver requests damaged frames by a negative acknowledgement, and they are retransmitted.
     #[default]
     Nak,
-    /// Their packets are lost.
+    /// Damaged frames are not retransmitted, and their packets are lost.
     None,
 }
 
 impl Default for PowerControlledConfig {
-    /// The channel of M05 at 384 kbit/s, without further delay.
+    /// Returns the channel of M05 at 384 kbit/s, without further delay.
     fn default() -> Self {
         Self {
             rate: Rate::from_bps(384_000),
@@ -64,11 +66,12 @@ impl Default for PowerControlledConfig {
 }
 
 const LONGEST: Span = Span::from_secs(1);
-/// Maximum slots until a retransmission, and maximum copies of a frame: together they bound the memory.
+/// Maximum number of slots until a retransmission, and maximum number of copies of a frame: together they bound the
+/// memory.
 const MOST_SLOTS: u32 = 1000;
 
 impl Config for PowerControlledConfig {
-    /// Options for the power control need not name it.
+    /// Completes a table with options of the power control: the table need not name the error process.
     fn chosen_defaults(table: &Value) -> Option<Value> {
         table.get("errors")?.is_object().then(|| json!({ "errors": { "kind": "power-control" } }))
     }
@@ -111,7 +114,7 @@ impl PowerControlledConfig {
         Ok(())
     }
 
-    /// Copies of a damaged frame in its next round; `None` after the last round.
+    /// Number of copies of a damaged frame in its next round; `None` after the last round.
     pub(super) fn copies(&self, rounds_before: usize) -> Option<u32> {
         match self.arq {
             Arq::Nak => self.rounds.get(rounds_before).copied(),
@@ -123,7 +126,7 @@ impl PowerControlledConfig {
         u32::try_from(self.rate.bytes_in(self.tti)).unwrap_or(u32::MAX)
     }
 
-    /// Share of frames that arrive.
+    /// Share of the frames that arrive undamaged.
     fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let bad = self.errors.share(files).map_err(|error| error.under("errors"))?;
         if bad >= 1.0 {

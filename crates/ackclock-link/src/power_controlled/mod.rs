@@ -1,29 +1,33 @@
 //! # Power-controlled link
 //!
 //! ## Source
-//! Möller, "Automatic control in TCP over wireless", KTH 2005, sections 4.2 to 4.4: the uplink of a cellular system, whose frames are
-//! retransmitted on negative acknowledgements as in cdma2000's radio link protocol; `power-control.md` section 4.
+//! Source: Möller, "Automatic control in TCP over wireless", KTH 2005, sections 4.2 to 4.4: the uplink of a cellular
+//! system, whose frames are retransmitted after negative acknowledgements as in cdma2000's radio link protocol;
+//! described in `power-control.md` section 4.
 //!
 //! ## What it does
-//! Slots of one TTI start at multiples of its length; each carries a frame of rate x TTI, in whole bytes. A packet is
-//! cut into frames; the last one is padded. A frame damaged in slot t is retransmitted in slot t + `guard`, before new
-//! frames, then in slot t + 2 `guard`, and so on for as many rounds as the scheme has. A round may have several copies
-//! in consecutive slots: all are sent, and the next round counts from the last. A packet is complete at the end of the
-//! slot in which its last missing frame arrives. It is delivered at once, or behind all earlier packets, and then
-//! propagates for `delay`. If a frame is given up its packet is lost, but the rest of it is still sent: the
-//! transmitter does not learn of the loss. `arq = "none"` gives up at the first damage.
+//! Slots start at multiples of one TTI; each slot has a frame of rate x TTI, in whole bytes. A packet is cut into
+//! frames; its last frame is padded. A frame damaged in slot t is retransmitted in slot t + `guard`, before new frames,
+//! then in slot t + 2 `guard`, and so on for as many rounds as the scheme has. A round may have several copies in
+//! consecutive slots: all copies are sent, and the next round counts from the last copy. A packet is complete at the
+//! end of the slot in which its last missing frame arrives. The packet is delivered at once, or after all earlier
+//! packets, and then propagates for `delay`. If a frame is given up, its packet is lost, but the other frames of the
+//! packet are still sent: the transmitter does not learn of the loss. `arq = "none"` gives up a frame when it is first
+//! damaged.
 //!
-//! `errors` decides which slots are damaged. The default is the [power control](crate::errors::PowerControlConfig),
-//! whose reference changes in every slot: slots that this link leaves idle carry frames of other users. A packet
-//! departs when it is delivered. Errors are drawn from stream `NAME/errors`.
+//! `errors` decides in which slots frames are damaged. The default is the [power
+//! control](crate::errors::PowerControlConfig), whose reference changes in every slot: in slots that this link leaves
+//! idle, other users send frames. A packet departs when it is delivered. Random numbers for errors come from the stream
+//! `NAME/errors`.
 //!
 //! ## Differences from the source
-//! None known. The source does not cover schemes in which two frames are due in one slot, as with several copies per
-//! round: here the one that was due first is sent first.
+//! No difference is known. The source does not cover schemes in which two frames are due in one slot, as with several
+//! copies per round: here the frame that was due first is sent first.
 //!
 //! ## Validation
-//! Slots by hand (unit tests); the packet delay law for 1 to 10 frames and three steps, against the exact law of the Markov chain,
-//! frame error rate, and the share of packets that three later ones overtake (`tests/power_controlled.rs`); the laws of links.
+//! Tests: slots worked out by hand (unit tests); the packet delay distribution for 1 to 10 frames and three steps,
+//! compared with the exact distribution of the Markov chain, the frame error rate, and the share of packets that three
+//! later packets overtake (`tests/power_controlled.rs`); the properties required of all links.
 
 mod config;
 
@@ -37,7 +41,7 @@ use crate::Fate;
 use crate::blocks::{Packets, Transmitter};
 use crate::errors::{AnyErrorProcess, ErrorProcess};
 
-/// Transmits frames slot by slot.
+/// Transmitter that sends frames slot by slot.
 struct PowerControlled {
     config: PowerControlledConfig,
     /// Expected share of frames that arrive.
@@ -45,15 +49,15 @@ struct PowerControlled {
     /// Size of a frame, bytes.
     bytes: u32,
     errors: AnyErrorProcess,
-    /// Slot and frame in transmission.
+    /// Number of the current slot, and the frame in transmission.
     sending: Option<(u64, Frame)>,
-    /// Frames to retransmit, with the first slot in which each may be sent; ordered by round.
+    /// Frames to retransmit, each with the first slot in which it may be sent; ordered by round.
     requested: VecDeque<(u64, Frame)>,
-    /// First slot that is free for new frames.
+    /// Number of the first slot that is free for new frames.
     free: u64,
-    /// Slots in which this link sent a frame.
+    /// Number of slots in which this link sent a frame.
     used: u64,
-    /// Slots in which a frame of this link arrived.
+    /// Number of slots in which a frame of this link arrived.
     arrived: u64,
 }
 
@@ -61,11 +65,11 @@ struct PowerControlled {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     packet: u64,
-    /// Number of retransmissions so far.
+    /// Number of retransmissions of the frame so far.
     times: u32,
-    /// Retransmission rounds begun.
+    /// Number of retransmission rounds started for the frame.
     rounds: usize,
-    /// Copies of the present round to be sent after this one.
+    /// Number of copies that the current round still has to send after this copy.
     copies: u32,
     fate: Fate,
 }
@@ -80,7 +84,7 @@ impl PowerControlled {
         Time::from_nanos(self.config.tti.as_nanos().saturating_mul(slot))
     }
 
-    /// A slot starts.
+    /// Starts a slot, and sends a frame if one is due.
     fn begin(&mut self, now: Time, packets: &mut Packets) {
         let slot = now.as_nanos() / self.config.tti.as_nanos();
         let new = |(packet, _)| Frame { packet, times: 0, rounds: 0, copies: 0, fate: Fate::Lost };
@@ -92,7 +96,7 @@ impl PowerControlled {
         }
     }
 
-    /// A slot in which a frame was sent ends.
+    /// Ends a slot in which a frame was sent.
     fn end(&mut self, at: Time, slot: u64, mut frame: Frame, packets: &mut Packets) {
         let fate = self.errors.fate(self.start_of(slot));
         if fate == Fate::Arrives {
@@ -150,7 +154,8 @@ impl Transmitter for PowerControlled {
         self.config.rate
     }
 
-    /// Frames that arrived, plus the expected number in slots that this link left idle.
+    /// Counts frames that arrived, plus the expected number of frames that would have arrived in slots that this link
+    /// left idle.
     fn capacity_bps(&self, until: Time) -> Option<f64> {
         let tti = self.config.tti.as_secs_f64();
         let idle = (until.since(Time::ZERO).as_secs_f64() / tti - self.used as f64).max(0.0);

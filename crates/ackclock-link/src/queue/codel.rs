@@ -1,19 +1,19 @@
 //! # CoDel
 //!
 //! ## Source
-//! RFC 8289 (Nichols, Jacobson, McGregor and Iyengar 2018), section 5.
+//! Source: RFC 8289 (Nichols, Jacobson, McGregor and Iyengar 2018), section 5.
 //!
 //! ## What it does
-//! Measures each packet's queueing delay. If it stays above a target (5 ms) for an interval (100 ms), CoDel drops a
-//! packet as it leaves, and the next ones after interval/√count, until a delay is below the target. With `ecn` an
-//! ECN-capable packet is marked instead.
+//! Measures each packet's queueing delay. If the queueing delay stays above a target (5 ms) for an interval (100 ms),
+//! CoDel drops a packet as it leaves the queue. Further drops follow after interval/√count, until a queueing delay is
+//! below the target. With `ecn` an ECN-capable packet is marked instead of dropped.
 //!
 //! ## Differences from the source
-//! The MTU below which nothing is dropped is the largest packet seen so far. Marking follows the authors' Linux
-//! implementation: a marked packet counts as dropped for the control law and is sent.
+//! CoDel never drops while the queue has less than an MTU; here the MTU is the largest packet seen so far. Marking
+//! follows the Linux implementation by the authors: a marked packet counts as dropped in the control law and is sent.
 //!
 //! ## Validation
-//! Drop times by hand from the control law (unit tests).
+//! Tests: drop times worked out by hand from the control law (unit tests).
 
 use std::collections::VecDeque;
 
@@ -31,11 +31,11 @@ use crate::{Capacity, Cause, Load};
 pub struct CodelConfig {
     /// Acceptable queueing delay.
     pub target: Span,
-    /// How long the target must be exceeded before drops start; about the RTT of the slowest flows.
+    /// Time for which the target must be exceeded before drops start; about the RTT of the slowest flows.
     pub interval: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Whose packets share a queue.
+    /// Whether all packets share a queue, or each flow or user has a separate queue.
     pub per: Per,
 }
 
@@ -60,7 +60,7 @@ impl QueueConfig for CodelConfig {
     }
 }
 
-/// Settings of the algorithm.
+/// Settings of the CoDel algorithm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) target: Span,
@@ -87,21 +87,22 @@ impl Settings {
     }
 }
 
-/// State of the algorithm for one queue.
+/// State of the CoDel algorithm for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Control {
-    /// When the queueing delay will have exceeded the target for an interval; `None` while it is below.
+    /// Time at which the queueing delay will have exceeded the target for an interval; `None` while the delay is below
+    /// the target.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
-    /// Drops since dropping began.
+    /// Number of drops since dropping started.
     count: u32,
     last_count: u32,
     /// Largest packet seen, bytes.
     largest: u32,
 }
 
-/// The queue from which packets are taken, and the list to which they are dropped.
+/// The queue from which packets are taken, and the list of dropped packets.
 pub(super) struct Backlog<'a> {
     pub(super) fifo: &'a mut Fifo,
     pub(super) dropped: &'a mut VecDeque<(Segment, Cause)>,
@@ -136,7 +137,7 @@ impl Control {
         } else if leaving.1 {
             (leaving, _) = self.punish(settings, now, leaving, &mut from);
             self.dropping = true;
-            // Resume the last drop rate if that was recent.
+            // Resume the last drop rate if dropping ended recently.
             let recent = now.since(self.drop_next) < settings.interval * 16;
             let delta = self.count.saturating_sub(self.last_count);
             self.count = if delta > 1 && recent { delta } else { 1 };
@@ -146,7 +147,7 @@ impl Control {
         leaving.0
     }
 
-    /// A packet passed without queueing.
+    /// Handles a packet that passed without queueing.
     pub(super) fn pass(&mut self, segment: &Segment) {
         self.largest = self.largest.max(segment.wire_bytes());
         self.first_above = None;
@@ -175,7 +176,7 @@ impl Control {
         (Some((arrived, segment)), ok_to_drop)
     }
 
-    /// Marks the packet, or drops it and takes the next. Returns whether it marked.
+    /// Marks the packet, or drops it and takes the next packet. Returns whether it marked the packet.
     fn punish(
         &mut self,
         settings: &Settings,
@@ -201,7 +202,7 @@ fn control_law(t: Time, interval: Span, count: u32) -> Time {
     t + Span::from_nanos(libm::round(interval.as_nanos() as f64 / libm::sqrt(f64::from(count))) as u64)
 }
 
-/// One queue under CoDel.
+/// One queue that CoDel manages.
 #[derive(Debug)]
 pub struct Codel {
     settings: Settings,

@@ -1,17 +1,18 @@
 //! # Drop-head
 //!
 //! ## Source
-//! Drop from front: Lakshman, Neidhardt and Ott, "The drop from front strategy in TCP and in TCP over ATM", INFOCOM 1996.
+//! Source: drop from front, in Lakshman, Neidhardt and Ott, "The drop from front strategy in TCP and in TCP over ATM",
+//! INFOCOM 1996.
 //!
 //! ## What it does
-//! First in, first out. If an arrival does not fit, the oldest packets are dropped until it does. The sender then
-//! learns of the loss earlier, by the drain time of the queue.
+//! Packets are served first in, first out. If an arriving packet does not fit, the oldest packets are dropped until it
+//! fits. The sender then learns of the loss earlier, by the drain time of the queue.
 //!
 //! ## Differences from the source
-//! An arrival that would not fit even into the empty queue is refused.
+//! A packet that would not fit even into the empty queue is refused.
 //!
 //! ## Validation
-//! Order and conservation (unit tests, `tests/laws.rs`).
+//! Tests: order and conservation of packets (unit tests, `tests/laws.rs`).
 
 use std::collections::VecDeque;
 
@@ -23,11 +24,11 @@ use super::fifo::Fifo;
 use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
-/// First in, first out; the oldest packets are dropped if an arrival does not fit.
+/// First in, first out; the oldest packets are dropped if an arriving packet does not fit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DropHeadConfig {
-    /// Whose packets share a queue.
+    /// Whether all packets share a queue, or each flow or user has a separate queue.
     pub per: Per,
 }
 
@@ -40,7 +41,7 @@ impl QueueConfig for DropHeadConfig {
     }
 }
 
-/// First in, first out, dropping the oldest packets.
+/// Queue that serves packets first in, first out, and drops the oldest packets.
 #[derive(Debug, Default)]
 pub struct DropHead {
     fifo: Fifo,
@@ -49,7 +50,7 @@ pub struct DropHead {
 }
 
 impl DropHead {
-    /// An empty queue with this capacity.
+    /// Creates an empty queue with this capacity.
     pub fn new(capacity: Capacity) -> Self {
         Self { capacity, ..Self::default() }
     }

@@ -1,16 +1,17 @@
 //! # Drop-tail
 //!
 //! ## Source
-//! The queue of every experiment of CR02; `links.md` section 1 defines "a buffer of B packets".
+//! Source: the queue of every experiment of CR02; `links.md` section 1 defines "a buffer of B packets".
 //!
 //! ## What it does
-//! First in, first out. An arrival that does not fit is refused.
+//! Packets are served first in, first out. A packet that does not fit is refused.
 //!
 //! ## Differences from the source
-//! None.
+//! The model does not differ from the source.
 //!
 //! ## Validation
-//! With B = 10 a constant link of 200 kbit/s and 400 ms loses its first packet at a window of 22 (CR02 Table 1 item 1).
+//! Test: with B = 10 a constant link of 200 kbit/s and 400 ms loses its first packet at a window of 22 (CR02 Table 1
+//! item 1).
 
 use ackclock_core::{Config, FlowId, Segment, Time};
 use schemars::JsonSchema;
@@ -20,11 +21,11 @@ use super::fifo::Fifo;
 use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
-/// First in, first out; an arrival that does not fit is dropped.
+/// First in, first out; an arriving packet that does not fit is dropped.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DropTailConfig {
-    /// Whose packets share a queue.
+    /// Whether all packets share a queue, or each flow or user has a separate queue.
     pub per: Per,
 }
 
@@ -37,7 +38,7 @@ impl QueueConfig for DropTailConfig {
     }
 }
 
-/// First in, first out, refusing arrivals that do not fit.
+/// Queue that serves packets first in, first out, and refuses packets that do not fit.
 #[derive(Debug, Default)]
 pub struct DropTail {
     fifo: Fifo,
@@ -45,7 +46,7 @@ pub struct DropTail {
 }
 
 impl DropTail {
-    /// An empty queue with this capacity.
+    /// Creates an empty queue with this capacity.
     pub fn new(capacity: Capacity) -> Self {
         Self { capacity, ..Self::default() }
     }

@@ -1,11 +1,11 @@
-//! Storage of all disciplines: first in, first out, with insertion at the front.
+//! Storage of all queue disciplines: first in, first out, with insertion at the front.
 
 use ackclock_core::{FlowId, Segment, Time};
 
 use crate::Load;
 use crate::serial::{Packets, Parted};
 
-/// Segments in order of arrival with their arrival times, and their total size.
+/// Segments in order of arrival, their arrival times, and their total size.
 #[derive(Debug, Default)]
 pub(super) struct Fifo {
     segments: Parted,
@@ -19,7 +19,7 @@ impl Fifo {
         self.segments.push(now, segment);
     }
 
-    /// Inserts a segment before all others.
+    /// Inserts a segment before all other segments.
     pub(super) fn push_front(&mut self, now: Time, segment: &Segment) {
         self.load += Load::of(segment);
         self.segments.push_front(now, segment);
@@ -33,7 +33,7 @@ impl Fifo {
         Some((arrived, segment))
     }
 
-    /// Flow of the oldest segment.
+    /// Flow of the oldest segment in the queue.
     pub(super) fn head(&self) -> Option<FlowId> {
         self.segments.iter().next().map(|(_, segment)| segment.flow)
     }

@@ -1,19 +1,20 @@
 //! # FQ-CoDel
 //!
 //! ## Source
-//! RFC 8290 (Høiland-Jørgensen, McKenney, Täht, Gettys and Dumazet 2018), section 4.
+//! Source: RFC 8290 (Høiland-Jørgensen, McKenney, Täht, Gettys and Dumazet 2018), section 4.
 //!
 //! ## What it does
-//! Flows are hashed into 1024 queues, each with its own CoDel, served by deficit round robin with a quantum of 1514
-//! bytes. Queues that have just become active are served first. If all queues together exceed the capacity, packets
-//! are dropped from the head of the longest queue in bytes. ECN-capable packets are marked instead of dropped.
+//! Flows are hashed into 1024 queues, each with its own CoDel. The queues are served by deficit round robin with a
+//! quantum of 1514 bytes; queues that have just become active are served first. If all queues together exceed the
+//! capacity, packets are dropped from the head of the queue with the most bytes. ECN-capable packets are marked instead
+//! of dropped.
 //!
 //! ## Differences from the source
-//! The hash is of the flow's number, perturbed by the run's seed. On overload single packets are dropped, as many as
-//! needed, instead of a batch. CoDel's exemption of the last packet applies to each queue separately.
+//! The hash is calculated from the flow's number and the run's seed. On overload packets are dropped one at a time, as
+//! many as needed, instead of a batch. CoDel's exemption of the last packet applies to each queue separately.
 //!
 //! ## Validation
-//! Order of service by hand, shares, drops from the longest queue (unit tests).
+//! Tests: order of service worked out by hand, shares of flows, drops from the longest queue (unit tests).
 
 use std::collections::VecDeque;
 
@@ -32,11 +33,11 @@ use crate::{Capacity, Cause, Load};
 pub struct FqCodelConfig {
     /// Number of queues into which flows are hashed.
     pub flows: u32,
-    /// Bytes that a queue may send per round.
+    /// Number of bytes that a queue may send per round.
     pub quantum: u32,
     /// Acceptable queueing delay.
     pub target: Span,
-    /// How long the target must be exceeded before drops start.
+    /// Time for which the target must be exceeded before drops start.
     pub interval: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -73,16 +74,16 @@ impl QueueConfig for FqCodelConfig {
     }
 }
 
-/// Queues with CoDel, served in turn.
+/// Queues that CoDel manages, served in turn.
 #[derive(Debug)]
 pub struct FqCodel {
     settings: Settings,
     quantum: i64,
     perturbation: u64,
     buckets: Vec<Bucket>,
-    /// Queues that have just become active; the next to be served first.
+    /// Queues that have just become active, in order of service.
     new: VecDeque<u32>,
-    /// Active queues that were served before; the next to be served first.
+    /// Active queues that were served before, in order of service.
     old: VecDeque<u32>,
     total: Load,
     capacity: Capacity,
@@ -120,14 +121,14 @@ impl FqCodel {
         }
     }
 
-    /// The queue of a flow: the upper bits of a multiplicative hash, scaled to the number of queues.
+    /// Number of a flow's queue: the upper bits of a multiplicative hash, scaled to the number of queues.
     fn bucket(&self, flow: FlowId) -> usize {
         let mixed = (u64::from(flow.0) ^ self.perturbation).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (((mixed >> 32) * self.buckets.len() as u64) >> 32) as usize
     }
 
-    /// Drops from the head of the queue with the most bytes (section 4.1).
+    /// Drops a packet from the head of the queue with the most bytes (RFC 8290 section 4.1).
     fn drop_from_fattest(&mut self) {
         let bytes = |&index: &u32| self.buckets[index as usize].fifo.load().bytes;
         let fattest = self.new.iter().chain(&self.old).copied().max_by_key(bytes);
@@ -137,7 +138,7 @@ impl FqCodel {
         }
     }
 
-    /// Moves the queue at the front to the end of the old ones, or makes it inactive.
+    /// Moves the queue at the front of its list to the end of the old queues, or makes it inactive.
     fn rotate(&mut self, index: u32, to: List) {
         match self.buckets[index as usize].list {
             List::New => self.new.pop_front(),
@@ -149,7 +150,8 @@ impl FqCodel {
         }
     }
 
-    /// Adds a segment to the queue of its flow with `push`, then drops the excess from the longest queue.
+    /// Adds a segment to the queue of its flow with `push`, then drops packets from the longest queue until the rest
+    /// fits.
     fn put(&mut self, segment: &Segment, unqueued: Load, push: impl FnOnce(&mut Fifo)) -> Result<(), Cause> {
         if !self.capacity.admits(unqueued, segment) {
             return Err(Cause::Full);
@@ -179,7 +181,7 @@ impl Queue for FqCodel {
         self.put(segment, unqueued, |fifo| fifo.push_front(now, segment))
     }
 
-    /// Serves the next packet by section 4.2.
+    /// Serves the next packet as in RFC 8290 section 4.2.
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
         while let Some(&index) = self.new.front().or(self.old.front()) {
             let bucket = &mut self.buckets[index as usize];
@@ -195,7 +197,7 @@ impl Queue for FqCodel {
                 self.total -= Load::of(segment);
             }
             let Some((arrived, segment)) = next else {
-                // A new queue that ran empty goes to the old ones first, so that it cannot jump ahead repeatedly.
+                // A new queue that ran empty first moves to the old queues, so that it cannot jump ahead repeatedly.
                 let to =
                     if bucket.list == List::New && !self.old.is_empty() { List::Old } else { List::None };
                 self.rotate(index, to);

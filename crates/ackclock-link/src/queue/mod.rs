@@ -1,4 +1,4 @@
-//! Queue disciplines: which segment is queued, dropped or sent next. Each discipline is one file.
+//! Queue disciplines: they decide which segment is queued, dropped or sent next. Each discipline is one file.
 
 mod codel;
 mod drop_head;
@@ -26,34 +26,33 @@ use crate::{Capacity, Cause, Load};
 
 /// A queue in front of a transmitter, which takes one segment at a time.
 ///
-/// Only [`any`](Self::any) has a default implementation, so that a queue that wraps another one cannot forget to
-/// forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish
-/// flows.
+/// Only [`any`](Self::any) has a default implementation, so that a queue that wraps another queue cannot forget to
+/// forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish flows.
 pub trait Queue: Send {
-    /// Accepts a segment that found the transmitter busy. `unqueued` counts against the capacity without being in this
-    /// queue (the head packet of a link that keeps it in its buffer).
+    /// Accepts a segment that found the transmitter busy. The load `unqueued` counts against the capacity but is not in
+    /// this queue (the head packet of a link that keeps it in its buffer).
     ///
     /// # Errors
-    /// The cause if the segment is refused.
+    /// Returns the cause if the segment is refused.
     fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
 
-    /// Accepts a segment like [`enqueue`](Self::enqueue), but inserts it before all waiting segments of its flow.
+    /// Accepts a segment like [`enqueue`](Self::enqueue), but inserts it before all queued segments of its flow.
     ///
     /// # Errors
-    /// The cause if the segment is refused.
+    /// Returns the cause if the segment is refused.
     fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
 
-    /// Removes the next segment to transmit, with its arrival time; `None` if there is none left. Segments dropped by
-    /// this call come out of [`poll_dropped`](Self::poll_dropped).
+    /// Removes and returns the next segment to transmit, with its arrival time; returns `None` if the queue is empty.
+    /// [`poll_dropped`](Self::poll_dropped) returns the segments that this call drops.
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
 
-    /// A segment found the transmitter idle and passes the queue, with a queueing delay of zero.
+    /// Handles a segment that found the transmitter idle and passes the queue, with a queueing delay of zero.
     fn pass(&mut self, now: Time, segment: &Segment);
 
     /// Whether no segment is queued.
     fn is_empty(&self) -> bool;
 
-    /// The next segment that was dropped after it had been accepted.
+    /// Returns the next segment that was dropped after it had been accepted, with the cause.
     fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
 
     /// Load in the subqueue that serves `flow`.
@@ -62,19 +61,19 @@ pub trait Queue: Send {
     /// Load in all subqueues.
     fn load(&self) -> Load;
 
-    /// Whether both flows share a subqueue.
+    /// Whether the two flows share a subqueue.
     fn together(&self, a: FlowId, b: FlowId) -> bool;
 
     /// Capacity of the subqueue that serves `flow`.
     fn capacity(&self, flow: FlowId) -> Capacity;
 
-    /// Sets the user of a flow; default: user 0.
+    /// Sets the user of a flow; by default the user is 0.
     fn assign(&mut self, flow: FlowId, user: u32);
 
     /// Frees the state of a flow that ended.
     fn forget(&mut self, flow: FlowId);
 
-    /// This queue as links store it.
+    /// Returns this queue in the form that links store.
     fn any(self) -> AnyQueue
     where
         Self: Sized + 'static,
@@ -101,12 +100,12 @@ macro_rules! shared_by_all_flows {
 }
 use shared_by_all_flows;
 
-/// A queue as links store it: drop-tail inline, all others behind a pointer. Most links have drop-tail, and a call
-/// through a pointer would be a large part of its cost.
+/// A queue as links store it: a drop-tail queue inline, any other queue behind a pointer. Most links have a drop-tail
+/// queue, and a call through a pointer would be a large part of its cost.
 pub enum AnyQueue {
-    /// First in, first out, refusing arrivals that do not fit.
+    /// A drop-tail queue: first in, first out, refusing packets that do not fit.
     DropTail(DropTail),
-    /// Any other discipline.
+    /// A queue of any other discipline.
     Other(Box<dyn Queue>),
 }
 
@@ -136,24 +135,24 @@ impl Queue for AnyQueue {
     }
 }
 
-/// Context for building a queue from its table.
+/// Everything a queue needs to be built from its table.
 pub struct QueueContext<'a> {
     /// Capacity of the queue.
     pub capacity: Capacity,
     /// Random streams of the run.
     pub streams: &'a ackclock_core::Streams,
-    /// Name of its random stream, such as `down/queue`.
+    /// Name of the queue's random stream, such as `down/queue`.
     pub name: &'a str,
 }
 
 /// Configuration of a queue discipline: its table in a scenario file.
 pub trait QueueConfig: std::fmt::Debug + Send + Sync {
-    /// Builds the queue.
+    /// Builds the queue from its table.
     fn build(&self, context: &QueueContext<'_>) -> AnyQueue;
 }
 
 ackclock_core::registry! {
-    /// All queue disciplines, by their name in scenario files.
+    /// Registry of all queue disciplines, by their name in scenario files.
     pub static QUEUES: dyn QueueConfig = "queue" {
         "drop-tail" => DropTailConfig,
         "drop-head" => DropHeadConfig,

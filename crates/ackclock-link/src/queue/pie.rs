@@ -1,21 +1,21 @@
 //! # PIE
 //!
 //! ## Source
-//! RFC 8033 (Pan, Natarajan, Baker and White 2017): sections 4.1 to 4.4, 5.1 (ECN) and 5.5 (cap on the rise).
+//! Source: RFC 8033 (Pan, Natarajan, Baker and White 2017), sections 4.1 to 4.4, 5.1 (ECN) and 5.5 (cap on the rise).
 //!
 //! ## What it does
-//! Drops arrivals at random. Every 15 ms a proportional integral controller adjusts the probability towards a queueing
-//! delay of 15 ms: `p += 0.125 (delay - target) + 1.25 (delay - previous delay)` (1/s), scaled down while p is small.
-//! A burst of up to 150 ms after an idle time passes. With `ecn` an ECN-capable packet is marked instead, as long as
-//! the probability is at most 10 %.
+//! Drops arriving packets at random. Every 15 ms a proportional integral controller adjusts the drop probability
+//! towards a queueing delay of 15 ms: `p += 0.125 (delay - target) + 1.25 (delay - previous delay)` (1/s), scaled down
+//! while p is small. After an idle time a burst of up to 150 ms passes without drops. With `ecn` an ECN-capable packet
+//! is marked instead of dropped, as long as the probability is at most 10 %.
 //!
 //! ## Differences from the source
-//! The delay is that of the last packet that left, by its timestamp, and zero once the queue is empty; section 5.2
-//! estimates it from the departure rate. Switching off (5.3) and derandomisation (5.4) are omitted. Updates happen at
-//! multiples of 15 ms from the start of the run, so polling does not affect them.
+//! The queueing delay is measured from the timestamp of the last packet that left, and is zero once the queue is empty;
+//! section 5.2 estimates the delay from the departure rate. Switching off (5.3) and derandomisation (5.4) are omitted.
+//! Updates happen at multiples of 15 ms from the start of the run, so polling does not affect them.
 //!
 //! ## Validation
-//! One step of the controller by hand, and convergence to the target (unit tests).
+//! Tests: one step of the controller worked out by hand, and convergence to the target (unit tests).
 
 use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -33,11 +33,11 @@ pub struct PieConfig {
     pub target: Span,
     /// Time between updates of the drop probability.
     pub update: Span,
-    /// Burst that passes without drops after an idle time.
+    /// Length of a burst that passes without drops after an idle time.
     pub burst: Span,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Whose packets share a queue.
+    /// Whether all packets share a queue, or each flow or user has a separate queue.
     pub per: Per,
 }
 
@@ -73,7 +73,7 @@ impl QueueConfig for PieConfig {
     }
 }
 
-/// One queue under PIE.
+/// One queue that PIE manages.
 #[derive(Debug)]
 pub struct Pie {
     config: PieConfig,
@@ -81,9 +81,9 @@ pub struct Pie {
     capacity: Capacity,
     stream: Stream,
     probability: f64,
-    /// Queueing delay of the last packet that left.
+    /// Queueing delay of the last packet that left the queue.
     delay: Span,
-    /// Queueing delay at the last update.
+    /// Queueing delay at the last update of the drop probability.
     delay_before: Span,
     burst_left: Span,
     next_update: Time,
@@ -92,7 +92,7 @@ pub struct Pie {
 /// Gains of the controller, per second (RFC 8033 section 4.2).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
-/// Above this probability ECN-capable packets are dropped too (section 5.1).
+/// Drop probability above which ECN-capable packets are dropped too (RFC 8033 section 5.1).
 const MARK_UP_TO: f64 = 0.1;
 
 impl Pie {
@@ -111,11 +111,11 @@ impl Pie {
         }
     }
 
-    /// Performs the updates that are due by `now`.
+    /// Performs the updates of the drop probability that are due by `now`.
     fn advance(&mut self, now: Time) {
         while self.next_update <= now {
             let calm = self.probability == 0.0 && self.delay == Span::ZERO && self.delay_before == Span::ZERO;
-            // In an idle time only the burst allowance changes, which the next arrival refills.
+            // During an idle time only the burst allowance changes, and the next arriving packet refills it.
             let updates = if calm {
                 1 + now.since(self.next_update).as_nanos() / self.config.update.as_nanos()
             } else {
@@ -126,7 +126,7 @@ impl Pie {
         }
     }
 
-    /// One update by section 4.2, with the cap of section 5.5.
+    /// Updates the drop probability once, as in RFC 8033 section 4.2, with the cap of section 5.5.
     fn update(&mut self) {
         let (delay, before) = (self.delay.as_secs_f64(), self.delay_before.as_secs_f64());
         let change = ALPHA * (delay - self.config.target.as_secs_f64()) + BETA * (delay - before);
@@ -143,20 +143,21 @@ impl Pie {
         self.burst_left -= self.config.update;
     }
 
-    /// Divisor of a step while the probability is small (section 4.2).
+    /// Divisor of an update of the drop probability while the probability is small (RFC 8033 section 4.2).
     fn caution(&self) -> f64 {
         const STEPS: [(f64, f64); 6] =
             [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
         STEPS.iter().find(|(below, _)| self.probability < *below).map_or(1.0, |(_, divisor)| *divisor)
     }
 
-    /// Sections 4.1 and 4.4: whether to drop or mark an arrival.
+    /// Whether to drop or mark an arriving packet (RFC 8033 sections 4.1 and 4.4).
     fn drops_early(&mut self) -> bool {
         let half = self.config.target / 2;
         if self.probability == 0.0 && self.delay < half && self.delay_before < half {
             self.burst_left = self.config.burst;
         }
-        // Keep the link busy: no drop while the delay is low, or while at most two packets are queued.
+        // No packet is dropped while the delay is low, or while at most two packets are queued: this keeps the link
+        // busy.
         let spared = (self.delay_before < half && self.probability < 0.2) || self.fifo.load().packets <= 2;
         self.burst_left == Span::ZERO && !spared && self.stream.chance(self.probability)
     }
@@ -181,7 +182,7 @@ impl Queue for Pie {
         Ok(())
     }
 
-    /// A segment inserted at the front is not dropped early: it was queued before.
+    /// A segment inserted at the front was queued before, so it is not dropped early.
     fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
         self.advance(now);
         if !self.capacity.admits(self.fifo.load() + unqueued, segment) {

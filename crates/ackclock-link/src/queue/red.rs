@@ -1,26 +1,26 @@
 //! # RED
 //!
 //! ## Source
-//! Floyd and Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM Transactions on Networking
-//! 1(4), 1993: figure 2 and sections 4 and 7. The gentle form is Floyd's recommendation of 2000. AC06 compares its
-//! controller with RED.
+//! Source: Floyd and Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM Transactions on
+//! Networking 1(4), 1993: figure 2 and sections 4 and 7. The gentle form is Floyd's recommendation of 2000. AC06
+//! compares its controller with RED.
 //!
 //! ## What it does
-//! Maintains the average queue length, `avg += w (q - avg)` at each arrival. Below the lower threshold every arrival
-//! is accepted. Between the thresholds arrivals are dropped at random with a probability that rises from 0 to the
+//! Maintains the average queue length, `avg += w (q - avg)` at each arrival. Below the lower threshold every arriving
+//! packet is accepted. Between the thresholds packets are dropped at random with a probability that rises from 0 to the
 //! maximum, such that the gaps between drops are uniformly distributed. Above the upper threshold the gentle form
-//! raises the probability further, to 1 at twice the threshold; otherwise every arrival is dropped. With `ecn` an
-//! ECN-capable packet is marked instead, unless every arrival is dropped.
+//! raises the probability further, to 1 at twice the threshold; the original form drops every packet. With `ecn` an
+//! ECN-capable packet is marked instead of dropped, unless every packet is dropped.
 //!
 //! ## Differences from the source
-//! - While the queue is empty, the average decays as if packets left one after another, as in the source. The time per
-//!   packet is the measured mean time between departures of queued packets.
-//! - A packet that finds the transmitter idle is not queued: it updates the average and is never dropped.
-//! - With thresholds in bytes the probability does not depend on the size of the packet.
+//! - While the queue is empty, the average decays as if packets left one after another, as in the source. The time for
+//!   one packet is the measured mean time between departures of queued packets.
+//! - A packet that finds the transmitter idle is not queued: the packet updates the average and is never dropped.
+//! - With thresholds in bytes the drop probability does not depend on the size of the packet.
 //!
 //! ## Validation
-//! The average and the probability by hand, the spacing of drops against the uniform distribution, and the queue
-//! length reached under overload (unit tests).
+//! Tests: the average and the probability worked out by hand, the spacing of drops compared with the uniform
+//! distribution, and the queue length reached under overload (unit tests).
 
 use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Size, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -34,11 +34,11 @@ use crate::{Capacity, Cause, Load};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedConfig {
-    /// Average length up to which every arrival is accepted, in packets or bytes.
+    /// Average queue length up to which every arriving packet is accepted, in packets or bytes.
     pub min_threshold: Size,
-    /// Average length at which the drop probability reaches `max_probability`, in the same unit.
+    /// Average queue length at which the drop probability reaches `max_probability`, in the same unit.
     pub max_threshold: Size,
-    /// Weight of an arrival in the average.
+    /// Weight of a new sample in the average queue length.
     pub weight: f64,
     /// Drop probability at the upper threshold.
     pub max_probability: f64,
@@ -46,13 +46,13 @@ pub struct RedConfig {
     pub gentle: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Whose packets share a queue.
+    /// Whether all packets share a queue, or each flow or user has a separate queue.
     pub per: Per,
 }
 
 impl Default for RedConfig {
-    /// Section 7 of the source; 0.1, 5 and 15 packets and the gentle form are Floyd's recommendations of 1997 and
-    /// 2000.
+    /// Returns the weight of section 7 of the source; 0.1, 5 and 15 packets and the gentle form are Floyd's
+    /// recommendations of 1997 and 2000.
     fn default() -> Self {
         Self {
             min_threshold: Size::Packets(5),
@@ -84,7 +84,7 @@ impl Config for RedConfig {
     }
 }
 
-/// Value of a threshold, and whether it is in bytes.
+/// Returns the value of a threshold, and whether it is in bytes.
 fn length(key: &str, size: Size) -> Result<(f64, bool), ConfigError> {
     match size {
         Size::Packets(packets) => Ok((f64::from(packets), false)),
@@ -106,24 +106,24 @@ impl QueueConfig for RedConfig {
     }
 }
 
-/// One queue under RED.
+/// One queue that RED manages.
 #[derive(Debug)]
 pub struct Red {
     config: RedConfig,
-    /// The thresholds, in packets or bytes.
+    /// Lower and upper threshold, in packets or bytes.
     least: f64,
     most: f64,
     in_bytes: bool,
     fifo: Fifo,
     capacity: Capacity,
     stream: Stream,
-    /// Average length.
+    /// Average queue length, in packets or bytes.
     average: f64,
-    /// Arrivals since the last drop; `None` if the average was below the lower threshold.
+    /// Number of arrivals since the last drop; `None` if the average was below the lower threshold.
     since_drop: Option<u32>,
-    /// When the last queued packet started its transmission, if nothing has arrived since.
+    /// Time at which the last queued packet started its transmission, if no packet has arrived since.
     emptied: Option<Time>,
-    /// Last departure of a packet that was queued.
+    /// Last departure time of a packet that was queued.
     departed: Option<Time>,
     /// Mean time between departures of queued packets.
     spacing: Span,
@@ -131,18 +131,18 @@ pub struct Red {
     spacings: u64,
 }
 
-/// Decision for an arrival.
+/// Decision for an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chosen {
     Taken,
-    /// Chosen at random: an ECN-capable packet may be marked instead.
+    /// The packet was selected at random: an ECN-capable packet may be marked instead of dropped.
     AtRandom,
     Dropped,
 }
 
 impl Red {
     fn new(config: &RedConfig, capacity: Capacity, stream: Stream) -> Self {
-        // Checked when the scenario was loaded.
+        // The thresholds were checked when the scenario was loaded, so parsing succeeds.
         let threshold = |size| length("", size).unwrap_or((0.0, false));
         let ((least, in_bytes), (most, _)) =
             (threshold(config.min_threshold), threshold(config.max_threshold));
@@ -163,7 +163,7 @@ impl Red {
         }
     }
 
-    /// Updates the average for an arrival that finds `load`.
+    /// Updates the average for a packet that arrives at a queue with `load`.
     fn average(&mut self, load: Load) {
         self.emptied = None;
         let length = if self.in_bytes { load.bytes as f64 } else { f64::from(load.packets) };
@@ -175,13 +175,13 @@ impl Red {
         if let Some(since) = self.emptied
             && self.spacing > Span::ZERO
         {
-            // The last packet was sent first.
+            // The last queued packet was sent first, so one packet time is subtracted.
             let missed = now.since(since).as_secs_f64() / self.spacing.as_secs_f64() - 1.0;
             self.average *= libm::pow(1.0 - self.config.weight, missed.max(0.0));
         }
     }
 
-    /// Drop probability before spreading; `None` if every arrival is dropped.
+    /// Drop probability before drops are spread evenly; `None` if every packet is dropped.
     fn probability(&self) -> Option<f64> {
         let Self { average, least, most, config, .. } = self;
         let top = config.max_probability;
@@ -192,7 +192,7 @@ impl Red {
         }
     }
 
-    /// Decides on an arrival by figure 2 of the source.
+    /// Decides about an arriving packet as in figure 2 of the source.
     fn choose(&mut self) -> Chosen {
         if self.average < self.least {
             self.since_drop = None;
@@ -212,7 +212,7 @@ impl Red {
         Chosen::AtRandom
     }
 
-    /// Decides on an arrival; returns the segment as it enters the queue.
+    /// Decides about an arriving packet; returns the segment that enters the queue, which may be marked.
     fn admit(&mut self, segment: &Segment, unqueued: Load) -> Result<Segment, Cause> {
         let load = self.fifo.load() + unqueued;
         self.average(load);

@@ -1,20 +1,20 @@
 //! # Separate queues
 //!
 //! ## Source
-//! CR02 section 6.2: each of several flows has its own queue. Service by Deficit Round Robin, Shreedhar and Varghese,
-//! SIGCOMM 1995, in the form of RFC 8290 section 4.2.
+//! Source: CR02 section 6.2: each of several flows has its own queue. The queues are served by Deficit Round Robin,
+//! Shreedhar and Varghese, SIGCOMM 1995, in the form of RFC 8290 section 4.2.
 //!
 //! ## What it does
-//! Keeps one queue of any discipline per flow or user, each with the whole capacity, and serves non-empty queues in
+//! Keeps one queue of any discipline per flow or user, each with the complete capacity, and serves non-empty queues in
 //! turn, by bytes. A queue may send while it has credit; when its credit is used up, its turn ends and it gets a
 //! quantum of 1514 bytes.
 //!
 //! ## Differences from the source
-//! DRR waits until the credit covers the packet at the head; here credit may become negative, so that the size need
-//! not be known. Both give equal shares in the long run.
+//! DRR waits until the credit covers the packet at the head. Here the credit may become negative, so that the size of
+//! the packet need not be known. Both variants give equal shares in the long run.
 //!
 //! ## Validation
-//! Equal shares by bytes for unequal packets (unit test).
+//! Test: equal shares in bytes for packets of unequal size (unit test).
 
 use std::collections::VecDeque;
 
@@ -25,24 +25,24 @@ use serde::{Deserialize, Serialize};
 use super::{AnyQueue, Queue};
 use crate::{Capacity, Cause, Load};
 
-/// Whose packets share a queue.
+/// Assignment of packets to queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {
     /// All packets share one queue.
     #[default]
     Shared,
-    /// Packets of a flow; the queues are served round robin by bytes.
+    /// Each flow has a separate queue; the queues are served round robin by bytes.
     Flow,
-    /// Packets of a user's flows; the queues are served round robin by bytes.
+    /// Each user has a separate queue; the queues are served round robin by bytes.
     User,
 }
 
-/// Builds the queue of a given number.
+/// Function that builds the queue with a given number.
 type Factory = Box<dyn Fn(u32) -> AnyQueue + Send>;
 
 impl Per {
-    /// One queue with number 0, or one for each flow or user with that number; each with this capacity.
+    /// Builds one queue with number 0, or one queue for each flow or user, each with this capacity.
     pub(super) fn build(
         self,
         capacity: Capacity,
@@ -63,9 +63,9 @@ pub struct Separate {
     parts: Vec<Option<Part>>,
     /// Numbers of the subqueues in order of service.
     turns: VecDeque<u32>,
-    /// User of each flow, if assigned.
+    /// User of each flow, if a user was assigned.
     users: Vec<u32>,
-    /// Segments in all subqueues.
+    /// Number of segments in all subqueues.
     held: usize,
     dropped: VecDeque<(Segment, Cause)>,
 }
@@ -73,9 +73,9 @@ pub struct Separate {
 struct Part {
     queue: AnyQueue,
     credit: i64,
-    /// Whether it is listed in `turns`.
+    /// Whether the subqueue is listed in `turns`.
     active: bool,
-    /// The flow has ended: the subqueue is removed once it is empty.
+    /// Set when the flow has ended: its subqueue is removed once it is empty.
     ended: bool,
 }
 
@@ -104,7 +104,7 @@ impl Separate {
         }
     }
 
-    /// The subqueue with this number, created on first use.
+    /// Returns the subqueue with this number, and creates it on first use.
     fn part(&mut self, number: u32) -> &mut Part {
         let index = number as usize;
         if self.parts.len() <= index {
@@ -224,7 +224,7 @@ impl Queue for Separate {
     }
 
     fn forget(&mut self, flow: FlowId) {
-        // A user's queue remains for the other flows of the user.
+        // A user's queue is kept for the other flows of the user.
         if self.per != Per::Flow {
             return;
         }

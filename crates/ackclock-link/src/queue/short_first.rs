@@ -1,24 +1,26 @@
 //! # Short flows first
 //!
 //! ## Source
-//! Our own. It applies to the flows of one queue what the schedulers of CR04 do for users of a cell: those whose flows
-//! have sent little are served first (`scheduler/pf_sp.rs`).
+//! Source: our own design. It treats the flows of one queue as the schedulers of CR04 treat the users of a cell: users
+//! whose flows have sent little are served first (`scheduler/pf_sp.rs`).
 //!
 //! ## What it does
-//! A flow is short until it has sent `bytes`, and again after being idle for `idle`. Packets of short flows are sent
-//! before all others, in order of arrival; so are those of long flows. While both are queued, long flows get at least
-//! the share `long` of the bytes, so that short flows cannot starve them. If there is no room for a packet of a short
-//! flow, the oldest of long flows are dropped; a packet of a long flow is refused.
+//! A flow is short until it has sent `bytes`, and becomes short again after it was idle for `idle`. Packets of short
+//! flows are sent before packets of long flows; the packets of each class are sent in order of arrival. While packets
+//! of both classes are queued, long flows get at least the share `long` of the bytes, so that short flows cannot starve
+//! them. If a packet of a short flow does not fit, the oldest packets of long flows are dropped. A packet of a long
+//! flow that does not fit is refused.
 //!
-//! A handshake and the first round trips of a page do not wait behind a standing queue, and packets of a flow stay in
-//! order.
+//! A handshake and the first round trips of a page do not wait behind a standing queue, and the packets of a flow stay
+//! in order.
 //!
 //! ## Differences from the source
-//! In the source, users are served this way, and short flows among them by their rates.
+//! In the source this priority applies to users of a cell, and users with short flows are served in order of their
+//! rates.
 //!
 //! ## Validation
-//! Order of service, the share of long flows and drops by hand (unit tests); order within a flow and conservation
-//! (`tests/laws.rs`).
+//! Tests: order of service, the share of long flows and drops, worked out by hand (unit tests); order within a flow and
+//! conservation of packets (`tests/laws.rs`).
 
 use std::collections::VecDeque;
 
@@ -32,17 +34,17 @@ use crate::scheduler::Class;
 use crate::short_flows::{Account, CountsAt, ShortFlows};
 use crate::{Capacity, Cause, Load};
 
-/// Serves flows that have sent little before all others; drops arrivals of other flows that do not fit.
+/// Serves flows that have sent little before all other flows; drops packets of other flows that do not fit.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShortFirstConfig {
-    /// A flow that has sent more than this is long.
+    /// Number of bytes above which a flow is long.
     pub bytes: Size,
-    /// A flow is short again after this long without arrivals.
+    /// Time without arrivals after which a flow is short again.
     pub idle: Span,
-    /// Minimum share of the bytes for long flows while short ones are queued.
+    /// Minimum share of the bytes that long flows get while short flows are queued.
     pub long: f64,
-    /// Whose packets share a queue.
+    /// Whether all packets share a queue, or each flow or user has a separate queue.
     pub per: Per,
 }
 
@@ -75,12 +77,12 @@ impl QueueConfig for ShortFirstConfig {
     }
 }
 
-/// Two queues, one with priority.
+/// Queue with two classes of flows; short flows have priority.
 pub struct ShortFirst {
     rule: ShortFlows,
-    /// Minimum share of the bytes for long flows.
+    /// Minimum share of the bytes that long flows get.
     long_share: f64,
-    /// Bytes by which long flows lag behind their minimum share.
+    /// Number of bytes by which long flows lag behind their minimum share.
     behind: f64,
     capacity: Capacity,
     short: Fifo,
@@ -93,9 +95,9 @@ pub struct ShortFirst {
 #[derive(Clone, Copy, Debug, Default)]
 struct Of {
     account: Account,
-    /// Queued packets of the flow in the class of short flows.
+    /// Number of the flow's queued packets in the class of short flows.
     short: u32,
-    /// Queued packets of the flow in the class of long flows.
+    /// Number of the flow's queued packets in the class of long flows.
     long: u32,
 }
 
@@ -120,7 +122,8 @@ impl ShortFirst {
         &mut self.flows[flow.index()]
     }
 
-    /// Counts an arriving packet and returns its class: long while an earlier packet of the flow is queued as long.
+    /// Counts an arriving packet and returns its class: the class is long while an earlier packet of the flow is queued
+    /// as long.
     fn class(&mut self, now: Time, segment: &Segment) -> Class {
         let rule = self.rule.clone();
         let of = self.of(segment.flow);
@@ -129,7 +132,7 @@ impl ShortFirst {
         if of.long > 0 { Class::Long } else { of.account.class(now, &rule) }
     }
 
-    /// Drops the oldest packets of long flows until a packet of a short one fits.
+    /// Drops the oldest packets of long flows until a packet of a short flow fits.
     fn make_room(&mut self, class: Class, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
         while !self.capacity.admits(self.load() + unqueued, segment) {
             if class == Class::Long || !self.capacity.admits(self.short.load() + unqueued, segment) {
@@ -165,7 +168,8 @@ impl ShortFirst {
         Ok(())
     }
 
-    /// Whether a long flow goes before short ones: it is behind its share, and none of its packets is queued as short.
+    /// Whether a packet of a long flow is sent before packets of short flows: long flows are behind their share, and no
+    /// packet of the next long flow is queued as short.
     fn is_long_due(&self) -> bool {
         let head = self.long.head();
         self.behind > 0.0 && head.is_some_and(|flow| self.flows[flow.index()].short == 0)
@@ -179,7 +183,7 @@ impl Queue for ShortFirst {
     }
 
     fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        // It goes before the flow's queued packets, in whichever class they are.
+        // The segment goes before the flow's queued packets, so it takes the class of these packets.
         let is_short = self.of(segment.flow).short > 0;
         let class = if is_short { Class::Short } else { self.class(now, segment) };
         self.put(segment, class, unqueued, |fifo| fifo.push_front(now, segment))

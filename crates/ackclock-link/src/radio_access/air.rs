@@ -1,4 +1,4 @@
-//! Kinds of air interface for one direction. Each is one file; the registry [`AIRS`] lists them.
+//! Kinds of air interface for one direction. Each kind is one file; the registry [`AIRS`] lists all kinds.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use super::dedicated::DedicatedConfig;
 use crate::CellConfig;
 
 ackclock_core::registry! {
-    /// All airs of the bearer `radio-access`, by their name in scenario files.
+    /// Registry of the air interfaces of the bearer `radio-access`, by their name in scenario files.
     pub static AIRS: dyn AirConfig = "air" {
         "dedicated" => DedicatedConfig,
         "shared" => CellConfig,
     }
 }
 
-/// Configuration of a direction's air: its table in a scenario file.
+/// Configuration of the air interface of one direction: its table in a scenario file.
 pub trait AirConfig: fmt::Debug + Send + Sync {
-    /// Kind of this air.
+    /// Returns the kind of this air interface.
     fn kind(&self) -> AirKind<'_>;
 }
 
-/// Kind of a direction's air.
+/// Kind of the air interface of one direction.
 #[derive(Clone, Copy, Debug)]
 pub enum AirKind<'a> {
-    /// A separate channel for each user.
+    /// A dedicated channel for each user.
     Dedicated(&'a DedicatedConfig),
     /// A cell that serves all users.
     Cell(&'a CellConfig),

@@ -1,22 +1,22 @@
-//! The channel under the sending RLC end of a direction of one user.
+//! Channel over which an RLC end of one user sends its PDUs in one direction.
 
 use ackclock_core::{Rate, Time};
 
 use super::dedicated::Dedicated;
 use super::iub::Iub;
 
-/// The channel to which an RLC end gives its PDUs.
-// A bearer has one; a box would cost a look-up for each packet.
+/// Channel over which an RLC end sends its PDUs.
+// The size difference of the variants is accepted: a pointer would cost a look-up for each packet.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Carrier {
-    /// A dedicated channel.
+    /// A dedicated channel of the user.
     Dedicated(Dedicated),
-    /// The Iub to a base station shared by all users.
+    /// The Iub interface to a base station that all users share.
     Iub(Box<Iub>),
 }
 
 impl Carrier {
-    /// When a PDU next arrives at the far end.
+    /// Time at which the next PDU arrives at the far end.
     pub(super) fn due(&self) -> Time {
         match self {
             Self::Dedicated(air) => air.due(),
@@ -24,7 +24,7 @@ impl Carrier {
         }
     }
 
-    /// When the end may next send.
+    /// Time at which the RLC end may next send.
     pub(super) fn next(&self) -> Time {
         match self {
             Self::Dedicated(air) => air.next(),
@@ -40,14 +40,14 @@ impl Carrier {
         }
     }
 
-    /// Loses everything in transit. PDUs on the Iub still arrive, but ends that were set up again ignore them.
+    /// Loses all PDUs in transit. PDUs on the Iub still arrive, but RLC ends that were re-established ignore them.
     pub(super) fn clear(&mut self) {
         if let Self::Dedicated(air) = self {
             air.clear();
         }
     }
 
-    /// Rate of the payload; unknown to a controller whose users share a cell.
+    /// Payload rate of the channel; zero on the Iub, because the controller does not know the rate of a shared cell.
     pub(super) const fn rate(&self) -> Rate {
         match self {
             Self::Dedicated(air) => air.rate,

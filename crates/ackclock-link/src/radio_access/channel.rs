@@ -1,4 +1,4 @@
-//! The channel of one user: in each direction a queue, an RLC end, and the channel for its PDUs.
+//! Channel of one user. In each direction it has a queue, an RLC end, and a channel for PDUs.
 
 use ackclock_core::{ConfigError, FlowId, Span, Time};
 
@@ -12,30 +12,31 @@ use crate::queue::Queue;
 use crate::umts_rlc_am::{Asks, Data, End, Payload, Pdu, Places, RlcConfig, Sdus};
 use crate::{Cause, LinkView, Repetitions};
 
-/// Both directions of a user, with an RLC end at each side. Arrays are indexed by direction.
+/// Both directions of a user, with an RLC end on each side. All arrays are indexed by direction.
 pub(super) struct Channel {
-    /// The end that sends in a direction.
+    /// RLC ends: the element of a direction is the end that sends in this direction.
     ends: [End; 2],
     pub(super) sdus: [Sdus; 2],
     pub(super) carriers: [Carrier; 2],
-    /// Round trip of PDUs without queueing delay at the base station; `None` if the table sets a guard.
+    /// Round-trip time of PDUs without queueing delay at the base station; `None` if the table sets a guard.
     round_trip: Option<Span>,
-    /// How often both ends were set up again.
+    /// Number of times that both RLC ends were re-established.
     setups: u32,
 }
 
 /// Channel for the downlink PDUs of a user.
 pub(super) enum Downwards<'a> {
     Dedicated(&'a DedicatedConfig),
-    /// The Iub, and the time of a PDU from controller to terminal without queueing delay.
+    /// The Iub, and the time that a PDU takes from controller to terminal without queueing delay.
     Shared(Iub, Span),
 }
 
 impl Channel {
-    /// The channel of the user with this number. For the first user, streams are named as in a bearer with one user.
+    /// Creates the channel of the user with the number `user`. For the first user, random streams have the same names
+    /// as in a bearer with one user.
     ///
     /// # Errors
-    /// With its direction: a file that a table names is unreadable or malformed.
+    /// Returns an error that names the direction if a file of a table is unreadable or malformed.
     pub(super) fn new(
         rlc: &RlcConfig,
         down: Downwards<'_>,
@@ -58,7 +59,7 @@ impl Channel {
             Downwards::Shared(iub, time) => (Carrier::Iub(Box::new(iub)), None, time),
         };
         let (up, places_up, time_up) = dedicated(up, Direction::Up)?;
-        // A STATUS cannot cover PDUs sent less than a round trip ago.
+        // A STATUS cannot cover PDUs that were sent less than a round-trip time ago.
         let round_trip = time_down + time_up;
         Ok(Self {
             ends: Direction::BOTH.map(|_| End::new(rlc, round_trip)),
@@ -69,13 +70,14 @@ impl Channel {
         })
     }
 
-    /// Instant of the next event.
+    /// Time of the channel's next event.
     pub(super) fn next_change(&self) -> Time {
         let [down, up] = &self.carriers;
         down.due().min(up.due()).min(down.next()).min(up.next())
     }
 
-    /// Processes arrivals at this instant, then sends what is due. Arrivals at the base station are processed before.
+    /// Processes arrivals at the instant `at`, then sends the PDUs that are due. Arrivals at the base station must have
+    /// been processed before.
     pub(super) fn step(&mut self, at: Time, filling: &mut Vec<Pdu>) {
         for direction in Direction::BOTH {
             if self.carriers[direction as usize].due() == at {
@@ -89,7 +91,7 @@ impl Channel {
         }
     }
 
-    /// The PDUs of a direction arrive.
+    /// Receives the PDUs that arrive in a direction.
     fn receive(&mut self, at: Time, direction: Direction) {
         let (there, back) = (direction as usize, direction.other() as usize);
         let Carrier::Dedicated(air) = &mut self.carriers[there] else { return };
@@ -101,7 +103,7 @@ impl Channel {
         self.plan(at, direction.other());
     }
 
-    /// The cell has finished a PDU, which arrives at the terminal unless `told` is `None`.
+    /// Handles a PDU that the cell has finished. The PDU arrives at the terminal unless `told` is `None`.
     pub(super) fn on_landed(&mut self, at: Time, sent: Sent, told: Option<Repetitions>) {
         if sent.setup != self.setups {
             return;
@@ -124,12 +126,12 @@ impl Channel {
         self.plan(at, Direction::Up);
     }
 
-    /// The cell has started to send a new PDU with these parts.
+    /// Handles the start of the first transmission of a PDU with these parts in the cell.
     pub(super) fn on_air(&mut self, at: Time, payload: Payload) {
         self.sdus[Direction::Down as usize].on_air(at, payload);
     }
 
-    /// The controller's side of the Iub, if there is one.
+    /// Returns the controller's side of the Iub, if the user has an Iub.
     pub(super) fn iub(&mut self) -> Option<&mut Iub> {
         match &mut self.carriers[Direction::Down as usize] {
             Carrier::Iub(iub) => Some(iub),
@@ -137,7 +139,7 @@ impl Channel {
         }
     }
 
-    /// The base station allocates PDUs to the controller, and reports its target delay.
+    /// Passes to the controller an allocation of PDUs by the base station, and the base station's target delay.
     pub(super) fn tell(&mut self, at: Time, allocation: Allocation, target: Span) {
         if let Some(iub) = self.iub() {
             iub.tell(at, allocation);
@@ -147,7 +149,7 @@ impl Channel {
         }
     }
 
-    /// A direction may send.
+    /// Sends the PDUs of a direction that may be sent at `at`.
     fn send(&mut self, at: Time, direction: Direction, filling: &mut Vec<Pdu>) {
         let index = direction as usize;
         let (end, sdus, setup) = (&mut self.ends[index], &mut self.sdus[index], self.setups);
@@ -173,13 +175,13 @@ impl Channel {
         self.plan(from, direction);
     }
 
-    /// Schedules the next use of a direction, at or after `from`.
+    /// Schedules the next transmission in a direction, at or after `from`.
     fn plan(&mut self, from: Time, direction: Direction) {
         let index = direction as usize;
         self.carriers[index].plan(self.ends[index].due(&self.sdus[index]), from);
     }
 
-    /// Both ends forget everything that was sent, and continue at `from`.
+    /// Re-establishes both RLC ends: they forget all sent data and continue at `from`.
     fn set_up_anew(&mut self, at: Time, from: Time) {
         self.setups += 1;
         for (end, (sdus, carrier)) in self.ends.iter_mut().zip(self.sdus.iter_mut().zip(&mut self.carriers)) {
@@ -197,12 +199,12 @@ impl Channel {
         enqueue: impl FnOnce(&mut Sdus) -> Result<(), Cause>,
     ) -> Result<(), Cause> {
         let taken = enqueue(&mut self.sdus[direction as usize]);
-        // The TTI that starts at this instant may already be filled.
+        // The TTI that starts at this instant may already be full, so transmission starts later.
         self.plan(now + Span::from_nanos(1), direction);
         taken
     }
 
-    /// View of the buffer that serves `flow` in a direction; a cell sets the rate.
+    /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate.
     pub(super) fn view(&self, direction: Direction, flow: FlowId) -> LinkView {
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);

@@ -18,19 +18,19 @@ use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Directi
 use crate::umts_rlc_am::RlcConfig;
 use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal, OutageKind};
 
-/// The radio network of UMTS from its controller to the terminals. Packets of each user of `[[edge.user]]` are queued,
-/// cut into PDUs by the radio link control, and sent over an air interface in each direction.
+/// The UMTS radio network from its controller to the terminals. Packets of each user of `[[edge.user]]` are queued, cut
+/// into PDUs by the radio link control, and sent over an air interface in each direction.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RadioAccessConfig {
     /// Radio link control between controller and terminals.
     pub rlc: RlcConfig,
-    /// Interface between the controller and the base station of a cell. Default: 10 ms with credits.
+    /// Interface between the controller and the base station of a cell. Default: 10 ms delay with credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iub: Option<IubConfig>,
     /// Air interfaces that transmit the PDUs.
     pub air: Airs,
-    /// The users, set by the edge; one by default.
+    /// Users of the bearer, set by the edge; one user by default.
     #[serde(skip)]
     users: Vec<CellUser>,
 }
@@ -39,9 +39,9 @@ pub struct RadioAccessConfig {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Airs {
-    /// Downlink: a table with `kind`.
+    /// Air interface of the downlink: a table with `kind`.
     pub down: Component<dyn AirConfig>,
-    /// Uplink: a table with `kind`.
+    /// Air interface of the uplink: a table with `kind`.
     pub up: Component<dyn AirConfig>,
 }
 
@@ -56,7 +56,7 @@ impl Default for Airs {
 }
 
 impl Default for RadioAccessConfig {
-    /// One user with channels of 384 kbit/s.
+    /// Returns a bearer with one user, with channels of 384 kbit/s.
     fn default() -> Self {
         Self { rlc: RlcConfig::default(), iub: None, air: Airs::default(), users: vec![CellUser::default()] }
     }
@@ -87,18 +87,18 @@ impl Config for RadioAccessConfig {
     }
 }
 
-/// Adds the path of a direction's air to an error.
+/// Adds the path of a direction's air interface to an error.
 fn under(direction: Direction, error: ConfigError) -> ConfigError {
     error.under(["air.down", "air.up"][direction as usize])
 }
 
 impl RadioAccessConfig {
-    /// Air of the downlink.
+    /// Returns the air interface of the downlink.
     fn down(&self) -> Result<AirKind<'_>, ConfigError> {
         Ok(self.air.down.config(&AIRS).map_err(|error| under(Direction::Down, error))?.kind())
     }
 
-    /// Each user's uplink channel.
+    /// Returns the dedicated uplink channel that each user has.
     fn up(&self) -> Result<&DedicatedConfig, ConfigError> {
         match self.air.up.config(&AIRS).map_err(|error| under(Direction::Up, error))?.kind() {
             AirKind::Dedicated(config) => Ok(config),
@@ -109,7 +109,7 @@ impl RadioAccessConfig {
         }
     }
 
-    /// The cell with blocks of whole PDUs.
+    /// Returns the cell with blocks of complete PDUs.
     fn of_whole(&self, cell: &CellConfig) -> Result<CellConfig, ConfigError> {
         let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
         let whole = cell.of_whole(u64::from(octets) * 8);
@@ -120,7 +120,7 @@ impl RadioAccessConfig {
         Ok(whole)
     }
 
-    /// Refuses settings that a cell of PDUs does not support.
+    /// Returns an error for a setting that a cell of PDUs does not support.
     fn check_cell(&self, cell: &CellConfig) -> Result<(), ConfigError> {
         let (usual, flows) = (CellConfig::default(), "the base station sees PDUs, not flows");
         let classes = ["pf-sp", "pf-rp"].contains(&name_of(&cell.scheduler).as_str());
@@ -147,7 +147,7 @@ impl RadioAccessConfig {
         self.iub.clone().unwrap_or_default()
     }
 
-    /// Users over a cell.
+    /// Builds the bearer for users that share a cell.
     fn over_cell(&self, config: &CellConfig, context: BearerContext<'_>) -> Result<RadioAccess, ConfigError> {
         let (iub, up, count) = (self.iub(), self.up()?, self.count() as u32);
         let config =
@@ -159,7 +159,8 @@ impl RadioAccessConfig {
         let user = |number| {
             let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
             let down = Iub::new(&iub, octets, shared.initial());
-            // One way for PDUs, plus one for the messages that allow them.
+            // The time of a PDU from controller to terminal includes one Iub delay for the PDU, and one for the message
+            // that allows it.
             let down = Downwards::Shared(down, iub.delay * 2 + config.delay.mean() + config.slot());
             Channel::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
         };
@@ -178,7 +179,7 @@ impl BearerConfig for RadioAccessConfig {
     }
 
     fn outage(&self) -> Option<OutageKind> {
-        // A cell cannot be interrupted.
+        // A cell cannot be interrupted, so only dedicated channels have outages.
         matches!(self.down(), Ok(AirKind::Dedicated(_))).then_some(OutageKind::Fade)
     }
 
@@ -201,7 +202,7 @@ impl BearerConfig for RadioAccessConfig {
         Some(&self.users)
     }
 
-    /// Rate of all users together.
+    /// Returns the mean rate of all users together, and the delay.
     fn nominal(
         &self,
         direction: Direction,

@@ -1,8 +1,8 @@
-//! A dedicated channel: TTIs of one direction of one user, lost as a whole or PDU by PDU.
+//! A dedicated channel: TTIs of one user in one direction. A TTI is lost completely, or each of its PDUs separately.
 //!
-//! TTIs start at multiples of their length; a TTI without data costs nothing. A TTI that starts at t arrives entirely
-//! at t + TTI + delay. It can contain everything that arrived, or entered the buffer, before it starts. A timer that
-//! expires between two TTIs acts in the next.
+//! TTIs start at multiples of their length; a TTI without data needs no simulation. A TTI that starts at t arrives
+//! completely at t + TTI + delay. The TTI may contain all data that arrived, or entered the buffer, before it starts. A
+//! timer that expires between two TTI starts takes effect in the later TTI.
 
 use std::collections::VecDeque;
 
@@ -19,35 +19,35 @@ use crate::{Fate, Files, OutageKind};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DedicatedConfig {
-    /// Rate of the PDUs' payload.
+    /// Payload rate of the PDUs.
     pub rate: Rate,
     /// Transmission time interval: all PDUs of a TTI are sent together.
     pub tti: Span,
-    /// One-way delay from the end of a TTI until its PDUs are processed at the far end.
+    /// One-way delay from the end of a TTI until the far end processes its PDUs.
     pub delay: Span,
-    /// Errors: a probability, or an error process, evaluated per TTI or PDU.
+    /// Errors of the channel: a probability, or an error process, evaluated for each TTI or PDU.
     pub errors: Errors,
-    /// What is lost together: all PDUs of a "tti", or each "pdu" separately.
+    /// Unit of loss: "tti" loses all PDUs of a TTI together, "pdu" loses each PDU separately.
     pub errors_by: ErrorsBy,
 }
 
-/// What the radio loses together.
+/// Unit of data that the radio loses together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorsBy {
-    /// All PDUs of a TTI.
+    /// All PDUs of a TTI are lost together.
     #[default]
     Tti,
-    /// Each PDU separately.
+    /// Each PDU is lost separately.
     Pdu,
 }
 
-/// Maximum PDUs per TTI.
+/// Maximum number of PDUs in a TTI.
 const MOST_PDUS: u64 = 1000;
 const TTIS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
 
 impl Default for DedicatedConfig {
-    /// A channel of 384 kbit/s with typical settings: a tenth of the blocks is lost.
+    /// Returns a channel of 384 kbit/s with typical settings: a tenth of the blocks is lost.
     fn default() -> Self {
         Self {
             rate: Rate::from_bps(384_000),
@@ -81,7 +81,7 @@ impl AirConfig for DedicatedConfig {
 }
 
 impl DedicatedConfig {
-    /// PDUs per TTI.
+    /// Number of PDUs in a TTI.
     fn pdus(&self, rlc: &RlcConfig) -> u64 {
         self.rate.bytes_in(self.tti) / u64::from(rlc.pdu_octets().max(1))
     }
@@ -99,7 +99,7 @@ impl DedicatedConfig {
         Err(ConfigError::new("rate", message))
     }
 
-    /// Share of PDUs that arrive.
+    /// Share of the PDUs that arrive.
     fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let bad = self.errors.share(files).map_err(|error| error.under("errors"))?;
         if bad >= 1.0 {
@@ -108,13 +108,13 @@ impl DedicatedConfig {
         Ok(1.0 - bad)
     }
 
-    /// Mean rate of the payload that arrives.
+    /// Mean payload rate of the PDUs that arrive.
     pub(crate) fn nominal(&self, rlc: &RlcConfig, files: &dyn Files) -> Result<Rate, ConfigError> {
         let octets = self.pdus(rlc) * u64::from(rlc.pdu_octets());
         Ok(Rate::from_bps_f64(octets as f64 * 8.0 / self.tti.as_secs_f64() * self.good(files)?))
     }
 
-    /// Positions of PDUs in the channel's TTIs.
+    /// Positions of PDUs in the TTIs of the channel.
     pub(super) fn places(&self, rlc: &RlcConfig) -> Places {
         Places::new(self.tti, self.pdus(rlc) as u32, self.delay)
     }
@@ -126,30 +126,30 @@ pub(super) struct Dedicated {
     errors: AnyErrorProcess,
     by: ErrorsBy,
     tti: Span,
-    /// PDUs per TTI.
+    /// Number of PDUs in a TTI.
     room: u32,
     /// Delay from the end of a TTI until its PDUs have arrived.
     delay: Span,
-    /// Expected share of PDUs that arrive.
+    /// Expected share of the PDUs that arrive.
     good: f64,
-    /// When the next TTI with data starts.
+    /// Start time of the next TTI with data.
     next: Time,
-    /// All TTIs before this were handled.
+    /// Start time of the first TTI that was not processed yet.
     not_before: Time,
-    /// Arrival of each TTI in flight, and its number of PDUs.
+    /// Arrival time of each TTI in flight, and its number of PDUs.
     ttis: VecDeque<(Time, usize)>,
     pdus: VecDeque<Pdu>,
-    /// PDUs that were sent.
+    /// Number of PDUs that were sent.
     sent: u64,
-    /// The last outage: from, until, and its kind.
+    /// The last outage: start, end, and kind.
     outage: Option<(Time, Time, OutageKind)>,
-    /// Length of the outages before.
+    /// Total length of the outages before the last one.
     interrupted: Span,
     arrived: u64,
 }
 
 impl Dedicated {
-    /// A channel that draws its errors from this context; sets `context.block`.
+    /// Creates a channel that draws its errors from `context`; `context.block` is set here.
     pub(super) fn new(
         config: &DedicatedConfig,
         rlc: &RlcConfig,
@@ -180,12 +180,12 @@ impl Dedicated {
         })
     }
 
-    /// PDUs per TTI.
+    /// Number of PDUs in a TTI.
     pub(super) const fn room(&self) -> usize {
         self.room as usize
     }
 
-    /// When the next TTI with data starts; [`Time::NEVER`] if there is no data.
+    /// Start time of the next TTI with data; [`Time::NEVER`] if there is no data.
     pub(super) const fn next(&self) -> Time {
         self.next
     }
@@ -203,7 +203,7 @@ impl Dedicated {
         };
     }
 
-    /// Nothing is sent, or all that is sent is lost, from `now` until an instant.
+    /// Starts an outage from `now` to `until`, in which nothing is sent or all sent PDUs are lost.
     pub(super) fn interrupt(&mut self, now: Time, until: Time, kind: OutageKind) {
         self.interrupted = self.interrupted_until(now);
         self.outage = Some((now, until, kind));
@@ -212,7 +212,7 @@ impl Dedicated {
         }
     }
 
-    /// The first TTI at `next` or later in which something may be sent.
+    /// Start of the first TTI at `next` or later in which the transmitter may send.
     fn after_silence(&self, next: Time) -> Time {
         match self.outage {
             Some((from, until, OutageKind::Silent)) if from <= next && next < until => {
@@ -223,7 +223,7 @@ impl Dedicated {
         }
     }
 
-    /// Length of all outages up to `time`.
+    /// Total length of all outages up to `time`.
     fn interrupted_until(&self, time: Time) -> Span {
         let last = self.outage.map_or(Span::ZERO, |(from, until, _)| until.min(time.max(from)).since(from));
         self.interrupted + last
@@ -233,7 +233,7 @@ impl Dedicated {
         matches!(self.outage, Some((from, until, OutageKind::Fade)) if from <= now && now < until)
     }
 
-    /// Sends all PDUs of the TTI that starts at `now`. Returns the instant of its end.
+    /// Sends all PDUs of the TTI that starts at `now`. Returns the time at which the TTI ends.
     pub(super) fn send(&mut self, now: Time, pdus: &mut Vec<Pdu>) -> Time {
         self.not_before = now + self.tti;
         let fades = self.fades(now);
@@ -260,12 +260,12 @@ impl Dedicated {
         self.not_before
     }
 
-    /// When PDUs arrive next; [`Time::NEVER`] if none are in flight.
+    /// Time at which the next PDUs arrive; [`Time::NEVER`] if no PDUs are in flight.
     pub(super) fn due(&self) -> Time {
         self.ttis.front().map_or(Time::NEVER, |&(at, _)| at)
     }
 
-    /// Removes the PDUs that arrive next.
+    /// Removes and returns the PDUs that arrive next.
     pub(super) fn receive(&mut self) -> impl Iterator<Item = Pdu> + '_ {
         let count = self.ttis.pop_front().map_or(0, |(_, count)| count);
         self.pdus.drain(..count)
@@ -277,7 +277,7 @@ impl Dedicated {
         self.pdus.clear();
     }
 
-    /// PDUs that arrived until now, plus the expected number in unused TTIs.
+    /// Number of PDUs that arrived so far, plus the expected number that would have arrived in unused TTIs.
     pub(super) fn carried(&self, time: Span) -> f64 {
         let usable = time.saturating_sub(self.interrupted_until(Time::ZERO + time));
         let all = usable.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room);

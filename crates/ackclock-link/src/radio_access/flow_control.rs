@@ -1,5 +1,5 @@
-//! Flow control: how the base station limits what the controller sends. Messages follow TS 25.435; the standard
-//! defines no algorithms, so these are ours.
+//! Flow control: the base station limits the PDUs that the controller sends. Messages follow TS 25.435; the standard
+//! defines no algorithms, so the algorithms are our own.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Loss;
 
 ackclock_core::registry! {
-    /// All flow controls between base station and controller, by their name in scenario files.
+    /// Registry of the flow controls between base station and controller, by their name in scenario files.
     pub static FLOW_CONTROLS: dyn FlowControlConfig = "flow control" {
         "credit" => CreditConfig,
         "on-off" => OnOffConfig,
@@ -18,9 +18,9 @@ ackclock_core::registry! {
     }
 }
 
-/// Configuration of the flow control: its table in a scenario file.
+/// Configuration of a flow control: its table in a scenario file.
 pub trait FlowControlConfig: fmt::Debug + Send + Sync {
-    /// Kind of this flow control.
+    /// Returns the kind of this flow control.
     fn kind(&self) -> FlowControlKind<'_>;
 }
 
@@ -29,32 +29,32 @@ pub trait FlowControlConfig: fmt::Debug + Send + Sync {
 pub enum FlowControlKind<'a> {
     /// The base station grants credits.
     Credit(&'a CreditConfig),
-    /// The base station stops and restarts the controller.
+    /// The base station stops and restarts the controller by messages.
     OnOff(&'a OnOffConfig),
-    /// Only the RLC window limits the controller.
+    /// No flow control: only the RLC window limits the controller.
     None,
 }
 
-/// At each interval the base station grants each user the PDUs that it will serve in a target delay, one round trip
-/// and an interval.
+/// At each interval the base station grants each user the PDUs that it will serve during the target delay, one round
+/// trip and one interval.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CreditConfig {
     /// Time between two grants.
     pub interval: Span,
-    /// PDUs that a user may send before the first grant.
+    /// Number of PDUs that a user may send before the first grant.
     pub initial: u32,
-    /// Target queueing delay of a user at the base station. Default: an adaptive delay, such that in a share
-    /// `underruns` of the intervals the base station has no data of a user while the controller has.
+    /// Target queueing delay of a user at the base station. Default: an adaptive delay. It is chosen so that in a share
+    /// `underruns` of the intervals the base station has no data of a user while the controller has data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Span>,
     /// Increase of an adaptive target after an interval with an underrun.
     pub step: Span,
-    /// Long-run share of intervals with an underrun for an adaptive target.
+    /// Long-run share of intervals with an underrun, to which an adaptive target converges.
     pub underruns: Loss,
 }
 
-/// The base station stops the controller above one queueing delay and restarts it below another.
+/// The base station stops the controller above one queueing delay and restarts it below a lower queueing delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OnOffConfig {
@@ -71,11 +71,11 @@ pub struct OnOffConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct UncontrolledConfig {}
 
-/// Limits of an adaptive target.
+/// Minimum and maximum of an adaptive target delay.
 const TARGETS: [Span; 2] = [Span::from_millis(20), Span::from_millis(500)];
-/// Initial adaptive target.
+/// Initial value of an adaptive target delay.
 const FIRST_TARGET: Span = Span::from_millis(50);
-/// Minimum PDUs for a user who has none at the base station.
+/// Minimum number of PDUs granted to a user that has no PDUs at the base station.
 const LEAST: u64 = 8;
 const INTERVALS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
 
@@ -145,16 +145,16 @@ impl FlowControlConfig for UncontrolledConfig {
 /// Message of the base station to the controller about a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Allocation {
-    /// This many more PDUs.
+    /// The controller may send this number of PDUs in addition.
     More(u64),
-    /// As many as the RLC window allows.
+    /// The controller may send all PDUs that the RLC window allows.
     Go,
-    /// No PDUs.
+    /// The controller may send no PDUs.
     Stop,
 }
 
 impl Allocation {
-    /// PDUs that may be sent now, given those allowed before.
+    /// Number of PDUs that may be sent after this message, if `before` PDUs were allowed before it.
     pub(super) const fn allotted(self, before: u64) -> u64 {
         match self {
             Self::More(credits) => before.saturating_add(credits),
@@ -164,22 +164,22 @@ impl Allocation {
     }
 }
 
-/// State of a user at the base station at an interval.
+/// State of a user at the base station, seen at a check of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// PDUs in its queue.
+    /// Number of PDUs in the user's queue.
     pub(super) queued: u64,
-    /// PDUs that were granted and have not arrived.
+    /// Number of PDUs that were granted and have not arrived.
     pub(super) allotted: u64,
-    /// PDUs served per second while it has some.
+    /// PDUs per second that the user is served while it has PDUs.
     pub(super) per_second: f64,
-    /// Whether the controller has PDUs that wait for credits.
+    /// Whether PDUs of the user wait for credits at the controller.
     pub(super) waits: bool,
-    /// Its queue was empty since the interval before while PDUs waited at the controller.
+    /// Whether the user's queue was empty since the last check while PDUs waited at the controller.
     pub(super) underrun: bool,
 }
 
-/// The flow control of one user at the base station.
+/// State of the flow control of one user at the base station.
 #[derive(Clone, Debug)]
 pub(super) enum FlowControl {
     Credit { config: CreditConfig, target: Span },
@@ -198,7 +198,7 @@ impl FlowControl {
         }
     }
 
-    /// PDUs that the controller may send before the first message.
+    /// Number of PDUs that the controller may send before the first message.
     pub(super) const fn initial(&self) -> u64 {
         match self {
             Self::Credit { config, .. } => config.initial as u64,
@@ -224,7 +224,7 @@ impl FlowControl {
         }
     }
 
-    /// Whether the next interval may produce a message.
+    /// Whether the next check of the queue may produce a message.
     pub(super) const fn is_active(&self, seen: Seen) -> bool {
         match self {
             Self::Credit { .. } => seen.waits || seen.queued > 0 || seen.allotted < LEAST,
@@ -233,7 +233,8 @@ impl FlowControl {
         }
     }
 
-    /// The message at an interval, if any. A message takes `delay`, and so do the PDUs that it allows.
+    /// Returns the message of a check of the queue, if any. A message takes `delay`, and so do the PDUs that the
+    /// message allows.
     pub(super) fn allocate(&mut self, seen: Seen, delay: Span) -> Option<Allocation> {
         match self {
             Self::Credit { config, target } => {
@@ -263,7 +264,7 @@ impl FlowControl {
     }
 }
 
-/// Adapts a target after an interval with or without an underrun.
+/// Adapts the target delay after an interval with or without an underrun.
 fn adapt(target: &mut Span, config: &CreditConfig, underrun: bool) {
     let share = config.underruns.0;
     let part = |share: f64| Span::from_secs_f64(config.step.as_secs_f64() * share);

@@ -1,5 +1,5 @@
-//! The Iub interface between the controller and the base station: PDUs of one user in transit, and how many the
-//! controller may send.
+//! The Iub interface between the controller and the base station: PDUs of one user in transit, and the number of PDUs
+//! that the controller may send.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::umts_rlc_am::Pdu;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IubConfig {
-    /// Delay of PDUs and messages, one way.
+    /// One-way delay of PDUs and messages.
     pub delay: Span,
     /// Rate of each user's PDUs including headers; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,11 +24,11 @@ pub struct IubConfig {
     /// fit are lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_station_buffer: Option<Size>,
-    /// How the base station limits the controller: a name, or a table with `kind`.
+    /// Flow control by which the base station limits the controller: a name, or a table with `kind`.
     pub flow_control: Component<dyn FlowControlConfig>,
 }
 
-/// Longest delay.
+/// Longest allowed delay of the interface.
 const MOST_DELAY: Span = Span::from_secs(1);
 
 impl Default for IubConfig {
@@ -71,7 +71,7 @@ impl IubConfig {
         match self.base_station_buffer {
             Some(Size::Packets(pdus)) => Capacity::Packets(pdus),
             Some(Size::Bytes(bytes)) => Capacity::Bytes(bytes),
-            // `check` refuses all other sizes.
+            // Any other size was refused by `check`.
             _ => Capacity::Unlimited,
         }
     }
@@ -81,34 +81,35 @@ impl IubConfig {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) pdu: Pdu,
-    /// Whether it is the first transmission.
+    /// Whether the PDU is sent for the first time.
     pub(super) first: bool,
-    /// How often both ends had been set up again before.
+    /// Number of times that both RLC ends had been re-established when the PDU was sent.
     pub(super) setup: u32,
 }
 
-/// The controller's side of a user, and everything in transit both ways.
+/// State of one user on the Iub: the controller's side, and all PDUs and messages in transit.
 pub(super) struct Iub {
     delay: Span,
-    /// Transmission time of a PDU.
+    /// Transmission time of one PDU.
     one: Span,
-    /// PDUs that the controller may send.
+    /// Number of PDUs that the controller may send.
     credits: u64,
-    /// Allocations in transit to the controller.
+    /// Allocations in transit to the controller, each with its arrival time.
     allocations: VecDeque<(Time, Allocation)>,
-    /// Arrival of each PDU at the base station.
+    /// PDUs in transit, each with its arrival time at the base station.
     pdus: VecDeque<(Time, Sent)>,
-    /// When the base station learns whether PDUs wait for credits, and whether they do.
+    /// Reports of whether PDUs wait for credits at the controller, each with its arrival time at the base station.
     waits: VecDeque<(Time, bool)>,
     told: bool,
-    /// When the interface is free again.
+    /// Time at which the interface is free again.
     free: Time,
-    /// When the controller may next send.
+    /// Time at which the controller may next send.
     next: Time,
 }
 
 impl Iub {
-    /// The interface for PDUs of `bytes` including headers, of which `credits` may be sent at first.
+    /// Creates the interface for PDUs of `bytes` bytes including headers; the controller may send `credits` PDUs at
+    /// first.
     pub(super) fn new(config: &IubConfig, bytes: u32, credits: u64) -> Self {
         Self {
             delay: config.delay,
@@ -123,18 +124,18 @@ impl Iub {
         }
     }
 
-    /// Instant of the controller's next event.
+    /// Time of the controller's next event.
     pub(super) fn next(&self) -> Time {
         self.allocations.front().map_or(Time::NEVER, |&(at, _)| at).min(self.next)
     }
 
-    /// Next arrival at the base station.
+    /// Time of the next arrival at the base station.
     pub(super) fn due(&self) -> Time {
         let pdu = self.pdus.front().map_or(Time::NEVER, |&(at, _)| at);
         self.waits.front().map_or(Time::NEVER, |&(at, _)| at).min(pdu)
     }
 
-    /// PDUs that may be sent at `now`, including allocations that have arrived.
+    /// Number of PDUs that may be sent at `now`, including allocations that have arrived.
     pub(super) fn room(&mut self, now: Time) -> usize {
         while let Some((_, allocation)) = self.allocations.pop_front_if(|&mut (at, _)| at <= now) {
             self.credits = allocation.allotted(self.credits);
@@ -152,7 +153,7 @@ impl Iub {
         }
     }
 
-    /// Sends all PDUs at `now`. Returns the instant from which more may be sent.
+    /// Sends all PDUs at `now`. Returns the time from which on more PDUs may be sent.
     pub(super) fn send(&mut self, now: Time, pdus: impl ExactSizeIterator<Item = Sent>) -> Time {
         let count = pdus.len() as u64;
         if self.credits != u64::MAX {
@@ -162,21 +163,21 @@ impl Iub {
             self.free = self.free.max(now) + self.one;
             self.pdus.push_back((self.free + self.delay, sent));
         }
-        // An end that has nothing to send despite its schedule is not polled again at once.
+        // An RLC end that had nothing to send despite its schedule is polled again later, not at once.
         if count > 0 { now } else { now + LOOKS }
     }
 
-    /// The base station sends a message to the controller at `now`.
+    /// Sends a message of the base station to the controller at `now`.
     pub(super) fn tell(&mut self, now: Time, allocation: Allocation) {
         self.allocations.push_back((now + self.delay, allocation));
     }
 
-    /// The next PDU that has arrived at the base station.
+    /// Returns the next PDU that has arrived at the base station.
     pub(super) fn take(&mut self, now: Time) -> Option<Sent> {
         self.pdus.pop_front_if(|&mut (at, _)| at <= now).map(|(_, sent)| sent)
     }
 
-    /// The latest news at the base station of whether PDUs wait for credits.
+    /// Returns the latest report, received at the base station, of whether PDUs wait for credits.
     pub(super) fn take_waits(&mut self, now: Time) -> Option<bool> {
         let mut newest = None;
         while let Some((_, waits)) = self.waits.pop_front_if(|&mut (at, _)| at <= now) {
@@ -186,6 +187,6 @@ impl Iub {
     }
 }
 
-/// More than any RLC window.
+/// Maximum number of PDUs sent at once; larger than any RLC window.
 const MOST_AT_ONCE: u64 = 4096;
 const LOOKS: Span = Span::from_millis(1);

@@ -1,25 +1,27 @@
 //! # Radio access
 //!
 //! ## Source
-//! The radio network of CR02, AC06, L02 and M05, from the radio network controller to the terminals, with the RLC of
-//! 3GPP TS 25.322 (`umts_rlc_am`); see `radio-access.md`.
+//! Source: the radio network of CR02, AC06, L02 and M05, from the radio network controller to the terminals, with the
+//! RLC of 3GPP TS 25.322 (`umts_rlc_am`); described in `radio-access.md`.
 //!
 //! ## What it does
-//! Every user has a queue and a pair of RLC ends in each direction (`channel`), without a clock. The air requests PDUs
-//! from them: a dedicated channel once per TTI (`dedicated`), or the Iub to a base station as soon as the flow control
-//! allows (`iub`, `flow_control`). At the base station each user has a queue of PDUs, which a cell serves (`shared`).
-//! A packet departs when its last octet is first sent, over the Iub to the base station.
+//! Every user has a queue and a pair of RLC ends in each direction (`channel`), without a clock. The air interface
+//! requests PDUs from the RLC ends: a dedicated channel once per TTI (`dedicated`), or the Iub to a base station as
+//! soon as the flow control allows (`iub`, `flow_control`). At the base station each user has a queue of PDUs, which a
+//! cell serves (`shared`). A packet departs when its last octet is first sent, over the air or over the Iub to the base
+//! station.
 //!
-//! Errors are drawn from the streams `down/errors` and `up/errors` for the first user and `down/errors/N` and
-//! `up/errors/N` for the others, so adding a user does not change the draws of others.
+//! Random numbers for errors come from the streams `down/errors` and `up/errors` for the first user, and from
+//! `down/errors/N` and `up/errors/N` for other users, so adding a user does not change the random numbers of the
+//! existing users.
 //!
 //! ## Differences from the source
-//! See the RLC.
+//! Differences from the source: see the RLC.
 //!
 //! ## Validation
-//! The laws of every bearer with one and with three users; a user alone and among others has the same events
-//! (`tests/radio_access.rs`). The bearer `umts-rlc-am` is this bearer with a dedicated channel each way, and is
-//! compared with AC06 and closed forms.
+//! Tests: the properties required of all bearers, with one user and with three users; equal events for a user alone and
+//! among other users (`tests/radio_access.rs`). The bearer `umts-rlc-am` is this bearer with a dedicated channel in
+//! each direction; its results are compared with AC06 and closed forms.
 
 mod air;
 mod carrier;
@@ -49,28 +51,28 @@ use crate::queue::Queue;
 use crate::umts_rlc_am::{Pdu, RlcConfig, Sdus};
 use crate::{Cause, Departures, LinkEvent, LinkView, Load};
 
-/// All users between the radio network controller and their terminals.
+/// Bearer of all users between the radio network controller and their terminals.
 pub(crate) struct RadioAccess {
     users: Vec<Channel>,
-    /// Instant of each user's next event.
+    /// Time of each user's next event.
     changes: Vec<Time>,
-    /// The base station of a cell.
+    /// The base station, if the users share a cell.
     shared: Option<Box<Shared>>,
-    /// User of each flow; 0 by default.
+    /// User of each flow; user 0 by default.
     user_of: Vec<u32>,
-    /// The user whose event is next, in each direction.
+    /// Number of the user with the next event, for each direction.
     next: [usize; 2],
-    /// Room in a PDU, octets.
+    /// Payload size of a PDU, octets.
     octets: u32,
-    /// The PDUs that are sent together; kept to reuse the memory.
+    /// PDUs that are sent together; kept to reuse the memory.
     filling: Vec<Pdu>,
 }
 
 impl RadioAccess {
-    /// This many users with the same channels.
+    /// Creates the bearer for several users with equal channels.
     ///
     /// # Errors
-    /// With its direction: a file that a table names is unreadable or malformed.
+    /// Returns an error that names the direction if a file of a table is unreadable or malformed.
     pub(crate) fn new(
         rlc: &RlcConfig,
         [down, up]: [&DedicatedConfig; 2],
@@ -101,7 +103,7 @@ impl RadioAccess {
     fn advance(&mut self, now: Time) {
         match &mut self.shared {
             Some(_) => self.advance_together(now),
-            // Users are independent.
+            // Without a base station the users are independent of each other.
             None => {
                 for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
                     while *change <= now && *change != Time::NEVER {
@@ -113,8 +115,8 @@ impl RadioAccess {
         }
     }
 
-    /// Processes all events up to `now` with a base station that couples the users: first departures from the cell,
-    /// then arrivals at it, then messages of the base station, then transmissions of the ends.
+    /// Processes all events up to `now` for users that share a base station. At each instant the order is: departures
+    /// from the cell, arrivals at the cell, messages of the base station, transmissions of the RLC ends.
     fn advance_together(&mut self, now: Time) {
         let Some(shared) = &mut self.shared else { return };
         loop {
@@ -226,7 +228,7 @@ impl Bearer for RadioAccess {
         }
     }
 
-    /// Sums over all users.
+    /// Sums the gauges over all users.
     fn gauges(&self, direction: Direction) -> Vec<f64> {
         let mut sums = Vec::new();
         for user in &self.users {
@@ -247,7 +249,7 @@ impl Bearer for RadioAccess {
         self.shared.iter_mut().for_each(|shared| shared.want_reports());
     }
 
-    /// Reports of a cell about its users' shares, with each user's queues at controller and base station.
+    /// Returns a report of the cell about its users' shares, with each user's queues at controller and base station.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
         let report = self.shared.as_mut()?.poll_report(now)?;
         let user = self.users.get(report.user? as usize)?;
@@ -255,7 +257,7 @@ impl Bearer for RadioAccess {
         Some(RadioReport { queued_packets: packets, queued_bytes: bytes, ..report })
     }
 
-    /// PDUs that arrived, plus the expected number in unused room.
+    /// Counts PDUs that arrived, plus the expected number that would have arrived with full use of the channel.
     fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
         self.advance(until);
         if let (Some(shared), Direction::Down) = (&mut self.shared, direction) {

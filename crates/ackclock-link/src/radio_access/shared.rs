@@ -1,7 +1,7 @@
-//! The base station shared by all users: a queue of PDUs for each user, and a cell that serves them.
+//! Base station shared by all users: a queue of PDUs for each user, and a cell that serves the queues.
 //!
-//! For the cell a PDU is a packet of fixed size, and a block holds whole PDUs. PDUs that its HARQ gives up are lost to
-//! the RLC.
+//! For the cell a PDU is a packet of fixed size, and a block holds complete PDUs. PDUs that the HARQ of the cell gives
+//! up are lost for the RLC.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,36 +16,36 @@ use crate::queue::DropTailConfig;
 use crate::umts_rlc_am::{Pdu, RlcConfig};
 use crate::{BufferMeaning, Cell, CellConfig, Link, LinkContext, LinkEvent, QueuePlan};
 
-/// The base station.
+/// Base station that all users share.
 pub(super) struct Shared {
     cell: Cell,
     users: Vec<AtBaseStation>,
     delay: Span,
-    /// Octets of the payload and of the header of a PDU.
+    /// Payload size and header size of a PDU, octets.
     octets: [u32; 2],
     interval: Option<Span>,
-    /// Scratch space for PDUs that found no room.
+    /// PDUs that did not fit into a queue; kept to reuse the memory.
     refused: Vec<Sent>,
-    /// Whether reports are wanted.
+    /// Whether radio reports are requested.
     reports: bool,
-    /// When the queues are checked next; [`Time::NEVER`] while no message is possible.
+    /// Time of the next check of the queues; [`Time::NEVER`] while no message is possible.
     looks: Time,
 }
 
 /// State of a user at the base station.
 struct AtBaseStation {
-    /// PDUs that have not left the cell, by number; `None` for those that have.
+    /// PDUs that have not left the cell, by number; `None` for PDUs that have left.
     pdus: VecDeque<Option<Sent>>,
-    /// Number of the first service.
+    /// Number of the first element in `pdus`.
     first: u32,
     control: FlowControl,
-    /// PDUs in its queue.
+    /// Number of PDUs in the user's queue.
     queued: u64,
-    /// The queue was empty since the last look while PDUs waited at the controller.
+    /// Set if the queue was empty since the last check while PDUs waited at the controller.
     ran_empty: bool,
-    /// PDUs that were granted and have not arrived.
+    /// Number of PDUs that were granted and have not arrived.
     allotted: u64,
-    /// Whether PDUs at the controller wait for credits.
+    /// Whether PDUs wait for credits at the controller.
     waits: bool,
 }
 
@@ -54,7 +54,7 @@ impl AtBaseStation {
         number.0.wrapping_sub(self.first) as usize
     }
 
-    /// Stores a PDU that enters the cell; returns its number.
+    /// Stores a PDU that enters the cell, and returns the number it gets.
     fn keep(&mut self, sent: Sent) -> Seq {
         self.pdus.push_back(Some(sent));
         Seq(self.first.wrapping_add(self.pdus.len() as u32 - 1))
@@ -72,10 +72,10 @@ impl AtBaseStation {
 }
 
 impl Shared {
-    /// A cell of this many users.
+    /// Creates a base station with a cell for several users.
     ///
     /// # Errors
-    /// A file that the cell's table names is unreadable or malformed.
+    /// Returns an error if a file that the cell's table names is unreadable or malformed.
     pub(super) fn new(
         config: &CellConfig,
         rlc: &RlcConfig,
@@ -113,22 +113,22 @@ impl Shared {
         })
     }
 
-    /// PDUs that each user's controller may send before the first message.
+    /// Number of PDUs that each user's controller may send before the first message.
     pub(super) fn initial(&self) -> u64 {
         self.users[0].allotted
     }
 
-    /// Instant of the next event at the base station.
+    /// Time of the next event at the base station.
     pub(super) fn next_change(&self) -> Time {
         self.cell.poll_timeout().unwrap_or(Time::NEVER).min(self.looks)
     }
 
-    /// A user gets a flow.
+    /// Adds a user that gets its first flow.
     pub(super) fn join(&mut self, user: u32) {
         self.cell.assign(FlowId(user), user);
     }
 
-    /// Passes on the PDUs that the cell has finished by `at`.
+    /// Passes on to the channels the PDUs that the cell has finished by `at`.
     pub(super) fn land(&mut self, at: Time, channels: &mut [Channel]) {
         while let Some((when, event)) = self.cell.peek_event(at) {
             self.note_begun(channels);
@@ -143,12 +143,12 @@ impl Shared {
         while !self.reports && self.cell.poll_report(at).is_some() {}
     }
 
-    /// Generates reports from now on.
+    /// Starts to generate radio reports.
     pub(super) const fn want_reports(&mut self) {
         self.reports = true;
     }
 
-    /// Tells the channels which PDUs the cell has started to send.
+    /// Informs the channels of the PDUs that the cell has started to send.
     fn note_begun(&mut self, channels: &mut [Channel]) {
         while let Some((at, pdu)) = self.cell.poll_begun() {
             let user = &mut self.users[pdu.flow.index()];
@@ -161,7 +161,7 @@ impl Shared {
         }
     }
 
-    /// Processes arrivals over the Iub of a user at `at`.
+    /// Processes PDUs of a user that arrive over the Iub at `at`.
     pub(super) fn arrive(&mut self, at: Time, number: usize, channel: &mut Channel) {
         let Some(iub) = channel.iub() else { return };
         let (flow, user) = (FlowId(number as u32), &mut self.users[number]);
@@ -186,7 +186,7 @@ impl Shared {
         }
     }
 
-    /// Checks the queues if due, and sends messages to the controllers.
+    /// Checks the queues if a check is due, and sends messages to the controllers.
     pub(super) fn look(&mut self, at: Time, channels: &mut [Channel]) {
         let Some(interval) = self.interval.filter(|_| self.looks <= at) else { return };
         let bits = f64::from(self.octets[0] + self.octets[1]) * 8.0;
@@ -209,44 +209,44 @@ impl Shared {
         self.looks = if active { at + interval } else { Time::NEVER };
     }
 
-    /// Rate of a user's payload.
+    /// Payload rate of a user at `now`.
     pub(super) fn rate(&mut self, now: Time, user: usize) -> Rate {
         let rate = self.cell.view(now, FlowId(user as u32)).rate;
         self.payload(rate)
     }
 
-    /// The payload's part of a rate of PDUs.
+    /// Converts a rate of PDUs to a payload rate.
     fn payload(&self, rate: Rate) -> Rate {
         let [payload, header] = self.octets.map(u64::from);
         Rate::from_bps(rate.as_bps() * payload / (payload + header))
     }
 
-    /// Mean capacity for payload until `until`, bit/s.
+    /// Mean payload capacity of the cell until `until`, bit/s.
     pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         let [payload, header] = self.octets.map(f64::from);
         Some(self.cell.capacity_bps(until)? * payload / (payload + header))
     }
 
-    /// The next report of the cell up to `now`, with the rate of the payload.
+    /// Returns the next report of the cell up to `now`, with rates converted to payload rates.
     pub(super) fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
         let report = self.cell.poll_report(now)?;
         Some(RadioReport { rate: self.payload(report.rate), ..report })
     }
 
-    /// PDUs at the base station, and the mean target, ms.
+    /// Gauges: number of PDUs at the base station, and mean target delay, ms.
     pub(super) fn gauges(&self) -> [f64; 2] {
         let pdus = self.users.iter().map(|user| user.queued as f64).sum();
         let targets: f64 = self.users.iter().map(|user| user.control.target().as_millis_f64()).sum();
         [pdus, targets / self.users.len() as f64]
     }
 
-    /// Frees everything in flight.
+    /// Frees the memory of everything in flight.
     pub(super) fn let_go(&mut self) {
         self.cell.let_go();
     }
 }
 
-/// The first multiple of a span at or after an instant.
+/// First multiple of `span` at or after the instant `at`.
 fn next_multiple(at: Time, span: Span) -> Time {
     Time::from_nanos(at.as_nanos().div_ceil(span.as_nanos()) * span.as_nanos())
 }

@@ -1,7 +1,7 @@
-//! Average rates of users, the denominators of proportional fair schedulers (`schedulers.md` section 2).
+//! Average rates of users, by which proportional fair schedulers divide (`schedulers.md` section 2).
 //!
 //! An average decays in every slot. The decay over several slots is applied as a power when the user is next
-//! considered, so idle slots cost nothing.
+//! considered, so idle slots need no calculation.
 
 use ackclock_core::{ConfigError, Rate};
 use schemars::JsonSchema;
@@ -13,36 +13,36 @@ use super::{Candidate, SchedulerContext, Service, Turn};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Average {
-    /// Averaging time, slots (t_c).
+    /// Averaging time t_c, in slots.
     pub tc: u32,
-    /// What happens to the averages of users with no data to send.
+    /// Treatment of the averages of users with no data to send.
     pub idle: IdleUsers,
-    /// Which rate a service adds to the average.
+    /// Rate that a service adds to the average.
     pub counts: Counts,
-    /// Initial average of every user; default: the mean rate of the channel divided by the number of users.
+    /// Initial average of every user; default: the mean rate of the user's channel divided by the number of users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<Rate>,
 }
 
-/// What happens to the average of a user with no data to send.
+/// Treatment of the average of a user with no data to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleUsers {
-    /// The average decays, like that of a user who is not served.
+    /// The average decays, as for a user with data that is not served.
     #[default]
     Decay,
-    /// The average does not change.
+    /// The average does not change while the user has no data.
     Freeze,
 }
 
-/// Which rate a service adds to the average.
+/// Rate that a service adds to the average.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// The rate of the bits sent: less than the channel's rate if the queue ran empty.
+    /// Adds the rate of the bits sent: less than the channel's rate if the queue ran empty.
     #[default]
     Served,
-    /// The channel's rate for the user.
+    /// Adds the rate that the channel offers to the user.
     Rate,
 }
 
@@ -78,7 +78,7 @@ impl Average {
     }
 }
 
-/// Lower limit of an average, bit/s: keeps the ratio of rate to average finite.
+/// Lower limit of an average, bit/s, so that the ratio of rate to average stays finite.
 const LEAST: f64 = 1.0;
 
 /// Averages of all users.
@@ -89,7 +89,7 @@ pub(super) struct Averages {
     idle: IdleUsers,
     counts: Counts,
     values: Vec<f64>,
-    /// Slot up to which each user's average is calculated.
+    /// Number of the slot up to which each user's average is calculated.
     upto: Vec<u64>,
     turn: Turn,
 }
@@ -102,7 +102,7 @@ impl Averages {
             let missed = slot.saturating_sub(self.upto[user]);
             let slots = match self.idle {
                 IdleUsers::Decay => missed,
-                // Of the slots since the user was last a candidate only that one counts.
+                // Only one slot counts of the slots since the user was last a candidate.
                 IdleUsers::Freeze => missed.min(1),
             };
             self.values[user] = (self.values[user] * self.decay.over(slots)).max(LEAST);
@@ -110,8 +110,8 @@ impl Averages {
         }
     }
 
-    /// The candidate with the highest ratio of rate to average; ties go to the lowest average, then in turn. The
-    /// averages must be those of this slot.
+    /// Returns the candidate with the highest ratio of rate to average. Ties go to the lowest average, then to the next
+    /// user in round-robin order. The averages must be up to date for this slot.
     pub(super) fn fairest(
         &self,
         candidates: impl Iterator<Item = (usize, Candidate)>,
@@ -131,7 +131,8 @@ impl Averages {
         best.map(|(_, _, index, candidate)| (index, candidate))
     }
 
-    /// A <- (1 - 1/tc) A + (1/tc) R for the served user, in each slot of the service.
+    /// Updates the averages for a service: A <- (1 - 1/tc) A + (1/tc) R for the served user, in each slot of the
+    /// service.
     pub(super) fn serve(&mut self, service: Service) {
         let got = match self.counts {
             Counts::Served => service.served,
@@ -143,7 +144,7 @@ impl Averages {
         }
         self.upto[user] = match self.idle {
             IdleUsers::Decay => service.slot + service.slots,
-            // No decay is due for the slot in which it was served.
+            // The next update applies no decay, because the slots of the service already include it.
             IdleUsers::Freeze => u64::MAX,
         };
         self.turn.served(service.user);
@@ -154,10 +155,10 @@ impl Averages {
     }
 }
 
-/// Powers of the per-slot decay.
+/// Powers of the decay factor per slot.
 #[derive(Debug)]
 struct Decay {
-    /// The decay over 2^n slots.
+    /// Decay factor over 2^n slots, for each n.
     powers: [f64; 64],
 }
 

@@ -1,16 +1,17 @@
 //! # Maximum rate
 //!
 //! ## Source
-//! Maximises throughput without fairness; CR02 section 6.4 compares it with proportional fair.
+//! Source: CR02 section 6.4, which compares this scheduler with proportional fair; it maximises throughput without
+//! fairness.
 //!
 //! ## What it does
-//! Serves the user with the highest rate; ties in turn.
+//! Serves the user with the highest rate. Ties go to the next user in round-robin order.
 //!
 //! ## Differences from the source
-//! None.
+//! The model does not differ from the source.
 //!
 //! ## Validation
-//! The total is the mean of the highest of all rates, which has a closed form (`tests/cell.rs`).
+//! Test: the total throughput is the mean of the highest of all rates, which has a closed form (`tests/cell.rs`).
 
 use ackclock_core::Config;
 use schemars::JsonSchema;

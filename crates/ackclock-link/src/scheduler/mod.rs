@@ -1,4 +1,4 @@
-//! Schedulers of a cell: choose the user to serve in each slot. Each scheduler is one file.
+//! Schedulers of a cell: they select the user to serve in each slot. Each scheduler is one file.
 
 mod average;
 mod max_rate;
@@ -17,11 +17,11 @@ pub use round_robin::{Priority, RoundRobinConfig};
 /// A user with data to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
-    /// Number of the user.
+    /// Number of the candidate user.
     pub user: u32,
-    /// Rate at which the user can be served in this slot, bit/s; a user at zero cannot be served.
+    /// Rate at which the user can be served in this slot, bit/s; a user with rate zero cannot be served.
     pub rate: f64,
-    /// Class of the packet that would be sent next.
+    /// Class of the packet that the user would send next.
     pub class: Class,
 }
 
@@ -30,40 +30,41 @@ pub struct Candidate {
 pub enum Class {
     /// The flow has sent little since it was last idle.
     Short,
-    /// The flow has sent more.
+    /// The flow has sent more than a short flow may send.
     Long,
 }
 
 /// Service that a user received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Service {
-    /// Number of the user.
+    /// Number of the user that was served.
     pub user: u32,
     /// First slot of the service.
     pub slot: u64,
-    /// Number of slots.
+    /// Number of slots of the service.
     pub slots: u64,
-    /// Rate of the channel for the user, bit/s.
+    /// Rate that the channel offered to the user, bit/s.
     pub rate: f64,
-    /// Rate of the data sent, bit/s: lower if the queue ran empty.
+    /// Rate of the data sent, bit/s; less than the channel's rate if the queue ran empty.
     pub served: f64,
 }
 
-/// Chooses the user to serve. Slots increase; slots in which no user has data are skipped.
+/// Selects the user to serve. Slot numbers increase from call to call; slots in which no user has data are skipped.
 pub trait Scheduler: Send {
-    /// Index of the candidate to serve; `None` if all rates are zero. Candidates are ordered by user number.
+    /// Returns the index of the candidate to serve; `None` if all rates are zero. Candidates are ordered by user
+    /// number.
     fn choose(&mut self, slot: u64, candidates: &[Candidate]) -> Option<usize>;
 
-    /// Reports the service of the user just chosen.
+    /// Reports the service of the user that was just selected.
     fn served(&mut self, service: Service);
 
-    /// Whether the scheduler ignores classes, so that they need not be determined.
+    /// Whether the scheduler ignores the classes of packets, so that they need not be determined.
     fn ignores_class(&self) -> bool {
         false
     }
 }
 
-/// Context for building a scheduler from its table.
+/// Everything a scheduler needs to be built from its table.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerContext<'a> {
     /// Mean rate of each user's channel, bit/s.
@@ -72,12 +73,12 @@ pub struct SchedulerContext<'a> {
 
 /// Configuration of a scheduler: its table in a scenario file.
 pub trait SchedulerConfig: std::fmt::Debug + Send + Sync {
-    /// Builds the scheduler.
+    /// Builds the scheduler from its table.
     fn build(&self, context: SchedulerContext<'_>) -> Box<dyn Scheduler>;
 }
 
 ackclock_core::registry! {
-    /// All schedulers, by their name in scenario files.
+    /// Registry of all schedulers, by their name in scenario files.
     pub static SCHEDULERS: dyn SchedulerConfig = "scheduler" {
         "round-robin" => RoundRobinConfig,
         "max-rate" => MaxRateConfig,
@@ -87,14 +88,14 @@ ackclock_core::registry! {
     }
 }
 
-/// Round-robin order: by user number, starting behind the user served last.
+/// Round-robin order: users by number, starting after the user that was served last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     next: u32,
 }
 
 impl Turn {
-    /// Position of a user in this order.
+    /// Position of a user in the round-robin order.
     fn of(self, user: u32) -> u32 {
         user.wrapping_sub(self.next)
     }
@@ -104,7 +105,7 @@ impl Turn {
     }
 }
 
-/// The candidate with the highest rate; ties in turn.
+/// Returns the candidate with the highest rate. Ties go to the next user in round-robin order.
 fn fastest(turn: Turn, candidates: impl Iterator<Item = (usize, Candidate)>) -> Option<(usize, Candidate)> {
     candidates
         .filter(|(_, candidate)| candidate.rate > 0.0)

@@ -1,18 +1,20 @@
 //! # Proportional fair
 //!
 //! ## Source
-//! CR02 section 6.4, after Jalali, Padovani and Pankaj, "Data throughput of CDMA-HDR", VTC 2000; `schedulers.md` section 2.
+//! Source: CR02 section 6.4, after Jalali, Padovani and Pankaj, "Data throughput of CDMA-HDR", VTC 2000; described in
+//! `schedulers.md` section 2.
 //!
 //! ## What it does
-//! Serves the user with the highest ratio of present rate to average rate: argmax R/A. All averages then move by 1/tc
-//! towards the rate received. Ties go to the lowest average, then in turn.
+//! Serves the user with the highest ratio of current rate to average rate: argmax R/A. The averages of all users then
+//! move by 1/tc towards the rate received. Ties go to the lowest average, then to the next user in round-robin order.
 //!
 //! ## Differences from the source
-//! The source does not define what happens to users without backlog, initial averages, and the rate counted in a slot
-//! in which the queue ran empty; [`Average`] has an option for each.
+//! The source does not define the treatment of users without backlog, the initial averages, and the rate counted in a
+//! slot in which the queue ran empty; [`Average`] has an option for each.
 //!
 //! ## Validation
-//! Totals of 1, 4 and 8 users with unlimited data against `schedulers.md` section 11 (`tests/cell.rs`).
+//! Tests: total throughput of 1, 4 and 8 users with unlimited data, compared with `schedulers.md` section 11
+//! (`tests/cell.rs`).
 
 use ackclock_core::{Config, ConfigError};
 use schemars::JsonSchema;
@@ -21,11 +23,11 @@ use serde::{Deserialize, Serialize};
 use super::average::Averages;
 use super::{Average, Candidate, Scheduler, SchedulerConfig, SchedulerContext, Service};
 
-/// Proportional fair: serves the user with the highest ratio of present rate to average rate.
+/// Proportional fair: serves the user with the highest ratio of current rate to average rate.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfConfig {
-    /// How averages are calculated.
+    /// Settings of the users' average rates.
     pub average: Average,
 }
 

@@ -1,17 +1,18 @@
 //! # Proportional fair with rate priority for short flows (PF-RP)
 //!
 //! ## Source
-//! CR04, slides on scheduling; `schedulers.md` section 4.
+//! Source: CR04, slides on scheduling; described in `schedulers.md` section 4.
 //!
 //! ## What it does
-//! Let i be the choice of proportional fair among all users, and j that of PF-SP. Serves i if its rate is higher than
-//! j's, otherwise j: a user with a short flow goes first unless that would waste a better channel.
+//! Let i be the user that proportional fair selects among all users, and j the user that PF-SP selects. User i is
+//! served if its rate is higher than the rate of j, otherwise user j is served. So a user with a short flow goes first
+//! unless a user with a better channel would be passed over.
 //!
 //! ## Differences from the source
-//! None known.
+//! No difference from the source is known.
 //!
 //! ## Validation
-//! Choices by hand (unit tests).
+//! Tests: selections worked out by hand (unit tests).
 
 use ackclock_core::{Config, ConfigError};
 use schemars::JsonSchema;
@@ -25,7 +26,7 @@ use super::{Average, Candidate, Scheduler, SchedulerConfig, SchedulerContext, Se
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfRpConfig {
-    /// How averages are calculated.
+    /// Settings of the users' average rates.
     pub average: Average,
 }
 

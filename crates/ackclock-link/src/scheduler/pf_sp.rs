@@ -1,17 +1,17 @@
 //! # Proportional fair with strict priority for short flows (PF-SP)
 //!
 //! ## Source
-//! CR04, slides on scheduling; `schedulers.md` section 3.
+//! Source: CR04, slides on scheduling; described in `schedulers.md` section 3.
 //!
 //! ## What it does
-//! Serves the fastest user whose next packet belongs to a short flow, if there is one; otherwise proportional fair.
-//! Averages cover short and long flows together.
+//! Serves the user with the highest rate among users whose next packet belongs to a short flow. If no user has a short
+//! flow, proportional fair selects the user. Averages cover short and long flows together.
 //!
 //! ## Differences from the source
-//! A user at rate zero is not eligible, so long flows are served while every user with a short one fades.
+//! A user with rate zero is not served, so long flows are served while every user with a short flow fades.
 //!
 //! ## Validation
-//! Choices by hand (unit tests).
+//! Tests: selections worked out by hand (unit tests).
 
 use ackclock_core::{Config, ConfigError};
 use schemars::JsonSchema;
@@ -20,11 +20,12 @@ use serde::{Deserialize, Serialize};
 use super::average::Averages;
 use super::{Average, Candidate, Class, Scheduler, SchedulerConfig, SchedulerContext, Service, fastest};
 
-/// Serves users with short flows first, the fastest among them; otherwise proportional fair.
+/// Serves users with short flows first, the user with the highest rate among them; without short flows serves
+/// proportional fair.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfSpConfig {
-    /// How averages are calculated.
+    /// Settings of the users' average rates.
     pub average: Average,
 }
 
@@ -54,7 +55,7 @@ impl Scheduler for PfSp {
     }
 }
 
-/// The choice of PF-SP among candidates whose averages are those of this slot.
+/// Returns the selection of PF-SP; the averages must be up to date for this slot.
 pub(super) fn short_first(averages: &Averages, candidates: &[Candidate]) -> Option<(usize, Candidate)> {
     let of = |class| candidates.iter().copied().enumerate().filter(move |(_, user)| user.class == class);
     fastest(averages.turn(), of(Class::Short)).or_else(|| averages.fairest(of(Class::Long)))

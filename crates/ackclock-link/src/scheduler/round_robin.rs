@@ -1,18 +1,18 @@
 //! # Round robin
 //!
 //! ## Source
-//! The scheduler without channel knowledge that CR02 and its references compare with. CR04, slide of figure 11, asks
-//! what short flows gain without that knowledge.
+//! Source: the scheduler without channel knowledge with which CR02 and its references compare. CR04, slide of figure
+//! 11, asks how much short flows gain without channel knowledge.
 //!
 //! ## What it does
-//! Serves users with data and a rate in turn, one slot each; with `priority = "short-flows"` only users whose next
-//! packet belongs to a short flow, while there are any.
+//! Serves users with data and a rate in turn, one slot each. With `priority = "short-flows"`, only users whose next
+//! packet belongs to a short flow are served, as long as there are any such users.
 //!
 //! ## Differences from the source
-//! None.
+//! The model does not differ from the source.
 //!
 //! ## Validation
-//! Equal turns and priority (unit tests); totals of users without fading (`tests/cell.rs`).
+//! Tests: equal turns and priority (unit tests); total throughput of users without fading (`tests/cell.rs`).
 
 use ackclock_core::Config;
 use schemars::JsonSchema;
@@ -20,22 +20,22 @@ use serde::{Deserialize, Serialize};
 
 use super::{Candidate, Class, Scheduler, SchedulerConfig, SchedulerContext, Service, Turn};
 
-/// Serves one user after the other, a slot each.
+/// Serves one user after the other, one slot each.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoundRobinConfig {
-    /// Which users are served first.
+    /// Users that are served first.
     pub priority: Priority,
 }
 
-/// Which users are served first.
+/// Users that are served first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
-    /// All users in turn.
+    /// No priority: all users are served in turn.
     #[default]
     None,
-    /// Users whose next packet belongs to a short flow, then the others.
+    /// Users whose next packet belongs to a short flow are served before all other users.
     ShortFlows,
 }
 

@@ -1,4 +1,4 @@
-//! Packets in flight, ordered by time of arrival.
+//! Packets in flight, ordered by arrival time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,33 +6,35 @@ use ackclock_core::{FlowId, Ring, Segment, Time, Wakes};
 
 use super::packets::{Packets, Parted, Whole};
 
-/// Packets in flight. Packets with equal times keep the order of insertion, except that with late packets those in
-/// lanes come first.
+/// Packets in flight. Packets with equal arrival times keep the order of insertion; if there are late packets, packets
+/// in lanes come first.
 ///
-/// Nearly every packet arrives behind all others and goes into a queue. A packet that overtakes goes into a separate
-/// lane. So does a late packet, before which others are known to arrive: in the queue it would make all of them
-/// overtakers.
+/// Nearly every packet arrives after all other packets and goes into a queue. A packet that overtakes others goes into
+/// a separate lane. A late packet, before which other packets are known to arrive, also goes into a lane: in the queue
+/// it would turn all these packets into overtaking packets.
 #[derive(Debug)]
 pub(crate) struct Flight<P> {
     queue: P,
-    /// Arrival of the last packet in the queue.
+    /// Arrival time of the last packet in the queue.
     last: Time,
     side_lanes: Lanes<P>,
-    /// Whether there are late packets. At equal times a late packet was inserted before those of the queue, an
-    /// overtaker after them.
+    /// Whether late packets exist. Among packets with equal arrival times, a late packet was inserted before those in
+    /// the queue, an overtaking packet after them.
     has_late: bool,
     due: Time,
 }
 
-/// Lanes for packets outside the queue: a packet goes into the first lane in which it arrives behind all others. If a
-/// burst of a flow leaves packet by packet between other flows' packets, there are about as many lanes as packets in
-/// the burst. With delays drawn per packet there are about twice the square root of the packets in flight.
+/// Lanes for packets outside the queue: a packet goes into the first lane in which it arrives after all other packets.
+/// If a burst of a flow leaves packet by packet between other flows' packets, there are about as many lanes as packets
+/// in the burst. With delays drawn for each packet, the number of lanes is about twice the square root of the number of
+/// packets in flight.
 #[derive(Debug)]
 struct Lanes<P> {
     lanes: Vec<P>,
-    /// Arrival of the last packet in each lane, in decreasing order of lanes.
+    /// Arrival time of the last packet in each lane; the times decrease from lane to lane.
     lasts: Vec<Time>,
-    /// Arrival of the first packet in each lane. At equal times the packet in the lower lane was inserted first.
+    /// Arrival time of the first packet in each lane. Among packets with equal times, the packet in the lower lane was
+    /// inserted first.
     firsts: Wakes,
 }
 
@@ -44,17 +46,17 @@ impl<P: Packets> Default for Flight<P> {
 }
 
 impl<P: Packets> Flight<P> {
-    /// Next arrival; [`Time::NEVER`] if no packet is in flight.
+    /// Time of the next arrival; [`Time::NEVER`] if no packet is in flight.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.due
     }
 
-    /// Inserts a packet.
+    /// Inserts a packet that arrives at `arrives`.
     #[inline(always)]
     pub(crate) fn put(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
-        // If the queue is empty its last packet has arrived, and no new packet arrives before that.
+        // If the queue is empty, its last packet has already arrived, and no new packet can arrive before that time.
         if arrives < self.last {
             self.side_lanes.put(arrives, segment);
             return;
@@ -63,7 +65,7 @@ impl<P: Packets> Flight<P> {
         self.queue.push(arrives, segment);
     }
 
-    /// Inserts a late packet: packets inserted later arrive before it.
+    /// Inserts a late packet: packets that are inserted later may arrive before it.
     #[inline]
     pub(crate) fn put_late(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
@@ -79,7 +81,7 @@ impl<P: Packets> Flight<P> {
         taken
     }
 
-    /// Whether the next packet to arrive is in a lane.
+    /// Whether the next packet to arrive is in a lane, not in the queue.
     #[inline]
     fn is_in_lane(&self) -> bool {
         let (lane, queue) = (self.side_lanes.due(), self.first());
@@ -91,13 +93,13 @@ impl<P: Packets> Flight<P> {
         self.queue.first().unwrap_or(Time::NEVER)
     }
 
-    /// Removes the last packet of `flow`.
+    /// Removes and returns the last packet of `flow`.
     pub(crate) fn remove_last_of(&mut self, flow: FlowId) -> Option<Segment> {
         self.remove_last_of_each(&[flow]).pop()
     }
 
-    /// Removes the last packets of many flows, one for each time a flow is listed; the first listed arrives last. One
-    /// pass for all, so that a long queue costs no more than sorting it.
+    /// Removes the last packets of many flows, one packet for each time a flow is listed. The packet of the flow listed
+    /// first arrives last. One pass handles all flows, so that a long queue costs no more than sorting it.
     pub(crate) fn remove_last_of_each(&mut self, flows: &[FlowId]) -> Vec<Segment> {
         let mut wanted = BTreeMap::<FlowId, usize>::new();
         flows.iter().for_each(|&flow| *wanted.entry(flow).or_default() += 1);
@@ -117,19 +119,19 @@ impl<P: Packets> Flight<P> {
         flows.iter().filter_map(|flow| removed.get_mut(flow)?.pop_front()).collect()
     }
 
-    /// Packets in flight with their arrival times, in order of arrival.
+    /// Returns the packets in flight with their arrival times, in order of arrival.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
         let mut all: Vec<_> = self.queue.iter().map(|packet| (self.has_late, packet)).collect();
         let in_lanes = self.side_lanes.lanes.iter().flat_map(P::iter);
         all.extend(in_lanes.map(|packet| (!self.has_late, packet)));
-        // Lanes are already in order.
+        // The packets in lanes are already in order.
         all.sort_by_key(|&(after, (time, _))| (time, after));
         all.into_iter().map(|(_, packet)| packet)
     }
 }
 
 impl Flight<Whole> {
-    /// The next packet; check [`due`](Self::due) first.
+    /// Returns the next packet to arrive; check [`due`](Self::due) first.
     #[inline(always)]
     pub(crate) fn front(&self) -> &Segment {
         let in_lane = self.side_lanes.due() != Time::NEVER && self.is_in_lane();
@@ -138,13 +140,13 @@ impl Flight<Whole> {
         segment
     }
 
-    /// Flow of the packet at this distance from the front, without the lanes.
+    /// Flow of the packet at the distance `place` from the front of the queue; lanes are not considered.
     #[inline(always)]
     pub(crate) fn flow_at(&self, place: usize) -> Option<FlowId> {
         (place < self.queue.len()).then(|| self.queue.get(place).1.flow)
     }
 
-    /// Removes the next packet.
+    /// Removes the next packet to arrive.
     #[inline(always)]
     pub(crate) fn drop_front(&mut self) {
         if self.side_lanes.due() != Time::NEVER {
@@ -156,7 +158,7 @@ impl Flight<Whole> {
 }
 
 impl Flight<Parted> {
-    /// Removes and returns the next packet; check [`due`](Self::due) first.
+    /// Removes and returns the next packet to arrive; check [`due`](Self::due) first.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
         if self.side_lanes.due() != Time::NEVER {
@@ -169,7 +171,7 @@ impl Flight<Parted> {
 }
 
 impl<P: Packets> Lanes<P> {
-    /// Next arrival in a lane.
+    /// Time of the next arrival in a lane.
     #[inline]
     fn due(&self) -> Time {
         self.firsts.due()
@@ -188,7 +190,7 @@ impl<P: Packets> Lanes<P> {
         self.firsts.hasten(number, arrives);
     }
 
-    /// Removes the next packet from its lane.
+    /// Removes the next packet to arrive from its lane.
     fn take<T>(&mut self, out_of: impl FnOnce(&mut P) -> T) -> T {
         let number = self.number_of_next();
         let taken = out_of(&mut self.lanes[number]);
@@ -196,7 +198,7 @@ impl<P: Packets> Lanes<P> {
         taken
     }
 
-    /// The lane of the next packet.
+    /// Returns the lane of the next packet to arrive.
     fn next(&self) -> &P {
         &self.lanes[self.number_of_next()]
     }
