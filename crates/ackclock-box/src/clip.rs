@@ -117,7 +117,7 @@ impl Pins {
             fs::remove_dir(&folder).map_err(|error| at(&folder, error))?;
             any = true;
         }
-        // After the last box, the parent folder is removed as well.
+        // The parent folder of all pins is removed with the last box.
         let _ = fs::remove_dir(PINS);
         Ok(any)
     }
@@ -186,7 +186,7 @@ impl Clip {
     }
 
     /// Loads, attaches and pins the BPF program. If an earlier program is attached, the new one replaces it without a
-    /// gap and keeps its maps. The returned flag says whether an earlier program was replaced.
+    /// gap and keeps its maps. The returned boolean says whether an earlier program was replaced.
     ///
     /// # Errors
     /// Fails if there is no BPF file system, or if the kernel refuses the program, a map or a link.

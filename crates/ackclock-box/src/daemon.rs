@@ -18,7 +18,7 @@ use crate::machine;
 use crate::maps::{Allowance, Counts, Knobs, Record};
 use crate::observers::Observer;
 
-/// Options of a box.
+/// Settings with which a box is started.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Network interface on the radio's side.
@@ -193,7 +193,7 @@ fn now() -> Time {
     Time::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// A running box.
+/// A running box: its options, files, pins and BPF program.
 pub struct Daemon {
     options: Options,
     files: Files,

@@ -56,7 +56,7 @@ pub fn index(name: &str) -> Option<u32> {
 /// One requirement of a box.
 #[derive(Clone, Debug, Serialize)]
 pub struct Need {
-    /// Name of the requirement.
+    /// Name of a box's requirement.
     pub what: &'static str,
     /// Whether the requirement is met.
     pub met: bool,

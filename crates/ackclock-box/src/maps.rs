@@ -19,7 +19,7 @@ pub struct Knobs {
     pub header: u32,
     /// A value other than 0 means that no packet is changed, whatever `act` says.
     pub bypass: u32,
-    /// Always 0.
+    /// Reserved field, always 0.
     pub unused: u32,
 }
 
@@ -42,7 +42,7 @@ pub struct Allowance {
     pub base: u32,
     /// Smallest window to advertise, bytes.
     pub least: u32,
-    /// Always 0.
+    /// Reserved field, always 0.
     pub unused: u32,
 }
 
@@ -132,13 +132,13 @@ pub struct Flow {
     pub data_told_ns: u64,
     /// Time of the last record about an ACK of this connection, ns.
     pub ack_told_ns: u64,
-    /// Number of the connection.
+    /// Number of the connection, assigned by the BPF program.
     pub number: u32,
     /// Sequence number at the end of the data that arrived.
     pub arrived: u32,
     /// Highest right edge advertised, a sequence number.
     pub told: u32,
-    /// Highest ACK number.
+    /// Highest ACK number of the mobile.
     pub acked: u32,
     /// ACK number of the last ACK that passed.
     pub written_ack: u32,
@@ -152,7 +152,7 @@ pub struct Flow {
     pub scale: u8,
     /// Bit mask of valid fields: 1 for `arrived`; 2 for `told` and `written`; 4 for `acked`.
     pub flags: u8,
-    /// Always 0.
+    /// Reserved field, always 0.
     pub unused: u16,
 }
 
@@ -167,13 +167,13 @@ pub struct Record {
     pub passed: u64,
     /// Kind of the event: [`Record::DATA`], [`Record::ACK`] or [`Record::OPENED`].
     pub kind: u32,
-    /// Number of the connection.
+    /// Number of the connection, assigned by the BPF program.
     pub flow: u32,
     /// Sequence number at the end of the data that arrived.
     pub arrived: u32,
     /// Highest right edge advertised; for a new connection, the window of its SYN in bytes.
     pub told: u32,
-    /// Highest ACK number.
+    /// Highest ACK number of the mobile.
     pub acked: u32,
     /// Largest payload of a packet of this connection, bytes.
     pub segment: u32,
@@ -183,7 +183,7 @@ pub struct Record {
     pub echo: u32,
     /// Whether the packet had TCP timestamps, 0 or 1.
     pub stamped: u32,
-    /// Always 0.
+    /// Reserved field, always 0.
     pub unused: u32,
 }
 
@@ -195,7 +195,7 @@ impl Record {
     /// Kind of a record about a connection that completed its handshake.
     pub const OPENED: u32 = 2;
 
-    /// Reads a record from the bytes of the ring buffer. Returns `None` if there are too few bytes.
+    /// Reads a record from the bytes of the ring buffer. Returns `None` if there are too few bytes for a record.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let long = |at| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
         let word = |at| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));

@@ -1,8 +1,8 @@
 //! Estimates rate, queueing delay and allowance from the kernel's records. [`Allowances`] computes the allowance by the
 //! same code as in simulations.
 //!
-//! A kernel record contains the sums of one connection. This module converts it to the [`Record`] that the estimators
-//! read.
+//! A kernel record contains the sums of one connection. This module converts the kernel record to the [`Record`] that
+//! the estimators read.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,8 @@ impl Observer {
         Ok(Self { allowances, flows: BTreeMap::new(), newest: FlowId(0), others: 0 })
     }
 
-    /// Notes the total bytes sent to the subscriber outside the observed connections. These bytes use the link as well.
+    /// Notes the total bytes sent to the subscriber outside the observed connections. Bytes of unobserved connections
+    /// also use the link.
     pub const fn note_others(&mut self, bytes: u64) {
         self.others = bytes;
     }

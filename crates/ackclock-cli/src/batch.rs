@@ -45,7 +45,7 @@ pub(crate) type Ended = Result<Outcome, RunError>;
 
 /// Results of a completed batch.
 pub(crate) struct Finished {
-    /// Result of each job.
+    /// Result of each job in the batch.
     pub(crate) ended: Vec<Ended>,
     /// Error if any job failed. The caller returns it after showing the successful results.
     pub(crate) verdict: Result<(), Failure>,
@@ -162,7 +162,7 @@ fn worker<'a>(
     }
 }
 
-/// Closes the JSON lines. If a run failed, an output file keeps its unfinished name.
+/// Closes the JSON lines of a batch. If a run failed, an output file keeps its unfinished name.
 fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failure> {
     let failures: Vec<_> =
         jobs.iter().zip(ended).filter_map(|(job, end)| Some((job, end.as_ref().err()?))).collect();

@@ -16,8 +16,8 @@ pub(crate) enum Sink {
     Printed,
     /// File that receives each line at once. The file gets its final name when all lines are complete.
     File(Kept),
-    /// Memory that holds the lines. Only an interruption writes them to this file, or to a numbered file if this one
-    /// exists.
+    /// Memory that holds the lines. Only an interruption writes the lines to this file, or to a numbered file if this
+    /// file exists.
     Memory(PathBuf, String),
 }
 

@@ -30,8 +30,9 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    /// Chooses the baseline: the points without a regulator, if regulators vary and "none" is among them. Otherwise the
-    /// baseline is the points with the first value of the first varied key. Returns `None` if no key varies.
+    /// Chooses the baseline: the points with the regulator "none", if regulators vary and "none" is among them. Without
+    /// such points, the baseline is the points with the first value of the first varied key. Returns `None` if no key
+    /// varies.
     pub(crate) fn of(points: &[PointRuns<'_>]) -> Option<Self> {
         let labels = points.first().map(|point| point.labels).filter(|labels| !labels.is_empty())?;
         let values = |at: usize| points.iter().map(move |point| &point.labels[at].1);

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::{self, Align, terminal_width};
 
-/// One profile: a table `[edge]`, and the source of its numbers.
+/// Profile of a link: a table `[edge]`, and the source of the table's numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Profile {
     pub(crate) name: &'static str,
@@ -21,7 +21,7 @@ macro_rules! profiles {
     };
 }
 
-/// List of all profiles.
+/// List of all link profiles.
 static PROFILES: &[Profile] =
     profiles!["edge", "3g-slow", "3g", "4g-slow", "4g-fast", "lte", "dsl", "cable", "geo", "cdma-1x"];
 

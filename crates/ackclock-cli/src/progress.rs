@@ -25,8 +25,8 @@ const SHORT: Duration = Duration::from_millis(500);
 const STEPS: f64 = 1000.0;
 
 impl Shown {
-    /// Creates the progress bar. The bar is hidden if standard error is not a terminal, and appears later if there is
-    /// only one job.
+    /// Creates the progress bar of a batch. The bar is hidden if standard error is not a terminal, and appears later if
+    /// there is only one job.
     pub(crate) fn new(title: &str, jobs: usize) -> Self {
         let (template, target) = match jobs {
             1 => (OF_RUN, ProgressDrawTarget::hidden()),

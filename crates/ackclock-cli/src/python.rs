@@ -67,8 +67,8 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
     }
 }
 
-/// Returns the Python interpreter named by `$ACKCLOCK_PYTHON`. Otherwise returns the first interpreter that has the
-/// package, next to this binary or on the path.
+/// Returns the Python interpreter named by `$ACKCLOCK_PYTHON`. Without `$ACKCLOCK_PYTHON`, returns the first
+/// interpreter that has the package, next to this binary or on the path.
 fn interpreter() -> Result<PathBuf, Failure> {
     if let Some(named) = env::var_os("ACKCLOCK_PYTHON") {
         let named = PathBuf::from(named);

@@ -21,9 +21,10 @@ use crate::statistics::Confidence;
 /// Scenario file and its overrides.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ScenarioFile {
-    /// Scenario file (TOML).
+    /// Scenario file to load (TOML).
     file: PathBuf,
-    /// Override a value of the file: `edge.buffer=4p`. A flow key without index applies to all flows. Repeatable.
+    /// Override a value of the file: `edge.buffer=4p`. A flow key without index applies to all flows. This option can
+    /// be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -31,10 +32,10 @@ pub(crate) struct ScenarioFile {
 /// Number of runs, and their seed.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Repetition {
-    /// Seed, overriding the file's. The seed of run k is derived from it.
+    /// Seed of the random numbers, overriding the seed in the file. The seed of run k is derived from this seed.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// Number of runs, overriding the file's.
+    /// Number of runs, overriding the number in the file.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
 }
@@ -86,7 +87,7 @@ impl ScenarioFile {
         Ok((scenario, files))
     }
 
-    /// File name of the scenario without folder and extension. Result files are named after it.
+    /// File name of the scenario without folder and extension. Result files are named after the scenario file.
     pub(crate) fn stem(&self) -> &str {
         self.file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("scenario")
     }
@@ -239,7 +240,7 @@ pub(crate) fn patiently(path: &Path, read: &mut dyn FnMut()) {
     read();
     drop(done);
     if let Ok(notice) = notice {
-        // The thread is joined so that its message cannot appear after later messages. The thread cannot panic.
+        // The notice thread is joined, so that its message cannot appear after later messages; the thread cannot panic.
         let _ = notice.join();
     }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Computes the estimate from one value per run. Returns `None` without values.
+    /// Computes the estimate from one value per run. Returns `None` if there are no values.
     pub(crate) fn of(values: &[f64], confidence: Confidence) -> Option<Self> {
         let count = values.len() as f64;
         let mean = mean(values)?;

@@ -29,7 +29,7 @@ enum Unit {
     Rate,
     /// Fraction from 0 to 1, shown in percent.
     Share,
-    /// Plain number, shown unchanged.
+    /// Plain number, shown without a unit.
     Plain,
 }
 
@@ -231,9 +231,9 @@ fn add_changes(table: &mut Table, points: &[PointRuns<'_>], baseline: &Baseline,
 /// Whether the table marks the best points with a star.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marks {
-    /// The best points are marked with a star.
+    /// The table marks the best points with a star.
     Best,
-    /// No points are marked.
+    /// The table marks no points with a star.
     None,
 }
 
@@ -263,7 +263,7 @@ fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usi
 }
 
 /// Delivered payload rate of a run, bit/s. The rate is the sum over flows, each from its start to its end. If flows
-/// come and go, it is the sum over users, over the complete run.
+/// come and go, the rate is the sum over users, over the complete run.
 pub(crate) fn goodput(run: &RunResult) -> Option<f64> {
     if !run.transfers.is_empty() {
         return Some(run.users.iter().map(|user| user.goodput_bps).sum());

@@ -9,9 +9,9 @@ use crate::statistics::Estimate;
 /// Alignment of a table column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Left alignment, for names.
+    /// Left alignment, for columns of names.
     Left,
-    /// Right alignment, for numbers.
+    /// Right alignment, for columns of numbers.
     Right,
 }
 

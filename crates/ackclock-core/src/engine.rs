@@ -1,4 +1,5 @@
-//! The event engine. Each node has one timer, and messages at one instant are delivered by direct calls.
+//! The event engine of a simulation or live link. Each node has one timer, and messages at one instant are delivered by
+//! direct calls.
 //!
 //! Packets are not events. A packet in flight is in the ring buffer of its link, and the engine knows only the next
 //! wake-up time of each node ([`Wakes`]). The engine has no clock: a simulation jumps from wake-up to wake-up, and a
@@ -17,7 +18,7 @@ pub struct Engine<N: Node = Box<dyn Node>, T: Tracer = NullTracer> {
     nodes: Vec<N>,
     wakes: Wakes,
     out: Outbox,
-    /// Messages being delivered. The buffer is kept to reuse its memory.
+    /// Messages that the engine is delivering. The message buffer is kept to reuse its memory.
     batch: Vec<Hop>,
     egress: VecDeque<Egress>,
     now: Time,
@@ -100,8 +101,8 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.now = self.now.max(until);
     }
 
-    /// Wakes a node at the current time, so that its statistics are up to date. This wake-up does not change the node's
-    /// behaviour and does not count as an event.
+    /// Wakes a node at the current time, so that its statistics are up to date. A refreshing wake-up does not change
+    /// the node's behaviour and does not count as an event.
     pub fn refresh(&mut self, node: NodeId) {
         self.out.from = node as u32;
         self.nodes[node].wake(self.now, &mut self.out);
@@ -169,7 +170,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         &self.tracer
     }
 
-    /// Returns the tracer, for changing it.
+    /// Returns the tracer for changes.
     pub fn tracer_mut(&mut self) -> &mut T {
         &mut self.tracer
     }

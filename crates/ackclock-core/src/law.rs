@@ -21,9 +21,9 @@
 //! | `300ms + e(50ms)` | the sum of independent terms |
 //!
 //! Drawn values are rounded to the nearest nanosecond or bit/s. A time below zero is clipped to zero. Normal,
-//! exponential, lognormal and Poisson terms come arbitrarily close to zero. Their rates are raised to at least 1 % of
-//! the law's mean, because a packet at rate zero would never end. A rate of zero in a table stays zero and means an
-//! outage. A uniform law that reaches below zero is refused.
+//! exponential, lognormal and Poisson terms come arbitrarily close to zero. Rates drawn from these terms are raised to
+//! at least 1 % of the law's mean, because a packet at rate zero would never end. A rate of zero in a table stays zero
+//! and means an outage. A uniform law that reaches below zero is refused.
 //!
 //! ## Differences from the source
 //! In places, CR02 calls the second argument of `u` "variance". The argument is the standard deviation, as CR02's Table
@@ -138,7 +138,7 @@ impl<Q: Quantity> Law<Q> {
     }
 
     /// Mean of the drawn values. The mean is exact unless normal terms often fall below the floor (a mean of less than
-    /// five standard deviations). In that case the mean is numeric, accurate to about 1e-4.
+    /// five standard deviations). With such normal terms, the mean is numeric, accurate to about 1e-4.
     pub fn mean(&self) -> Q {
         let written: f64 = self.terms.iter().map(Term::mean).sum();
         let deviation: f64 = self.terms.iter().map(Term::normal_sd).sum();
@@ -181,7 +181,7 @@ impl<Q: Quantity> Law<Q> {
 impl Law<Rate> {
     /// Harmonic mean of the law, 1 / E\[1/R\]: the throughput of equal packets if a rate is drawn for each packet
     /// (`links.md` section 3). The harmonic mean is exact for constants, uniform laws, Pareto laws and tables, and
-    /// otherwise numeric to about 1e-4. It is zero if the rate can be zero.
+    /// otherwise numeric to about 1e-4. The harmonic mean is zero if the rate can be zero.
     pub fn harmonic_mean(&self) -> Rate {
         let closed = match self.terms.as_slice() {
             [term] => term.harmonic_mean(),

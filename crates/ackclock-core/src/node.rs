@@ -207,7 +207,8 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Creates the far end of an unconnected port. It records the node and port at which a message left the graph.
+    /// Creates the far end of an unconnected port. The far end records the node and port at which a message left the
+    /// graph.
     pub(crate) const fn unconnected(node: u32, port: Port) -> Self {
         Self { node, port, connected: false }
     }

@@ -46,7 +46,7 @@ pub trait Config:
     /// Renamed keys of the table, as pairs of the old and the new name.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
-    /// Defaults that depend on a key of `table`. These defaults apply to keys missing from `table` and its subtables.
+    /// Defaults that depend on a key of `table`. The defaults apply to keys missing from `table` and its subtables.
     fn chosen_defaults(_table: &Value) -> Option<Value> {
         None
     }

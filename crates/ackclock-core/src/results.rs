@@ -75,7 +75,7 @@ pub struct FlowResult {
     /// Name of the TCP sender.
     pub sender: String,
     /// Goodput of the flow, bit/s: in-order payload delivered from the flow's start until its end or the end of the
-    /// run. Null for a flow of real packets that sent only one packet.
+    /// run. The goodput is null for a flow of real packets that sent only one packet.
     pub goodput_bps: Option<f64>,
     /// Goodput of the flow including headers, with each packet counted once, bit/s.
     pub wire_goodput_bps: Option<f64>,
@@ -86,44 +86,47 @@ pub struct FlowResult {
     pub segments_sent: u64,
     /// Number of data segments retransmitted.
     pub retransmits: u64,
-    /// Number of fast recoveries entered after duplicate or selective ACKs. Null in `ackclock link`, which has no
-    /// access to senders.
+    /// Number of fast recoveries entered after duplicate or selective ACKs. The count is null in `ackclock link`, which
+    /// has no access to senders.
     pub fast_retransmits: Option<u64>,
-    /// Number of retransmission timeouts. Null in `ackclock link`, which has no access to senders.
+    /// Number of retransmission timeouts of the sender. The count is null in `ackclock link`, which has no access to
+    /// senders.
     pub timeouts: Option<u64>,
-    /// Number of retransmission timeouts that the sender found spurious. Null if the sender cannot detect spurious
-    /// timeouts.
+    /// Number of retransmission timeouts that the sender found spurious. The count is null if the sender cannot detect
+    /// spurious timeouts.
     pub spurious_timeouts: Option<u64>,
-    /// Spurious window reductions, as seen by the simulator. Left out unless `measure` has `spurious`.
+    /// Spurious window reductions, as seen by the simulator. This key is left out unless `measure` contains `spurious`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spurious: Option<SpuriousResult>,
-    /// RTT samples of the sender, ms. With a relay, they are samples of the original sender. Null in `ackclock link`,
-    /// which has no access to the kernel's RTT samples: see `edge_rtt_ms`.
+    /// RTT samples of the sender, ms. With a relay, the RTT samples come from the original sender. RTT samples are null
+    /// in `ackclock link`, which has no access to the kernel's RTT samples: see `edge_rtt_ms`.
     pub rtt_ms: Distribution,
     /// Mean RTT of the sender, measured with one timed segment at a time, ms.
     pub timed_rtt_ms: Option<f64>,
-    /// Mean RTT between edge and mobile, measured at the edge, ms. For an upload, this is the RTT of the handshake.
+    /// Mean RTT between edge and mobile, measured at the edge, ms. For an upload, the mean RTT at the edge is the RTT
+    /// of the handshake.
     pub edge_rtt_ms: Option<f64>,
-    /// Time from the flow's start until its last byte was delivered, s. Null if the flow did not complete.
+    /// Time from the flow's start until its last byte was delivered, s. The completion time is null if the flow did not
+    /// complete.
     pub completion_s: Option<f64>,
-    /// Share of the link capacity used by the flow until its last byte was delivered. Left out unless `measure` has
-    /// `utilisation`.
+    /// Share of the link capacity used by the flow until its last byte was delivered. This key is left out unless
+    /// `measure` contains `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShareResult>,
-    /// Name of the flow's regulator at the edge. Null for a simulated upload without a regulator.
+    /// Name of the flow's regulator at the edge. The name is null for a simulated upload without a regulator.
     pub regulator: Option<String>,
     /// Mean retransmission timeout without backoff, sampled at the ACKs of timed segments, ms.
     pub rto_ms_mean: Option<f64>,
-    /// Losses grouped by cycles of the congestion window. Null if no packet was lost.
+    /// Losses grouped by cycles of the congestion window. Loss cycles are null if no packet was lost.
     pub loss_cycles: Option<LossCycles>,
-    /// One-way delay of each transmitted data segment from sender to receiver, ms. Left out unless `measure` has
-    /// `transit`. With a relay, the delays are in `legs`.
+    /// One-way delay of each transmitted data segment from sender to receiver, ms. This key is left out unless
+    /// `measure` contains `transit`. With a relay, the transit delays are in `legs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
-    /// Time between consecutive ACKs of the flow, ms. Left out unless `measure` has `ack-gaps`.
+    /// Time between consecutive ACKs of the flow, ms. This key is left out unless `measure` contains `ack-gaps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_gap_ms: Option<Box<AckGapResult>>,
-    /// Results of the two connections of a relay. Left out without a relay.
+    /// Results of the two connections of a relay. This key is left out without a relay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<Box<RelayResult>>,
     /// Endpoints and times of a flow of real packets.
@@ -136,8 +139,9 @@ pub struct FlowResult {
 pub struct RelayResult {
     /// Largest amount of the flow's payload buffered in the relay, bytes.
     pub most_buffered_bytes: u64,
-    /// Results of the two connections, in the direction of the data. For a download: server to relay, then relay to
-    /// mobile. For an upload: mobile to relay, then relay to server.
+    /// Results of the two connections, in the direction of the data. For a download, the first connection is from
+    /// server to relay, and the second from relay to mobile. For an upload, the first is from mobile to relay, and the
+    /// second from relay to server.
     pub legs: [LegResult; 2],
 }
 
@@ -156,12 +160,12 @@ pub struct LegResult {
     pub fast_retransmits: u64,
     /// Number of retransmission timeouts on this connection.
     pub timeouts: u64,
-    /// Number of retransmission timeouts that the sender found spurious. Null if the sender cannot detect spurious
-    /// timeouts.
+    /// Number of retransmission timeouts that the sender found spurious. The count is null if the sender cannot detect
+    /// spurious timeouts.
     pub spurious_timeouts: Option<u64>,
     /// RTT samples of this connection's sender, ms.
     pub rtt_ms: Distribution,
-    /// One-way delay of data segments of this connection, ms. Left out unless `measure` has `transit`.
+    /// One-way delay of data segments of this connection, ms. This key is left out unless `measure` contains `transit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
 }
@@ -171,22 +175,24 @@ pub struct LegResult {
 pub struct RealFlow {
     /// Protocol of the flow: `tcp`, `udp`, or `other`. One last row with `other` contains all remaining packets: ICMP,
     /// fragments, other protocols, and connections beyond the maximum number of rows. The payload of `other` includes
-    /// headers. Only for real packets.
+    /// headers. Simulated runs omit this key.
     pub protocol: String,
-    /// Address and port of the endpoint that sent more bytes. Null for `other`. Only for real packets.
+    /// Address and port of the endpoint that sent more bytes. The address is null for the protocol `other`. Simulated
+    /// runs omit this key.
     pub from: Option<String>,
-    /// Address and port of the endpoint that sent fewer bytes. Null for `other`. Only for real packets.
+    /// Address and port of the endpoint that sent fewer bytes. The address is null for the protocol `other`. Simulated
+    /// runs omit this key.
     pub to: Option<String>,
-    /// Arrival time of the flow's first packet at the link, s since the link started. Only for real packets.
+    /// Arrival time of the flow's first packet at the link, s since the link started. Simulated runs omit this key.
     pub start_s: f64,
     /// Time of the flow's last packet, s since the link started: its last arrival at the link, or the departure of its
-    /// last data. Only for real packets.
+    /// last data. Simulated runs omit this key.
     pub end_s: f64,
     /// Bytes of the flow delivered on the downlink, headers and retransmissions included. The sum over all rows is
-    /// `bottleneck.delivered_bytes`. Only for real packets.
+    /// `bottleneck.delivered_bytes`. Simulated runs omit this key.
     pub down_bytes: u64,
     /// Bytes of the flow delivered on the uplink, headers and retransmissions included. The sum over all rows is
-    /// `uplink.delivered_bytes`. Only for real packets.
+    /// `uplink.delivered_bytes`. Simulated runs omit this key.
     pub up_bytes: u64,
 }
 
@@ -243,10 +249,10 @@ pub struct TransferResult {
     /// Latency of transfers, ms: time from the request (the first packet of a new connection) until the last byte
     /// arrived.
     pub latency_ms: Distribution,
-    /// Mean over transfers of size divided by latency, bit/s. Null without completed transfers.
+    /// Mean over transfers of size divided by latency, bit/s. The goodput is null without completed transfers.
     pub goodput_bps: Option<f64>,
-    /// Share of the link capacity used by completed transfers while they were active. Left out unless `measure` has
-    /// `utilisation`.
+    /// Share of the link capacity used by completed transfers while they were active. This key is left out unless
+    /// `measure` contains `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShareResult>,
 }
@@ -255,10 +261,11 @@ pub struct TransferResult {
 /// if one user or flow gets everything.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FairnessResult {
-    /// Jain's fairness index of the users' goodputs. Null for fewer than two users or if nothing was delivered.
-    pub jain_users: Option<f64>,
-    /// Jain's fairness index of the goodputs of the flows in `flows`. Null for fewer than two flows or if nothing was
+    /// Jain's fairness index of the users' goodputs. The index is null for fewer than two users or if no data was
     /// delivered.
+    pub jain_users: Option<f64>,
+    /// Jain's fairness index of the goodputs of the flows in `flows`. The index is null for fewer than two flows or if
+    /// no data was delivered.
     pub jain_flows: Option<f64>,
 }
 
@@ -284,8 +291,8 @@ pub struct LinkResult {
     /// Mean capacity of the link, bit/s: the rate that it would have with data always queued, from the first flow's
     /// start to the last flow's end. A rate that varies in time is averaged, outages included. If a rate is drawn for
     /// each packet, the capacity is the bits sent divided by their transmission time, scaled by the time without
-    /// outages. Null if no packet was sent. For a cell, the capacity is the run's estimate with all users backlogged,
-    /// or the delivered rate if that rate is higher. The capacities of dedicated channels are summed.
+    /// outages. The capacity is null if no packet was sent. For a cell, the capacity is the run's estimate with all
+    /// users backlogged, or the delivered rate if that rate is higher. The capacities of dedicated channels are summed.
     pub capacity_bps: Option<f64>,
     /// Share of the capacity used: bits delivered, headers and retransmissions included, divided by the capacity in the
     /// same time.
@@ -311,17 +318,17 @@ pub struct LinkResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RealTraffic {
     /// Packets sent into this direction of the link, including packets that the machine lost before the link. `sent +
-    /// made + resent` is `delivered + drops + discarded + lost_by_machine + waiting`. Only for real packets.
+    /// made + resent` is `delivered + drops + discarded + lost_by_machine + waiting`. Simulated runs omit this key.
     pub sent: u64,
-    /// Number of packets delivered at the far end of the link. Only for real packets.
+    /// Number of packets delivered at the far end of the link. Simulated runs omit this key.
     pub delivered: u64,
-    /// Bytes delivered at the far end of the link, headers and retransmissions included. Only for real packets.
+    /// Bytes delivered at the far end of the link, headers and retransmissions included. Simulated runs omit this key.
     pub delivered_bytes: u64,
     /// Number of packets lost by this machine instead of the emulated link, because a buffer of a device or of ackclock
-    /// was full. A GSO packet dropped by a device counts as one packet. Null if the kernel does not report the losses.
-    /// Only for real packets.
+    /// was full. A GSO packet dropped by a device counts as one packet. The number is null if the kernel does not
+    /// report its losses. Simulated runs omit this key.
     pub lost_by_machine: Option<u64>,
-    /// Number of packets still queued or in transit. Only for real packets.
+    /// Number of packets still queued or in transit. Simulated runs omit this key.
     pub waiting: u64,
 }
 
@@ -393,7 +400,7 @@ pub struct EngineResult {
     pub cpu_s: Option<f64>,
 }
 
-/// Origin of a result. Equal provenance, seed and run number give equal results.
+/// Origin of a run's result. Equal provenance, seed and run number give equal results.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// Version of the ackclock program.
@@ -428,8 +435,8 @@ pub struct Distribution {
     pub p95: Option<f64>,
     /// 99th percentile of the time, ms, accurate to 1.6 %.
     pub p99: Option<f64>,
-    /// 200 quantiles of the time, for the probabilities 0.0025, 0.0075, ..., 0.9975, each accurate to 1.6 %. Left out
-    /// unless `measure` has `rtt_ms`.
+    /// 200 quantiles of the time, for the probabilities 0.0025, 0.0075, ..., 0.9975, each accurate to 1.6 %. This key
+    /// is left out unless `measure` contains `rtt_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Box<[f64]>>,
 }

@@ -2,9 +2,9 @@
 
 use crate::prefetch;
 
-/// First-in, first-out queue. Unlike a `VecDeque`, the ring stores the positions of both ends instead of computing them
-/// for each packet. The ring grows by a sixteenth of its size: with thousands of flows, doubling would leave most of
-/// the memory empty.
+/// First-in, first-out queue in a ring buffer. Unlike a `VecDeque`, the ring stores the positions of both ends instead
+/// of computing them for each packet. The ring grows by a sixteenth of its size: with thousands of flows, doubling
+/// would leave most of the memory empty.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
@@ -22,7 +22,7 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// Returns the oldest element.
+    /// Returns the oldest element of the ring.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
@@ -99,14 +99,14 @@ impl<T: Copy + Default> Ring<T> {
         if number < self.len { self.slots.get(self.slot(number)) } else { None }
     }
 
-    /// Returns the element at this index from the front. The element must exist.
+    /// Returns the element at this index from the front. The index must be below the number of elements.
     #[inline]
     pub fn get(&self, number: usize) -> &T {
         debug_assert!(number < self.len);
         &self.slots[self.slot(number)]
     }
 
-    /// Returns the element at this index from the front for changing. The element must exist.
+    /// Returns the element at this index from the front for changing. The index must be below the number of elements.
     #[inline]
     pub fn get_mut(&mut self, number: usize) -> &mut T {
         debug_assert!(number < self.len);

@@ -325,7 +325,7 @@ impl Segment {
         &self.rest.blocks[..(self.head.options & BLOCK_COUNT) as usize]
     }
 
-    /// Appends a SACK block. The block is ignored if the segment already has [`Self::MAX_SACK`] blocks.
+    /// Appends a SACK block to the segment. The block is ignored if the segment already has [`Self::MAX_SACK`] blocks.
     pub fn push_sack(&mut self, block: SackBlock) {
         let count = (self.head.options & BLOCK_COUNT) as usize;
         if count < Self::MAX_SACK {

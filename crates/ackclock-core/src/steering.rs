@@ -28,7 +28,7 @@ pub trait Steering: Send {
     fn on_timeout(&mut self, now: Time);
 }
 
-/// Configuration of a steering.
+/// Configuration of a steering, as a table in a scenario file.
 pub trait SteeringConfig: fmt::Debug + Send + Sync {
     /// Builds the steering of one user. Returns `None` if connections use their own congestion control.
     fn build(&self) -> Option<Box<dyn Steering>>;
@@ -41,7 +41,7 @@ pub trait SteeringConfig: fmt::Debug + Send + Sync {
 /// Event of a connection, reported to the steering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
-    /// A new connection was opened. It uses its own congestion control until it receives a setting.
+    /// A new connection was opened. A new connection uses its own congestion control until it receives a setting.
     Opened,
     /// The current state of the connection.
     Seen(ConnectionView),

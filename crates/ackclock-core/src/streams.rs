@@ -86,8 +86,8 @@ const fn unit(bits: u64) -> f64 {
     ((bits >> 11) as f64 + 0.5) * STEP
 }
 
-/// Mixes a value with the finaliser of SplitMix64 (Steele, Lea and Flood 2014) and its increment. The function is a
-/// bijection, and a change of one input bit changes about half of the output bits.
+/// Mixes a value with the finaliser of SplitMix64 (Steele, Lea and Flood 2014) and its increment. The mixing function
+/// is a bijection, and a change of one input bit changes about half of the output bits.
 const fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

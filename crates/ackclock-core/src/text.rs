@@ -11,7 +11,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// Escapes text that must stay on one line. Like [`printable`], but line ends and tabs are escaped as well.
+/// Escapes text that must stay on one line. Unlike [`printable`], this function also escapes line ends and tabs.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed)
 }

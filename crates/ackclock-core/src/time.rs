@@ -30,8 +30,8 @@ impl Time {
         self.0
     }
 
-    /// Returns the seconds from the start of the run to this instant. The value is for output only, because floats must
-    /// never decide the order of events.
+    /// Returns the seconds from the start of the run to this instant. The seconds are for output only, because floats
+    /// must never decide the order of events.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }

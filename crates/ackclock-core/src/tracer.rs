@@ -1,4 +1,4 @@
-//! Tracing of messages. Components do not log; instead, a tracer sees every message between nodes.
+//! Tracing of messages between nodes. Components do not log; instead, a tracer sees every message between nodes.
 
 use crate::{Message, Port, Time};
 

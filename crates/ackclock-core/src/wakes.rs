@@ -24,8 +24,8 @@ const EMPTY: Block = [Time::NEVER; BLOCK];
 /// Next deadline of each slot, and the earliest of all deadlines.
 #[derive(Clone, Debug)]
 pub struct Wakes {
-    /// Levels of the tree. `levels[0]` contains the deadlines, each level above contains the earliest deadline of every
-    /// block below, and the last level has one block.
+    /// Levels of the tree of deadlines. `levels[0]` contains the deadlines, each level above contains the earliest
+    /// deadline of every block below, and the last level has one block.
     levels: Vec<Vec<Block>>,
     slots: usize,
     /// Earliest deadline, and its slot.

@@ -21,7 +21,8 @@
 //! In section 2 of the source, a packet counts as occupancy until the far end has acknowledged all of the packet
 //! (`counts = "unacknowledged"`). The default counts only unsent packets, waiting or in transmission. TS 25.331 section
 //! 14.4.2 defines the buffer occupancy of a radio link control as unsent packets, and the goodputs of the source follow
-//! from this reading. If flows have separate queues, the occupancy is that of the flow with the latest event.
+//! from this reading. If flows have separate queues, the queue of the flow with the latest event determines the
+//! occupancy.
 //!
 //! With real traffic, only pure ACKs are delayed. A segment with data, SYN, FIN or RST passes at once, after the
 //! waiting ACKs of its flow are released, so the order is preserved. At most 4096 ACKs wait; the arrival of one more
@@ -160,10 +161,10 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Largest threshold, packets. This limits the size of the delay table, which has one entry per packet.
+/// Largest threshold, packets. The threshold limits the size of the delay table, which has one entry per packet.
 const LARGEST_THRESHOLD: u32 = 100_000;
 const LONGEST: Span = Span::from_secs(60);
-/// Maximum number of waiting ACKs. This bounds memory if a receiver acknowledges byte by byte.
+/// Maximum number of waiting ACKs. The limit bounds memory if a receiver acknowledges byte by byte.
 const MOST_WAITING: usize = 4096;
 
 impl Config {

@@ -6,8 +6,8 @@
 //! ## What it does
 //! The Ack Regulator delays returning ACKs, and releases an ACK only when the data queue has room for the packets that
 //! this ACK will trigger. The queue therefore does not overflow until the sender's window reaches `alpha` times the
-//! buffer. Then the regulator lets exactly one packet drop, so the sender halves its window once. The Ack Regulator
-//! acts in congestion avoidance and does not protect slow start.
+//! buffer. At this window, the regulator lets exactly one packet drop, so the sender halves its window once. The Ack
+//! Regulator acts in congestion avoidance and does not protect slow start.
 //!
 //! ## Differences from the source
 //! Figure 7 line 3 is read as a subtraction. Each ACK is held and released as a unit. The cost of an ACK is the number
@@ -17,7 +17,7 @@
 //! instead of losing a packet.
 //!
 //! - The target window is `alpha` times the sum of the buffer and the packet in transmission. If the buffer already
-//!   counts the packet in transmission, it is not added. The source has `alpha * QueueLim`.
+//!   counts the packet in transmission, this packet is not added again. The source has `alpha * QueueLim`.
 //! - The queue counts as empty if no packet waits and no packet is in transmission. The source says "data queue empty".
 //! - Any drop sets conservative mode, including a loss on the radio link. In figure 8, only drops from the queue set
 //!   this mode.
@@ -26,15 +26,15 @@
 //! - The number of held ACKs is limited to `alpha` times the buffer, and to at least 16. Beyond this limit, the two
 //!   oldest ACKs that contain nothing but an ACK number are merged. The later of these ACKs gets the cost of both.
 //! - If the link layer keeps a packet until the far end has acknowledged it, the packet occupies the buffer until then.
-//!   Freeing the packet also runs the release step. The source has no such buffer.
+//!   Freeing the packet also runs the release step. In the source, departing packets leave the buffer at once.
 //!
 //! Figure 9 resets the count of expected packets only when a departure leaves the queue empty. However, a sender that
-//! lowers its window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs released before. Without
-//! answers no packet departs, the remaining ACKs stay held, and the flow stalls. Therefore, while none of the flow's
-//! data is in the queue, a timer resets the count and runs the release step. The timer expires after twice the sender's
-//! response time, measured by TCP timestamps, or after `safety` without timestamps. The factor is two because response
-//! times vary, and a packet that arrives after the reset finds a queue filled by other packets. In a shared queue,
-//! departures of other flows' packets are not signalled to this flow and change nothing.
+//! lowers its window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs already released. Without
+//! such answers, no packet departs, the remaining ACKs stay held, and the flow stalls. Therefore, while none of the
+//! flow's data is in the queue, a timer resets the count and runs the release step. The timer expires after twice the
+//! sender's response time, measured by TCP timestamps, or after `safety` without timestamps. The factor is two because
+//! response times vary, and a packet that arrives after the reset finds a queue filled by other packets. In a shared
+//! queue, departures of other flows' packets are not signalled to this flow and change nothing.
 //!
 //! ## Validation
 //! Reproduced results: CR02 Table 3, figures 11 to 13 and the alpha sweep, see `papers/cr02`. Over the radio link
@@ -202,8 +202,8 @@ impl AckRegulator {
     ///
     /// All ACKs of one release step reach the sender together. A duplicate ACK costs nothing, yet takes one packet of
     /// the step's room, because it may trigger a packet (limited transmit, RFC 3042; fast retransmission; window
-    /// inflation). Otherwise, duplicates held while the queue was full would be released together into room for one
-    /// packet, and the answers would overflow the queue. With limited transmit, the retransmission would be lost.
+    /// inflation). Without this rule, duplicates held while the queue was full would be released together into room for
+    /// one packet, and the answers would overflow the queue. With limited transmit, the retransmission would be lost.
     fn release(&mut self, now: Time, view: LinkView) {
         let mut duplicates = 0;
         while let Some(head) = self.held.head() {
@@ -216,7 +216,7 @@ impl AckRegulator {
             }
             let expected = self.expected;
             self.release_head(now);
-            // If the ACK reserved room itself, `available` is already reduced.
+            // If the released ACK reserved room for packets, `available` is already reduced.
             duplicates += u32::from(self.expected == expected);
         }
     }

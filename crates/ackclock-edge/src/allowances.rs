@@ -62,7 +62,7 @@ impl Allowances {
         &self.observer
     }
 
-    /// Sets the user of a flow. It must be called before the flow's first record; the default is user 0.
+    /// Sets the user of a flow, which is user 0 by default. Callers must set the user before the flow's first record.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.observer.assign(flow, user);
         self.regulators.assign(flow, user);
@@ -106,7 +106,8 @@ impl Allowances {
         self.regulators.leave(regulator);
     }
 
-    /// Stores the record. Returns the number of the flow's regulator, which is built for the flow's first record.
+    /// Stores the latest record of a flow. Returns the number of the flow's regulator, which is built for the flow's
+    /// first record.
     fn join(&mut self, record: &Record) -> RegulatorId {
         let regulators = &mut self.regulators;
         let flow = self.flows.entry(record.flow);
@@ -117,7 +118,7 @@ impl Allowances {
     }
 }
 
-/// Makes the same calls to a regulator as an edge.
+/// Calls a regulator in the same way as an edge does.
 struct Feed<'a> {
     observer: &'a mut Observer,
     regulators: &'a mut Regulators,

@@ -1,4 +1,5 @@
-//! The `[edge]` table of a scenario file, and the construction of an edge from it. Live links read the same table.
+//! The `[edge]` table of a scenario file, and the construction of an edge from it. Live links read the same `[edge]`
+//! table as simulations.
 
 use std::sync::Arc;
 
@@ -51,14 +52,15 @@ pub struct EdgeConfig {
     pub user: Vec<CellUser>,
     /// Number of identical, independent cells. Each cell has its own users, flows and edge, as described by this file.
     pub cells: u32,
-    /// Size of the uplink queue. Default: `buffer` in scenarios with uploads or an `up_regulator`, and unlimited in all
-    /// other scenarios.
+    /// Size of the uplink queue. The default size is `buffer` in scenarios with uploads or an `up_regulator`, and
+    /// unlimited in all other scenarios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_buffer: Option<Size>,
-    /// Queue discipline of the uplink: a name, or a table with `kind`. Default: "drop-tail".
+    /// Queue discipline of the uplink: a name, or a table with `kind`. The default discipline is "drop-tail".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_queue: Option<Component<dyn QueueConfig>>,
-    /// Regulator of uploads at the mobile, before the uplink queue: a name, or a table with `kind`. Default: "none".
+    /// Regulator of uploads at the mobile, before the uplink queue: a name, or a table with `kind`. The default
+    /// regulator is "none".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_regulator: Option<Component<dyn RegulatorConfig>>,
     /// Reports about the radio's state that the edge sends. Without this table the edge sends no reports.
@@ -73,8 +75,8 @@ pub struct EdgeConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferCounts {
-    /// Only waiting packets count. One more packet may be in transmission. Packets that a trace link holds at its head
-    /// always count.
+    /// Only waiting packets count against the buffer. In addition, one packet may be in transmission. Packets that a
+    /// trace link holds at its head always count as waiting.
     #[default]
     Waiting,
     /// Waiting packets and the packet in transmission count.
@@ -163,8 +165,8 @@ impl ackclock_core::Config for EdgeConfig {
 }
 
 impl EdgeConfig {
-    /// Builds the edge. Its links and queues draw random numbers from the streams of `streams` named `down/...` and
-    /// `up/...`.
+    /// Builds the edge. The edge's links and queues draw random numbers from the streams of `streams` named `down/...`
+    /// and `up/...`.
     ///
     /// # Errors
     /// Fails with the invalid key, relative to this table.
@@ -178,7 +180,7 @@ impl EdgeConfig {
         self.build_with(Arc::clone(regulator), streams, files, around)
     }
 
-    /// Whether the regulator acts on uploads as well.
+    /// Whether the regulator acts on uploads in addition to downloads.
     pub fn regulates_uploads(&self) -> bool {
         self.regulator.config(&REGULATORS).is_ok_and(|regulator| regulator.regulates_uploads())
     }
@@ -304,7 +306,7 @@ impl EdgeConfig {
         Ok(has_users.then_some(radio.user.as_slice()))
     }
 
-    /// Returns the downlink. If the downlink is a cell, its users are set.
+    /// Returns the configuration of the downlink. The configuration of a cell contains the cell's users.
     pub(crate) fn downlink(&self) -> Result<Arc<dyn LinkConfig>, ConfigError> {
         let link = self.down.config(&LINKS).map_err(|error| error.under("down"))?;
         Ok(link.serving(&self.user)?.unwrap_or_else(|| Arc::clone(link)))
@@ -315,7 +317,7 @@ impl EdgeConfig {
         self.up.config(&LINKS).map_err(|error| error.under("up"))
     }
 
-    /// Returns the bearer's configuration. If the bearer has users of its own, they are set.
+    /// Returns the bearer's configuration. The configuration of a bearer with users contains these users.
     pub(crate) fn bearer(&self) -> Result<Arc<dyn BearerConfig>, ConfigError> {
         let bearer = self.bearer.config(&BEARERS).map_err(|error| error.under("bearer"))?;
         Ok(bearer.serving(&self.user)?.unwrap_or_else(|| Arc::clone(bearer)))
@@ -354,7 +356,7 @@ impl EdgeConfig {
     }
 
     /// Share of the channel that determines the size of a buffer. In a cell, each buffer belongs to one user or flow,
-    /// so the share of one user counts.
+    /// so the function returns the share of one user.
     fn of_user(&self, nominal: Nominal) -> Nominal {
         Nominal { rate: Rate::from_bps(nominal.rate.as_bps() / u64::from(self.users().max(1))), ..nominal }
     }

@@ -1,8 +1,8 @@
 //! The edge: a bearer, and the regulators of the flows that cross this bearer.
 //!
 //! When data arrives, the bearer first runs up to `now`. The edge then calls `on_data` and `enqueue`, followed by
-//! `on_queued` or `on_dropped`. Every segment that enters the edge is delivered, dropped, discarded or held. Otherwise
-//! the packet pool of a live link would leak.
+//! `on_queued` or `on_dropped`. Every segment that enters the edge is delivered, dropped, discarded or held. If a
+//! segment were forgotten, the packet pool of a live link would leak.
 
 mod regulation;
 
@@ -34,7 +34,7 @@ pub struct Edge {
     /// Generator of radio reports; `None` without a listener.
     reporter: Option<Box<Reporter>>,
     regulations: Regulations,
-    /// Whether data from the mobiles is regulated as well.
+    /// Whether the edge also regulates data from the mobiles.
     regulates_up: bool,
     copies: Copies,
     /// Time at which the bearer next has an event, changes, or has a report due.
@@ -67,8 +67,8 @@ impl Edge {
         }
     }
 
-    /// Regulates data from the mobiles as well, for at most `most_flows` flows at a time. It must be called before the
-    /// first segment.
+    /// Regulates data from the mobiles, in addition to data from the network, for at most `most_flows` flows at a time.
+    /// This method must be called before the edge's first segment.
     pub fn regulate_uploads(&mut self, regulator: Arc<dyn RegulatorConfig>, most_flows: usize) {
         self.bearer.want_departures(Direction::Up, regulator.departures());
         self.regulations[Direction::Up] = Regulation::new(regulator, most_flows);
@@ -114,8 +114,8 @@ impl Edge {
         self.bearer.gauges(direction)
     }
 
-    /// Sets the user of a flow for cells, per-user queues and per-user regulators. It must be called before the flow's
-    /// first segment.
+    /// Sets the user of a flow for cells, per-user queues and per-user regulators. This method must be called before
+    /// the flow's first segment.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
         self.regulations[Direction::Down].flows.regulators.assign(flow, user);
@@ -127,9 +127,9 @@ impl Edge {
         }
     }
 
-    /// Sets the direction of a flow's data, before the flow's first segment. The flow then gets no regulator for the
-    /// opposite direction, unless that regulator acts on such flows as well. Without this call, a flow has regulators
-    /// for both directions.
+    /// Sets the direction of a flow's data, before the flow's first segment. The flow gets no regulator for data of the
+    /// opposite direction, unless the regulator of downloads also acts on uploads. Without a call of this method, a
+    /// flow has regulators for both directions.
     pub fn expect_data(&mut self, flow: FlowId, direction: Direction) {
         match direction {
             Direction::Up => self.regulations[Direction::Down].flows.regulators.leave_upload_alone(flow),
@@ -153,7 +153,7 @@ impl Edge {
         }
     }
 
-    /// Ends the edge and frees all segments inside it.
+    /// Ends the edge and frees all segments inside the edge.
     pub fn let_go(&mut self) {
         self.bearer.let_go();
     }
@@ -182,8 +182,9 @@ impl Edge {
         self.regulators_of(flow).map(|regulator| regulator.held(flow)).sum()
     }
 
-    /// Limits the segment copies that regulators keep. It must be called before the first segment. A flow gets one more
-    /// copy while the copies of the flow, of its user and of all users add up to less than `most`. Default: unlimited.
+    /// Limits the segment copies that regulators keep. This method must be called before the edge's first segment. A
+    /// flow gets one more copy while the copies of the flow, of its user and of all users add up to less than `most`.
+    /// By default, copies are unlimited.
     pub fn keep_at_most(&mut self, most: usize) {
         self.copies = Copies::new(most);
     }
@@ -264,8 +265,8 @@ impl Edge {
         self.note_due();
     }
 
-    /// Calls [`drain`](Self::drain). The function is not inlined, because the bearer rarely has events left before an
-    /// arrival.
+    /// Calls [`drain`](Self::drain) before an arrival. The function is not inlined, because the bearer rarely has
+    /// events left before an arrival.
     #[cold]
     fn catch_up(&mut self, now: Time, out: &mut impl Sink) {
         self.drain(now, out);

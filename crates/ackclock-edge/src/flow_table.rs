@@ -42,17 +42,18 @@ pub(crate) struct FlowTable {
     flows: Vec<Flow>,
     /// Regulators of the flows in this table.
     pub(crate) regulators: Regulators,
-    /// Number of regulated flows.
+    /// Number of flows that have a regulator.
     open: usize,
     /// Number of regulated flows that are proven.
     proven: usize,
     most: usize,
-    /// Regulated flows ordered by idle time. This order exists only after the table has once been full.
+    /// Regulated flows ordered by idle time. The order by idle time exists only after the table has once been full.
     by_quiet: Option<Box<ByQuiet>>,
 }
 
 /// Regulated flows ordered by the time of their last segment. An entry may be outdated: later segments,
-/// acknowledgements and ends take effect only when the entry is popped. Therefore a segment costs no work here.
+/// acknowledgements and ends take effect only when the entry is popped. Therefore segments do not update the ordered
+/// entries.
 #[derive(Default)]
 struct ByQuiet {
     unproven: BTreeSet<(Time, FlowId)>,
@@ -69,7 +70,7 @@ impl FlowTable {
         self.flows.get(id.index())
     }
 
-    /// Returns the flow. A new flow gets a regulator.
+    /// Returns the flow with number `id`. A new flow gets a regulator.
     #[inline]
     pub(crate) fn open(&mut self, now: Time, id: FlowId) -> &mut Flow {
         if self.flows.get(id.index()).is_none_or(|flow| flow.state == FlowState::Unseen) {
@@ -109,7 +110,8 @@ impl FlowTable {
         is_asked
     }
 
-    /// If the table is over-full, ends the regulation of the flow idle longest. Returns this flow with its regulator.
+    /// If the table is over-full, ends the regulation of the flow idle longest. Returns the flow whose regulation
+    /// ended, and its regulator.
     #[inline]
     pub(crate) fn give_up(&mut self) -> Option<(FlowId, RegulatorId)> {
         if self.open <= self.most { None } else { self.give_up_quietest() }

@@ -2,7 +2,7 @@
 //!
 //! The edge between the wired network and a radio channel: a bearer, and regulators that delay or rewrite ACKs. A
 //! regulator serves one flow, one user or one queue. The same [`Edge`] runs in simulation, in emulated links and in a
-//! gateway. Each regulator is one file; [`REGULATORS`] lists all regulators.
+//! gateway. Each regulator is implemented in one file; [`REGULATORS`] lists all regulators.
 
 mod ack_rate_control;
 mod ack_regulator;

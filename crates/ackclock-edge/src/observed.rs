@@ -1,4 +1,4 @@
-//! Support for an edge whose bearer only observes. Such a bearer has no queue and no radio of its own.
+//! Support for an edge whose bearer only observes. A bearer that only observes has no queue and no radio of its own.
 
 use ackclock_core::{ConfigError, Size, Streams, name_of};
 use ackclock_link::{Files, Side};

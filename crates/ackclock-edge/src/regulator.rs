@@ -7,8 +7,8 @@ use ackclock_link::{Base, Cause, Departures, Left, LinkView, Observation, Side};
 
 use crate::Scope;
 
-/// Regulator of TCP flows at an edge. It delays or rewrites ACKs, and may drop, mark, keep and retransmit data, and
-/// generate segments.
+/// Regulator of TCP flows at an edge. A regulator delays or rewrites ACKs, and may drop, mark, keep and retransmit
+/// data, and generate segments.
 ///
 /// The regulator's [`Scope`] determines whether it serves one flow, the flows of a user, or all flows. Every call
 /// passes a [`LinkView`] of the flow's data queue at that instant. The edge drains [`poll_output`](Self::poll_output)
@@ -39,7 +39,7 @@ pub trait Regulator: Send {
     fn on_departed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
     /// Called when a segment no longer counts against the buffer, after it departed or was given up. Only bearers that
-    /// keep a segment until the far end of the radio has acknowledged it make this call. With all other bearers, the
+    /// keep a segment until the far end of the radio has acknowledged it call this method. With all other bearers, the
     /// departure of a segment frees it.
     fn on_freed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
@@ -65,9 +65,9 @@ pub trait Regulator: Send {
         None
     }
 
-    /// Limit of a flow's sender, as an amount beyond a base visible in each packet. The amount changes slowly. A box
-    /// without an [`Edge`](crate::Edge) advertises the maximum of the previous right edge and `base + bytes`. Returns
-    /// `None` if the regulator has no such limit.
+    /// Limit of a flow's sender, as an amount beyond a base visible in each packet. The allowed amount changes slowly.
+    /// A box without an [`Edge`](crate::Edge) advertises the maximum of the previous right edge and `base + bytes`.
+    /// Returns `None` if the regulator does not limit the sender by an allowance.
     fn allowance(&mut self, _now: Time, _flow: FlowId, _view: LinkView) -> Option<Allowance> {
         None
     }
@@ -102,11 +102,11 @@ pub struct Allowance {
 /// Decision about a data segment that arrived from the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The segment is passed to the queue.
+    /// The data segment is passed to the queue.
     Forward,
     /// The segment is passed to the queue and a copy is kept, which the regulator frees later with [`Output::Release`].
     ForwardKeep,
-    /// The segment is discarded.
+    /// The data segment is discarded.
     Drop,
     /// The segment is marked with congestion experienced (RFC 3168) and passed to the queue.
     MarkCe,
@@ -145,7 +145,7 @@ pub enum Place {
 pub struct FlowContext {
     /// Number of the regulator's first flow.
     pub flow: FlowId,
-    /// User of the flow. On live links, the user is a mobile's IPv4 address or its IPv6 /64 network.
+    /// User of the regulator's first flow. On live links, the user is a mobile's IPv4 address or its IPv6 /64 network.
     pub user: u32,
 }
 
@@ -159,7 +159,7 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         Scope::Flow
     }
 
-    /// Whether the regulators act on uploads as well; otherwise uploads are unregulated.
+    /// Whether the regulators act on uploads in addition to downloads; otherwise uploads are unregulated.
     fn regulates_uploads(&self) -> bool {
         false
     }

@@ -133,7 +133,7 @@ impl Regulators {
         id
     }
 
-    /// Removes a flow from its regulator. Returns whether the regulator was removed as well.
+    /// Removes a flow from its regulator. Returns whether the regulator was also removed.
     pub(crate) fn leave(&mut self, id: RegulatorId) -> bool {
         let Some(entry) = self.entries.get_mut(id.index()) else { return false };
         entry.flows -= 1;

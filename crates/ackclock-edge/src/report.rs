@@ -11,9 +11,9 @@
 //! of all the user's flows. Without a cell, one report covers all users.
 //!
 //! ## Differences from the source
-//! The source does not define the allocation of a user in a cell. Here, a cell reports a user's mean rate over one
-//! second, counting only the time in which the user had data. The cell reports a change when the number of users with
-//! data changes.
+//! The source does not define the allocation of a user in a cell. In this implementation, a cell reports a user's mean
+//! rate over one second, counting only the time in which the user had data. The cell reports a change when the number
+//! of users with data changes.
 //!
 //! ## Validation
 //! Tests compare instants, rates and queues with values computed by hand (`tests/reports.rs`).
@@ -33,9 +33,9 @@ pub struct ReportTable {
     pub delay: Law<Span>,
     /// Probability that a report is lost on its path to the listener.
     pub loss: Loss,
-    /// Fault: intervals in which no report is sent, `[{ at = "10s", for = "15s" }]`.
+    /// Simulated fault: intervals in which no report is sent, `[{ at = "10s", for = "15s" }]`.
     pub outages: Vec<Outage>,
-    /// Fault: factor between the reported rates and the true rates.
+    /// Simulated fault: factor between the reported rates and the true rates.
     pub scale: f64,
 }
 

@@ -70,7 +70,8 @@ pub(crate) struct Config {
     /// limits each connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) w_max: Option<Size>,
-    /// Delay of reports. A sample is ignored if it was taken before the radio could see the effect of the last change.
+    /// Delay of the radio's reports. A sample is ignored if it was taken before the radio could see the effect of the
+    /// last change.
     pub(crate) lag: Span,
     /// Time without a report after which connections use their own congestion control.
     pub(crate) stale: Span,
@@ -296,7 +297,7 @@ fn spread(window: u32, tau: Span) -> Rate {
     Rate::from_bps_f64(f64::from(window) * 8.0 / tau.as_secs_f64()).max(Rate::from_bps(1))
 }
 
-/// Maximum window of a user without `w_max`, packets. It exceeds the window that TCP's window field allows.
+/// Maximum window of a user without `w_max`, packets. The maximum exceeds the window that TCP's window field allows.
 const MOST_PACKETS: u32 = 1 << 20;
 
 impl Connection {

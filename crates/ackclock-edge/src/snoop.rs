@@ -6,22 +6,22 @@
 //!
 //! ## What it does
 //! The snoop agent keeps copies of downlink data until the mobile acknowledges the data. After a duplicate ACK or a
-//! local timeout, the agent retransmits packets lost on the radio from its copies, at the front of the queue. It
+//! local timeout, the agent retransmits packets lost on the radio from its copies, at the front of the queue. The agent
 //! discards the duplicate ACKs, so the source only sees losses caused by congestion.
 //!
 //! ## Differences from the source
 //! The round-trip time of the radio hop starts at a packet's departure from the queue, not at its arrival, and
 //! therefore excludes queueing delay. A packet that the queue refused or dropped is a congestion loss, and its
-//! duplicate ACKs reach the source. Instead of marking copies as in the source, the agent keeps no copy of such packets
-//! and of packets that the source retransmitted. Packets that arrive during a local repair increase the number of
+//! duplicate ACKs reach the source. Instead of marking copies as in the source, the agent keeps no copy of packets that
+//! the queue dropped or the source retransmitted. Packets that arrive during a local repair increase the number of
 //! expected duplicate ACKs. Duplicate ACKs triggered by a retransmission after a timeout do not trigger another
 //! retransmission. After the last allowed local retransmission, all copies of the flow are freed.
 //!
 //! With `nacks`, the agent also requests uplink data that the radio lost. A request is an ACK derived from the server's
-//! last ACK, with SACK blocks for the data received. It is sent at once for a new gap, and repeated while the gap stays
-//! open. The first SACK block of a request begins at the request's own ACK number. A sender with `nacks` recognises the
-//! request by this block, and retransmits without reducing its window. Senders without `nacks` treat the request as a
-//! duplicate ACK.
+//! last ACK, with SACK blocks for the data received. A request is sent at once for a new gap, and repeated while the
+//! gap stays open. The first SACK block of a request begins at the request's own ACK number. A sender with `nacks`
+//! recognises the request by this block, and retransmits without reducing its window. Senders without `nacks` treat the
+//! request as a duplicate ACK.
 //!
 //! The ACK that ends a repair still reports further holes to a source with SACK, and the source treats these holes as
 //! losses. If several packets of a window are lost, a source with SACK therefore halves its window.
@@ -48,17 +48,18 @@ use uplink::Uplink;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Maximum number of packets of a flow with a copy. No copies are made of further packets.
+    /// Maximum number of packets of a flow with a copy. Once a flow has this many copies, no copies of further packets
+    /// are made.
     pub(crate) cache: u32,
     /// Maximum number of local retransmissions of a packet before its loss is left to the source.
     pub(crate) retransmissions: u32,
     /// Minimum local retransmission timeout of the agent.
     pub(crate) min_timeout: Span,
-    /// Whether duplicate ACKs count as reordering instead of loss, for one round-trip time of the radio hop. Use this
-    /// for links that retransmit lost packets themselves.
+    /// Whether duplicate ACKs count as reordering instead of loss, for one round-trip time of the radio hop. Set
+    /// `reordering` for links that retransmit lost packets themselves.
     pub(crate) reordering: bool,
-    /// Whether mobiles are asked to retransmit uplink data lost on the radio. Use this only for mobiles whose senders
-    /// have `nacks = "on"`, because all other senders treat a request as a duplicate ACK.
+    /// Whether mobiles are asked to retransmit uplink data lost on the radio. Set `nacks` only for mobiles whose
+    /// senders have `nacks = "on"`, because all other senders treat a request as a duplicate ACK.
     pub(crate) nacks: bool,
 }
 
@@ -113,7 +114,8 @@ impl RegulatorConfig for Config {
 }
 
 const LARGEST_CACHE: u32 = 100_000;
-/// Initial local timeout. Its backoff has the same limit, unless the unbacked timeout is longer.
+/// Initial local timeout. The backoff of the local timeout has the same limit, unless the timeout without backoff is
+/// longer.
 const LONGEST_TIMEOUT: Span = Span::from_secs(1);
 /// Time without progress after which the copies of a flow are freed.
 const FORGOTTEN: Span = Span::from_secs(60);
@@ -158,8 +160,8 @@ impl Hop {
     /// Local timeout of a packet that was retransmitted `retransmissions` times.
     fn timeout(&self, least: Span, retransmissions: u32) -> Span {
         let Some(RoundTrip { mean, deviation }) = self.0 else { return LONGEST_TIMEOUT };
-        // The timeout is also at least twice the mean. Otherwise, a hop of constant delay would time out at the instant
-        // of the ACK.
+        // The timeout is also at least twice the mean. Without this minimum, a hop of constant delay would time out at
+        // the instant of the ACK.
         let timeout = (mean + deviation * 4).max(mean * 2).max(least);
         (timeout * (1 << retransmissions.min(10))).min(timeout.max(LONGEST_TIMEOUT))
     }
@@ -197,7 +199,7 @@ impl Snoop {
     }
 
     /// Handles a packet without a copy (data rules 1 and 3). Data below the highest byte was lost on the wired path.
-    /// Its duplicate ACKs must reach the source, so no copy is kept.
+    /// Duplicate ACKs for lost data of the wired path must reach the source, so no copy is kept.
     fn take(&mut self, segment: &Segment) -> Verdict {
         if self.highest.is_some_and(|highest| segment.seq.before(highest)) {
             return Verdict::Forward;
@@ -249,7 +251,8 @@ impl Snoop {
         Output::Discard(ack)
     }
 
-    /// Retransmits the packet that starts with `seq`. After `retransmissions` attempts, its loss is left to the source.
+    /// Retransmits the packet that starts with `seq`. After `retransmissions` attempts, the loss of the packet is left
+    /// to the source.
     fn send_again(&mut self, seq: Seq) {
         let Some(missing) = self.cache.get_mut(seq) else { return };
         if missing.retransmissions >= self.config.retransmissions {

@@ -28,14 +28,15 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// Duration of the outage.
+    /// Duration of the outage of the radio.
     #[serde(rename = "for")]
     pub lasts: Span,
     /// Kind of the outage. "silent": nothing is sent, and packets wait. "fade": the transmitter does not notice the
-    /// outage, and all packets it sends are lost. Default: "silent" for links, "fade" over radio link control.
+    /// outage, and all packets it sends are lost. The default kind is "silent" for links, and "fade" over radio link
+    /// control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<OutageKind>,
-    /// Direction that is interrupted. Default: both directions.
+    /// Direction that the outage interrupts. By default, both directions are interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
 }
@@ -280,7 +281,7 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// Whether a link consists of a queue followed by a medium. A link at rate zero counts as such a link.
+/// Whether a link consists of a queue followed by a medium. A link at rate zero counts as a queue followed by a medium.
 fn has_medium(table: &Component<dyn LinkConfig>, side: &str) -> Result<bool, ConfigError> {
     if is_silent(table) {
         return Ok(true);

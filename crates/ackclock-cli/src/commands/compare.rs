@@ -22,8 +22,8 @@ use crate::summary::{self, Marks, Uploads};
 
 /// Compare senders, regulators, buffers and queues in one scenario: goodput against delay.
 ///
-/// Runs every combination of the given values. Other settings come from the scenario. If no option is given, all
-/// regulators are compared. A `[sweep]` in the scenario is ignored.
+/// Runs every combination of the given values. Settings without an option come from the scenario. If no option is
+/// given, all regulators are compared. A `[sweep]` in the scenario is ignored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Write an HTML report with figures (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Measure the CPU time of each run. Without it, equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without measured CPU times, equal runs print equal bytes.
     #[arg(long)]
     timing: bool,
 }
@@ -129,8 +129,8 @@ fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     Ok(axes)
 }
 
-/// Splits a list at the commas outside brackets and quotes. Each value is read as TOML if possible, otherwise as a
-/// string. Returns `None` if a value is empty.
+/// Splits a list at the commas outside brackets and quotes. Each value of the list is read as TOML if possible,
+/// otherwise as a string. Returns `None` if a value in the list is empty.
 fn values(list: &str) -> Option<Vec<Value>> {
     let (mut depth, mut quoted, mut start) = (0_i32, false, 0);
     let mut parts = Vec::new();

@@ -25,7 +25,7 @@ Examples:
 
 Without -o the recording is described and nothing is written.")]
 pub(crate) struct Args {
-    /// Recording to import.
+    /// Recording file to import.
     file: PathBuf,
     /// File to write: CSV with `time_s,rate_kbps`, or mahimahi's format if the recording contains delivery
     /// opportunities.
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Link rate to assume for probe recordings (irtt, ping), which do not measure a rate.
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// Number of the run to read from a file with several runs. Default: the longest run.
+    /// Number of the run to read from a file with several runs. By default the longest run is read.
     #[arg(long, value_name = "N")]
     run: Option<u64>,
     /// Sort the rows by time.
@@ -99,9 +99,9 @@ struct TableArgs {
 /// Directions of a recording to import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Way {
-    /// Downlink, towards the mobile.
+    /// Downlink direction, towards the mobile.
     Down,
-    /// Uplink, from the mobile.
+    /// Uplink direction, from the mobile.
     Up,
     /// Downlink and uplink, each written to a separate file.
     Both,
@@ -118,7 +118,7 @@ enum Treatment {
     Zero,
 }
 
-/// Imports the recording.
+/// Imports the recording and writes the converted file.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let ways: &[Option<Towards>] = match args.direction {
         None => &[None],

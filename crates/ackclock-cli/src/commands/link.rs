@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Downlink, to the command: a recording or a rate.
     #[arg(value_name = "DOWN", required_unless_present_any = ["scenario", "profile", "check"])]
     down: Option<OsString>,
-    /// Command to run, after `--` if it has options. Default: your shell.
+    /// Command to run, after `--` if it has options. The default command is your shell.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
     /// Take the conditions of a named link, such as 3g or lte, in place of UP and DOWN (`ackclock list profiles`). Other options
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Take [edge] and the delay of [path] from a scenario instead of UP and DOWN.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// Override a value of the scenario: `edge.buffer=4p`. Repeatable.
+    /// Override a value of the scenario: `edge.buffer=4p`. This option can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Regulator of ACKs at the edge (`ackclock list regulators`).
@@ -84,9 +84,9 @@ struct Environment {
     /// Restrict the command's network access to the far end of the link.
     #[arg(long)]
     closed: bool,
-    /// Make the machine's server at this port of 127.0.0.1 or ::1 reachable at the same port of 127.0.0.1 inside, over TCP and UDP:
-    /// 8080, a list 8080,5173, a range 3000-3010, 8080=80 (at port 80 inside), 192.0.2.1:80=8080 (a server at another address).
-    /// Repeatable.
+    /// Make the machine's server at this port of 127.0.0.1 or ::1 reachable at the same port of 127.0.0.1 inside, over
+    /// TCP and UDP: 8080, a list 8080,5173, a range 3000-3010, 8080=80 (at port 80 inside), 192.0.2.1:80=8080 (a server
+    /// at another address). This option can be repeated.
     #[arg(long, value_name = "[ADDR:]PORT[=PORT]", conflicts_with = "server", value_parser = forward::parse)]
     forward: Vec<forward::Ports>,
     /// Seed of the link's random numbers.
@@ -153,7 +153,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Words of the command. With a scenario or a profile, the operands UP and DOWN are words of the command.
+    /// Words of the command to run in the link. With a scenario or a profile, the operands UP and DOWN are words of the
+    /// command.
     fn words(&self) -> Vec<OsString> {
         let links = if self.scenario.is_some() || self.profile.is_some() {
             [&self.up, &self.down]

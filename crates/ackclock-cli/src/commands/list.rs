@@ -16,7 +16,7 @@ use crate::table::{Align, Table, terminal_width};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Kind of names to list: tables, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets,
-    /// workloads, profiles (of links) or models (Python). Default: everything that a scenario can name.
+    /// workloads, profiles (of links) or models (Python). By default, everything that a scenario can name is listed.
     what: Option<String>,
     /// Describe this entry: the keys of its table with their defaults.
     name: Option<String>,
@@ -123,7 +123,8 @@ fn keys(schema: &Value, defaults: &Value, width: usize) -> String {
     text
 }
 
-/// Default value of a key, as shown in the column of defaults. Arrays of tables are shown below the key's description.
+/// Default value of a scenario key, as shown in the column of defaults. Arrays of tables are shown below the key's
+/// description.
 fn default(value: &Value) -> String {
     match tables(value) {
         Some(rows) => format!("{} tables, below", rows.len()),

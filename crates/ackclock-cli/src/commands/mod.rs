@@ -59,7 +59,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the command.
+    /// Runs the selected command.
     pub(crate) fn perform(self) -> Result<(), Failure> {
         match self {
             Self::Run(args) => run::perform(&args),

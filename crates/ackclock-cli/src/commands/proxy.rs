@@ -11,18 +11,18 @@ use ackclock_proxy::server::{Counts, Options, Server, StartError};
 use crate::failure::Failure;
 use crate::output;
 
-/// Split each connection in two before a radio link. Losses are repaired from nearby, and delays of the radio stay
-/// local.
+/// Split each connection in two before a radio link. The near end repairs losses of the radio, and delays of the radio
+/// do not reach the server's connection.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Address to listen on. SOCKS5, HTTP CONNECT and plain HTTP requests are accepted at every address.
+    /// Address on which the proxy listens. SOCKS5, HTTP CONNECT and plain HTTP requests are accepted at every address.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: Vec<SocketAddr>,
     /// Network whose clients may use the proxy. Programs of this machine may always use the proxy.
     #[arg(long, value_name = "NETWORK")]
     allow: Vec<Prefix>,
-    /// Maximum number of concurrent connections. A client on another machine gets at most a quarter of them.
+    /// Maximum number of concurrent connections. A client on another machine gets at most a quarter of the connections.
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(4..=100_000))]
     max_connections: u32,
 }

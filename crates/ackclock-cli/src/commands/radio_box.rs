@@ -56,8 +56,8 @@ fn act(text: &str) -> Result<Act, String> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check whether this machine and an interface can run a box. Nothing is written. Exit status 1 if a requirement is
-    /// missing.
+    /// Check whether this machine and an interface can run a box. The check writes nothing. Exit status 1 if a
+    /// requirement is missing.
     Check(Named),
     /// Print the measurements and settings of the box on an interface.
     Status(Named),
@@ -110,7 +110,7 @@ Examples:
 
 QUIC, ESP and UDP have no window that a box could lower: `box check` and `box status` say which share of the bytes it is.";
 
-/// Performs the requested action.
+/// Performs the requested action on a box.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     match (&args.command, &args.interface) {
         (Some(Command::Check(named)), _) => check(named),

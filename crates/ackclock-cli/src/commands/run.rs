@@ -32,10 +32,11 @@ pub(crate) struct Args {
     scenario: Option<ScenarioFile>,
     #[command(flatten)]
     repetition: Repetition,
-    /// Run only run K of the scenario's runs, counted from 0. Its random numbers are the same as in a complete batch.
+    /// Run only run K of the scenario's runs, counted from 0. Run K draws the same random numbers alone as in a
+    /// complete batch.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     run: Option<u32>,
-    /// Repeat the run of one result line, counted from 1, such as `runs.jsonl#17`. The line names the scenario,
+    /// Repeat the run of one result line, counted from 1, such as `runs.jsonl#17`. The result line names the scenario,
     /// settings, seed and run.
     #[arg(long, value_name = "FILE#LINE", conflicts_with_all = ["file", "set", "seed", "runs", "run"])]
     from: Option<String>,
@@ -59,7 +60,7 @@ pub(crate) struct Args {
     /// Write an HTML report of the run (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Measure the CPU time of each run. Without it, equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without measured CPU times, equal runs print equal bytes.
     #[arg(long)]
     timing: bool,
 }

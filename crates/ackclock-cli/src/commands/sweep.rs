@@ -37,8 +37,8 @@ pub(crate) struct Args {
     /// Print one JSON object per run, each on its own line. The key `point` contains the run's sweep point.
     #[arg(long)]
     json: bool,
-    /// Write the JSON lines to a file. Until all runs are complete, the lines are in FILE.partial. Runs contained in
-    /// either file are not repeated.
+    /// Write the JSON lines to a file. Until all runs are complete, the lines are in FILE.partial. Runs already
+    /// contained in FILE or FILE.partial are not repeated.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace the `--out` file even if it contains lines of other runs, another build or changed inputs.
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Machines that run the sweep: this machine (local), or a `dask` or `ray` cluster (Python).
     #[arg(long, value_enum, default_value_t = Engine::Local)]
     engine: Engine,
-    /// Measure the CPU time of each run. Without it, equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without measured CPU times, equal runs print equal bytes.
     #[arg(long)]
     timing: bool,
 }

@@ -20,7 +20,7 @@ use crate::python::Words;
 use crate::scenario_file::patiently;
 use crate::table::{Align, Table, number, rate_unit, terminal_width};
 
-/// Operations on recordings.
+/// Operations on recordings of links.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print length, rates and outages of recordings.
@@ -48,7 +48,7 @@ pub(crate) struct InfoArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ackclock trace convert drive.csv --to mahimahi --out drive.down")]
 pub(crate) struct ConvertArgs {
-    /// Recording to convert.
+    /// Recording file to convert.
     file: PathBuf,
     /// Output format of the recording.
     #[arg(long, value_enum)]
@@ -61,10 +61,10 @@ pub(crate) struct ConvertArgs {
     out: Option<PathBuf>,
 }
 
-/// Format of a recording.
+/// File format of a link recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// One line per delivery opportunity of 1500 bytes: its time in ms.
+    /// mahimahi's format: one line per delivery opportunity of 1500 bytes, which contains the time in ms.
     Mahimahi,
     /// CSV with one row per time and rate.
     Csv,

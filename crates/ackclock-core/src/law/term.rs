@@ -6,7 +6,8 @@ use super::{Quantity, normal};
 use crate::Stream;
 use crate::units::{UnitError, split_quantity};
 
-/// Distribution of one term. Parameters are stored as written in the scenario, so that they are printed unchanged.
+/// Distribution of one term of a law. Parameters are stored as written in the scenario, so that they are printed
+/// unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Term<Q> {
     Constant(Q),
@@ -52,7 +53,8 @@ pub(super) struct Steps {
     cumulative: Vec<f64>,
 }
 
-/// Largest allowed mean of a Poisson law, in units. At this mean the law's table has some tens of thousands of entries.
+/// Largest allowed mean of a Poisson law, in units. A Poisson law with the largest mean has some tens of thousands of
+/// table entries.
 const MAX_POISSON: f64 = 1e6;
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 
@@ -211,7 +213,7 @@ impl<Q: Quantity> Term<Q> {
         matches!(self, Self::Constant(_))
     }
 
-    /// Whether drawn values come arbitrarily close to zero. A zero in a table does not count.
+    /// Whether drawn values come arbitrarily close to zero. A zero in a table does not count as coming close to zero.
     pub(super) fn nears_zero(&self) -> bool {
         matches!(
             self,

@@ -21,7 +21,8 @@ pub struct GapResult {
     /// Distribution of the times between ACKs, ms.
     #[serde(flatten)]
     pub ms: Distribution,
-    /// Share of ACK gaps shorter than half of their median, which indicates ACK compression. Null without gaps.
+    /// Share of ACK gaps shorter than half of their median, which indicates ACK compression. The share is null without
+    /// gaps.
     pub compressed: Option<f64>,
 }
 
@@ -29,9 +30,9 @@ pub struct GapResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkShareResult {
     /// Mean capacity from the request until the last byte was delivered, defined like `bottleneck.capacity_bps`, bit/s.
-    /// Several transfers are weighted by their durations. If a rate is drawn for each packet, the capacity is estimated
-    /// from the packets sent so far. Null if the capacity is unknown, in a cell (which estimates only entire runs), and
-    /// for an unfinished transfer.
+    /// The mean over several transfers weights each transfer by its duration. If a rate is drawn for each packet, the
+    /// capacity is estimated from the packets sent so far. The capacity is null if it is unknown, in a cell (which
+    /// estimates only entire runs), and for an unfinished transfer.
     pub capacity_bps: Option<f64>,
     /// Share of the link capacity used by the transfer's delivered packets, with headers and with each packet counted
     /// once.

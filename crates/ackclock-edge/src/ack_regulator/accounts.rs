@@ -24,8 +24,8 @@ pub(super) struct Accounts {
     /// Sequence numbers at the ends of unacknowledged segments that entered the queue.
     ends: VecDeque<Seq>,
     /// Number of duplicate ACKs that paid for packets which no advancing ACK has covered yet. If several packets of a
-    /// window were lost, several ACKs advance during the recovery. These ACKs share the payments from the start of the
-    /// recovery.
+    /// window were lost, several ACKs advance during the recovery. All ACKs that advance during a recovery share the
+    /// payments from its start.
     paid: u32,
     /// Highest sequence number that duplicate ACKs can have paid for. Duplicates caused by retransmitted data pay for
     /// nothing beyond this number.
@@ -162,8 +162,8 @@ impl Accounts {
         }
     }
 
-    /// Advances AckSeqNoLast to `ack`. Returns the number of covered packets that no duplicate ACK paid for, at least
-    /// one.
+    /// Advances the highest ACK number, AckSeqNoLast, to `ack`. Returns the number of covered packets that no duplicate
+    /// ACK paid for, at least one.
     fn advance(&mut self, ack: Seq) -> u32 {
         self.acked = Some(ack);
         let covered = self.cover(ack).max(1);

@@ -18,7 +18,8 @@ impl Answer {
     /// Starts timing an ACK that is released to the sender.
     pub(super) fn on_released(&mut self, now: Time, ack: &Segment) {
         let Some(clock) = ack.timestamps().map(|timestamps| Seq(timestamps.value)) else { return };
-        // If several ACKs have equal TSval, an echo does not identify one of them. The first of these ACKs is timed.
+        // If several ACKs have equal TSval, an echo does not identify one of them. Among ACKs with equal TSval, the
+        // first is timed.
         if self.newest.is_none_or(|newest| clock.after(newest)) {
             self.newest = Some(clock);
             self.timed.get_or_insert((clock, now));

@@ -207,7 +207,7 @@ impl Edge {
     }
 
     /// Lets the regulator decide about an ACK from the data receiver. A SYN or RST may have no ACK number (RFC 9293
-    /// section 3.5.2). Such a SYN or RST passes, and a RST passes after all held segments.
+    /// section 3.5.2). A SYN or RST without an ACK number passes, and an RST passes after all held segments.
     pub(super) fn regulate_ack(
         &mut self,
         at: Time,

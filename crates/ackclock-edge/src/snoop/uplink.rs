@@ -64,9 +64,9 @@ impl Uplink {
         Some(asked + self.hop.timeout(least, times))
     }
 
-    /// Creates a request. It contains the server's ACK number, the range received after this number, and the ranges
-    /// beyond the gaps. No receiver SACKs data that begins at its own ACK number, so a request cannot be mistaken for
-    /// an ACK of the server.
+    /// Creates a request for missing uplink data. A request contains the server's ACK number, the range received after
+    /// this number, and the ranges beyond the gaps. No receiver SACKs data that begins at its own ACK number, so a
+    /// request cannot be mistaken for an ACK of the server.
     pub(super) fn ask(&mut self, now: Time) -> Option<Segment> {
         let (next, last) = (self.next?, self.acknowledged?);
         let mut request = Segment::pure_ack(last.flow, last.ack, last.header).made();

@@ -12,7 +12,7 @@ const PAYLOAD: u32 = 1000;
 
 pub(super) struct Bench {
     pub(super) regulator: Box<dyn Regulator>,
-    /// Packets in the queue. The head of the queue is in transmission.
+    /// Packets in the queue of the bench. The head of the queue is in transmission.
     queue: VecDeque<Segment>,
     capacity: Capacity,
     pub(super) now: Time,
@@ -66,7 +66,7 @@ impl Bench {
         self.take(Self::data(number))
     }
 
-    /// Lets `count` half-size packets arrive. The first starts at the first byte of packet `number`.
+    /// Lets `count` half-size packets arrive. The first small packet starts at the first byte of packet `number`.
     pub(super) fn arrive_small(&mut self, number: u32, count: u32) {
         let half = PAYLOAD / 2;
         for small in 0..count {

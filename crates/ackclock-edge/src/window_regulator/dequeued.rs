@@ -203,7 +203,7 @@ impl Dequeued {
         self.buffer
     }
 
-    /// Buffer `B` plus the bytes allowed beyond it.
+    /// Buffer `B` plus the bytes allowed beyond the buffer.
     pub(super) fn allowance(&self) -> Option<u32> {
         Some((self.buffer? + self.beyond).min(LARGEST))
     }
@@ -234,8 +234,8 @@ impl Dequeued {
         }
     }
 
-    /// Right edge under a static window for an ACK with number `ack`. If the link keeps packets until they are
-    /// acknowledged, these packets extend the right edge, minus the acknowledged packets that still occupy the buffer.
+    /// Right edge under a static window for an ACK with number `ack`. The right edge is `ack` plus the capacity of the
+    /// buffer, minus the acknowledged packets that still occupy the buffer.
     pub(super) fn static_edge(&self, ack: Seq, view: LinkView) -> Option<Seq> {
         let outstanding =
             self.arrived.map_or(0, |arrived| arrived.since(ack).div_ceil(self.payload().max(1)));

@@ -12,23 +12,23 @@ use crate::output;
 pub(super) enum Verb {
     /// Change a running link: down.rate=1mbit, up.delay=300ms, down.loss=0.01; a rate of 0kbit is an outage.
     Set {
-        /// Keys of [edge.down] and [edge.up] with their new values. With a box that observes, the keys apply to its
-        /// radio link.
+        /// Keys of [edge.down] and [edge.up] with their new values. If the edge is a box that only observes, the keys
+        /// apply to the radio link behind the box.
         #[arg(value_name = "KEY=VALUE", required = true)]
         pairs: Vec<String>,
         #[command(flatten)]
         whom: Whom,
     },
-    /// Interrupt a running link for a time. Afterwards the link has its latest conditions, including those set during
-    /// the outage.
+    /// Interrupt a running link for a time. After the outage, the link has its latest conditions, including conditions
+    /// set during the outage.
     Outage {
         /// Duration of the outage: 3s, 500ms.
         #[arg(value_name = "TIME")]
         lasts: Span,
-        /// Direction to interrupt.
+        /// Direction of the link to interrupt.
         #[arg(long, value_name = "up|down|both", default_value = "both", value_parser = ["up", "down", "both"], hide_possible_values = true)]
         direction: String,
-        /// Drop queued and arriving packets, as after a radio link failure. Without this option packets stay queued, as
+        /// Drop queued and arriving packets, as after a radio link failure. Without `--drop`, packets stay queued, as
         /// in a fade.
         #[arg(long)]
         drop: bool,
@@ -45,7 +45,8 @@ pub(super) enum Verb {
 /// Selection of the link to address.
 #[derive(Debug, clap::Args)]
 pub(super) struct Whom {
-    /// Process ID of the link to address. Default: the link around this command, or the only running link.
+    /// Process ID of the link to address. By default, the link around this command or the only running link is
+    /// addressed.
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
 }

@@ -32,11 +32,11 @@ pub(super) struct Conditions {
     /// Share of packets to the command to drop.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     down_loss: Option<Loss>,
-    /// Mean duration of a loss burst, 10ms or longer. Without this option each packet is lost independently.
+    /// Mean duration of a loss burst, 10ms or longer. Without a burst duration, each packet is lost independently.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     loss_burst: Option<Span>,
     /// Jitter in both directions: a standard deviation such as 10ms, optionally with a distribution. Examples:
-    /// 10ms,uniform (delay ± 10ms) and 10ms,exponential (delay + 10ms on average). Default: normal.
+    /// 10ms,uniform (delay ± 10ms) and 10ms,exponential (delay + 10ms on average). The default distribution is normal.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     jitter: Option<Jitter>,
     /// Jitter of packets from the command.
@@ -45,8 +45,8 @@ pub(super) struct Conditions {
     /// Jitter of packets to the command.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     down_jitter: Option<Jitter>,
-    /// Time between changes of the jitter delay, or `packet` for a change with every packet. Default: ten times the
-    /// jitter, at least 20ms.
+    /// Time between changes of the jitter delay, or `packet` for a change with every packet. The default time is ten
+    /// times the jitter, and at least 20ms.
     #[arg(long, value_name = "TIME|packet", conflicts_with = "scenario", value_parser = every)]
     jitter_every: Option<Redraw>,
 }
@@ -86,7 +86,7 @@ fn every(text: &str) -> Result<Redraw, String> {
 
 /// Time step of the Gilbert-Elliott channel that `--loss-burst` creates.
 const BURST_STEP: Span = Span::from_millis(10);
-/// Smallest default of `--jitter-every`.
+/// Smallest default value of the option `--jitter-every`.
 const LEAST_INTERVAL: Span = Span::from_millis(20);
 
 impl Conditions {

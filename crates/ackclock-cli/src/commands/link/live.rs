@@ -185,7 +185,7 @@ pub(super) struct Shared {
 }
 
 impl Link {
-    /// Starts the driver, which moves packets between two TUN devices. The first device is the outer one.
+    /// Starts the driver, which moves packets between two TUN devices. The first TUN device is the outer one.
     fn start(
         args: &Args,
         text: &Text,

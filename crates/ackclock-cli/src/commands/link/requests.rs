@@ -1,5 +1,5 @@
-//! Handles signals that ask a running link to end. The first signal goes to the command; a second one ends the link at
-//! once.
+//! Handles signals that ask a running link to end. The first signal goes to the command; a second signal ends the link
+//! at once.
 
 use std::io;
 use std::process;
@@ -39,7 +39,7 @@ impl Requests {
         first.into_iter().chain(self.heard.try_iter())
     }
 
-    /// Records that the command has ended, so signals can no longer go to it.
+    /// Records that the command has ended, so that the command can no longer receive signals.
     pub(super) fn command_has_ended(&self) {
         self.command_ended.store(true, Ordering::Relaxed);
     }

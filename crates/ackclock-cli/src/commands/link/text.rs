@@ -1,5 +1,5 @@
-//! Converts a command line to the scenario that it describes. Every link is built from this scenario, and `--generate`
-//! prints the same scenario.
+//! Converts a command line to the scenario that it describes. Every link is built from a scenario, and `--generate`
+//! prints that scenario.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ fn with_whole_paths(value: &mut serde_json::Value, folder: &Path) {
 }
 
 impl Text {
-    /// Loads the scenario. An error names the option as typed by the user.
+    /// Loads the scenario of a command line. An error names the option as typed by the user.
     pub(super) fn scenario(&self) -> Result<Scenario, Failure> {
         let mut sets: Vec<String> = self.sets.iter().map(|(set, _)| set.clone()).collect();
         let scenario = self.load(&sets)?;
@@ -134,7 +134,7 @@ impl Text {
             let typed = self.sets.iter().find(|(set, _)| error.place == format!("--set {set}"));
             let place = match typed {
                 Some((_, typed)) => typed.clone(),
-                // Line numbers are useless in a generated text, because the user never wrote it.
+                // Line numbers are useless in a generated text, because the user never wrote this text.
                 None if !self.is_file() => self.name.clone(),
                 None => error.place.clone(),
             };
@@ -178,7 +178,7 @@ fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     Ok(Text { name: file.display().to_string(), toml, sets, folder, ignored })
 }
 
-/// Queue size for mm-link's default, an unlimited queue. This many packets is practically unlimited.
+/// Queue size for mm-link's default, an unlimited queue. A queue of 60000 packets is practically unlimited.
 const EVERYTHING: &str = "60000p";
 
 fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)>) -> Result<Text, Failure> {

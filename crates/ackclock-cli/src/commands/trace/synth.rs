@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::terminal_width;
 
-/// Models and parameters of the generated recording. Parameters not given come from the preset.
+/// Models and parameters of the generated recording. Parameters that are not given come from the preset.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Number of users of the cell. All users always have data to receive, and the first user's rate is recorded.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     users: Option<u32>,
-    /// Scheduler of the cell.
+    /// Scheduler of the simulated cell.
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
     /// Length of the recording, at most 10 hours.
@@ -51,11 +51,11 @@ pub(crate) struct Args {
     /// Interval over which each rate of the CSV is averaged.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
     bin: Span,
-    /// Output file for the recording; its description is then printed. Without a file, the recording goes to standard
-    /// output.
+    /// Output file for the recording; its description is then printed. Without an output file, the recording goes to
+    /// standard output.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Another recording to describe for comparison with the generated one. Repeatable.
+    /// Another recording to describe for comparison with the generated one. This option can be repeated.
     #[arg(long, value_name = "FILE", requires = "out")]
     beside: Vec<PathBuf>,
 }

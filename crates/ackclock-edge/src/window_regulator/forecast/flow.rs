@@ -22,7 +22,7 @@ use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
 use crate::{Output, Verdict};
 
-/// Maximum number of held ACKs. This bounds memory if a receiver acknowledges byte by byte.
+/// Maximum number of held ACKs. The limit bounds memory if a receiver acknowledges byte by byte.
 const MOST_HELD: usize = 4096;
 /// Share of the sender's retransmission timeout after which an ACK is released.
 const LIFELINE: f64 = 0.7;
@@ -114,7 +114,7 @@ impl Flow {
         (now, std::mem::replace(&mut self.noted, now))
     }
 
-    /// Number of held ACKs.
+    /// Number of ACKs held for this flow.
     pub(super) fn held(&self) -> usize {
         self.held.len()
     }
@@ -285,7 +285,7 @@ impl Flow {
         self.update(now, look, shared);
     }
 
-    /// Releases all held ACKs.
+    /// Releases all held ACKs of the flow.
     pub(super) fn release_all(&mut self, now: Time, shared: &mut Shared) {
         if self.held.is_empty() {
             return;

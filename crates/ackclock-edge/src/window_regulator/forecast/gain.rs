@@ -81,8 +81,8 @@ impl Gain {
         }
     }
 
-    /// Notes that the link was unnecessarily idle for this many seconds. The pause was either `seen` or inferred from
-    /// ACKs.
+    /// Notes that the link was unnecessarily idle for this many seconds. The idle time was either `seen` or inferred
+    /// from ACKs.
     pub(super) fn on_missed(&mut self, seconds: f64, seen: bool) {
         let even = if seen { (1.0 - self.roughness / ROUGH).max(0.0) } else { 0.0 };
         self.learn((1.0 + EVEN * even) * (1.0 - self.idle_share) * seconds);

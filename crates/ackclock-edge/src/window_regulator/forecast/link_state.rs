@@ -5,8 +5,8 @@
 //! continue at its rate. The forecast is this rate times a gain (`gain.rs`). The gain is learnt from the service in
 //! excess of the rate within a horizon, and from unnecessary idle time. Nothing is learnt before the rate is known.
 //!
-//! The only inputs are the service and the idle time of the link. They are derived from departures if the regulator is
-//! at the queue, and from ACKs if the queue is observed.
+//! The only inputs are the service and the idle time of the link. Service and idle time are derived from departures if
+//! the regulator is at the queue, and from ACKs if the queue is observed.
 
 use ackclock_core::{Span, Time};
 use ackclock_link::estimate::{GRAIN, History, RATE_WINDOWS};

@@ -1,8 +1,8 @@
 //! # Window Regulator that forecasts the link (forecast)
 //!
 //! ## Source
-//! The forecast regulator is our own. It extends the dynamic Window Regulator of CR04 (`wrd.rs`). The rule for `B(t)`
-//! is the order-up-to rule of inventory control, with the wired RTT as the lead time.
+//! The forecast regulator is our own. The forecast regulator extends the dynamic Window Regulator of CR04 (`wrd.rs`).
+//! The rule for `B(t)` is the order-up-to rule of inventory control, with the wired RTT as the lead time.
 //!
 //! ## What it does
 //! The advertised right edge is the data that has left the queue plus the budget `B(t)`, as in `wrd`. In `wrd`, `B` is
@@ -12,13 +12,14 @@
 //! the wired RTT, is measured from an advertised right edge to the arrival of the data that it triggered
 //! (`../source.rs`). The gain `g` (`gain.rs`) increases with the variation of the rate within a round trip. Unnecessary
 //! idle time of the link raises the gain and service lowers it, so that the link is idle for the share `idle` of the
-//! time. A larger `idle` costs goodput, and a smaller `idle` costs delay. After unnecessary idle time, a part of the
-//! ACK delay over the air (`air.rs`) is added to `W`, because after a burst no right edge can be advertised until the
-//! ACKs of the burst arrive. The mean lag of the advertised right edge behind its target is added to `B`.
+//! time. A larger share `idle` costs goodput, and a smaller share costs delay. After unnecessary idle time, a part of
+//! the ACK delay over the air (`air.rs`) is added to `W`, because after a burst no right edge can be advertised until
+//! the ACKs of the burst arrive. The mean lag of the advertised right edge behind its target is added to `B`.
 //!
 //! A small buffer cannot cause much delay: it holds less than two round trips of the link's usual service, beyond the
-//! packets that are always allowed. With such a buffer, a window would leave the link idle or overflow the buffer. In
-//! this case the sender is released, as if there were no regulator (`released.rs`).
+//! packets that are always allowed. With a buffer of less than two round trips of service, a window would leave the
+//! link idle or overflow the buffer. With a small buffer, the sender is therefore released, as if there were no
+//! regulator (`released.rs`).
 //!
 //! After a spurious timeout, a sender retransmits packets that are still queued, or that were acknowledged by an ACK
 //! that is held or in transit. With many flows and delays of seconds, these retransmissions use a large share of the
@@ -31,9 +32,10 @@
 //! or that recovers from a loss. The held ACKs are limited to the room in the buffer beyond the budget. A sender that
 //! paces (`pace.rs`) gets a larger budget.
 //!
-//! With many flows, two packets of each flow exceed the budget. In this case the flows take turns (`flow/turns.rs`).
-//! The ACKs of a flow are held until the queue is at most the share of one flow, and then release two packets. The
-//! first packets of a sender are not limited, except that all new flows together get at most one second of service.
+//! With many flows, two packets of each flow exceed the budget. If two packets of each flow exceed the budget, the
+//! flows take turns (`flow/turns.rs`). The ACKs of a flow are held until the queue is at most the share of one flow,
+//! and then release two packets. The first packets of a sender are not limited, except that all new flows together get
+//! at most one second of service.
 //!
 //! The inputs of the regulator are arrivals, departures and ACKs, which any box at a queue can see. The rate of the
 //! simulated link is never an input. With an observing bearer (`observed`), the bearer supplies service and idle time,
@@ -143,8 +145,8 @@ impl ackclock_core::Config for Config {
 
 /// Largest value of the keys `packets` and `reserve`.
 const MOST_PACKETS: u32 = 1000;
-/// Maximum time since a window-limited sender last sent, for a pause to count for learning. Within this time a larger
-/// window would have prevented the pause, whichever flow ended the pause.
+/// Maximum time since a window-limited sender last sent, for a pause to count for learning. If a window-limited sender
+/// has sent recently, a larger window would have prevented the pause.
 const RULED: Span = Span::from_secs(1);
 /// Largest value of the key `delay`.
 const LONGEST: Span = Span::from_secs(10);

@@ -1,14 +1,14 @@
 //! Flows take turns if two packets of each flow are more than the queue needs.
 //!
 //! A sender is allowed at least two packets, because a receiver delays the ACK of a single packet. With many flows over
-//! a slow link, two packets of each flow exceed the expected service. In this case, the ACKs of a flow are held until
-//! its turn. The turn comes when the queue, plus the triggered data still in transit, is at most the share of one flow.
-//! A turn is two packets. When both packets have left, the flow queues for its next turn. Turns are given in the order
-//! of queueing.
+//! a slow link, two packets of each flow exceed the expected service. When flows take turns, the ACKs of a flow are
+//! held until its turn. The turn comes when the queue, plus the triggered data still in transit, is at most the share
+//! of one flow. A turn is two packets. When both packets have left, the flow queues for its next turn. Turns are given
+//! in the order of queueing.
 //!
 //! Without turns, a packet would spend the same time in the queue, so the sender measures an equal RTT. A sender times
-//! out only if the link fades. Its retransmissions then contain acknowledged data and are discarded. A flow gets its
-//! turn in any case after the link could have served four turns of all flows.
+//! out only if the link fades. Retransmissions after a timeout contain acknowledged data and are discarded. A flow gets
+//! its turn in any case after the link could have served four turns of all flows.
 
 use std::collections::VecDeque;
 
@@ -19,8 +19,8 @@ use super::budget::Look;
 use super::{Flow, MOST_HELD};
 
 /// Number of rounds after which a flow gets its turn even without room in the queue. In one round, the link serves two
-/// packets of each flow. This limit is necessary because flows that are not window-limited may keep the queue full
-/// indefinitely.
+/// packets of each flow. A limit of rounds is necessary because flows that are not window-limited may keep the queue
+/// full indefinitely.
 const ROUNDS: f64 = 4.0;
 
 /// Flows that wait for their turn, and data that earlier turns have triggered.
@@ -81,7 +81,7 @@ impl Flow {
             && shared.shares.of(&self.share, look.total) < least
     }
 
-    /// Allows two packets if it is the flow's turn. Otherwise the flow queues for its turn.
+    /// Allows two packets if it is the flow's turn. If it is not the flow's turn, the flow queues for its next turn.
     pub(super) fn take_turn(&mut self, now: Time, look: &Look, shared: &mut Shared) {
         let is_over = self.inside() == 0;
         let is_first = shared.turns.first().is_none_or(|first| first == self.place);
