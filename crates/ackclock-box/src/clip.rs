@@ -123,7 +123,7 @@ impl Pins {
     }
 
     fn make(&self) -> Result<(), ClipError> {
-        // This number is `BPF_FS_MAGIC`, the type of a BPF file system.
+        // `BPF_FS_MAGIC` is the type number of a BPF file system.
         let found = nix::sys::statfs::statfs("/sys/fs/bpf").ok();
         if found.is_none_or(|found| found.filesystem_type() != nix::sys::statfs::BPF_FS_MAGIC) {
             return Err(ClipError::NoFileSystem);

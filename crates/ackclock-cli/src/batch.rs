@@ -47,7 +47,7 @@ pub(crate) type Ended = Result<Outcome, RunError>;
 pub(crate) struct Finished {
     /// Result of each job in the batch.
     pub(crate) ended: Vec<Ended>,
-    /// Error if any job failed. The caller returns it after showing the successful results.
+    /// Error if any job failed. The caller returns the error after showing the successful results.
     pub(crate) verdict: Result<(), Failure>,
     /// Flag that Ctrl-C and SIGTERM set.
     pub(crate) interrupted: Arc<AtomicBool>,

@@ -145,7 +145,7 @@ fn free_name(path: PathBuf) -> PathBuf {
     names.find(|name| fs::symlink_metadata(name).is_err()).unwrap_or(path)
 }
 
-/// Formats `; they are in A and B` for a list of files, or an empty string without files.
+/// Formats a list of files as `; they are in A and B`, or as an empty string without files.
 fn naming(what: &str, places: &[PathBuf]) -> String {
     let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
     if places.is_empty() { String::new() } else { format!("; {what} {}", places.join(" and ")) }

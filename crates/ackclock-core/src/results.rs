@@ -23,7 +23,7 @@ pub struct RunResult {
     pub seed: u64,
     /// Index of the run among the runs with this seed, starting at 0.
     pub run: u32,
-    /// Simulated time, seconds.
+    /// Simulated duration of the run, seconds.
     pub duration_s: f64,
     /// Results of the long-lived flows, one row per flow. Short connections of a workload such as "web" have no rows.
     pub flows: Vec<FlowResult>,
@@ -34,9 +34,9 @@ pub struct RunResult {
     pub transfers: Vec<TransferResult>,
     /// Fairness between users and between flows.
     pub fairness: FairnessResult,
-    /// Downlink queue and link.
+    /// Results of the downlink queue and link.
     pub bottleneck: LinkResult,
-    /// Uplink queue and link; in a cell, of all users together.
+    /// Results of the uplink queue and link. In a cell, they cover all users together.
     pub uplink: LinkResult,
     /// Computational cost of the run.
     pub engine: EngineResult,
@@ -140,8 +140,8 @@ pub struct RelayResult {
     /// Largest amount of the flow's payload buffered in the relay, bytes.
     pub most_buffered_bytes: u64,
     /// Results of the two connections, in the direction of the data. For a download, the first connection is from
-    /// server to relay, and the second from relay to mobile. For an upload, the first is from mobile to relay, and the
-    /// second from relay to server.
+    /// server to relay, and the second from relay to mobile. For an upload, the first connection is from mobile to
+    /// relay, and the second from relay to server.
     pub legs: [LegResult; 2],
 }
 

@@ -54,8 +54,8 @@ impl SynOptions {
 /// Largest shift of the window field (RFC 7323 section 2.3).
 pub const LARGEST_WINDOW_SCALE: u8 = 14;
 
-/// Returns the smallest window scale for a window of `bytes`, and the window field. The field is rounded up, so that a
-/// limit of n segments stays a limit of n segments.
+/// Returns the smallest window scale for a window of `bytes`, and the window field. The window field is rounded up, so
+/// that a limit of n segments stays a limit of n segments.
 pub fn scaled_window(bytes: u32) -> (u8, u16) {
     let field = |scale: u8| bytes.div_ceil(1 << scale);
     let fits = |&scale: &u8| field(scale) <= u32::from(u16::MAX);

@@ -75,7 +75,7 @@ pub(crate) struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Occupancy {
-    /// Occupancy in whole packets. The delays come from a table calculated once.
+    /// Occupancy in whole packets. The delays for whole packets come from a table calculated once.
     Packets,
     /// Occupancy in bytes, divided by the size of the user's largest packet. A small packet counts less than a large
     /// one.

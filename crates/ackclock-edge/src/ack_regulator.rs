@@ -24,7 +24,8 @@
 //! - An ACK with data, SYN, FIN or RST is never held. When it passes, the held ACKs that it makes obsolete are
 //!   discarded.
 //! - The number of held ACKs is limited to `alpha` times the buffer, and to at least 16. Beyond this limit, the two
-//!   oldest ACKs that contain nothing but an ACK number are merged. The later of these ACKs gets the cost of both.
+//!   oldest ACKs that contain nothing but an ACK number are merged. The later of two merged ACKs gets the cost of both
+//!   ACKs.
 //! - If the link layer keeps a packet until the far end has acknowledged it, the packet occupies the buffer until then.
 //!   Freeing the packet also runs the release step. In the source, departing packets leave the buffer at once.
 //!
@@ -203,7 +204,8 @@ impl AckRegulator {
     /// All ACKs of one release step reach the sender together. A duplicate ACK costs nothing, yet takes one packet of
     /// the step's room, because it may trigger a packet (limited transmit, RFC 3042; fast retransmission; window
     /// inflation). Without this rule, duplicates held while the queue was full would be released together into room for
-    /// one packet, and the answers would overflow the queue. With limited transmit, the retransmission would be lost.
+    /// one packet, and the answers would overflow the queue. With limited transmit, an overflow of the queue would also
+    /// lose the retransmission.
     fn release(&mut self, now: Time, view: LinkView) {
         let mut duplicates = 0;
         while let Some(head) = self.held.head() {

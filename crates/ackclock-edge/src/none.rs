@@ -4,7 +4,7 @@
 //! Every source measures the unregulated case for comparison.
 //!
 //! ## What it does
-//! The regulator `none` passes ACKs unchanged and without delay. Nothing limits the queue.
+//! The regulator `none` passes ACKs unchanged and without delay. Without a regulator, nothing limits the queue.
 //!
 //! ## Differences from the source
 //! The regulator `none` does not differ from the sources.

@@ -34,13 +34,13 @@ pub trait Regulator: Send {
     /// refusal would never stop.
     fn on_dropped(&mut self, _now: Time, _segment: &Segment, _cause: Cause, _view: LinkView) {}
 
-    /// Called when the last byte of a segment has left the queue for the radio. The next segment is already in
-    /// transmission.
+    /// Called when the last byte of a segment has left the queue for the radio. When a departure is reported, the next
+    /// segment is already in transmission.
     fn on_departed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
     /// Called when a segment no longer counts against the buffer, after it departed or was given up. Only bearers that
     /// keep a segment until the far end of the radio has acknowledged it call this method. With all other bearers, the
-    /// departure of a segment frees it.
+    /// departure of a segment frees the segment.
     fn on_freed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
     /// Called when the data queue is empty and no segment is in transmission.

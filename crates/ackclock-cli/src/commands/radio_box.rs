@@ -68,7 +68,7 @@ enum Command {
         /// State of the bypass: on or off.
         state: State,
     },
-    /// Keep a box lowering windows that was started with a time limit.
+    /// Let a box that was started with a time limit keep lowering windows.
     Keep {
         /// Network interface of the box.
         interface: String,

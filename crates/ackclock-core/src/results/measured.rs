@@ -11,7 +11,7 @@ pub struct AckGapResult {
     /// Times between the ACKs as they leave the edge; for an upload, as they arrive at the edge.
     pub edge: GapResult,
     /// Times between the ACKs as they arrive at the data sender: the server, or the mobile for an upload. With a relay,
-    /// these are the relay's ACKs, unlike the ACKs at the edge.
+    /// the ACKs at the data sender are the relay's ACKs, unlike the ACKs at the edge.
     pub server: GapResult,
 }
 

@@ -17,7 +17,7 @@ const REPAIRS: [u8; 2] = [0x04, 0x08];
 
 impl Head {
     /// Cause of the window reduction, if this segment is the first retransmission after the reduction. Real packets do
-    /// not contain this tag.
+    /// not contain the repair tag.
     pub const fn repair(&self) -> Option<Repair> {
         if self.options & REPAIRS[Repair::FastRetransmit as usize] != 0 {
             Some(Repair::FastRetransmit)

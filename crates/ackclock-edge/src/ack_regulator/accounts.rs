@@ -36,8 +36,8 @@ pub(super) struct Accounts {
     payload: u32,
     /// Size of the headers of the packet with the largest payload, bytes.
     header: u32,
-    /// Largest number of packets seen in transmission outside the queue. The maximum is stored because an idle link has
-    /// none in transmission.
+    /// Largest number of packets seen in transmission outside the queue. The maximum is stored, because an idle link
+    /// has no packet in transmission.
     in_service: u32,
     ecn_capable: bool,
     /// Sequence number at the end of the marked window.

@@ -272,8 +272,8 @@ fn window_updates_and_data_of_the_mobile_are_no_duplicates() {
         bench.depart();
         bench.depart();
         bench.ack(1);
-        // The first right edge is 1 + 5. Three packets have left since, but a duplicate ACK repeats the advertised
-        // window.
+        // The first ACK advertised the right edge 1 + 5. Three packets have left the queue since then, but a duplicate
+        // ACK repeats the advertised window.
         assert_eq!(bench.sent(), [(1, 5), (1, 5)], "{name}");
         let mut update = Bench::pure_ack(1);
         update.window = 50_000;

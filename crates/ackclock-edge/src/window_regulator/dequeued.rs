@@ -105,7 +105,7 @@ impl Dequeued {
         }
     }
 
-    /// Notes a packet that arrives from the network. The queue may still refuse this packet.
+    /// Notes a packet that arrives from the network. The queue may still refuse the arriving packet.
     pub(super) fn on_data(&mut self, segment: &Segment, view: LinkView) {
         if !segment.has_data() {
             return;
@@ -213,7 +213,7 @@ impl Dequeued {
         self.beyond = bytes;
     }
 
-    /// Payload of a full packet, bytes. Before the first packet, this is the MSS of the SYN.
+    /// Payload of a full packet, bytes. Before the first packet, the payload is assumed to be the MSS of the SYN.
     pub(super) fn payload(&self) -> u32 {
         if self.payload > 0 { self.payload } else { self.mss }
     }

@@ -4,8 +4,8 @@
 //! over the rate at the start of the horizon. A link with an even rate needs no extra queue, whereas a link with a
 //! jumping rate does. The learnt part is 1 at first and corrects the roughness by stochastic approximation. Idle time
 //! of the link while a sender had data raises the learnt part, and service lowers it, so that the link is idle for the
-//! configured share of time. The steps become smaller over time. Steps up are larger on an even link, because pauses
-//! are rare on an even link.
+//! configured share of time. The learning steps become smaller over time. Upward steps are larger on an even link,
+//! because pauses are rare on an even link.
 
 /// Initial value of the learnt part of the gain.
 const FIRST: f64 = 1.0;
@@ -37,7 +37,7 @@ const EVEN: f64 = 3.0;
 pub(super) struct Gain {
     /// Target share of time in which the link is idle.
     idle_share: f64,
-    /// Learning rate, per second. A rate of 0 keeps the initial gain.
+    /// Learning rate of the gain, per second. A rate of 0 keeps the initial gain.
     learning: f64,
     learnt: f64,
     roughness: f64,
@@ -62,7 +62,7 @@ impl Gain {
         }
     }
 
-    /// Returns the gain of a flow. A flow with `yields` yields to young flows.
+    /// Returns the gain of a flow. If `yields` is true, the flow yields to young flows.
     pub(super) fn of(&self, yields: bool) -> f64 {
         let gain = (self.learnt + self.roughness).clamp(GAINS[0], GAINS[1]);
         if yields { gain.min(YIELDING) } else { gain }

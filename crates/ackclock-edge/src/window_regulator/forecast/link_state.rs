@@ -21,7 +21,7 @@ const LONGEST: Span = RATE_WINDOWS[RATE_WINDOWS.len() - 1];
 const DOUBLED: f64 = 2.0;
 /// Share of a horizon during which the link must be busy for the horizon to count.
 const HALF: f64 = 0.5;
-/// Maximum weight of a horizon. The weight is the time since the previous horizon.
+/// Maximum weight of a horizon. The weight of a horizon is the time since the previous horizon.
 const LONG: Span = Span::from_millis(100);
 /// Time beyond one round trip up to which a pause counts for learning. The rest of a longer pause is due to the sender.
 const SLACK: Span = Span::from_millis(40);
@@ -99,10 +99,10 @@ impl LinkState {
         }
     }
 
-    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes. A flow with `yields`
-    /// yields to young flows. If the link was idle, a part of the ACK delay over the `air` is added to the horizon,
-    /// because the ACKs of a burst arrive as a burst. Before the rate is known, the entire ACK delay is added, so that
-    /// slow start is not slowed down.
+    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes. If `yields` is true,
+    /// the flow yields to young flows. If the link was idle, a part of the ACK delay over the `air` is added to the
+    /// horizon, because the ACKs of a burst arrive as a burst. Before the rate is known, the entire ACK delay is added,
+    /// so that slow start is not slowed down.
     pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span, yields: bool) -> f64 {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);

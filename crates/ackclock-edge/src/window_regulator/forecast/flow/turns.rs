@@ -3,8 +3,8 @@
 //! A sender is allowed at least two packets, because a receiver delays the ACK of a single packet. With many flows over
 //! a slow link, two packets of each flow exceed the expected service. When flows take turns, the ACKs of a flow are
 //! held until its turn. The turn comes when the queue, plus the triggered data still in transit, is at most the share
-//! of one flow. A turn is two packets. When both packets have left, the flow queues for its next turn. Turns are given
-//! in the order of queueing.
+//! of one flow. In one turn, a flow may send two packets. When both packets have left the queue, the flow queues for
+//! its next turn. Turns are given in the order of queueing.
 //!
 //! Without turns, a packet would spend the same time in the queue, so the sender measures an equal RTT. A sender times
 //! out only if the link fades. Retransmissions after a timeout contain acknowledged data and are discarded. A flow gets
