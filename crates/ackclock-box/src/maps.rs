@@ -70,7 +70,8 @@ pub struct Counts {
     pub acks: u64,
     /// Number of ACKs whose window was lowered.
     pub clipped: u64,
-    /// Number of ACKs for which the law asks for a window below the receiver's, whether or not it was written.
+    /// Number of ACKs for which the law asks for a window below the receiver's, whether or not the lower window was
+    /// written.
     pub lower: u64,
     /// Number of ACKs left unchanged because the allowance was too old.
     pub stale: u64,

@@ -35,7 +35,8 @@ impl<C: ?Sized> Component<C> {
         registry.complete(&self.table).map(Self::from)
     }
 
-    /// Returns the table for editing. The edited table is parsed again when its configuration is next needed.
+    /// Returns the component's table for editing. The edited table is parsed again when its configuration is next
+    /// needed.
     pub fn edit(&mut self) -> &mut Value {
         self.parsed = OnceLock::new();
         &mut self.table

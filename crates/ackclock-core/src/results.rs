@@ -36,7 +36,7 @@ pub struct RunResult {
     pub fairness: FairnessResult,
     /// Results of the downlink queue and link.
     pub bottleneck: LinkResult,
-    /// Results of the uplink queue and link. In a cell, they cover all users together.
+    /// Results of the uplink queue and link. In a cell, the uplink results cover all users together.
     pub uplink: LinkResult,
     /// Computational cost of the run.
     pub engine: EngineResult,

@@ -78,7 +78,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 struct Environment {
     /// Run this server (a shell command line) at the far end of the link, in a separate isolated network. The command
-    /// finds it at $ACKCLOCK_BASE.
+    /// finds the server at $ACKCLOCK_BASE.
     #[arg(long, value_name = "COMMAND LINE", conflicts_with = "closed")]
     server: Option<OsString>,
     /// Restrict the command's network access to the far end of the link.

@@ -24,7 +24,7 @@ use crate::scenario_file::{
 use crate::summary;
 use crate::summary::Uploads;
 
-/// Simulate a scenario and print the results of its flows. A `[sweep]` in it is ignored.
+/// Simulate a scenario and print the results of its flows. A `[sweep]` in the scenario is ignored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

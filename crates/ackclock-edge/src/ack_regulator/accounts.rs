@@ -150,7 +150,7 @@ impl Accounts {
         self.ecn_capable
     }
 
-    /// Marks the window of data that is now in flight.
+    /// Records the end of the data now in flight as the end of the ECN-marked window.
     pub(super) fn mark_window(&mut self) {
         self.marked = self.queued;
     }

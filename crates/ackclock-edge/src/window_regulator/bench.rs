@@ -1,5 +1,5 @@
-//! Test bench: a Window Regulator with a queue that a test fills and empties by hand. Numbers are packets of 1000
-//! bytes.
+//! Test bench: a Window Regulator with a queue that a test fills and empties by hand. Numbers in this bench are packets
+//! of 1000 bytes.
 
 use std::collections::VecDeque;
 

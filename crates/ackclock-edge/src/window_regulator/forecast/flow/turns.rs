@@ -6,9 +6,9 @@
 //! of one flow. In one turn, a flow may send two packets. When both packets have left the queue, the flow queues for
 //! its next turn. Turns are given in the order of queueing.
 //!
-//! Without turns, a packet would spend the same time in the queue, so the sender measures an equal RTT. A sender times
-//! out only if the link fades. Retransmissions after a timeout contain acknowledged data and are discarded. A flow gets
-//! its turn in any case after the link could have served four turns of all flows.
+//! Turns replace queueing delay by an equal delay of the ACKs, so the RTT that the sender measures is unchanged. A
+//! sender times out only if the link fades. Retransmissions after a timeout contain acknowledged data and are
+//! discarded. A flow gets its turn in any case after the link could have served four turns of all flows.
 
 use std::collections::VecDeque;
 
