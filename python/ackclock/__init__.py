@@ -1,14 +1,16 @@
 """ackclock: TCP over links whose rate and delay vary.
 
 `run`, `sweep` and `compare` simulate scenarios and return `Results` (pandas tables, NumPy series), `plot` draws them,
-`Sender` is a TCP sender driven step by step, `models` has analytical models, and `paper` repeats published results.
+`regulator` registers a regulator written in Python, `Sender` is a TCP sender driven step by step, `models` has
+analytical models, and `paper` repeats published results.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ackclock._core import Segment, Sender, __version__
+from ackclock._core import Packet, Queue, Regulator, Segment, Sender, __version__
 from ackclock.recordings import Recording, recording
+from ackclock.regulators import check, regulator
 from ackclock.results import Results
 from ackclock.simulate import compare, run, sweep
 
@@ -18,16 +20,21 @@ if TYPE_CHECKING:
     from ackclock import plot as plot
 
 __all__ = [
+    "Packet",
+    "Queue",
     "Recording",
+    "Regulator",
     "Results",
     "Segment",
     "Sender",
     "__version__",
+    "check",
     "compare",
     "models",
     "paper",
     "plot",
     "recording",
+    "regulator",
     "run",
     "sweep",
 ]

@@ -10,13 +10,18 @@ from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 __all__ = [
     "Jobs",
+    "Packet",
+    "Queue",
+    "Regulator",
     "RunOutcome",
     "Segment",
     "Sender",
     "__version__",
+    "add_regulator",
     "list_components",
     "read_recording",
     "run",
@@ -53,8 +58,130 @@ def run(
     base_dir: str | None = None,
     set: Sequence[str] = (),
     series_interval: float | None = None,
+    extra_wakes: bool = False,
 ) -> list[RunOutcome]:
-    """Run a scenario text, once for each of its `runs`; `name` is used in messages, `base_dir` resolves its files."""
+    """Run a scenario text, once for each of its `runs`; `name` is used in messages, `base_dir` resolves its files.
+
+    With `extra_wakes`, regulators in Python are woken more often than they ask for; results must not change.
+    """
+
+def add_regulator(
+    name: str, made: type[Regulator], scope: str, keys: str, description: str, source_sha256: str
+) -> None:
+    """Register a class as a regulator; `keys` is a JSON object of its keys with their defaults.
+
+    Raises:
+        ValueError: if a built-in regulator has this name, or the scope is unknown.
+    """
+
+@final
+class Packet:
+    """A TCP packet that crosses the edge; numbers are modulo 2**32."""
+
+    @property
+    def flow(self) -> int:
+        """Number of the flow."""
+
+    @property
+    def seq(self) -> int:
+        """Sequence number of the first byte."""
+
+    @property
+    def ack(self) -> int:
+        """Acknowledgement number: the next byte expected."""
+
+    @property
+    def payload(self) -> int:
+        """Bytes of payload."""
+
+    @property
+    def size(self) -> int:
+        """Size with headers, bytes."""
+
+    @property
+    def window(self) -> int | None:
+        """Advertised window, bytes; None if its scale is unknown."""
+
+    @property
+    def is_syn(self) -> bool:
+        """Whether it opens a connection: SYN."""
+
+    @property
+    def is_pure_ack(self) -> bool:
+        """Whether it has no data, SYN, FIN or RST."""
+
+    @property
+    def sack(self) -> list[tuple[int, int]]:
+        """SACK blocks: first byte and byte after the last of each."""
+
+    def advertise(self, bytes: int) -> None:
+        """Limit the advertised window of this ACK, bytes.
+
+        The receiver's window is not exceeded, and the right edge does not move left of one advertised before.
+        """
+
+@final
+class Queue:
+    """Queue of a flow's data at an instant."""
+
+    @property
+    def waiting_packets(self) -> int:
+        """Packets that wait for transmission."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes that wait for transmission, headers included."""
+
+    @property
+    def in_transmission(self) -> int:
+        """Packets in transmission."""
+
+    @property
+    def rate(self) -> int:
+        """Rate of the link at this instant, bit/s."""
+
+    def room(self, size: int = 1500) -> int | None:
+        """Packets of `size` bytes that still fit into the buffer; None if the buffer is unlimited."""
+
+@disjoint_base
+class Regulator:
+    """Base class of regulators in Python; a subclass overrides the methods that it needs.
+
+    Times are seconds. A method that is not overridden costs nothing. An exception ends the run.
+    """
+
+    @property
+    def wake(self) -> float | None:
+        """Time of the next `on_timer`; None: none."""
+
+    @wake.setter
+    def wake(self, time: float | None) -> None: ...
+    def send(self, ack: Packet) -> None:
+        """Send a held ACK to the sender."""
+
+    def start(self, flow: int, user: int) -> None:
+        """The first flow of this regulator starts."""
+
+    def on_data(self, now: float, packet: Packet, queue: Queue) -> str | None:
+        """A data packet arrives from the network: return None to queue it, "drop" or "mark" (ECN)."""
+
+    def on_queued(self, now: float, packet: Packet, queue: Queue) -> None:
+        """A packet entered the queue."""
+
+    def on_dropped(self, now: float, packet: Packet, cause: str, queue: Queue) -> None:
+        """The queue refused or dropped a packet; `cause` is "full", "policy", "medium" or "outage"."""
+
+    def on_departed(self, now: float, packet: Packet, queue: Queue) -> None:
+        """The last byte of a packet left the queue."""
+
+    def on_idle(self, now: float, queue: Queue) -> None:
+        """The queue is empty, and nothing is in transmission."""
+
+    def on_ack(self, now: float, ack: Packet, queue: Queue) -> Packet | None:
+        """An ACK arrives from the mobile: return it to pass it on, or None to hold it until `send`."""
+
+    def on_timer(self, now: float, queue: Queue) -> None:
+        """The time `wake` has come; `wake` is None again."""
 
 def sweep(
     scenario: str,
@@ -113,6 +240,10 @@ class Jobs:
     @property
     def missing(self) -> list[int]:
         """Numbers of the jobs without lines."""
+
+    @property
+    def uses_python(self) -> bool:
+        """Whether a scenario names a regulator in Python."""
 
     def __len__(self) -> int: ...
     def run(

@@ -1,4 +1,6 @@
-"""Sweeps on a cluster: Dask or Ray runs parts of about ten seconds and returns each part's lines.
+"""Sweeps in several processes: Dask, Ray or a pool of this machine runs parts of about ten seconds each.
+
+A pool of processes is for regulators in Python, because the interpreter runs on one thread at a time.
 
 A job's seed depends on its position in the sweep only, so the lines equal those of a local sweep, whatever the
 cluster's size.
@@ -9,10 +11,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ackclock import _core
+from ackclock import _core, regulators
 from ackclock.scenario import Source
+
+if TYPE_CHECKING:
+    from ackclock.progress import Progress
 
 _NEEDS = {"dask": "'dask[distributed]'", "ray": "ray"}
 PART_SECONDS = 10.0
@@ -36,40 +41,63 @@ class Cluster:
     wait: Callable[[list[Any]], Iterable[tuple[Any, Any]]]
 
 
-def fill(jobs: _core.Jobs, text: Source, keys: list[str], engine: Literal["dask", "ray"]) -> None:
-    """Run the missing jobs of a sweep on a cluster.
+def fill(
+    jobs: _core.Jobs,
+    text: Source,
+    keys: list[str],
+    engine: Literal["local", "dask", "ray"],
+    progress: "Progress | None" = None,
+) -> None:
+    """Run the missing jobs of a sweep in other processes; `progress` is called with (runs done, total runs).
 
     Raises:
         ImportError: with the remedy, if the engine is not installed.
     """
-    start: dict[str, Callable[[], Cluster]] = {"dask": _dask, "ray": _ray}
+    start: dict[str, Callable[[], Cluster]] = {"local": _processes, "dask": _dask, "ray": _ray}
     try:
         cluster = start[engine]()
     except ImportError as error:
         raise ImportError(f"engine {engine} is not installed; get it with: pip install {_NEEDS[engine]}") from error
-    spread(jobs, text, keys, cluster)
+    spread(jobs, text, keys, cluster, progress)
 
 
-def spread(jobs: _core.Jobs, text: Source, keys: list[str], cluster: Cluster) -> None:
+def spread(
+    jobs: _core.Jobs,
+    text: Source,
+    keys: list[str],
+    cluster: Cluster,
+    progress: "Progress | None" = None,
+) -> None:
     """Distribute the missing jobs in parts, and store each part's lines when it finishes."""
     missing = jobs.missing
+    classes = regulators.CLASSES if jobs.uses_python else {}
+    done = len(jobs) - len(missing)
+    _tell(progress, done, len(jobs))
     running: dict[Any, list[int]] = {}
     size = 1
     while missing or running:
         while missing and len(running) < PARTS_PER_WORKER * cluster.workers:
             part, missing = missing[:size], missing[size:]
-            running[cluster.submit(run_part, text, tuple(keys), part)] = part
+            running[cluster.submit(run_part, text, tuple(keys), part, classes)] = part
         for future, (lines, seconds) in cluster.wait(list(running)):
             part = running.pop(future)
             for job, line in zip(part, lines, strict=True):
                 jobs.put(job, line)
+            done += len(part)
+            _tell(progress, done, len(jobs))
             size = max(1, int(PART_SECONDS * len(part) / max(seconds, 1e-3)))
             size = min(size, 1 + len(missing) // (PARTS_PER_WORKER * cluster.workers))  # keeps all workers busy
 
 
-def run_part(text: Source, keys: tuple[str, ...], part: list[int]) -> Part:
-    """Run some jobs of a sweep, on a worker."""
+def _tell(progress: "Progress | None", done: int, runs: int) -> None:
+    if progress is not None:
+        progress(done, runs)
+
+
+def run_part(text: Source, keys: tuple[str, ...], part: list[int], classes: dict[str, regulators.Registered]) -> Part:
+    """Run some jobs of a sweep, on a worker; `classes` are the regulators in Python that it may need."""
     before = time.monotonic()
+    regulators.ensure(classes)
     # One thread, because the cluster has many workers.
     lines = _jobs(text, keys).run(part, threads=1)
     return lines, time.monotonic() - before
@@ -78,6 +106,20 @@ def run_part(text: Source, keys: tuple[str, ...], part: list[int]) -> Part:
 @lru_cache(maxsize=1)
 def _jobs(text: Source, keys: tuple[str, ...]) -> _core.Jobs:
     return _core.Jobs.of_sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys)
+
+
+def _processes() -> Cluster:
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    from joblib.externals.loky import get_reusable_executor
+
+    cores = len(os.sched_getaffinity(0))
+    pool = get_reusable_executor(cores)
+
+    def done(futures: list[Any]) -> Iterable[tuple[Any, Any]]:
+        return [(future, future.result()) for future in wait(futures, return_when=FIRST_COMPLETED).done]
+
+    return Cluster(cores, pool.submit, done)
 
 
 def _dask() -> Cluster:

@@ -346,12 +346,12 @@ class Results:
         """
         return pairs.paired(self, column, by, str(label(baseline)))
 
-    def summary(self, column: str = "goodput_bps", by: Sequence[str] | None = None) -> pd.DataFrame:
+    def summary(self, column: str = "goodput_bps", by: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Mean, standard deviation and confidence interval over runs, with each run's flows combined.
 
         Args:
-            column: A column of `flows`.
-            by: Columns that identify a point; default: the swept keys, or the senders if nothing was swept.
+            column: A column of `flows` or `runs`.
+            by: Column or columns that identify a point; default: the swept keys, or the senders if nothing was swept.
                 With `id` among them every flow is separate.
 
         Returns:
@@ -362,8 +362,8 @@ class Results:
         """
         import pandas as pd
 
-        keys = list(by) if by is not None else self.swept or ["sender"]
-        values = self.per_run([column], keys).groupby(keys, sort=False)[column]
+        keys = [by] if isinstance(by, str) else list(by) if by is not None else self.swept or ["sender"]
+        values = self.measured(column, keys).groupby(keys, sort=False)[column]
         mean, half = values.mean(), values.agg(lambda of: mean_and_interval(of, self.confidence)[1])
         columns = {"mean": mean, "sd": values.std(), "low": mean - half, "high": mean + half, "n": values.count()}
         return pd.DataFrame(columns)

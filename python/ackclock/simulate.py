@@ -170,11 +170,21 @@ def sweep_lines(
 
         cluster.fill(jobs, text, keys, engine)
     elif progress is not None:
-        jobs.run(progress=progress)
+        _run_here(jobs, text, keys, progress)
     else:
         with bar(text.name) as shown:
-            jobs.run(progress=shown)
+            _run_here(jobs, text, keys, shown)
     return jobs.finish()
+
+
+def _run_here(jobs: _core.Jobs, text: Source, keys: list[str], progress: Progress | None) -> None:
+    """Run the missing jobs on all cores of this machine."""
+    if jobs.uses_python and len(jobs.missing) > 1:
+        from ackclock import cluster
+
+        cluster.fill(jobs, text, keys, "local", progress)
+    else:
+        jobs.run(progress=progress)
 
 
 def _several(values: OneOrMore) -> list[One]:

@@ -82,7 +82,7 @@ def test_parts_grow_to_ten_seconds_and_leave_every_worker_something(monkeypatch)
     line = _core.sweep(TEXT)[0]
     sizes = []
 
-    def submit(function, text, keys, part):
+    def submit(function, text, keys, part, classes):
         sizes.append(len(part))
         return finished(([line] * len(part), 0.5 * len(part)))
 

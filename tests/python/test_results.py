@@ -139,8 +139,16 @@ def test_a_summary_without_rows_of_flows_says_so(objects):
 
 
 def test_a_summary_of_no_column_names_those_there_are():
-    with pytest.raises(ValueError, match=r"^godput, sendr: no column of flows; there are .*goodput_bps"):
-        Results([run_object()]).summary("godput", by=["sendr"])
+    with pytest.raises(ValueError, match=r"^godput: no column of flows or runs; there are .*goodput_bps"):
+        Results([run_object()]).summary("godput")
+    with pytest.raises(ValueError, match=r"^sendr: no column of flows; there are .*goodput_bps"):
+        Results([run_object()]).summary(by="sendr")
+
+
+def test_a_summary_takes_a_column_of_runs_and_the_name_of_one_key():
+    results = Results(swept_objects())
+    by_runs = results.summary("bottleneck.utilisation", by="edge.buffer")
+    assert list(by_runs["n"]) == list(results.runs.groupby("edge.buffer", sort=False).size())
 
 
 @pytest.mark.parametrize(("line", "message"), [("{", "not JSON"), ("3", "not the object"), ("{}", "not the object")])

@@ -127,17 +127,18 @@ mod tests {
         kind: "size",
         entries: &[Entry {
             name: "side",
-            parse: |table| {
+            parse: &|table| {
                 PARSED.fetch_add(1, Ordering::Relaxed);
                 match table["length"].as_u64() {
                     Some(length @ 1..) => Ok(Arc::new(move || length)),
                     _ => Err(ConfigError::new("length", format!("{} is not above 0", table["length"]))),
                 }
             },
-            complete: Ok,
-            schema: || Value::Null,
-            defaults: || Value::Null,
+            complete: &Ok,
+            schema: &|| Value::Null,
+            defaults: &|| Value::Null,
         }],
+        added: crate::registry::Added::none(),
     };
 
     #[test]

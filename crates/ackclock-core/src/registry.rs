@@ -5,7 +5,7 @@
 //! schema and documentation come from the configuration type, so nothing is declared twice.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -68,18 +68,21 @@ pub trait Config:
     }
 }
 
-/// One row of a [`Registry`]: a component's name and the functions of its configuration type.
+/// Function of a row, which lives as long as the program.
+pub type Shared<F> = &'static F;
+
+/// One row of a [`Registry`]: a name and the functions of its configuration type.
 pub struct Entry<C: ?Sized + 'static> {
     /// Name of the component in scenario files and on the command line.
     pub name: &'static str,
     /// Parses and checks a table of the scenario.
-    pub parse: fn(Value) -> Result<Arc<C>, ConfigError>,
+    pub parse: Shared<dyn Fn(Value) -> Result<Arc<C>, ConfigError> + Sync>,
     /// Parses and checks a table of the scenario, and returns the table with all defaults.
-    pub complete: fn(Value) -> Result<Value, ConfigError>,
+    pub complete: Shared<dyn Fn(Value) -> Result<Value, ConfigError> + Sync>,
     /// JSON schema of the component's table. The description in the schema is the documentation of the component.
-    pub schema: fn() -> Value,
+    pub schema: Shared<dyn Fn() -> Value + Sync>,
     /// Returns the component's table with all defaults.
-    pub defaults: fn() -> Value,
+    pub defaults: Shared<dyn Fn() -> Value + Sync>,
 }
 
 /// Registry of all components of one kind.
@@ -88,16 +91,58 @@ pub struct Registry<C: ?Sized + 'static> {
     pub kind: &'static str,
     /// Rows of the registry, in listing order.
     pub entries: &'static [Entry<C>],
+    /// The rows added while the program runs.
+    pub added: Added<C>,
+}
+
+/// Rows of a [`Registry`] that are added while the program runs: classes in Python.
+pub struct Added<C: ?Sized + 'static>(RwLock<Vec<&'static Entry<C>>>);
+
+impl<C: ?Sized> Added<C> {
+    /// No row.
+    pub const fn none() -> Self {
+        Self(RwLock::new(Vec::new()))
+    }
 }
 
 impl<C: ?Sized> Registry<C> {
-    /// Finds the row called `name`.
+    /// All rows: the built-in ones, then those added.
+    pub fn rows(&self) -> Vec<&'static Entry<C>> {
+        let added = self.added.0.read().unwrap_or_else(PoisonError::into_inner);
+        self.entries.iter().chain(added.iter().copied()).collect()
+    }
+
+    /// Whether `name` is that of an added row.
+    pub fn is_added(&self, name: &str) -> bool {
+        let added = self.added.0.read().unwrap_or_else(PoisonError::into_inner);
+        added.iter().any(|entry| entry.name == name)
+    }
+
+    /// Adds a row, or replaces the added row of the same name. The row is never freed.
+    ///
+    /// # Errors
+    /// If a built-in row has this name.
+    pub fn add(&self, row: Entry<C>) -> Result<(), ConfigError> {
+        if self.entries.iter().any(|entry| entry.name == row.name) {
+            return Err(ConfigError::new(
+                "",
+                format!("`{}` is the name of a built-in {}", row.name, self.kind),
+            ));
+        }
+        let mut added = self.added.0.write().unwrap_or_else(PoisonError::into_inner);
+        added.retain(|entry| entry.name != row.name);
+        added.push(Box::leak(Box::new(row)));
+        Ok(())
+    }
+
+    /// The row called `name`.
     ///
     /// # Errors
     /// Fails if no row is called `name`. The message lists the known names.
     pub fn entry(&self, name: &str) -> Result<&'static Entry<C>, ConfigError> {
-        self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
-            let names: Vec<_> = self.entries.iter().map(|entry| entry.name).collect();
+        let rows = self.rows();
+        rows.iter().find(|entry| entry.name == name).copied().ok_or_else(|| {
+            let names: Vec<_> = rows.iter().map(|entry| entry.name).collect();
             ConfigError::new("", format!("unknown {} `{name}`; known are {}", self.kind, names.join(", ")))
         })
     }
@@ -222,11 +267,12 @@ macro_rules! registry {
             kind: $kind,
             entries: &[$($crate::Entry {
                 name: $row,
-                parse: |table| Ok(::std::sync::Arc::new($crate::registry::read_table::<$config>(table)?)),
-                complete: $crate::registry::complete_table::<$config>,
-                schema: $crate::registry::schema_of::<$config>,
-                defaults: $crate::registry::defaults_of::<$config>,
+                parse: &|table| Ok(::std::sync::Arc::new($crate::registry::read_table::<$config>(table)?)),
+                complete: &$crate::registry::complete_table::<$config>,
+                schema: &$crate::registry::schema_of::<$config>,
+                defaults: &$crate::registry::defaults_of::<$config>,
             }),*],
+            added: $crate::registry::Added::none(),
         };
     };
 }
@@ -304,6 +350,30 @@ mod tests {
         let whole = json!({"kind": "square", "side": 1.0, "corners": {"radius": 0.0, "segments": 0}});
         assert_eq!(SHAPES.complete(&json!("square")).unwrap(), whole);
         assert_eq!((SHAPES.entries[0].schema)()["description"], json!("A square."));
+    }
+
+    #[test]
+    fn rows_are_added_and_replaced_but_never_in_place_of_a_built_in_one() {
+        registry! {
+            #[allow(private_interfaces, unreachable_pub, reason = "a registry is public, these shapes are the test's own")]
+            pub static OWN: dyn Shape = "shape" { "square" => Square }
+        }
+        let row = |name, side| Entry::<dyn Shape> {
+            name,
+            parse: Box::leak(Box::new(move |_| {
+                Ok(Arc::new(Square { side, ..Square::default() }) as Arc<dyn Shape>)
+            })),
+            complete: &Ok,
+            schema: &|| Value::Null,
+            defaults: &|| Value::Null,
+        };
+        OWN.add(row("disc", 2.0)).unwrap();
+        assert_eq!(OWN.resolve(&json!("disc")).unwrap().area(), 4.0);
+        OWN.add(row("disc", 3.0)).unwrap();
+        assert_eq!(OWN.resolve(&json!("disc")).unwrap().area(), 9.0);
+        assert_eq!(OWN.rows().iter().map(|row| row.name).collect::<Vec<_>>(), ["square", "disc"]);
+        let refused = OWN.add(row("square", 1.0)).unwrap_err().under("regulator").to_string();
+        assert_eq!(refused, "regulator: `square` is the name of a built-in shape");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod arguments;
 mod files;
 mod json;
+mod regulator;
 mod runs;
 mod sender;
 mod series;
@@ -20,6 +21,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::files::write_whole;
+    #[pymodule_export]
+    use crate::regulator::{Packet, PythonRegulator, Queue, add_regulator};
     #[pymodule_export]
     use crate::runs::{Jobs, RunOutcome, list_components, run, run_many, sweep};
     #[pymodule_export]

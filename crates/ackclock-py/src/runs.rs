@@ -22,6 +22,7 @@ use pyo3::types::PyDict;
 
 use crate::arguments::{number, whole_or_none};
 use crate::files::os_error;
+use crate::regulator::{guarded, uses_python};
 use crate::series;
 
 /// A finished run.
@@ -37,8 +38,10 @@ pub(crate) struct RunOutcome {
 
 /// Run a scenario text, once for each of its `runs`.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), series_interval=None))]
-#[pyo3(text_signature = "(scenario, *, name='<python>', base_dir=None, set=(), series_interval=None)")]
+#[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), series_interval=None, extra_wakes=false))]
+#[pyo3(
+    text_signature = "(scenario, *, name='<python>', base_dir=None, set=(), series_interval=None, extra_wakes=False)"
+)]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &str,
@@ -46,13 +49,20 @@ pub(crate) fn run(
     base_dir: Option<&str>,
     set: Vec<String>,
     #[pyo3(from_py_with = interval)] series_interval: Option<Span>,
+    extra_wakes: bool,
 ) -> PyResult<Vec<RunOutcome>> {
     let scenario = Scenario::load(name, scenario, &set).map_err(wrong)?;
     warn(py, 1, dropped_from([&scenario]))?;
     warn(py, 1, said_of_begins([&scenario]))?;
     warn(py, 1, unswept(&scenario))?;
     let points = [Point { labels: Vec::new(), scenario }];
-    let batch = Batch { files: &files(base_dir), interval: series_interval, progress: None, threads: None };
+    let batch = Batch {
+        files: &files(base_dir),
+        interval: series_interval,
+        progress: None,
+        threads: None,
+        extra_wakes,
+    };
     let jobs = jobs(&points);
     let all: Vec<usize> = (0..jobs.len()).collect();
     let mut outcomes = BTreeMap::new();
@@ -142,6 +152,12 @@ impl Jobs {
         Self::new(py, points, base_dir, out, overwrite)
     }
 
+    /// Whether a scenario names a regulator in Python.
+    #[getter]
+    fn uses_python(&self) -> bool {
+        self.points.iter().any(|point| uses_python(&point.scenario))
+    }
+
     fn __len__(&self) -> usize {
         jobs(&self.points).len()
     }
@@ -165,7 +181,7 @@ impl Jobs {
         let only = only.unwrap_or_else(|| self.missing());
         only.iter().try_for_each(|&job| in_range(job, jobs.len()))?;
         let kept = self.kept.as_mut().ok_or_else(finished)?;
-        let batch = Batch { files: &self.files, interval: None, progress, threads };
+        let batch = Batch { files: &self.files, interval: None, progress, threads, extra_wakes: false };
         batch.simulate(py, &jobs, &only, |job, outcome| {
             let line = json_line(&outcome.result, &jobs[job].point.labels);
             kept.put(job, line).map_err(|error| Python::attach(|py| unwritten(py, error)))
@@ -238,6 +254,8 @@ struct Batch<'a> {
     interval: Option<Span>,
     progress: Option<Py<PyAny>>,
     threads: Option<NonZeroUsize>,
+    /// Whether regulators in Python are woken more often than they ask for.
+    extra_wakes: bool,
 }
 
 impl Batch<'_> {
@@ -249,7 +267,10 @@ impl Batch<'_> {
         only: &[usize],
         mut take: impl FnMut(usize, Outcome) -> PyResult<()> + Send,
     ) -> PyResult<()> {
-        let Self { files, interval, progress, threads } = self;
+        let Self { files, interval, progress, threads, extra_wakes } = self;
+        // The interpreter runs on one thread at a time, and an exception belongs to the run of its thread.
+        let in_python = only.iter().any(|&job| uses_python(&jobs[job].point.scenario));
+        let threads = if in_python { Some(NonZeroUsize::MIN) } else { threads };
         let watched = Arc::new(Progress::default());
         let threads_each = Some(threads_of_each(only.len(), threads));
         let work = |number: usize| {
@@ -257,12 +278,19 @@ impl Batch<'_> {
             let progress = Arc::clone(&watched);
             let options =
                 RunOptions { series_interval: interval, progress, threads: threads_each, capture: None };
-            ackclock_scenario::run(&point.scenario, run, files, options)
+            if !in_python {
+                return ackclock_scenario::run(&point.scenario, run, files, options).map_err(failed);
+            }
+            let label = format!("in run {run} of {}", printable(point.scenario.name()));
+            let outcome = guarded(Arc::clone(&watched), extra_wakes, &label, || {
+                ackclock_scenario::run(&point.scenario, run, files, options)
+            });
+            outcome?.map_err(failed)
         };
         let mut done = jobs.len() - only.len();
-        let mut attend_to = |event: BatchEvent<Result<Outcome, RunError>>| {
+        let mut attend_to = |event: BatchEvent<PyResult<Outcome>>| {
             if let BatchEvent::Done(number, outcome) = event {
-                take(only[number], outcome.map_err(failed)?)?;
+                take(only[number], outcome?)?;
                 done += 1;
             }
             Python::attach(|py| attend(py, progress.as_ref(), done, jobs.len()))

@@ -76,7 +76,7 @@ pub fn component_json(component: &Component) -> Value {
 }
 
 fn kind<C: ?Sized>(name: &'static str, registry: &Registry<C>) -> Kind {
-    Kind { name, components: registry.entries.iter().map(component).collect() }
+    Kind { name, components: registry.rows().into_iter().map(component).collect() }
 }
 
 fn component<C: ?Sized>(entry: &Entry<C>) -> Component {

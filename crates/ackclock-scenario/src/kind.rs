@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use ackclock_core::{ConfigError, Registry};
+use ackclock_core::{ConfigError, Entry, Registry};
 use ackclock_edge::{REGULATORS, STEERINGS};
 use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
@@ -118,9 +118,9 @@ fn kind_name(tree: &Tree) -> Option<&str> {
 /// Components of the same registry as `kind` that have a key of this name.
 pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
     fn in_registry<C: ?Sized>(registry: &Registry<C>, kind: &str, key: &str) -> Vec<String> {
-        let has = |schema: fn() -> Value| schema()["properties"].get(key).is_some();
-        let entries = registry.entries.iter().filter(|_| registry.entry(kind).is_ok());
-        entries.filter(|entry| has(entry.schema)).map(|entry| format!("kind = \"{}\"", entry.name)).collect()
+        let has = |entry: &Entry<C>| (entry.schema)()["properties"].get(key).is_some();
+        let rows = registry.rows().into_iter().filter(|_| registry.entry(kind).is_ok());
+        rows.filter(|entry| has(entry)).map(|entry| format!("kind = \"{}\"", entry.name)).collect()
     }
     let mut found = in_registry(&LINKS, kind, key);
     found.extend(in_registry(&BEARERS, kind, key));
