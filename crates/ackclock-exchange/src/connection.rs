@@ -19,7 +19,7 @@ pub struct Setup {
     pub max_window: Option<Size>,
     /// Initial congestion window.
     pub initial_window: Option<Size>,
-    /// Sequence number of the first byte of data. A SYN has the number before it.
+    /// Sequence number of the first byte of data. The SYN has the sequence number before that of the first byte.
     pub first: Seq,
     /// Data that the application sends.
     pub data: Data,

@@ -16,8 +16,8 @@
 //! The source does not define the order of packets; `order = "out-of-sequence"` allows reordering.
 //!
 //! ## Validation
-//! Tests: packets worked out by hand (unit tests); the properties required of all links; the effect on TCP in
-//! `papers/m05` and on the page on artificial delays.
+//! Unit tests compare packets worked out by hand, and check the properties required of all links. `papers/m05` and the
+//! page on artificial delays show the effect on TCP.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

@@ -10,7 +10,8 @@
 //! The model does not differ from the source.
 //!
 //! ## Validation
-//! Tests: a saturated link achieves exactly its rate (unit test); CR02 Table 1 item 1.
+//! A unit test checks that a saturated link achieves exactly its rate. CR02 Table 1 item 1 is reproduced with this
+//! link.
 
 use ackclock_core::{Config, ConfigError, Pace, Rate, Segment, Span, Time};
 use schemars::JsonSchema;

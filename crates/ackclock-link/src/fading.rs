@@ -17,12 +17,12 @@
 //! the slot's number: idle times are skipped, and the order of calls does not change a single bit.
 //!
 //! ## Differences from the source
-//! The restatement divides Jakes' sum by sqrt(N), which gives a mean power of 1/2; this implementation divides by
-//! sqrt(N/2), which gives 1.
+//! `links.md` divides Jakes' sum by sqrt(N), which gives a mean power of 1/2; this implementation divides by sqrt(N/2),
+//! which gives 1.
 //!
 //! ## Validation
-//! Tests: mean power, exponential distribution, autocorrelation J0(2 pi fD tau) and level crossing rate sqrt(2 pi) fD
-//! rho exp(-rho^2) (unit tests).
+//! Unit tests check the mean power, the exponential distribution, the autocorrelation J0(2 pi fD tau) and the level
+//! crossing rate sqrt(2 pi) fD rho exp(-rho^2).
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2, TAU};
 

@@ -77,7 +77,7 @@ pub use umts_rlc_am::{
 pub use variable::VariableConfig;
 
 ackclock_core::registry! {
-    /// All links, by their name in scenario files.
+    /// Registry of all links, by their name in scenario files.
     pub static LINKS: dyn LinkConfig = "link" {
         "constant" => ConstantConfig,
         "variable" => VariableConfig,

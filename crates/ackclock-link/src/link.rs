@@ -50,9 +50,9 @@ pub trait Link: Send {
     /// Time of the next event, or an earlier time at which to poll again.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Sets whether [`LinkEvent::Departed`] events are reported, each at its time. By default they are not reported,
-    /// which saves one wake-up per packet. Drops inside the link are then reported late, before the next delivery, but
-    /// with their true times.
+    /// Sets whether [`LinkEvent::Departed`] events are reported, each at its time. By default departures are not
+    /// reported, which saves one wake-up per packet. Drops inside the link are then reported late, before the next
+    /// delivery, but with their true times.
     fn want_departures(&mut self, departures: Departures);
 
     /// Starts to generate radio reports, if the link supports reports.
@@ -76,8 +76,8 @@ pub trait Link: Send {
     /// Mean capacity from time zero until `until` with this run's random draws, bit/s: the rate that a saturated link
     /// achieves. `until` never decreases from call to call.
     ///
-    /// Returns `None` if the capacity is unknown, because the rate is drawn for each packet and no packet was sent.
-    /// Time under a medium of unknown capacity that was replaced since is left out.
+    /// Returns `None` if the capacity is unknown, because the rate is drawn for each packet and no packet was sent. The
+    /// mean leaves out the time under an earlier medium of unknown capacity.
     fn capacity_bps(&mut self, until: Time) -> Option<f64>;
 
     /// Replaces the medium at `now`; the caller drains due events first. Queued packets stay, packets in flight arrive
@@ -195,8 +195,8 @@ impl LinkEvent {
 pub struct Repetitions {
     /// Number of retransmissions of the packet's parts.
     pub times: u32,
-    /// Time by which the packet was complete later than it would have been without any retransmission of any packet
-    /// since its start.
+    /// Extra delay until the packet was complete, caused by all retransmissions since its start, of this packet and of
+    /// other packets.
     pub delay: Span,
 }
 
@@ -356,8 +356,9 @@ impl LinkView {
         self.capacity.packets(packet_bytes).saturating_sub(self.occupied.packets)
     }
 
-    /// Number of packets of `packet_bytes` bytes, including headers, that the buffer can queue. This is its capacity
-    /// less the transmitted packets that it keeps until they are acknowledged; `u32::MAX` if unlimited.
+    /// Number of packets of `packet_bytes` bytes, including headers, that the buffer can queue. The number is the
+    /// buffer's capacity less the transmitted packets that it keeps until they are acknowledged; `u32::MAX` if
+    /// unlimited.
     pub fn places(&self, packet_bytes: u32) -> u32 {
         match self.capacity {
             Capacity::Unlimited => u32::MAX,

@@ -12,7 +12,7 @@
 //! The model does not differ from the source.
 //!
 //! ## Validation
-//! Tests: start and end times worked out by hand (unit tests).
+//! Unit tests compare start and end times worked out by hand.
 
 use ackclock_core::{ConfigError, Span, Time};
 use schemars::JsonSchema;
@@ -39,7 +39,7 @@ pub(crate) enum Radio {
     Out,
 }
 
-/// All outages of a link, after the check.
+/// Checked list of all outages of a link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outages(Vec<Outage>);
 

@@ -12,7 +12,8 @@
 //! The simulator of the source has a queue of 10 000 packets on the wired path, which never fills.
 //!
 //! ## Validation
-//! Tests: arrival times worked out by hand (unit tests); conservation of packets; independence of polling times.
+//! Unit tests compare arrival times worked out by hand, and check the conservation of packets and the independence of
+//! polling times.
 
 use ackclock_core::{
     FlowId, Message, Node, Outbox, Pace, Port, Rate, Segment, Sink, Span, Stream, Streams, Time,

@@ -13,7 +13,8 @@
 //! Loss, random delays and the faults are our own additions.
 //!
 //! ## Validation
-//! Tests: arrival times worked out by hand, the share of lost reports, and no effect of extra wake-ups (unit tests).
+//! Unit tests check arrival times worked out by hand, the share of lost reports, and that extra wake-ups have no
+//! effect.
 
 use std::collections::VecDeque;
 

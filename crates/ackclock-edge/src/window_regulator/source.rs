@@ -3,8 +3,8 @@
 //!
 //! The wired RTT is measured from an advertised right edge to the first new data beyond the previous edge, and from the
 //! mobile's SYN to the SYN-ACK. A sender that leaves the advertised window unused is limited by its congestion window
-//! or by pacing. The modelled timer follows RFC 6298 as in Linux. Its RTT samples equal those of the sender: the age of
-//! the data that an ACK acknowledges, plus the wired RTT.
+//! or by pacing. The modelled timer follows RFC 6298 as in Linux. The RTT samples of the modelled timer equal the
+//! sender's own samples: the age of the data that an ACK acknowledges, plus the wired RTT.
 
 use std::collections::VecDeque;
 
@@ -56,7 +56,7 @@ pub(super) struct Source {
     /// Sequence number after the highest data that arrived.
     highest: Option<Seq>,
     /// Advertised right edges: each with its time, its sequence number, and the end of the data that had left the queue
-    /// by then. The sender knew the first of these edges when it sent the data that arrives now.
+    /// by then. When the sender sent the data that arrives now, it knew the first edge in this list.
     edges: VecDeque<(Time, Seq, Option<Seq>)>,
     /// Recent maximum of the sender's data that has not left the queue yet, bytes; `None` before the first sample.
     used: Option<f64>,
@@ -125,8 +125,8 @@ impl Source {
         self.highest
     }
 
-    /// Whether the sender had received an ACK of everything before `end` when it sent the data that arrives now. An ACK
-    /// may be slightly late.
+    /// Whether the sender had received an ACK of everything before `end` when it sent the data that arrives now. The
+    /// check tolerates an ACK that is slightly late.
     pub(super) fn had_heard(&mut self, now: Time, end: Seq) -> bool {
         let late = self.wired() / 8 + JITTER;
         self.hear(now - late);
@@ -189,7 +189,7 @@ impl Source {
         }
     }
 
-    /// Seconds from an ACK to the sender's next timeout: the earlier of the RACK-TLP probe timeout and the RTO. `None`
+    /// Seconds from an ACK to the sender's next timeout: the earlier of the RACK-TLP probe timeout and the RTO; `None`
     /// before the first RTT sample.
     pub(super) fn timeout(&self) -> Option<f64> {
         let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);

@@ -30,9 +30,9 @@
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! Tests: sequences worked out by hand (below); the right edge under random traffic, and no drop of new data over any
-//! bearer (`tests/windows.rs`); the ordering of CR04, and no drop if the rate changes but never drops to zero
-//! (`crates/ackclock-scenario/tests/windows.rs`).
+//! The unit tests below compare sequences worked out by hand. `tests/windows.rs` checks the right edge under random
+//! traffic, and that no new data is dropped over any bearer. `crates/ackclock-scenario/tests/windows.rs` checks the
+//! ordering of CR04, and that no packet is dropped if the rate changes but never drops to zero.
 
 use std::collections::VecDeque;
 
@@ -60,11 +60,12 @@ pub(crate) struct Config {
     pub(crate) empty: Empty,
     /// Safety timer: the oldest ACK is released after this long without a release; 0s: never.
     pub(crate) safety: Span,
-    /// Whether the window may exceed the buffer when it keeps the link idle, at the risk of drops.
+    /// Whether the advertised window may exceed the buffer if a window of the buffer size leaves the link idle; a
+    /// larger window risks drops.
     pub(crate) floor: bool,
     /// Minimum advertised window, packets; below 2 a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Window scale of flows whose handshake was not seen; without it such flows are not regulated.
+    /// Window scale to assume for flows whose handshake was not seen; without this key these flows are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }

@@ -11,9 +11,10 @@
 //! ## Differences from the source
 //! `Y` is derived from sequence numbers (`dequeued.rs`), not counted (`count = "printed"` counts). The window is in
 //! bytes, and a packet counts as the largest packet seen. Each smaller or retransmitted packet also takes one place in
-//! the queue. The regulator learns of these packets only when they arrive: if several arrive together, the last may be
-//! dropped. A duplicate ACK keeps the window of the ACK it repeats. The window is at least two packets (`min_window`):
-//! otherwise a receiver that delays ACKs would stall the sender. `law.rs` describes the window field of real headers.
+//! the queue. The regulator learns of small and retransmitted packets only when they arrive: if several of them arrive
+//! together, the last one may be dropped. A duplicate ACK keeps the window of the ACK it repeats. The window is at
+//! least two packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender. `law.rs` describes
+//! the window field of real headers.
 //!
 //! If the link layer keeps a packet until the receiver has acknowledged it, the packet occupies one of the `B` buffer
 //! places until then.
@@ -21,9 +22,9 @@
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! Tests: sequences worked out by hand (below); the right edge under random traffic, and no drop of new data over any
-//! bearer (`tests/windows.rs`); the ordering of CR04, and no drop if the rate changes but never drops to zero
-//! (`crates/ackclock-scenario/tests/windows.rs`).
+//! The unit tests below compare sequences worked out by hand. `tests/windows.rs` checks the right edge under random
+//! traffic, and that no new data is dropped over any bearer. `crates/ackclock-scenario/tests/windows.rs` checks the
+//! ordering of CR04, and that no packet is dropped if the rate changes but never drops to zero.
 
 use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Left, LinkView, Side};
@@ -41,11 +42,12 @@ use crate::{Allowance, FlowContext, Regulator, RegulatorConfig};
 pub(crate) struct Config {
     /// How packets in the air are counted.
     pub(crate) count: Count,
-    /// Whether the window may exceed the buffer when it keeps the link idle, at the risk of drops.
+    /// Whether the advertised window may exceed the buffer if a window of the buffer size leaves the link idle; a
+    /// larger window risks drops.
     pub(crate) floor: bool,
     /// Minimum advertised window, packets; below 2 a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Window scale of flows whose handshake was not seen; without it such flows are not regulated.
+    /// Window scale to assume for flows whose handshake was not seen; without this key these flows are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }

@@ -14,14 +14,15 @@
 //! stall the sender. `law.rs` describes the window field of real headers.
 //!
 //! If the link layer keeps a packet until the receiver has acknowledged it, packets already acknowledged by TCP may
-//! still occupy the buffer. The window is then `B` less these packets.
+//! still occupy the buffer. The window is then `B` less the packets that TCP has acknowledged and the link layer still
+//! keeps.
 //!
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! Tests: the window worked out by hand (below); one buffer per round trip, and no drop if the rate changes but never
-//! drops to zero (`crates/ackclock-scenario/tests/windows.rs`); no drop of new data over any bearer
-//! (`tests/windows.rs`).
+//! The unit tests below compare windows worked out by hand. `crates/ackclock-scenario/tests/windows.rs` checks a
+//! throughput of one buffer per round trip, and that no packet is dropped if the rate changes but never drops to zero.
+//! `tests/windows.rs` checks that no new data is dropped over any bearer.
 
 use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Departures, Left, LinkView, Side};
@@ -37,11 +38,12 @@ use crate::{Allowance, FlowContext, Regulator, RegulatorConfig};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Whether the window may exceed the buffer when it keeps the link idle, at the risk of drops.
+    /// Whether the advertised window may exceed the buffer if a window of the buffer size leaves the link idle; a
+    /// larger window risks drops.
     pub(crate) floor: bool,
     /// Minimum advertised window, packets; below 2 a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Window scale of flows whose handshake was not seen; without it such flows are not regulated.
+    /// Window scale to assume for flows whose handshake was not seen; without this key these flows are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }

@@ -12,7 +12,7 @@ pub(crate) enum Call {
     Accept,
     /// Opens the connection with a SYN.
     Connect,
-    /// Writes this number of bytes.
+    /// Writes this number of bytes to the connection.
     Write(u64),
     /// Sets the socket option TCP_NODELAY.
     NoDelay,

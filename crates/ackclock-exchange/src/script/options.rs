@@ -68,7 +68,7 @@ fn block(text: &str) -> Result<SackBlock, String> {
     Ok(SackBlock { left: Seq(number("sack", left)?), right: Seq(number("sack", right)?) })
 }
 
-/// Parses a whole number that consists of digits only; `what` names it in the error.
+/// Parses a whole number that consists of digits only; `what` names the number in error messages.
 pub(super) fn number<T: std::str::FromStr>(what: &str, word: &str) -> Result<T, String> {
     let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let wrong = || format!("{what}: `{word}` is not a whole number in its range");

@@ -12,7 +12,7 @@ pub(crate) struct Packet {
     pub(crate) ecn: Option<Ecn>,
     /// Control bits of the TCP header.
     pub(crate) flags: Flags,
-    /// Sequence number of the first byte.
+    /// Sequence number of the packet's first byte.
     pub(crate) seq: Seq,
     /// Length of the payload, bytes.
     pub(crate) len: u32,

@@ -9,7 +9,7 @@ pub(crate) enum When {
     At(Span, Span),
     /// Range of two delays after the previous event.
     After(Span, Span),
-    /// At any time.
+    /// Any time is allowed.
     Any,
 }
 

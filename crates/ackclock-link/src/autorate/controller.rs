@@ -5,9 +5,11 @@
 //!   it. `delta`, the excess of half the round-trip time over `usual`, is averaged with a weight of 0.095.
 //! - Three late round trips among the last six indicate bufferbloat. The rate then falls by 1 % if the mean of `delta`
 //!   equals `late` and by 25 % if the mean is twice `late`, linearly in between, at most every 300 ms.
-//! - Otherwise, if more than 75 % of the rate is used, the rate rises: by 4 % if the mean of `delta` is at most a third
-//!   of `late`, by nothing if it equals `late`, linearly in between. The rate does not rise within 300 ms of a fall.
-//! - Otherwise the rate moves towards the base rate by 1 % every second.
+//! - If fewer round trips are late and more than 75 % of the rate is used, the rate rises: by 4 % if the mean of
+//!   `delta` is at most a third of `late`, by nothing if it equals `late`, linearly in between. The rate does not rise
+//!   within 300 ms of a fall.
+//! - If few round trips are late and at most 75 % of the rate is used, the rate moves towards the base rate by 1 %
+//!   every second.
 
 use ackclock_core::{Rate, Span, Time};
 

@@ -24,8 +24,9 @@
 //!   that they are adjusted by this time.
 //!
 //! ## Validation
-//! Tests: the rules worked out by hand (unit tests); the properties required of all bearers; a constant rate found and
-//! kept (`crates/ackclock-scenario/tests/observed.rs`); the comparison with the regulators in `docs/how-to/box.md`.
+//! Unit tests compare steps of the rules worked out by hand, and check the properties required of all bearers.
+//! `crates/ackclock-scenario/tests/observed.rs` checks that the shaper finds and keeps a constant rate.
+//! `docs/how-to/box.md` compares cake-autorate with the regulators.
 
 mod config;
 mod controller;

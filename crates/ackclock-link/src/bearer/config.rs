@@ -11,9 +11,9 @@ use crate::{BufferMeaning, CellUser, Files, LinkConfig, LinkContext, Nominal, Ou
 /// Link tables of an edge, for bearers that consist of links.
 #[derive(Debug)]
 pub struct BearerLinks {
-    /// Table of the downlink; a cell includes its users.
+    /// Configuration of the downlink; the configuration of a cell includes the cell's users.
     pub down: Arc<dyn LinkConfig>,
-    /// Table of the uplink.
+    /// Configuration of the uplink.
     pub up: Arc<dyn LinkConfig>,
 }
 

@@ -11,7 +11,7 @@
 //! The model does not differ from the source.
 //!
 //! ## Validation
-//! Tests: see the tests of the links.
+//! The tests of the individual links cover this bearer.
 
 use std::borrow::Cow;
 
@@ -100,7 +100,7 @@ impl Bearer for PlainBearer {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         let Self { links, due } = self;
-        // Fast path for serial links, as for events: nearly every link is serial.
+        // Fast path for serial links, because nearly every link is serial.
         if let AnyLink::Serial(link) = &mut links[direction as usize]
             && let Some(planned) = link.planned()
         {

@@ -1,5 +1,5 @@
 //! The [`Bearer`] trait: both directions of a radio channel. Each bearer is one file; the registry [`BEARERS`] lists
-//! them.
+//! all bearers.
 
 mod change;
 mod config;

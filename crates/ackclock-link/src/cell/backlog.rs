@@ -153,7 +153,7 @@ impl Backlog {
                 flow.account.count(CountsAt::Dequeued, segment.wire_bytes(), &self.rules.short);
                 let user = &mut self.users[user as usize];
                 user.load -= Load::of(segment);
-                // The flow moves to the end of the round.
+                // The flow moves to the end of the round-robin order.
                 user.active.retain(|&other| other != id);
                 user.active.push(id);
             }
@@ -164,8 +164,8 @@ impl Backlog {
         }
     }
 
-    /// Class of the packet that the user sends next. If the user has sent a part of a packet of the flow `begun`, the
-    /// class of `begun`.
+    /// Class of the packet that the user sends next. If the user has sent a part of a packet of the flow `begun`, this
+    /// is the class of `begun`.
     pub(super) fn class(&self, now: Time, user: u32, begun: Option<FlowId>) -> Class {
         let id = begun.map(|flow| flow.0).or_else(|| self.head(now, user));
         id.map_or(Class::Short, |id| self.class_of(now, id))

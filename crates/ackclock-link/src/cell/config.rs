@@ -22,7 +22,7 @@ pub struct CellConfig {
     pub scheduler: Component<dyn SchedulerConfig>,
     /// Order in which the packets of a user are served.
     pub order: IntraUser,
-    /// When a flow counts as short.
+    /// Rules by which a flow counts as short.
     pub short_flow: ShortFlows,
     /// Whether each flow or each user has a buffer of the size `edge.buffer`.
     pub buffer_per: BufferPer,
@@ -61,7 +61,7 @@ pub struct CellUser {
     pub mean_snr: f64,
     /// Maximum Doppler frequency, Hz.
     pub doppler: f64,
-    /// How the channel fades.
+    /// Fading model of each user's channel.
     pub fading: FadingKind,
 }
 
@@ -128,10 +128,10 @@ pub enum Transport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remainder {
-    /// The rest is used for the start of the user's next packet.
+    /// The rest of the slot is used for the start of the user's next packet.
     #[default]
     Next,
-    /// The rest stays unused.
+    /// The rest of the slot stays unused.
     Waste,
 }
 

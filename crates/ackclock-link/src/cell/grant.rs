@@ -16,7 +16,7 @@ pub(super) struct Grant {
     pub(super) slots: u64,
 }
 
-/// Returns the grant of each state of a channel.
+/// Returns the capacity granted in each state of a channel.
 pub(super) fn grants(config: &CellConfig, slots: Slots) -> Vec<Grant> {
     let grant = |rate: Rate, work, slots| Grant { rate, bps: rate.as_bps() as f64, work, slots };
     let of_row = |row: &RateRow| match (config.transport, row.bits, row.slots) {

@@ -25,8 +25,8 @@
 //! frequency, DRC delay and packetisation, which the source does not give, are parameters.
 //!
 //! ## Validation
-//! Tests: distribution of rates as in CR02 Table 4; total throughput of users with unlimited data under proportional
-//! fair, maximum rate and round robin, compared with computed values (`tests/cell.rs`, unit tests of the table).
+//! Unit tests of the rate table compare the distribution of rates with CR02 Table 4. `tests/cell.rs` compares the total
+//! throughput of users with unlimited data under proportional fair, maximum rate and round robin with computed values.
 
 mod air;
 mod backlog;
@@ -75,7 +75,7 @@ pub struct Cell {
     drc_delay: u64,
     remainder: Remainder,
     meaning: BufferMeaning,
-    /// Grant of each state of a channel; the first state has no rate.
+    /// Capacity granted in each state of a channel; the first state has no rate.
     grants: Vec<Grant>,
     members: Vec<Member>,
     backlog: Backlog,
@@ -153,7 +153,7 @@ impl Cell {
         self.begun.as_mut()?.pop_front()
     }
 
-    /// Makes the decisions for all slots that start up to `now`, and ends transmissions that are over.
+    /// Selects the users for all slots that start up to `now`, and ends transmissions that are over.
     fn advance(&mut self, now: Time) {
         loop {
             if self.air.ends <= now {

@@ -1,13 +1,13 @@
 //! Radio reports of a cell: each user's share of the channel.
 //!
 //! The share of a user is its service over the last second, in bits delivered or sent, divided by the time in which the
-//! user had data. If the user had data for less than 100 ms of that second, its share is the mean rate of its channel
-//! divided by one plus the number of other users with data.
+//! user had data. If the user had data for less than 100 ms of the last second, its share is the mean rate of its
+//! channel divided by one plus the number of other users with data.
 //!
 //! If the number of users with data changes, all shares change and are reported again: earlier service is scaled by the
-//! old number over the new number. The number is updated every 100 ms and counts the users that had data since the last
-//! update, so a queue that runs empty between two packets does not change the number. Fading causes no new reports:
-//! shares are averages over fading.
+//! old number over the new number. The number of users with data is updated every 100 ms. This number counts users that
+//! had data at any time since the last update, so a queue that runs empty between two packets does not change it.
+//! Fading causes no new reports: shares are averages over fading.
 //!
 //! While no reports are requested, no service is recorded.
 

@@ -37,7 +37,7 @@ impl Look for Channel {
 /// Users that always have data, all belonging to long flows.
 pub(super) struct Saturated<C> {
     channels: Vec<C>,
-    /// Grant of each state of a channel.
+    /// Capacity granted in each state of a channel.
     grants: Vec<Grant>,
     scheduler: Box<dyn Scheduler>,
     /// Candidates of a scheduling decision; kept to reuse the memory.

@@ -15,8 +15,8 @@
 //! neither is modelled.
 //!
 //! ## Validation
-//! Tests: without shadowing the mean rate equals that of the cell (unit tests); the preset compared with the recording
-//! in mean rate, rates per second and outages (`docs/how-to/recordings.md`).
+//! Unit tests check that without shadowing the mean rate equals that of the cell. `docs/how-to/recordings.md` compares
+//! the preset with the recording in mean rate, rates per second and outages.
 
 use ackclock_core::{ConfigError, Rate, Span, Streams};
 

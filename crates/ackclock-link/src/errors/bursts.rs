@@ -4,7 +4,8 @@
 //! distributions, so long pauses are skipped at no cost. Time is divided into epochs that are long enough for the chain
 //! to forget its state within an epoch (to less than 2^-60). The first state of each epoch is therefore drawn
 //! independently. The runs of an epoch are drawn from the epoch's first state, repeatedly, until they end in the first
-//! state of the next epoch. This gives the distribution of the chain conditional on both states.
+//! state of the next epoch. The runs then have the distribution of the chain conditional on the first states of the two
+//! epochs.
 
 use ackclock_core::{Span, Stream, Streams, Time};
 
@@ -74,7 +75,8 @@ impl Bursts {
     pub(super) fn new(chain: Chain, interval: Span, mut stream: Stream) -> Self {
         let stays = [chain.to_bad, chain.to_good].map(|leaves| libm::log1p(-leaves));
         let (length, seed) = (chain.epoch(), stream.bits());
-        // An epoch has far fewer runs: mostly a dozen, at most 64 for a chain without memory.
+        // The reserved capacity exceeds the number of runs in an epoch: mostly a dozen, at most 64 for a chain without
+        // memory.
         let ends = Vec::with_capacity(256);
         let mut this = Self { chain, stays, interval, length, seed, epoch: 0, first: BurstState::Good, ends };
         this.draw(0);

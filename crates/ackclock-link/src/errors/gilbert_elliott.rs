@@ -13,7 +13,7 @@
 //! The state changes with time, not with each packet, so the channel also changes while nothing is sent.
 //!
 //! ## Validation
-//! Tests: share of losses, mean burst length 1/r and mean gap 1/p (`tests/errors.rs`).
+//! `tests/errors.rs` checks the share of losses, the mean burst length 1/r and the mean gap 1/p.
 
 use ackclock_core::{Config, ConfigError, Span, Stream, Time};
 use schemars::JsonSchema;

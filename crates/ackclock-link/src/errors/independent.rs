@@ -10,7 +10,7 @@
 //! The model does not differ from the source.
 //!
 //! ## Validation
-//! Tests: the number of lost packets is binomially distributed (`tests/errors.rs`, `tests/theory.rs`).
+//! `tests/errors.rs` and `tests/theory.rs` check that the number of lost packets is binomially distributed.
 
 use ackclock_core::{Config, ConfigError, Stream, Time};
 use schemars::JsonSchema;

@@ -43,7 +43,7 @@ pub struct ErrorContext<'a> {
     pub name: &'a str,
     /// Reads the files that the table names.
     pub files: &'a dyn Files,
-    /// Default interval of the channel: the block time of the user of the process, such as a TTI.
+    /// Default interval of the channel: the block time of the link that uses the process, such as a TTI.
     pub block: Span,
 }
 

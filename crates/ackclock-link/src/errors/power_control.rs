@@ -13,9 +13,9 @@
 //! f(r) = 1 - (1 - Q(sqrt(2 a exp(b r + b^2 s^2 / 2))))^L, b = ln(10) / 10, Q(x) = P(standard normal > x),
 //!
 //! where a is `coding_gain`, s `deviation` and L `frame_bits`. With an inner loop each sample of a frame has its share
-//! of the bits and its own r. The values of r are `lowest` + k `step` for k = 1 to N; `highest` is the value of state N
-//! - 1. In state 1 every frame is lost, in the upper `rise` states no frame is lost. A frame is sent in every interval
-//! of the channel. Frames of other users, in intervals in which this link is idle, change r too. With `idle = "freeze"`
+//! of the bits and its own r. The values of r are `lowest` + k `step` for k = 1 to N; `highest` is the value of the
+//! last state but one. In state 1 every frame is lost, in the upper `rise` states no frame is lost. A frame is sent in
+//! every interval of the channel. Frames of other users, in intervals in which this link is idle, change r too. With `idle = "freeze"`
 //! r does not change in idle intervals.
 //!
 //! The state depends only on the number of the interval, although the state is a Markov chain with a long memory. The
@@ -30,10 +30,10 @@
 //! states start at 4.6 dB. The tables of the source follow from that choice of N.
 //!
 //! ## Validation
-//! Tests: the operating point f(2.759 dB) = 0.1, mean and deviation of r, the share of lost frames, and the loss
-//! probability three frames after a loss (unit tests); the distribution of r with an inner loop over a constant
-//! channel, compared with the chain of the corresponding formula; the properties required of all error processes; the
-//! packet delay distribution of `power-controlled` (`tests/power_controlled.rs`).
+//! Unit tests check the operating point f(2.759 dB) = 0.1, mean and deviation of r, the share of lost frames, and the
+//! loss probability three frames after a loss. With an inner loop over a constant channel, the distribution of r is
+//! compared with the Markov chain of the corresponding formula. The properties required of all error processes are
+//! checked too. `tests/power_controlled.rs` checks the packet delay distribution of the link `power-controlled`.
 
 mod inner_loop;
 

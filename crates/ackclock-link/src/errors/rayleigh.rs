@@ -20,12 +20,12 @@
 //! kappa that spreads the function evenly over w, gives full double precision with a sum over 64 points.
 //!
 //! ## Differences from the source
-//! If J0 is negative, its absolute value is used, as in `links.md`. The chain is the one of the restatement, not a fit
-//! to a simulated channel.
+//! If J0 is negative, its absolute value is used, as in `links.md`. The Markov chain is the one given in `links.md`,
+//! not a fit to a simulated channel.
 //!
 //! ## Validation
-//! Tests: the table of `links.md` section 8; the Marcum function as a sum over a Poisson number of chi-square terms; a
-//! threshold on Clarke's fading channel (unit tests).
+//! Unit tests compare the chain with the table of `links.md` section 8, with the Marcum function as a sum over a
+//! Poisson number of chi-square terms, and with a threshold on Clarke's fading channel.
 
 use std::f64::consts::{PI, TAU};
 

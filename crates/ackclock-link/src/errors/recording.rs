@@ -13,7 +13,7 @@
 //! A recording may have at most 256 MiB; in memory it takes an eighth of the file's size.
 //!
 //! ## Validation
-//! Tests: outcomes worked out by hand (unit tests); loss share, bursts and repetition (`tests/errors.rs`).
+//! Unit tests compare outcomes worked out by hand. `tests/errors.rs` checks loss share, bursts and repetition.
 
 use ackclock_core::{Config, ConfigError, Span, Time};
 use schemars::JsonSchema;

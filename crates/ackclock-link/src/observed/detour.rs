@@ -44,7 +44,7 @@ impl Detour {
         let beyond =
             Span::from_nanos((took - least) as u64).saturating_sub(self.clock.tick.unwrap_or(Span::ZERO));
         if all.is_some_and(|all| beyond > all) {
-            // A part cannot be longer than its loop, so the clock must have been set.
+            // A part cannot be longer than its loop, so the clock must have been adjusted.
             *self = Self::default();
             return Span::ZERO;
         }

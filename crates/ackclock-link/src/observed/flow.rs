@@ -163,7 +163,8 @@ impl Flow {
         last.at.since(needed.at) <= self.floor.get() / PROMPT_PART + PROMPT
     }
 
-    /// Handles a segment from the end that divides the loop. Returns the excess delay of the part without the queue.
+    /// Handles a segment of the end whose timestamps divide the loop. Returns the excess delay of the part without the
+    /// queue.
     pub(super) fn detour(&mut self, now: Time, segment: &Segment, side: Side, all: Option<Span>) -> Span {
         let Some(timestamps) = segment.timestamps() else { return Span::ZERO };
         self.detour.beyond(now, timestamps.value, side, all)

@@ -33,9 +33,9 @@
 //! its window unused, its data in transit is at most the data that arrived in the last one to two seconds.
 //!
 //! ## Validation
-//! Tests: sequences worked out by hand (unit tests); the properties required of all bearers; Window Regulators and our
-//! own regulators at the box, compared with the same regulators at the queue with an equally long loop
-//! (`crates/ackclock-scenario/tests/observed.rs`).
+//! Unit tests compare sequences worked out by hand, and check the properties required of all bearers.
+//! `crates/ackclock-scenario/tests/observed.rs` compares the Window Regulators and our own regulators at the box with
+//! the same regulators at the queue, with an equally long loop.
 
 mod config;
 mod detour;
@@ -63,7 +63,7 @@ use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView,
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// Data counts as departed if it is within the bytes that leave in one minimum loop at the recent rate. This
-    /// estimates departures for which no ACK has arrived yet.
+    /// condition estimates departures for which no ACK has arrived yet.
     Estimated,
     /// Data counts as departed only if the departure is certain: the data is acknowledged, or has arrived.
     Certain,
@@ -97,13 +97,13 @@ pub struct Observation {
     pub flow: FlowId,
     /// Payload bytes of the flow that have left the queue.
     pub bytes: u64,
-    /// Time for which the queue was empty before these bytes left.
+    /// Time for which the queue was empty before the bytes left it.
     pub idle: Span,
-    /// Whether the window triggered this data: the sender sent the data as soon as the window allowed.
+    /// Whether the window triggered the data: the sender sent it as soon as the window allowed.
     pub called: bool,
     /// Delay from an advertised window to its effect on departures from the queue.
     pub horizon: Span,
-    /// Excess delay with which the box learns of these departures.
+    /// Excess delay with which the box learns of the departures.
     pub late: Span,
     /// Whether a probe keeps the windows closed.
     pub probing: bool,

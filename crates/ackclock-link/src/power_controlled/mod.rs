@@ -25,9 +25,10 @@
 //! copies per round: here the frame that was due first is sent first.
 //!
 //! ## Validation
-//! Tests: slots worked out by hand (unit tests); the packet delay distribution for 1 to 10 frames and three steps,
-//! compared with the exact distribution of the Markov chain, the frame error rate, and the share of packets that three
-//! later packets overtake (`tests/power_controlled.rs`); the properties required of all links.
+//! Unit tests compare slots worked out by hand, and check the properties required of all links.
+//! `tests/power_controlled.rs` compares the packet delay distribution for 1 to 10 frames and three steps with the exact
+//! distribution of the Markov chain. `tests/power_controlled.rs` also checks the frame error rate, and the share of
+//! packets that three later packets overtake.
 
 mod config;
 

@@ -13,7 +13,7 @@
 //! follows the Linux implementation by the authors: a marked packet counts as dropped in the control law and is sent.
 //!
 //! ## Validation
-//! Tests: drop times worked out by hand from the control law (unit tests).
+//! Unit tests compare drop times worked out by hand from the control law.
 
 use std::collections::VecDeque;
 
@@ -197,7 +197,7 @@ impl Control {
     }
 }
 
-/// `t + interval / sqrt(count)` (RFC 8289 section 5.4), to the nearest nanosecond.
+/// Time of the next drop: `t + interval / sqrt(count)` (RFC 8289 section 5.4), to the nearest nanosecond.
 fn control_law(t: Time, interval: Span, count: u32) -> Time {
     t + Span::from_nanos(libm::round(interval.as_nanos() as f64 / libm::sqrt(f64::from(count))) as u64)
 }

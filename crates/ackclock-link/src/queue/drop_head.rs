@@ -12,7 +12,7 @@
 //! A packet that would not fit even into the empty queue is refused.
 //!
 //! ## Validation
-//! Tests: order and conservation of packets (unit tests, `tests/laws.rs`).
+//! Unit tests and `tests/laws.rs` check the order and the conservation of packets.
 
 use std::collections::VecDeque;
 

@@ -10,8 +10,8 @@
 //! The model does not differ from the source.
 //!
 //! ## Validation
-//! Test: with B = 10 a constant link of 200 kbit/s and 400 ms loses its first packet at a window of 22 (CR02 Table 1
-//! item 1).
+//! With B = 10, a constant link of 200 kbit/s and 400 ms loses its first packet at a window of 22 packets, as in CR02
+//! Table 1 item 1.
 
 use ackclock_core::{Config, FlowId, Segment, Time};
 use schemars::JsonSchema;

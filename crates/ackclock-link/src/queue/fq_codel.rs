@@ -14,7 +14,7 @@
 //! many as needed, instead of a batch. CoDel's exemption of the last packet applies to each queue separately.
 //!
 //! ## Validation
-//! Tests: order of service worked out by hand, shares of flows, drops from the longest queue (unit tests).
+//! Unit tests check the order of service worked out by hand, the shares of flows, and drops from the longest queue.
 
 use std::collections::VecDeque;
 

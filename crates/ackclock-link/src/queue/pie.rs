@@ -15,7 +15,7 @@
 //! Updates happen at multiples of 15 ms from the start of the run, so polling does not affect them.
 //!
 //! ## Validation
-//! Tests: one step of the controller worked out by hand, and convergence to the target (unit tests).
+//! Unit tests check one step of the controller worked out by hand, and the convergence to the target.
 
 use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Stream, Time};
 use schemars::JsonSchema;

@@ -19,8 +19,8 @@
 //! - With thresholds in bytes the drop probability does not depend on the size of the packet.
 //!
 //! ## Validation
-//! Tests: the average and the probability worked out by hand, the spacing of drops compared with the uniform
-//! distribution, and the queue length reached under overload (unit tests).
+//! Unit tests check the average and the probability worked out by hand, the uniform distribution of the gaps between
+//! drops, and the queue length reached under overload.
 
 use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Size, Span, Stream, Time};
 use schemars::JsonSchema;

@@ -14,7 +14,7 @@
 //! the packet need not be known. Both variants give equal shares in the long run.
 //!
 //! ## Validation
-//! Test: equal shares in bytes for packets of unequal size (unit test).
+//! A unit test checks equal shares in bytes for packets of unequal size.
 
 use std::collections::VecDeque;
 

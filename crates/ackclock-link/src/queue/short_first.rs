@@ -1,8 +1,8 @@
 //! # Short flows first
 //!
 //! ## Source
-//! Source: our own design. It treats the flows of one queue as the schedulers of CR04 treat the users of a cell: users
-//! whose flows have sent little are served first (`scheduler/pf_sp.rs`).
+//! Source: our own design. The discipline treats the flows of one queue as the schedulers of CR04 treat the users of a
+//! cell: users whose flows have sent little are served first (`scheduler/pf_sp.rs`).
 //!
 //! ## What it does
 //! A flow is short until it has sent `bytes`, and becomes short again after it was idle for `idle`. Packets of short
@@ -19,8 +19,8 @@
 //! rates.
 //!
 //! ## Validation
-//! Tests: order of service, the share of long flows and drops, worked out by hand (unit tests); order within a flow and
-//! conservation of packets (`tests/laws.rs`).
+//! Unit tests compare the order of service, the share of long flows and drops with values worked out by hand.
+//! `tests/laws.rs` checks the order within a flow and the conservation of packets.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Channel of one user. In each direction it has a queue, an RLC end, and a channel for PDUs.
+//! Channel of one user. In each direction the channel has a queue, an RLC end, and a carrier for PDUs.
 
 use ackclock_core::{ConfigError, FlowId, Span, Time};
 

@@ -1,4 +1,5 @@
-//! A dedicated channel: TTIs of one user in one direction. A TTI is lost completely, or each of its PDUs separately.
+//! A dedicated channel sends the TTIs of one user in one direction. A TTI is lost completely, or each of its PDUs
+//! separately.
 //!
 //! TTIs start at multiples of their length; a TTI without data needs no simulation. A TTI that starts at t arrives
 //! completely at t + TTI + delay. The TTI may contain all data that arrived, or entered the buffer, before it starts. A

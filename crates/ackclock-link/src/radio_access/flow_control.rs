@@ -44,8 +44,9 @@ pub struct CreditConfig {
     pub interval: Span,
     /// Number of PDUs that a user may send before the first grant.
     pub initial: u32,
-    /// Target queueing delay of a user at the base station. Default: an adaptive delay. It is chosen so that in a share
-    /// `underruns` of the intervals the base station has no data of a user while the controller has data.
+    /// Target queueing delay of a user at the base station. Default: an adaptive delay. The adaptive target is chosen
+    /// so that in a share `underruns` of the intervals the base station has no data of a user while the controller has
+    /// data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Span>,
     /// Increase of an adaptive target after an interval with an underrun.

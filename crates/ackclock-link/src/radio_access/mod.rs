@@ -19,9 +19,9 @@
 //! Differences from the source: see the RLC.
 //!
 //! ## Validation
-//! Tests: the properties required of all bearers, with one user and with three users; equal events for a user alone and
-//! among other users (`tests/radio_access.rs`). The bearer `umts-rlc-am` is this bearer with a dedicated channel in
-//! each direction; its results are compared with AC06 and closed forms.
+//! `tests/radio_access.rs` checks the properties required of all bearers, with one user and with three users, and that
+//! a user has the same events alone and among other users. The bearer `umts-rlc-am` is this bearer with a dedicated
+//! channel in each direction; its results are compared with AC06 and closed forms.
 
 mod air;
 mod carrier;

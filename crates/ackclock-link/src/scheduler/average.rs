@@ -102,7 +102,8 @@ impl Averages {
             let missed = slot.saturating_sub(self.upto[user]);
             let slots = match self.idle {
                 IdleUsers::Decay => missed,
-                // Only one slot counts of the slots since the user was last a candidate.
+                // The average decays for one slot only, however many slots have passed since the user was last a
+                // candidate.
                 IdleUsers::Freeze => missed.min(1),
             };
             self.values[user] = (self.values[user] * self.decay.over(slots)).max(LEAST);

@@ -11,7 +11,7 @@
 //! The model does not differ from the source.
 //!
 //! ## Validation
-//! Test: the total throughput is the mean of the highest of all rates, which has a closed form (`tests/cell.rs`).
+//! `tests/cell.rs` compares the total throughput with the mean of the highest of all rates, which has a closed form.
 
 use ackclock_core::Config;
 use schemars::JsonSchema;

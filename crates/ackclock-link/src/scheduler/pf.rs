@@ -13,8 +13,8 @@
 //! slot in which the queue ran empty; [`Average`] has an option for each.
 //!
 //! ## Validation
-//! Tests: total throughput of 1, 4 and 8 users with unlimited data, compared with `schedulers.md` section 11
-//! (`tests/cell.rs`).
+//! `tests/cell.rs` compares the total throughput of 1, 4 and 8 users with unlimited data with `schedulers.md` section
+//! 11.
 
 use ackclock_core::{Config, ConfigError};
 use schemars::JsonSchema;

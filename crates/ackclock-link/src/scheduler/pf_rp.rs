@@ -12,7 +12,7 @@
 //! No difference from the source is known.
 //!
 //! ## Validation
-//! Tests: selections worked out by hand (unit tests).
+//! Unit tests compare selections worked out by hand.
 
 use ackclock_core::{Config, ConfigError};
 use schemars::JsonSchema;

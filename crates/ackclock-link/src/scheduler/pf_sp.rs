@@ -11,7 +11,7 @@
 //! A user with rate zero is not served, so long flows are served while every user with a short flow fades.
 //!
 //! ## Validation
-//! Tests: selections worked out by hand (unit tests).
+//! Unit tests compare selections worked out by hand.
 
 use ackclock_core::{Config, ConfigError};
 use schemars::JsonSchema;
@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use super::average::Averages;
 use super::{Average, Candidate, Class, Scheduler, SchedulerConfig, SchedulerContext, Service, fastest};
 
-/// Serves users with short flows first, the user with the highest rate among them; without short flows serves
-/// proportional fair.
+/// Serves the user with the highest rate among users with short flows; without short flows, proportional fair selects
+/// the user.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfSpConfig {

@@ -12,7 +12,8 @@
 //! The model does not differ from the source.
 //!
 //! ## Validation
-//! Tests: equal turns and priority (unit tests); total throughput of users without fading (`tests/cell.rs`).
+//! Unit tests check equal turns and the priority of short flows. `tests/cell.rs` checks the total throughput of users
+//! without fading.
 
 use ackclock_core::Config;
 use schemars::JsonSchema;

@@ -24,7 +24,7 @@ const LEAST: f64 = 100.0;
 /// bursts. The value is half a packet more than the five packets that `forecast` allows if the link serves nothing in a
 /// round trip.
 const ROOM: f64 = 5.5;
-/// Packets that follow each other within this share of the link's packet time form a burst. In a fade, a sender may
+/// Packets form a burst if the time between them is below this share of the link's packet time. In a fade, a sender may
 /// continue at its previous pace, which is above the link's rate.
 const CLOSE: f64 = 0.25;
 /// Number of packets that make a burst.

@@ -20,10 +20,11 @@ const TRIPS: [f64; 2] = [2.0, 2.5];
 /// Bytes by which the right edge advances per acknowledged byte.
 const GROWTH: f64 = 1.5;
 
-/// Whether one sender is released, and the right edge while its window grows.
+/// State of one sender: whether the regulator has stopped limiting its window, and the right edge while the window
+/// grows.
 #[derive(Debug, Default)]
 pub(super) struct Released {
-    /// Set while the sender is released.
+    /// Set while the regulator does not limit the sender's window.
     free: bool,
     /// Right edge of a released sender; `None` if the receiver's own right edge applies.
     edge: Option<Seq>,
@@ -41,7 +42,7 @@ impl Released {
         buffer <= few || f64::from(buffer) <= spared
     }
 
-    /// Whether the sender is released.
+    /// Whether the regulator has stopped limiting the sender's window.
     pub(super) const fn is_released(&self) -> bool {
         self.free
     }

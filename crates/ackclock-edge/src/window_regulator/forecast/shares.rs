@@ -2,10 +2,10 @@
 //!
 //! A flow that has sent little is young: it may be a page, or the start of a long transfer. A young flow may use the
 //! complete service of the link, as if only young flows existed. The older flows share a budget from which the data
-//! that young flows are about to send is subtracted. This reservation is a first window from the SYN-ACK on, then twice
-//! the data of the last round trip, and nothing after the young flow's last data. If most flows are young, as when many
-//! flows start together, all flows share equally; a single flow has the complete budget. A flow with packets in the
-//! queue shares the link, however long the packets have been queued.
+//! that young flows are about to send is subtracted. The reservation of a young flow is a first window from the SYN-ACK
+//! on, then twice the data of the last round trip, and nothing after the young flow's last data. If most flows are
+//! young, as when many flows start together, all flows share equally; a single flow has the complete budget. A flow
+//! with packets in the queue shares the link, however long the packets have been queued.
 
 use ackclock_core::{Span, Time};
 
@@ -86,7 +86,7 @@ impl Share {
 pub(super) struct Shares {
     slot: u64,
     rows: [Row; SLOTS as usize],
-    /// Sums over the last `SLOTS` slots; reserved bytes are summed over the last `KEPT` slots.
+    /// Totals of all flows over the last `SLOTS` slots; reserved bytes are summed over the last `KEPT` slots.
     all: Row,
     /// Number of flows that have packets in the queue, or held ACKs.
     waiting: u32,

@@ -23,7 +23,7 @@
 //! a margin for fading that the loop does not follow.
 //!
 //! ## Validation
-//! Tests: values of e on the constant channel, and a frame compared with the formula for these values (unit tests).
+//! Unit tests check the values of e on the constant channel, and compare a frame with the formula for these values.
 
 use ackclock_core::{Config, ConfigError, Indexed, Span, Stream};
 use schemars::JsonSchema;
