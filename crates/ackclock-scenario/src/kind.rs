@@ -1,8 +1,8 @@
 //! Overrides that change the kind of a component. Options that the new kind also has stay; other options are dropped
 //! and reported.
 //!
-//! Only overrides keep options across kinds. A component in the file replaces the whole component of its preset if
-//! their kinds differ.
+//! Only overrides keep the options of a component whose kind changes. A component in the file replaces the whole
+//! component of its preset if their kinds differ.
 
 use std::collections::BTreeSet;
 use std::fmt;

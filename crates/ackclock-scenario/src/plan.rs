@@ -13,7 +13,7 @@ use crate::tables::FlowGroup;
 pub(crate) struct FlowPlan {
     /// Number of the flow in the run.
     pub(crate) id: u32,
-    /// Index of its flow group.
+    /// Index of the flow's group.
     pub(crate) group: usize,
     /// Number of the flow in its group.
     pub(crate) number: u32,

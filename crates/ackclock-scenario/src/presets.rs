@@ -1,7 +1,7 @@
 //! Named sets of default values: the settings of publications and of current systems.
 //!
-//! A preset is a partial scenario. Its `[flow]` table applies to every flow, its `[sender]` table to every sender of
-//! any kind, and its `[user]` table to every user of a cell.
+//! A preset is a partial scenario. The `[flow]` table of a preset applies to every flow, the `[sender]` table to every
+//! sender of any kind, and the `[user]` table to every user of a cell.
 
 use ackclock_core::ConfigError;
 use ackclock_link::BEARERS;

@@ -28,7 +28,7 @@ impl Row {
         serde_json::from_str(text).map_err(|error| format!("is not the object of a run: {error}"))
     }
 
-    /// Identifier of this row. Rows of other runs, builds and settings have other identifiers.
+    /// Identifier of this row. Rows of other runs, builds and settings have different identifiers.
     pub(crate) fn mark(&self) -> String {
         let RunResult { scenario, seed, run, provenance, .. } = &self.result;
         mark(scenario, *seed, *run, &self.point, provenance)

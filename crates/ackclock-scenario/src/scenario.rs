@@ -208,7 +208,8 @@ impl Scenario {
     }
 }
 
-/// Merges defaults, preset, file and overrides into one tree. Also returns the options that changes of kind dropped.
+/// Merges defaults, preset, file and overrides into one tree. Returns the tree, and the options that changes of kind
+/// dropped.
 fn layered(
     name: &str,
     written: &Tree,

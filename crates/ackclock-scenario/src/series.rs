@@ -17,11 +17,11 @@ use crate::{Tables, memory};
 pub struct Series {
     /// Column names and values. The first column is `t_s`, the time in seconds.
     ///
-    /// Each long-lived flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.advertised_bytes` (send window: advertised bytes past the last
-    /// acknowledged one), `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the
-    /// samples since the last row), `.delivered_bytes` (in-order payload) and `.mss_bytes` (payload of a full packet).
-    /// With a relay it also has `.relay_cwnd_bytes` (congestion window of the relay) and `.relay_buffered_bytes`. Short
-    /// connections have no columns.
+    /// Each long-lived flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.advertised_bytes` (send window: advertised
+    /// bytes past the last acknowledged one), `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the samples since the last
+    /// row), `.delivered_bytes` (in-order payload) and `.mss_bytes` (payload of a full packet). With a relay each flow
+    /// also has `.relay_cwnd_bytes` (congestion window of the relay) and `.relay_buffered_bytes`. Short connections
+    /// have no columns.
     ///
     /// The edge has `edge.queue_packets` and `.queue_bytes` (all downlink queues, without the packet in transmission),
     /// `.rate_bps` (current link rate; in a cell, of the first flow's user), `.held_acks`, and `.drops` (downlink

@@ -51,7 +51,7 @@ pub struct Tables {
     pub sweep: Map<String, Value>,
 }
 
-/// A wired path. Each flow has a separate link of this rate and delay.
+/// A wired path, on which each flow has a separate link of the path's rate and delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathTable {
@@ -76,10 +76,11 @@ pub struct FlowGroup {
     /// Largest random delay added to each start. The delay is drawn uniformly for each flow of each run.
     #[serde(skip_serializing_if = "is_none")]
     pub spread: Span,
-    /// One-way propagation delay of these flows in addition to `path.delay`.
+    /// Additional one-way propagation delay of the group's flows, on top of `path.delay`.
     #[serde(skip_serializing_if = "is_none")]
     pub route: Span,
-    /// User that owns these flows. In a cell: index of an `[[edge.user]]` table, whose users get the flows in turn.
+    /// User that owns the flows of the group. In a cell: index of an `[[edge.user]]` table, whose users get the flows
+    /// in turn.
     pub user: u32,
     /// Receiver of the data: "mobile" (download) or "server" (upload). The mobile always opens the connection.
     #[serde(skip_serializing_if = "Towards::is_mobile")]

@@ -137,7 +137,7 @@ impl Counts {
 }
 
 impl Traffic {
-    /// Traffic without clients, alongside `flows` connections that last for the entire run.
+    /// Creates traffic without clients. Flow numbers below `flows` belong to connections that last for the entire run.
     pub(crate) fn numbered_from(flows: usize, active: Active) -> Self {
         Self { first: flows as u32, active, ..Self::default() }
     }

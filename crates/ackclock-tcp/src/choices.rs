@@ -21,8 +21,8 @@ pub enum Growth {
     /// Each acknowledgement of new data counts as one segment.
     #[default]
     Acks,
-    /// Each acknowledgement counts the bytes it delivers, while the window limits the sender. This is RFC 3465 without
-    /// its limit, as in Linux.
+    /// Each acknowledgement counts the bytes it delivers, while the window limits the sender. The rule is RFC 3465
+    /// without its limit, as in Linux.
     Bytes,
 }
 

@@ -204,7 +204,7 @@ pub enum PartialAckTimer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UndoKind {
-    /// No response to spurious reductions. With timestamps, they are still counted.
+    /// No response to spurious reductions. With timestamps, spurious reductions are still counted.
     None,
     /// Eifel response; it needs timestamps.
     Eifel,
@@ -224,7 +224,7 @@ pub enum Response {
 /// Size of headers counted on the link, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeaderSize {
-    /// Fixed header size, bytes. The papers count 40.
+    /// Fixed header size, bytes; the papers count 40.
     Fixed(u16),
     /// IPv4 and TCP headers plus the options that each segment actually has.
     Real,

@@ -28,7 +28,7 @@ pub struct AckSample {
     /// Phase of loss recovery.
     pub phase: Phase,
     /// Whether the window limited the sender; if growth counts bytes, whether it did at any time in the last window of
-    /// data. Only set if [`CongestionControl::asks_for_limit`].
+    /// data. Set only if [`CongestionControl::asks_for_limit`] returns true.
     pub window_limited: bool,
     /// Number of segments newly found lost by this ACK.
     pub lost: u32,

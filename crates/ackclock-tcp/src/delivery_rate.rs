@@ -1,7 +1,7 @@
 //! # Delivery rate
 //!
-//! Estimates the rate at which the network delivered the latest flight of segments. Only controllers that request the
-//! rate get it ([`CongestionControl::wants_rate`](crate::cc::CongestionControl::wants_rate)).
+//! Estimates the rate at which the network delivered the latest flight of segments. The estimate is available to
+//! controllers that request the rate ([`CongestionControl::wants_rate`](crate::cc::CongestionControl::wants_rate)).
 //!
 //! ## Source
 //! draft-cheng-iccrg-delivery-rate-estimation-02, sections 3.2 and 3.3.
@@ -21,10 +21,12 @@
 //! ## Differences from the source
 //! - The acknowledged part of a segment counts at once. A SACKed part counts only when the rest of the segment has
 //!   arrived too.
-//! - The draft compares tags by transmission time, then by sequence number. Here the order of the calls decides.
+//! - The draft compares tags by transmission time, then by sequence number. This implementation compares tags by the
+//!   order of the calls.
 //!
 //! ## Validation
-//! Unit tests below compute by hand: a constant link, compressed ACKs, an idle sender and a retransmission.
+//! Unit tests below compare with hand computations for a constant link, compressed ACKs, an idle sender and a
+//! retransmission.
 
 use std::collections::VecDeque;
 

@@ -19,7 +19,7 @@
 //! No deviations.
 //!
 //! ## Validation
-//! The integration tests in `tests/host.rs`.
+//! `tests/host.rs` has the integration tests.
 
 use std::collections::VecDeque;
 
@@ -90,7 +90,7 @@ impl Host {
         self.add(flow, Endpoint::Sender(sender), Some(start));
     }
 
-    /// Adds the receiver of `flow`. If a handshake is configured, the receiver starts it at `start`.
+    /// Adds the receiver of `flow`. If a handshake is configured, the receiver starts the handshake at `start`.
     ///
     /// # Panics
     /// Panics like [`Self::add_sender`].

@@ -129,7 +129,7 @@ fn overshoot<R: Recovery>(segments: u64, lost_again: usize) -> u64 {
 }
 
 /// Number of records and ranges examined if the first two segments are missing and the second arrives in the middle of
-/// the others.
+/// the other segments.
 fn closed_gap<R: Recovery>(segments: u64) -> u64 {
     let mut path = Path::<R>::new(segments, 1, |index| index >= 2);
     let middle = path.transit.len() / 2;

@@ -7,8 +7,8 @@
 //!
 //! ## What it does
 //! While bytes in flight exceed the target, PRR sends a fraction of the data delivered: the target divided by the
-//! previous window. Below the target, PRR sends one segment for each segment delivered. It sends one more at each
-//! acknowledgement that advances the left edge and shows no further loss.
+//! previous window. Below the target, PRR sends one segment for each segment delivered. PRR sends one more segment at
+//! each acknowledgement that advances the left edge and shows no further loss.
 //!
 //! ## Differences from the source
 //! PRR rounds the allowance up to whole segments here. The Linux stack counts segments, and a partial segment as whole
@@ -24,7 +24,7 @@ use crate::stack::Stack;
 pub struct Prr {
     mss: u32,
     stack: Stack,
-    /// RecoverFS: bytes in flight before the reduction. In Linux, the previous window if the window is halved.
+    /// RecoverFS: bytes in flight before the reduction. If a loss halves the window, as in Linux, the previous window.
     prior: u32,
     /// ssthresh: congestion window after the reduction.
     target: u32,

@@ -12,11 +12,11 @@
 //! number of gaps.
 //!
 //! ## Differences from the source
-//! No deviations. RFC 2018 requires the most recently reported blocks to be repeated. Here the most recently received
-//! ranges are reported, which are equal.
+//! The order of SACK blocks does not deviate. RFC 2018 requires the most recently reported blocks to be repeated. This
+//! implementation reports the most recently received ranges, which are the same blocks.
 //!
 //! ## Validation
-//! Unit tests of `receiver` compare with a bitmap, byte by byte, under random overlapping segments.
+//! Unit tests of `receiver` compare the ranges with a bitmap, byte by byte, under random overlapping segments.
 
 use std::collections::VecDeque;
 
@@ -29,8 +29,8 @@ pub(crate) struct Reassembly {
     ranges: VecDeque<Range>,
     /// Total bytes of all ranges.
     bytes: u32,
-    /// Arrivals, the latest last. Each range has its latest arrival in the list; arrivals that a later one replaced may
-    /// also be there, below the newest ranges.
+    /// Arrivals in order, the latest last. The list has the last arrival of each range. The list may also have stale
+    /// arrivals, but not among the newest ranges.
     recent: Vec<Touch>,
     /// Stamp of the latest arrival: the number of arrivals so far.
     arrivals: u32,

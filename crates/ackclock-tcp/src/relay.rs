@@ -19,8 +19,8 @@
 //! - The relay answers the mobile's SYN at once, without waiting for the server's SYN-ACK.
 //!
 //! ## Validation
-//! `tests/relay.rs` checks delivery of every byte once and in order, over paths that lose, repeat and reorder. It also
-//! checks the buffer bound, the rate of the slower connection, FIN and resets.
+//! `tests/relay.rs` checks delivery of every byte once and in order, over paths that lose, repeat and reorder.
+//! `tests/relay.rs` also checks the buffer bound, the rate of the slower connection, FIN and resets.
 
 mod steerings;
 

@@ -7,15 +7,16 @@
 //!
 //! ## What it does
 //! The estimator maintains the smoothed round-trip time and its variation, and computes the timeout including backoff.
-//! It also times one segment at a time. These samples feed the coarse form and give the mean that the papers call
-//! `rtt`.
+//! The estimator also times one segment at a time. The samples of timed segments feed the coarse form and give the mean
+//! that the papers call `rtt`.
 //!
 //! ## Differences from the source
 //! - The backoff factor is a power of two up to 64. In both forms the backoff ends with the next sample.
 //! - The lower limit of the timeout applies before the backoff, the upper limit after.
 //!
 //! ## Validation
-//! Worked values in the unit tests, and the mean of the timed segments in CR02 Table 1 item 1 (`tests/table_one.rs`).
+//! Unit tests compare with worked values. `tests/table_one.rs` checks the mean of the timed segments in CR02 Table 1
+//! item 1.
 
 use ackclock_core::{ConfigError, RoundTrip, Seq, Span, Time};
 use schemars::JsonSchema;
@@ -77,7 +78,8 @@ pub enum Anchor {
     /// earlier segments.
     #[default]
     Ack,
-    /// Transmission of the oldest segment in flight. Each segment then gets exactly the timeout.
+    /// Transmission of the oldest segment in flight. Each segment is then retransmitted exactly one timeout after its
+    /// transmission.
     Segment,
 }
 
@@ -210,8 +212,8 @@ impl RttEstimator {
         }
     }
 
-    /// Records that everything before `ack` has arrived. Returns the round-trip time of the timed segment if it has
-    /// arrived.
+    /// Records that everything before `ack` has arrived. Returns the round-trip time of the timed segment if this
+    /// segment has arrived.
     #[inline(always)]
     pub fn on_acknowledged(&mut self, now: Time, ack: Seq) -> Option<Span> {
         let timed = self.timed.filter(|timed| timed.end.at_or_before(ack))?;
@@ -231,7 +233,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample from any segment. The sample comes from an ACK up to `una`, when everything before `next` had
-    /// been sent. Only the exact form uses these samples.
+    /// been sent. Only the exact form uses samples from any segment.
     #[inline(always)]
     pub fn on_sample(&mut self, rtt: Span, una: Seq, next: Seq) {
         if self.config.tick == Span::ZERO {

@@ -7,17 +7,18 @@
 //!
 //! ## What it does
 //! Cumulative and selective acknowledgements mark the records of [`Sent`]. Each mark updates `pipe` and the set of lost
-//! segments, so these need no recount at each ACK. An ACK thus costs O(1) amortised at any window size. A run of SACKed
-//! records stores its length at both ends, so that it is skipped in one step.
+//! segments, so neither needs a recount at each ACK. An ACK thus costs O(1) amortised at any window size. A run of
+//! SACKed records stores its length at both ends, so that it is skipped in one step.
 //!
 //! `IsLost` is monotone: if a segment is lost, so is every unSACKed segment below it. The lost segments are therefore
-//! the unSACKed records below one moving edge. Only SACKed records above that edge need counting.
+//! the unSACKed records below one moving edge. Only SACKed records above the moving edge need counting.
 //!
 //! ## Differences from the source
 //! The scoreboard works on whole segments: a SACK block marks the segments that it covers entirely.
 //!
 //! ## Validation
-//! Unit tests below compare with the definitions of RFC 6675, written out byte by byte, under random blocks.
+//! Unit tests below compare the scoreboard with the definitions of RFC 6675, written out byte by byte, under random
+//! blocks.
 
 mod chunks;
 mod latest;
@@ -38,7 +39,7 @@ pub struct Scoreboard {
     sent: Sent,
     una: Seq,
     max: Seq,
-    /// Next record to send in sequence. It is below `end` only during a go-back-N after a timeout.
+    /// Next record to send in sequence; below `end` only during a go-back-N after a timeout.
     next: Index,
     /// Three counts: bytes SACKed, bytes lost and not SACKed, and bytes retransmitted and not SACKed.
     sacked: u32,
@@ -178,7 +179,7 @@ impl Scoreboard {
         told.seq.before(ack).then_some(told.sent_at)
     }
 
-    /// Whether SACK leaves open if some retransmitted segment has arrived.
+    /// Whether any retransmitted segment in flight is not yet SACKed.
     #[cold]
     pub fn holds_repeated(&self) -> bool {
         let mut from = self.sent.first();

@@ -24,7 +24,7 @@
 //! Each module lists its own deviations.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/linux.rs`, and a comparison with the kernel's senders in the cells of `make agree`.
+//! `tests/linux.rs` checks exchanges of segments. The cells of `make agree` compare with the kernel's senders.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -90,8 +90,8 @@ impl Group {
         self.lasts && !self.workload.is_endless()
     }
 
-    /// Splits the connection `id` of the user `cell_user` at `relay`, if the scenario has a relay. `now` is the
-    /// creation time of the endpoints, `start` their start time.
+    /// Splits the connection `id` of the user `cell_user` at `relay`, if the scenario has a relay. The new endpoints
+    /// are created at `now` and start at `start`.
     pub(crate) fn split(
         &self,
         relay: &mut Relay,

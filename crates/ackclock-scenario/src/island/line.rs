@@ -1,7 +1,7 @@
 //! Runs one island of the simplest shape (servers - wired paths - edge - clients) with direct function calls.
 //!
 //! Segments have the same order as in the engine, but each box passes a segment directly to the next box. The engine
-//! queues a message instead (`docs/adr/0018-one-island-two-executors.md`).
+//! passes segments by queued messages instead (`docs/adr/0018-one-island-two-executors.md`).
 
 use ackclock_core::{Copied, Port, Segment, Sink, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
@@ -181,7 +181,7 @@ impl Line {
                 edge.take(now, RADIO, segment, &mut Radio { now, beyond });
             }
             taken.clear();
-            // Segments sent in response to these segments are processed next.
+            // Segments that the clients sent in response are processed next.
             if beyond.uplink.is_empty() {
                 return;
             }

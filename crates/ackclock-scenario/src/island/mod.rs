@@ -38,7 +38,7 @@ ackclock_core::nodes! {
 
 /// Description of an island: boxes, the wires between them, and traffic.
 pub(crate) struct Island {
-    /// Boxes of the island. Boxes that are due at the same instant run in this order.
+    /// Boxes of the island, in the order in which they run if due at the same instant.
     pub(crate) boxes: Vec<AnyNode>,
     /// Wires of the island. Each wire joins two ports, in both directions.
     pub(crate) wires: Vec<[End; 2]>,

@@ -30,7 +30,7 @@ struct Points {
     acks: Option<Place>,
 }
 
-/// Event that a data segment's passage at a measuring point means.
+/// Meaning of a data segment that passes a measuring point.
 #[derive(Clone, Copy, Debug)]
 enum Point {
     /// The original sender or a relay has just sent the segment.
@@ -48,7 +48,7 @@ enum Place {
     Source = 1,
 }
 
-/// One connection of a flow. The first starts at the original sender, the second at a relay.
+/// Connection of a flow: the first starts at the original sender, the second at a relay.
 #[derive(Clone, Copy, Debug)]
 enum Leg {
     First = 0,
@@ -227,8 +227,8 @@ impl Transits {
     }
 
     fn arrived(&mut self, now: Time, number: u16) {
-        // The difference of the packet numbers bounds the index. Numbers increase by more than one if segments without
-        // payload were sent in between.
+        // The difference of the packet numbers is an upper bound of the index. Packet numbers increase by more than one
+        // if segments without payload were sent in between.
         let Some(&(first, _)) = self.sent.front() else { return };
         let last = usize::from(number.wrapping_sub(first));
         let upper = (last + 1).min(self.sent.len());

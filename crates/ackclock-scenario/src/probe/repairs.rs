@@ -47,8 +47,8 @@ impl Repairs {
 
     pub(super) fn arrived(&mut self, number: u16) {
         let Some(&Sending { number: first, .. }) = self.sent.front() else { return };
-        // The difference of the packet numbers bounds the index. Numbers increase by more than one if segments without
-        // payload were sent in between.
+        // The difference of the packet numbers is an upper bound of the index. Packet numbers increase by more than one
+        // if segments without payload were sent in between.
         let upper = (usize::from(number.wrapping_sub(first)) + 1).min(self.sent.len());
         let Some(place) = self.sent.range(..upper).rposition(|sending| sending.number == number) else {
             return;

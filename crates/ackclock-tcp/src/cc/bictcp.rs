@@ -13,10 +13,10 @@
 //! in length. The window of an equivalent Reno sender grows by one segment when 15/8 of that window is delivered.
 //!
 //! ## Differences from the source
-//! The cube root is exact here. A window that changed within a tick is re-evaluated at once.
+//! The cube root is exact, unlike in Linux. A window that changed within a tick is re-evaluated at once.
 //!
 //! ## Validation
-//! Hand-computed values (unit tests below), and a comparison with the kernel's sender in the cells of `make agree`.
+//! Unit tests below compare with hand-computed values. The cells of `make agree` compare with the kernel's sender.
 
 use ackclock_core::{Span, Time};
 
@@ -81,7 +81,7 @@ impl Bictcp {
         }
     }
 
-    /// Congestion window in segments after `acked` more segments are delivered. `cwnd` is the window before.
+    /// Congestion window in segments after `acked` more segments are delivered. `cwnd` is the current window.
     pub(super) fn grow(&mut self, now: Time, cwnd: f64, acked: f64) -> f64 {
         self.update(now, cwnd, acked);
         self.steps.grow(cwnd, self.per.max(LEAST), acked)
@@ -110,7 +110,7 @@ impl Bictcp {
             self.per = self.per.min(MOST_WITHOUT_W_MAX);
         }
         let step = (RENO * cwnd).floor().max(1.0);
-        // The step is taken one delivery late, as in the kernel.
+        // The window grows one delivery late, as in the kernel.
         if epoch.acked > step {
             let steps = (epoch.acked / step).ceil() - 1.0;
             epoch.acked -= steps * step;

@@ -18,8 +18,8 @@
 //! - If a stage starts with a window of W_max or more, K is 0 and W_max is set to that window, as after a timeout.
 //!
 //! ## Validation
-//! Values of the formulas of sections 4.2 to 4.8 (unit tests below). `tests/cc_paths.rs` checks the share of a link
-//! with and without a buffer, and a comparison with Reno on a large pipe.
+//! Unit tests below check the formulas of sections 4.2 to 4.8. `tests/cc_paths.rs` checks the share of a link with and
+//! without a buffer, and a comparison with Reno on a large pipe.
 
 use ackclock_core::{Span, Time};
 use schemars::JsonSchema;

@@ -1,8 +1,8 @@
 //! # Steered window
 //!
 //! ## Source
-//! M05 section 3.2: a controller sets the window of the connection between proxy and terminal. This connection has no
-//! slow start, additive increase or backoff.
+//! M05 section 3.2: a controller sets the window of the connection between proxy and terminal, which has no slow start,
+//! additive increase or backoff.
 //!
 //! ## What it does
 //! A steered window keeps its set value on every acknowledgement and loss; losses are retransmitted within the window.
@@ -13,7 +13,7 @@
 //! M05 describes neither timeouts nor the release of the window.
 //!
 //! ## Validation
-//! Unit tests below, and the senders of a relay in `tests/steered.rs`.
+//! Unit tests below check a single window. `tests/steered.rs` checks the senders of a relay.
 
 use ackclock_core::{Rate, Setting, Span, Time};
 

@@ -8,15 +8,15 @@
 //! ## What it does
 //! HyStart++ compares the smallest round-trip time of a round with the smallest of the previous round. If the
 //! round-trip time has grown by an eighth (4 to 16 ms), slow start continues at a quarter of its pace for five rounds.
-//! If the round-trip time then falls again, the growth was jitter and full slow start resumes. Otherwise congestion
-//! avoidance starts.
+//! If the round-trip time then falls again, the growth was jitter and full slow start resumes. If the round-trip time
+//! stays high, congestion avoidance starts.
 //!
 //! ## Differences from the source
 //! A round ends when all bytes in flight at its start have been delivered. RFC 9406 compares sequence numbers, which a
 //! controller does not see. Without loss, which ends slow start anyway, the two rules are equivalent.
 //!
 //! ## Validation
-//! Hand-computed values (unit tests below).
+//! Unit tests below compare with hand-computed values.
 
 use ackclock_core::Span;
 

@@ -18,7 +18,7 @@
 //! - Linux ignores RTT samples in the first second after a loss.
 //!
 //! ## Validation
-//! Hand-computed values (unit tests below).
+//! Unit tests below compare with hand-computed values.
 
 use ackclock_core::{Span, Time};
 

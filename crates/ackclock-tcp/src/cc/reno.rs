@@ -17,7 +17,7 @@
 //!   windows.
 //!
 //! ## Validation
-//! CR02 Table 1 item 1 (`tests/table_one.rs`).
+//! `tests/table_one.rs` reproduces item 1 of CR02 Table 1.
 
 use ackclock_core::Time;
 

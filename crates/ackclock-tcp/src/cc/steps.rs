@@ -7,10 +7,10 @@
 //! The window grows by whole segments. Deliveries accumulate until they are worth one segment of growth.
 //!
 //! ## Differences from the source
-//! No deviations are known.
+//! No deviations from Linux are known.
 //!
 //! ## Validation
-//! Hand-computed values (unit tests below).
+//! Unit tests below compare with hand-computed values.
 
 /// Number of delivered segments that have not yet grown the window.
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,7 +15,7 @@
 //! ACK at least one smoothed round-trip time after the start of the sample.
 //!
 //! ## Validation
-//! Hand-computed estimates (unit tests), and a lossy path (`tests/cc_paths.rs`).
+//! Unit tests compare with hand-computed estimates. `tests/cc_paths.rs` uses a lossy path.
 
 use ackclock_core::{Span, Time};
 

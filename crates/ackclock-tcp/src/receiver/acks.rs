@@ -9,7 +9,8 @@ use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 
 impl Receiver {
     /// Acknowledges an in-order segment with these flags, while there is no gap (RFC 5681 section 4.2). A FIN is
-    /// acknowledged at once. As in Linux, so are segments that the peer pushes or that report a reduced window (CWR).
+    /// acknowledged at once. As in Linux, segments that the peer pushes or that report a reduced window (CWR) are also
+    /// acknowledged at once.
     #[inline(always)]
     pub(super) fn acknowledge_in_order(&mut self, now: Time, flags: Flags, out: &mut impl FnMut(&Segment)) {
         self.unacknowledged += 1;
@@ -39,8 +40,8 @@ impl Receiver {
     }
 
     /// Time at which Linux acknowledges the data received, unless a timer expires earlier. With `count` segments and
-    /// unread data that does not shrink the window, Linux acknowledges at once. Otherwise Linux acknowledges when the
-    /// program has read `count` segments or pushed data.
+    /// unread data that does not shrink the window, Linux acknowledges at once. In other cases Linux acknowledges when
+    /// the program has read `count` segments or pushed data.
     fn due_when_read(&self, now: Time, flags: Flags, count: u32) -> Time {
         let enough = self.unacknowledged >= count;
         if !enough && !flags.intersects(Flags::CWR | Flags::PSH) {

@@ -15,7 +15,8 @@
 //! the window reaches one of the limits.
 //!
 //! ## Differences from the source
-//! Amounts here are payload. Linux counts memory; its share of payload is assumed as for segments of 1448 bytes.
+//! Amounts here are payload. Linux counts memory. The share of payload in this memory is assumed as for segments of
+//! 1448 bytes.
 //!
 //! ## Validation
 //! Unit tests below: hand-computed values, and the window of a captured download without SACK, which rises by two
@@ -191,9 +192,9 @@ impl Autotune {
         }
     }
 
-    /// Takes a round-trip time sample. Of segments with equal timestamp echoes only the first is timed, because the
-    /// sender sent the others later. A segment that arrives while others wait to be read was queued behind them, so it
-    /// may only shorten the estimate.
+    /// Takes a round-trip time sample. Among segments with equal timestamp echoes, only the first is timed, because the
+    /// sender sent the later segments after it. A segment that arrives while earlier segments wait to be read may only
+    /// shorten the estimate, because it was queued behind them.
     fn time(&mut self, echo: u32, sample: Span, waits: bool) {
         let known = self.round_trip.unwrap_or(sample);
         if self.echo.replace(echo) == Some(echo) || waits && sample >= known {

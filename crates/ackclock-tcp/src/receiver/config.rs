@@ -7,8 +7,8 @@ use crate::config::HeaderSize;
 /// Bits of a window that Linux advertises without a shift: half the range of the header field.
 const UNSCALED_BITS: u32 = 15;
 
-/// When in-order segments are acknowledged. Segments that are out of order, fill a gap or repeat data are acknowledged
-/// at once.
+/// Rule for when in-order segments are acknowledged. Segments that are out of order, fill a gap or repeat data are
+/// acknowledged at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckPolicy {
     /// Acknowledge every segment.
@@ -21,7 +21,7 @@ pub enum AckPolicy {
         /// Longest delay of an ACK; with `quick`, the shortest delay used when segments arrive fast.
         timeout: Span,
         /// Number of segments acknowledged one by one (Linux: 16) at the start, after an idle period and after repeated
-        /// data. If above 0, the other ACK rules of Linux apply too. Segments that open a tuned window or carry
+        /// data. A number above 0 also enables the other ACK rules of Linux. Segments that open a tuned window or carry
         /// congestion marks are acknowledged at once. Pushed segments, and bursts that arrive together, are
         /// acknowledged as soon as the program has read them. SACKs are merged.
         quick: u32,
@@ -76,7 +76,7 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// Report data that arrived twice (D-SACK, RFC 2883); needs `sack`.
     pub dsack: bool,
-    /// Send timestamps and check received ones (RFC 7323).
+    /// Send timestamps and check received timestamps (RFC 7323).
     pub timestamps: bool,
     /// Echo congestion marks (RFC 3168).
     pub ecn: bool,

@@ -1,9 +1,9 @@
 //! Merging of acknowledgements for out-of-order segments (compressed ACKs).
 //!
-//! The rules are those of Linux with SACK. The first three ACKs for each left edge are sent at once; later ACKs are
+//! Merging follows Linux's rules for SACK. The first three ACKs for each left edge are sent at once; later ACKs are
 //! merged for up to 1 ms. A waiting ACK is sent before a segment starts a third block, or joins a block other than the
-//! two newest (tcp_sack_new_ofo_skb). Each block is then reported in several SACKs, so one of them may be lost. Linux
-//! waits at most a third of the round trip.
+//! two newest (tcp_sack_new_ofo_skb). Each block is then reported in several SACKs, so the loss of one SACK does no
+//! harm. Linux waits at most a third of the round trip.
 
 use ackclock_core::{SackBlock, Seq, Span};
 

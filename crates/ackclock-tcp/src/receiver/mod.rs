@@ -1,6 +1,6 @@
 //! # Receiver
 //!
-//! The receiving half of a TCP connection. It reassembles bytes, and decides when and what to acknowledge.
+//! The receiving half of a TCP connection. The receiver reassembles bytes, and decides when and what to acknowledge.
 //!
 //! ## Source
 //! RFC 9293 (acceptance, handshake), RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 2883 (D-SACK),
@@ -16,15 +16,15 @@
 //! is the server and waits for the peer's SYN.
 //!
 //! ## Differences from the source
-//! - A delayed ACK counts segments, not full-sized segments.
+//! - A delayed ACK counts segments of any size, not only full-sized segments.
 //! - A segment without timestamps is accepted even if timestamps were negotiated. RFC 7323 section 3.2 would drop this
 //!   segment.
 //! - PAWS has no exception for connections idle for 24 days (RFC 7323 section 5.5).
 //! - The receiver repeats a SYN without limit, ignores RST, and never closes its own direction.
 //!
 //! ## Validation
-//! Unit tests below compare with a bitmap, byte by byte, under random overlapping segments. `tests/any_path.rs`
-//! transfers files over paths that drop, repeat and reorder.
+//! Unit tests below compare the received bytes with a bitmap, byte by byte, under random overlapping segments.
+//! `tests/any_path.rs` transfers files over paths that drop, repeat and reorder.
 
 mod ack_delay;
 mod acks;

@@ -1,11 +1,11 @@
 //! Quick acknowledgements: segments acknowledged one by one in spite of delayed ACKs.
 //!
-//! As in Linux, the receiver acknowledges segments one by one:
+//! As in Linux, the receiver acknowledges these segments one by one:
 //!
-//! - at the start of a connection;
-//! - after an idle period longer than the peer's timeout, because the peer may restart with a small window;
-//! - after repeated data, because the peer may be in recovery;
-//! - for each segment that opens the advertised window.
+//! - The first segments of a connection.
+//! - Segments after an idle period longer than the peer's timeout, because the peer may restart with a small window.
+//! - Segments after repeated data, because the peer may be in recovery.
+//! - Each segment that opens the advertised window.
 
 use ackclock_core::{Span, Time};
 
@@ -76,7 +76,7 @@ impl Quick {
         self.ack_delay.reset();
     }
 
-    /// Handles an opened window, which the peer must learn at once. Linux sets the lowest bit of the count. This
+    /// Handles an opened window, which the peer must learn at once. Linux sets the lowest bit of the count. The current
     /// segment is therefore acknowledged at once, and an odd count is not raised.
     pub(super) fn on_growth(&mut self) {
         if self.most > 0 {

@@ -2,7 +2,8 @@
 //!
 //! The program sleeps until data arrives, wakes up, and has read the data a tenth of a millisecond later. Segments that
 //! arrive at one instant, as in one radio block, are read together. As in Linux, pushed data is acknowledged once the
-//! program has read it. Two or more segments are acknowledged in the same way if unread data reduces the window.
+//! program has read it. Two or more segments are also acknowledged once the program has read them, if unread data
+//! reduces the window.
 
 use ackclock_core::{Span, Time};
 
@@ -43,7 +44,7 @@ impl Reading {
         self.until
     }
 
-    /// Number of the `delivered` bytes that are unread at `now`.
+    /// Number of bytes among the `delivered` bytes that are unread at `now`.
     #[inline]
     pub(super) fn unread(&self, now: Time, delivered: u64) -> u32 {
         if now >= self.until { 0 } else { u32::try_from(delivered - self.read).unwrap_or(u32::MAX) }

@@ -14,7 +14,8 @@
 //! No deviations.
 //!
 //! ## Validation
-//! Hand-computed values (unit tests of the receiver). A relay never holds more than its buffer (`tests/relay.rs`).
+//! Unit tests of the receiver compare with hand-computed values. A relay never holds more than its buffer
+//! (`tests/relay.rs`).
 
 use ackclock_core::Seq;
 

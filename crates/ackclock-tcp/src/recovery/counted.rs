@@ -8,21 +8,21 @@
 //!
 //! ## What it does
 //! Bytes in flight are the bytes sent and not acknowledged, minus one segment per duplicate, minus the lost segment.
-//! The third duplicate marks the first segment lost. Each partial acknowledgement does so too, and uses up the
-//! duplicates that it explains. More duplicates than segments show that the path reorders. The threshold then rises
-//! permanently to the number of segments in flight, up to 300. The window is never inflated. Partial segments count as
-//! whole segments.
+//! The third duplicate marks the first segment lost. Each partial acknowledgement also marks the first segment lost,
+//! and uses up the duplicates that it explains. More duplicates than segments show that the path reorders. The
+//! threshold then rises permanently to the number of segments in flight, up to 300. The window is never inflated.
+//! Partial segments count as whole segments.
 //!
 //! Recovery, also after a timeout, ends when more than the data in flight at its start is acknowledged. When exactly
-//! that data is acknowledged, duplicates are not counted, because spurious retransmissions cause them (RFC 6582 section
-//! 3.2 step 2). If a timestamp echo shows a timeout to be spurious, the reduction is undone but recovery continues.
-//! Duplicates then trigger no fast retransmit until F-RTO also shows the timeout to be spurious.
+//! the data in flight at the start is acknowledged, duplicates are not counted, because spurious retransmissions cause
+//! them (RFC 6582 section 3.2 step 2). If a timestamp echo shows a timeout to be spurious, the reduction is undone but
+//! recovery continues. Duplicates then trigger no fast retransmit until F-RTO also shows the timeout to be spurious.
 //!
 //! ## Differences from the source
-//! No deviations are known.
+//! No deviations from Linux are known.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/linux.rs`, and a comparison with the kernel's sender in the cells of `make agree`.
+//! `tests/linux.rs` checks exchanges of segments. The cells of `make agree` compare with the kernel's sender.
 
 use ackclock_core::{Seq, Time};
 
@@ -80,7 +80,7 @@ impl Recovery for Counted {
         let first = board.sent().first();
         self.cursor = self.cursor.max(first);
         let acked = (first - std::mem::replace(&mut self.first, first)) as u32;
-        // One of the acknowledged segments filled the hole; the others were already counted by duplicates.
+        // One of the acknowledged segments filled the hole; duplicates had already counted the other segments.
         self.delivered = acked.saturating_sub(self.left).max(acked.min(1)) * ack.mss;
         self.in_a_row = false;
         let undone = std::mem::take(&mut self.undone);
@@ -142,8 +142,8 @@ impl Recovery for Counted {
     }
 
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
-        // A timeout is spurious by a timestamp echo or by the last acknowledgement. Recovery then continues until more
-        // data is acknowledged.
+        // After a spurious timeout, shown by a timestamp echo or by the last acknowledgement, recovery continues until
+        // more data is acknowledged.
         if cause == Congestion::Timeout && self.phase == Phase::TimeoutRecovery {
             (self.undone, self.retransmit) = (true, false);
             self.spurious_test.prove();
@@ -294,8 +294,9 @@ impl Counted {
     }
 }
 
-/// End of the lowest segment that arrived by its first transmission. Without SACK, that segment may have waited behind
-/// a retransmitted segment. An acknowledgement that passes the two segments is then no evidence.
+/// End of the lowest segment that arrived by its first transmission. Without SACK, a segment that arrived by its first
+/// transmission may have waited behind a retransmitted segment. An acknowledgement that passes the two segments is then
+/// no evidence.
 fn original(ack: &AckFacts) -> Option<Seq> {
     ack.original.filter(|_| !ack.passed_repeated)
 }

@@ -8,13 +8,13 @@
 //! ## What it does
 //! After a timeout F-RTO retransmits only the first segment. If the next segment to arrive was never retransmitted, the
 //! timeout was spurious. If an acknowledgement advances without showing which segment arrived, F-RTO once sends new
-//! data instead of the segments marked lost. If the new data arrives but the data before does not, the loss was real.
+//! data instead of the segments marked lost. If the new data arrives but the earlier data does not, the loss was real.
 //!
 //! ## Differences from the source
-//! Segments marked lost stay marked until the timeout proves spurious. RFC 5682 would not mark them.
+//! Segments marked lost stay marked until the timeout proves spurious. RFC 5682 would not mark these segments as lost.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/linux.rs`.
+//! `tests/linux.rs` checks exchanges of segments.
 
 use ackclock_core::Seq;
 
@@ -43,7 +43,8 @@ impl SpuriousTest {
         if phase == Phase::Open || in_a_row { Self::Open } else { Self::None }
     }
 
-    /// Called when a segment can be sent. Without new data to send, the test ends if `none_sent` so far.
+    /// Called when a segment can be sent. Without new data to send, the test ends if no segment was sent since the
+    /// acknowledgement (`none_sent`).
     #[inline]
     pub(super) fn on_poll(&mut self, fresh: bool, none_sent: bool) {
         if *self == Self::Testing && none_sent && !fresh {
@@ -59,7 +60,7 @@ impl SpuriousTest {
     }
 
     /// Whether a segment in flight at the timeout, below `point`, arrived by its first transmission. `original` is the
-    /// end of the lowest such segment.
+    /// end of the lowest segment shown to have arrived by its first transmission.
     pub(super) fn is_proved(self, original: Option<Seq>, point: Seq) -> bool {
         self != Self::None && original.is_some_and(|end| !end.after(point))
     }
@@ -81,7 +82,7 @@ impl SpuriousTest {
             return true;
         }
         if board.max().after(*point) {
-            // Step 3a: the new data arrives, but the data before it does not.
+            // Step 3a: the new data arrives, but the earlier data does not.
             if ack.sacked > 0 || ack.duplicate {
                 *self = Self::None;
             } else if *self == Self::Testing {

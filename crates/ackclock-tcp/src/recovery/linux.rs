@@ -13,7 +13,7 @@
 //! Linux has no connections without a handshake.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/linux.rs`.
+//! `tests/linux.rs` checks exchanges of segments.
 
 use ackclock_core::{Seq, Time};
 

@@ -72,7 +72,7 @@ pub trait Recovery: Send {
     /// timeout remain due.
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard);
 
-    /// Sets the end of a recovery that has just started. The recovery continues a reduction, and ends with it when
+    /// Sets the end of a recovery that has just started. The recovery continues a window reduction, and both end when
     /// `point` is acknowledged.
     fn ends_at(&mut self, _point: Seq) {}
 
@@ -191,7 +191,8 @@ pub enum Verdict {
     Partial(Timer),
     /// Recovery has ended.
     Leave(Exit),
-    /// Packets were only reordered, but the sender exceeded the window: set the window to these values, bytes.
+    /// Packets were only reordered, but the sender exceeded the window: set window and threshold to `cwnd` and
+    /// `ssthresh`.
     Reordered {
         /// The congestion window, bytes.
         cwnd: u32,

@@ -15,10 +15,10 @@
 //! ## Differences from the source
 //! - A fraction of a packet in `LT_F * (FlightSize / SMSS)` is rounded up, because only whole packets arrive.
 //! - A last segment shorter than SMSS may also be sent.
-//! - The window does not change if a congestion echo has reduced it in the same round trip.
+//! - The window does not change if a congestion echo has already reduced it in the current round trip.
 //!
 //! ## Validation
-//! Segment exchanges of both variants, computed by hand for every ACK (`tests/ncr.rs`).
+//! `tests/ncr.rs` compares exchanges of segments in both variants with hand computations for every ACK.
 
 use super::{Next, Verdict, Window};
 use crate::dup_thresh::{DupThresh, Extension};

@@ -14,7 +14,7 @@
 //! The heuristics of section 4 for retransmissions after a timeout are not implemented.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/exchanges.rs`.
+//! `tests/exchanges.rs` checks exchanges of segments.
 
 use ackclock_core::{Seq, Time};
 

@@ -6,18 +6,18 @@
 //! RFC 8985 section 6.2 step 5, and Linux's list in transmission order (tsorted_sent_queue).
 //!
 //! ## What it does
-//! Segments sent only once have equal orders of sequence number and transmission, so only retransmissions are queued. A
-//! segment is overtaken if a segment sent after it has arrived. An overtaken segment enters a second queue. It leaves
-//! this queue when it is old enough to be lost. Each transmission enters and leaves a queue once, so an ACK costs O(log
-//! n) amortised at any window size.
+//! Segments sent only once are in order of both sequence number and transmission, so only retransmissions are queued. A
+//! segment is overtaken if a segment sent after it has arrived. An overtaken segment stays in a second queue until it
+//! is old enough to be lost. Each transmission enters and leaves a queue once, so an ACK costs O(log n) amortised at
+//! any window size.
 //!
 //! ## Differences from the source
-//! At each ACK, Linux examines all overtaken segments that are too young. Here only the first and the last are
-//! examined, with the same result.
+//! At each ACK, Linux examines all overtaken segments that are too young. This implementation examines only the first
+//! and the last of these segments, with an equal result.
 //!
 //! ## Validation
-//! Unit tests below compare with a walk over all segments in flight, under random arrivals. `overshoot` counts examined
-//! segments by window size.
+//! Unit tests below compare the order with a walk over all segments in flight, under random arrivals. `overshoot`
+//! counts examined segments by window size.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -34,13 +34,14 @@ pub(super) struct Order {
     once: Index,
     /// Retransmissions that are not overtaken, in order of transmission.
     again: VecDeque<Sending>,
-    /// Overtaken transmissions. When they were queued, they were neither lost nor known to have arrived.
+    /// Overtaken transmissions; when queued, they were neither lost nor known to have arrived.
     overtaken: VecDeque<Sending>,
-    /// Lost records to retransmit. Some may have arrived or been retransmitted since.
+    /// Lost records to retransmit, including records that may have arrived or been retransmitted since.
     lost: BinaryHeap<Reverse<Index>>,
 }
 
-/// One transmission of a record. The entry is stale once the record is retransmitted, has arrived or is lost.
+/// Queue entry for one transmission of a record. The entry is stale once the record is retransmitted, has arrived or is
+/// lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Sending {
     at: Time,

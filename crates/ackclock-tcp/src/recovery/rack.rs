@@ -8,23 +8,23 @@
 //! choices apply.
 //!
 //! ## What it does
-//! At each acknowledgement RACK finds the latest transmission that has arrived. A segment sent earlier is lost once it
-//! is older than the RTT of that transmission plus the [reordering window](super::reordering). The reordering window is
-//! a multiple of a quarter of the smallest round-trip time. On a path that does not reorder, the window is zero in
-//! recovery and once three segments are SACKed. RACK also detects lost retransmissions.
+//! At each acknowledgement RACK finds the latest transmission that has arrived. A segment sent earlier is lost once its
+//! age exceeds the RTT of the latest transmission plus the [reordering window](super::reordering). The reordering
+//! window is a multiple of a quarter of the smallest round-trip time. On a path that does not reorder, the window is
+//! zero in recovery and once three segments are SACKed. RACK also detects lost retransmissions.
 //!
 //! After two round trips without an acknowledgement RACK sends a probe: new data, or else the last segment. A timeout
 //! marks as lost only the first segment and segments older than a round trip. If the next segment to arrive was never
 //! retransmitted, the timeout was spurious.
 //!
 //! ## Differences from the source
-//! - RACK.rtt is the RTT of the last segment that an acknowledgement reports. The order is SACKed segments first, then
-//!   segments below the left edge. The last segment in this order may not be the segment sent last.
+//! - RACK.rtt is the RTT of the last segment that an acknowledgement reports. SACKed segments are ordered before
+//!   segments below the left edge. The last segment in this order may differ from the segment sent last.
 //! - When a probe that retransmitted the last segment is answered and everything is acknowledged, the threshold falls.
 //!   The window falls at the next acknowledgement, as in RFC 8985, unless a D-SACK arrives first.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/linux.rs`, and a comparison with the kernel's senders in the cells of `make agree`.
+//! `tests/linux.rs` checks exchanges of segments. The cells of `make agree` compare with the kernel's senders.
 
 use ackclock_core::{Seq, Span, Time};
 

@@ -12,7 +12,7 @@
 //! As in Linux, a D-SACK has no effect until reordering was seen on the path (tcp_dsack_seen).
 //!
 //! ## Validation
-//! Hand-computed values (unit tests below).
+//! Unit tests below compare with hand-computed values.
 
 use ackclock_core::Seq;
 
@@ -46,7 +46,8 @@ impl Default for Reordering {
 }
 
 impl Reordering {
-    /// Processes an acknowledgement. `of_probe` says that its D-SACK answers a tail probe and is therefore no evidence.
+    /// Processes an acknowledgement. `of_probe` says that the acknowledgement's D-SACK answers a tail probe, and is
+    /// therefore no evidence.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &AckFacts, of_probe: bool, board: &Scoreboard) {
         if let (Some(end), Some(highest)) = (ack.original, self.highest) {

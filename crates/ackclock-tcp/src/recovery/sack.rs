@@ -9,8 +9,9 @@
 //! ## What it does
 //! Recovery starts with the third duplicate acknowledgement, or when the left edge is lost by `IsLost`. While `pipe` is
 //! below the window, recovery sends in this order: lost segments, new data, and unSACKed segments below the highest
-//! SACKed segment. Once per recovery it also sends the highest unSACKed segment. After a timeout all unSACKed segments
-//! are lost and are retransmitted in slow start. No recovery starts until all of them are acknowledged (section 5.1).
+//! SACKed segment. Once per recovery, the highest unSACKed segment is also sent. After a timeout all unSACKed segments
+//! are lost and are retransmitted in slow start. No recovery starts until all data in flight at the timeout is
+//! acknowledged (section 5.1).
 //!
 //! ## Differences from the source
 //! - A duplicate acknowledgement without new SACK information counts only if the receiver sends no SACK at all.
@@ -18,8 +19,8 @@
 //! - The retransmission timer restarts at the start of recovery.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/exchanges.rs`. On the nine items of CR02 Table 1, goodput is within 1 % of `sack1`
-//! and the number of fast retransmits within 3 %.
+//! `tests/exchanges.rs` checks exchanges of segments. On the nine items of CR02 Table 1, goodput is within 1 % of
+//! `sack1` and the number of fast retransmits within 3 %.
 
 use ackclock_core::{Seq, Time};
 

@@ -14,13 +14,13 @@
 //! edge advances.
 //!
 //! ## Differences from the source
-//! If the guard is on (`bugFix_`), a timeout blocks fast retransmit until the data in flight is acknowledged. A
-//! finished recovery does not block it, as in the agent.
+//! If the guard is on (`bugFix_`), a timeout blocks fast retransmit until the data in flight is acknowledged. As in the
+//! agent, a finished recovery does not block fast retransmit.
 //!
 //! ## Validation
-//! On the nine items of CR02 Table 1, goodput is within 1 % of ns-2 2.35. Each of the two has at most five timeouts
-//! (items 1 and 4: `tests/table_one.rs`). Since 2006 the agent also halves fractions of segments (`halves =
-//! "exact-window"`).
+//! On the nine items of CR02 Table 1, goodput is within 1 % of ns-2 2.35. The simulator and ns-2 have at most five
+//! timeouts each (items 1 and 4: `tests/table_one.rs`). Since 2006 the agent also halves fractions of segments (`halves
+//! = "exact-window"`).
 
 use ackclock_core::{Seq, Time};
 

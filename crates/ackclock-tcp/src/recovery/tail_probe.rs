@@ -8,10 +8,10 @@
 //! and how to interpret the answer.
 //!
 //! ## Differences from the source
-//! See the deviations of RACK.
+//! The module [RACK](super::rack) lists the deviations.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/linux.rs`.
+//! `tests/linux.rs` checks exchanges of segments.
 
 use ackclock_core::Seq;
 

@@ -191,7 +191,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                     self.cc.adopt(self.cc.window().min(bytes), ssthresh);
                 }
             }
-            // If a congestion echo in the same round trip has reduced the window, the window stays reduced.
+            // A congestion echo in this round trip has already reduced the window, so the window stays reduced.
             Verdict::Reordered { cwnd, ssthresh } if self.ecn.reacted.is_none() => {
                 self.cc.adopt(cwnd, ssthresh)
             }

@@ -52,8 +52,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             // 3.10.7.3).
             SenderState::SynSent => seg.flags.contains(Flags::ACK) && seg.ack == self.params.first,
             // A reset anywhere in the window is accepted (RFC 9293 section 3.5.3). RFC 5961 would challenge all resets
-            // without the next sequence number. Here the peer's data is not processed, and the peer's resets come after
-            // that data.
+            // without the next sequence number. This sender does not process the peer's data, and the peer's resets
+            // come after that data.
             _ => {
                 let (next, end) = (self.peer.next, self.peer.next + u32::from(OWN_WINDOW));
                 next.at_or_before(seg.seq) && seg.seq.before(end)

@@ -9,7 +9,8 @@ use crate::stack::Stack;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Reduces the window when sending resumes after an idle period longer than a timeout. The window falls to the
-    /// initial window (RFC 5681 section 4.1); in Linux it halves for each timeout. It then regrows in slow start.
+    /// initial window (RFC 5681 section 4.1); in Linux it halves for each timeout. The window then regrows in slow
+    /// start.
     #[cold]
     pub(super) fn restart(&mut self, now: Time) {
         let idle = now.since(std::mem::replace(&mut self.past.quiet_since, Time::NEVER));

@@ -17,8 +17,8 @@
 //!   sequence number.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/exchanges.rs`, random operations in `tests/hostile.rs`, and CR02 Table 1 in
-//! `tests/table_one.rs`.
+//! `tests/exchanges.rs` checks exchanges of segments, `tests/hostile.rs` random operations, and `tests/table_one.rs`
+//! CR02 Table 1.
 
 mod ack;
 mod connection;
@@ -75,8 +75,8 @@ pub trait Sender: Send {
     /// Processes all timers due at `now`. Early or repeated calls have no effect.
     fn on_timeout(&mut self, now: Time);
 
-    /// Combines the calls above for hosts. Processes `seg`, or without a segment the timers due at `now`. Then sends
-    /// all pending segments at `port`, and returns the next deadline.
+    /// Combines the calls above for hosts. Processes `seg`, or without a segment the timers due at `now`. Afterwards
+    /// sends all pending segments at `port`, and returns the next deadline.
     fn drive(&mut self, now: Time, seg: Option<&Segment>, port: Port, out: &mut dyn Sink) -> Option<Time> {
         match seg {
             Some(seg) => self.on_segment(now, seg),

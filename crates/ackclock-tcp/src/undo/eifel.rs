@@ -5,14 +5,14 @@
 //!
 //! ## What it does
 //! After a spurious reduction the sender continues with new data. `rfc4015` sets the window to the bytes in flight plus
-//! the bytes just acknowledged, and the threshold to the earlier window use. It also restarts the RTT estimate from the
-//! larger of the old and new values. `restore` restores the earlier window and threshold.
+//! the bytes just acknowledged, and the threshold to the earlier window use. `rfc4015` also restarts the RTT estimate
+//! from the larger of the old and new values. `restore` restores the earlier window and threshold.
 //!
 //! ## Differences from the source
 //! The duplicate threshold is not raised after a spurious fast retransmit, which RFC 4015 makes optional.
 //!
 //! ## Validation
-//! The segment exchanges in `tests/exchanges.rs`.
+//! `tests/exchanges.rs` checks exchanges of segments.
 
 use super::{Before, Proof, Redress, Undo};
 use crate::config::Response;

@@ -16,8 +16,8 @@
 //! to send at that instant, after any handshake.
 //!
 //! ## Validation
-//! Hand-computed times and sizes (unit tests). Over one connection, a comparison with programs that use the kernel's
-//! TCP (`make agree`).
+//! Unit tests compare with hand-computed times and sizes. For one connection, `make agree` compares with programs that
+//! use the kernel's TCP.
 
 use ackclock_core::{Config, ConfigError, Law, Size, Span, Stream, Time};
 use schemars::JsonSchema;

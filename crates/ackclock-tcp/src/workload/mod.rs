@@ -17,9 +17,9 @@ pub use web::{Per, Web};
 pub enum Supply {
     /// Unlimited payload.
     Endless,
-    /// This many bytes, after which the connection ends.
+    /// A number of bytes, after which the connection ends.
     Bytes(u64),
-    /// This many bytes for now; the connection stays open for more data.
+    /// A number of bytes available now; the connection stays open for more data.
     Open(u64),
 }
 

@@ -6,7 +6,7 @@
 //! ## What it does
 //! The distribution function is (1 - (k/x)^a) / (1 - (k/H)^a) between the minimum k and the maximum H. Publications
 //! state the mean, from which the minimum is computed. With r = k/H the mean is H a/(a-1) (r - r^a)/(1 - r^a), and H r
-//! ln(1/r)/(1-r) if a = 1. These two expressions grow with r.
+//! ln(1/r)/(1-r) if a = 1. The mean grows with r for every a.
 //!
 //! ## Differences from the source
 //! No deviations.

@@ -6,10 +6,10 @@
 //! packets of 1 KB).
 //!
 //! ## What it does
-//! A browser requests pages, and shortly one after another the objects of each page. Each object or each page has one
-//! connection. The first page starts after one inter-page time, which prevents synchronisation of many browsers.
-//! Numbers of objects are rounded up, and sizes given in packets are rounded up to whole packets. The means of CR04 are
-//! before rounding (after rounding: 5.52 objects of 12.49 packets).
+//! A browser requests pages, and shortly one after another the objects of each page. Each object or each page has its
+//! own connection, as `connection_per` selects. The first page starts after one inter-page time, which prevents
+//! synchronisation of many browsers. Numbers of objects are rounded up, and sizes given in packets are rounded up to
+//! whole packets. The means of CR04 are before rounding (after rounding: 5.52 objects of 12.49 packets).
 //!
 //! All random values of a page come from a separate stream in a fixed order. The network's effect on one page therefore
 //! does not change another page.

@@ -29,7 +29,8 @@ pub(super) enum Repair {
 }
 
 impl Bbr {
-    /// Sets the congestion window during loss recovery. Returns whether it was set, so that the model must not grow it.
+    /// Sets the congestion window during loss recovery. Returns true if loss recovery set the window; the model must
+    /// then not grow the window.
     pub(super) fn follow_losses(&mut self, sample: &AckSample) -> bool {
         if self.repair == Repair::Conserving && self.round_start {
             self.repair = Repair::Growing;

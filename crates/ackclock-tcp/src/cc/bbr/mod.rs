@@ -16,14 +16,14 @@
 //! - The first round-trip time resets the initial pacing rate, as in Linux. The draft assumes a round-trip time of 1 ms
 //!   until the pipe is full. Linux measures the first round-trip time on the handshake, whose packets are small.
 //! - During the first round of a recovery (packet conservation) the congestion window is the bytes in flight plus the
-//!   bytes just delivered. The draft instead subtracts each loss from the window, with the same result. Later losses of
+//!   bytes just delivered. The draft subtracts each loss from the window, which gives an equal window. Later losses of
 //!   a recovery are subtracted only if `losses` is "linux".
 //! - Any loss since the start of a bandwidth probe ends the probe. If `losses` is "linux", only a loss found at the
 //!   current ACK ends the probe.
 //! - Bytes in flight are counted when the ACK arrives. In the Linux stack, they are estimated for the next departure
 //!   that pacing allows.
 //! - ECN marks are ignored, as in the draft. In the Linux stack ECN marks shorten the recovery of a loss in the same
-//!   window.
+//!   window of data.
 //!
 //! ## Validation
 //! Unit tests below use a paced sender on a constant link: bandwidth, window, cycle, PROBE_RTT, loss.
@@ -134,8 +134,8 @@ pub struct Bbr {
     rounds: u64,
     /// Whether this ACK started a round.
     round_start: bool,
-    /// Total of delivered bytes up to which sent segments are application-limited. Such segments do not show the
-    /// bottleneck rate.
+    /// Total of delivered bytes up to which sent segments are application-limited. Application-limited segments do not
+    /// show the bottleneck rate.
     app_limited_until: u64,
     /// Whether sending restarted with nothing in flight.
     idle_restart: bool,
@@ -254,16 +254,16 @@ impl Bbr {
         }
     }
 
-    /// Rounds up to an even number of segments, plus two while probing, so that delayed ACKs do not stall a probe.
-    /// Returns bytes.
+    /// Bytes of a window of `segments`, rounded up to an even number of segments, plus two segments while probing. The
+    /// additional segments prevent delayed ACKs from stalling a probe.
     fn rounded(&self, segments: u32) -> u32 {
         let probing = matches!(self.mode, Mode::ProbeBw(Cycle { phase: 0, .. }));
         let pairs = segments.div_ceil(2) + u32::from(probing);
         pairs.saturating_mul(2).saturating_mul(self.mss)
     }
 
-    /// Bytes that will be in flight when pacing releases the next segment. `in_flight` is the current count. Linux uses
-    /// this time and counts whole delivered segments.
+    /// Bytes that will be in flight when pacing releases the next segment. `in_flight` is the current count. Linux
+    /// estimates the bytes in flight at the departure time, and counts whole delivered segments.
     fn in_flight_at_departure(&self, sample: &AckSample, in_flight: u32) -> u32 {
         if self.stack == Stack::Rfc {
             return in_flight;

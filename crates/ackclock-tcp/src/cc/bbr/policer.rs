@@ -143,8 +143,8 @@ impl Bbr {
         self.policer.is_some_and(|policer| policer.rate().is_some())
     }
 
-    /// Counts a timeout as a round that ends with a loss. Its losses count in the interval before, not in the interval
-    /// that starts here.
+    /// Counts a timeout as a round that ends with a loss. The losses of the timeout count in the previous interval, not
+    /// in the interval that starts at the timeout.
     pub(super) fn time_out_policer(&mut self, event: &CongestionEvent) {
         let cruising = matches!(self.mode, Mode::ProbeBw(_));
         let round = Round { start: true, lost: true, app_limited: false, cruising };

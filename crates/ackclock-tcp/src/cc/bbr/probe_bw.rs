@@ -21,8 +21,9 @@ pub(super) struct Cycle {
 }
 
 impl Bbr {
-    /// BBREnterProbeBW: starts in any phase except draining. The draft draws the phase at random. Here the nanoseconds
-    /// of the current time select the phase: flows spread out, but identical runs stay identical.
+    /// BBREnterProbeBW: starts PROBE_BW in any phase of the gain cycle except draining. The draft draws the phase at
+    /// random. This implementation selects the phase by the nanoseconds of the current time: flows spread out, but
+    /// identical runs stay identical.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
         let drawn = (now.as_nanos() % (GAINS.len() as u64 - 1)) as usize;
         self.cwnd_gain = CWND_GAIN;

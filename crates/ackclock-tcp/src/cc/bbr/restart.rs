@@ -4,8 +4,9 @@ use super::{Bbr, Mode, Stack};
 use crate::congestion_control::Departure;
 
 impl Bbr {
-    /// Handles a departing segment. Linux checks whether the application limited the sending. If so, Linux also
-    /// restarts the count of aggregated ACKs and ends a PROBE_RTT that has lasted long enough.
+    /// Handles a departing segment. Linux checks whether the application limited the sending. For an
+    /// application-limited sender, Linux also restarts the count of aggregated ACKs and ends a PROBE_RTT that has
+    /// lasted long enough.
     pub(super) fn handle_restart_from_idle(&mut self, sent: &Departure) {
         let probes = self.app_limited_until > self.delivered;
         let starved = self.stack == Stack::Rfc || sent.app_limited || probes;
