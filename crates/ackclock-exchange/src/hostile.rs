@@ -1,4 +1,4 @@
-//! Properties that hold for any script. The fuzz target and the quick property test call the same function.
+//! Properties that hold for any script. The fuzz target and the quick property test call one common function.
 
 use crate::{RunOptions, Script, run};
 

@@ -166,12 +166,12 @@ pub enum Departures {
 /// Event of a segment inside a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// The last byte of the segment has left the queue for the medium. This event is reported only while departures are
+    /// The last byte of the segment has left the queue for the medium. `Departed` is reported only while departures are
     /// watched.
     Departed,
-    /// The segment no longer counts against the buffer, which had kept it after its departure. This event is reported
-    /// only while departures are watched, by bearers that keep packets until the receiver has acknowledged them; it may
-    /// come after the delivery.
+    /// The segment no longer counts against the buffer, which had kept it after its departure. `Freed` is reported only
+    /// while departures are watched, by bearers that keep packets until the receiver has acknowledged them. `Freed` may
+    /// come after the delivery of the segment.
     Freed,
     /// The segment was lost: dropped by the queue after it had been accepted, or lost by the medium.
     Dropped(Cause),
@@ -201,7 +201,7 @@ pub struct Repetitions {
 }
 
 impl Repetitions {
-    /// No retransmissions.
+    /// Value for a packet without retransmissions.
     pub const NONE: Self = Self { times: 0, delay: Span::ZERO };
 }
 
@@ -330,7 +330,7 @@ pub struct LinkView {
     pub in_transmission: Load,
     /// Packets that were transmitted but not acknowledged by the receiver yet; only on a link with ARQ.
     pub unacknowledged: Load,
-    /// Load that counts against `capacity` when the next segment arrives. The link decides which of the other loads it
+    /// Load that counts against `capacity` when the next segment arrives. The link decides which other loads `occupied`
     /// includes.
     pub occupied: Load,
     /// Capacity of the buffer.

@@ -15,10 +15,10 @@
 //! ## Differences from the source
 //! - FQ-CoDel replaces CAKE: capacity is not shared by host, and ACKs are not thinned.
 //! - Only the downlink is shaped, not the uplink.
-//! - The source pings reflectors, about every 50 ms in total. Here round-trip times come from TCP timestamps at the
-//!   same interval, and no pings are sent. Half of the round-trip time counts for each direction, as with a ping in the
-//!   source. A box on the network side measures from the box to the mobile and back; a box on the mobile side measures
-//!   to the server and back.
+//! - The source pings reflectors, about every 50 ms in total. Here round-trip times come from TCP timestamps, also
+//!   about every 50 ms, and no pings are sent. Half of the round-trip time counts for each direction, as with a ping in
+//!   the source. A box on the network side measures from the box to the mobile and back; a box on the mobile side
+//!   measures to the server and back.
 //! - The rate does not change when measurements stop, so a box without traffic does nothing.
 //! - The transmission time of a full packet at the shaper's rate is added to all three thresholds; the source says only
 //!   that they are adjusted by this time.

@@ -128,7 +128,7 @@ struct Block {
     landed: Time,
     /// Rate of the block's slots for schedulers, bit/s.
     served: f64,
-    /// Number of undelivered packets that end in the block.
+    /// Number of packets that end in the block and are not delivered yet.
     ends: u32,
     /// Whether the first packet in the block started in an earlier block.
     continues: bool,

@@ -68,8 +68,8 @@ impl Outstanding {
         Some(passed)
     }
 
-    /// Marks all copies of the segment at `place` as retransmitted. Copies before an earlier retransmission are already
-    /// marked.
+    /// Marks all copies of the segment at `place` as retransmitted. Copies sent before an earlier retransmission were
+    /// marked by that retransmission.
     pub(super) fn mark_repeated(&mut self, place: i64) {
         for at in self.range(place, place + 1).rev() {
             let (_, number) = self.by_place[at];

@@ -139,8 +139,8 @@ impl Record {
         self.acked.newest.filter(|_| self.news(before, |record| record.acked.packets) > 0)
     }
 
-    /// Right edge that was advertised since the record `before`. If records in between are missing, the edge gets the
-    /// earliest possible time, so that no loop is measured too short.
+    /// Right edge that was advertised since the record `before`. If records after `before` are missing, the right edge
+    /// gets the earliest possible time, so that no loop is measured too short.
     pub(super) fn told_since(&self, before: Option<&Self>) -> Option<Advertised> {
         let told = self.advertised?;
         let last = before.and_then(|before| before.advertised);

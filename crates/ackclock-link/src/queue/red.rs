@@ -36,7 +36,7 @@ use crate::{Capacity, Cause, Load};
 pub struct RedConfig {
     /// Average queue length up to which every arriving packet is accepted, in packets or bytes.
     pub min_threshold: Size,
-    /// Average queue length at which the drop probability reaches `max_probability`, in the same unit.
+    /// Average queue length at which the drop probability reaches `max_probability`, in the unit of `min_threshold`.
     pub max_threshold: Size,
     /// Weight of a new sample in the average queue length.
     pub weight: f64,

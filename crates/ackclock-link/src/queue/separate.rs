@@ -11,7 +11,7 @@
 //!
 //! ## Differences from the source
 //! DRR waits until the credit covers the packet at the head. Here the credit may become negative, so that the size of
-//! the packet need not be known. Both variants give equal shares in the long run.
+//! the packet need not be known. DRR and this variant give equal shares in the long run.
 //!
 //! ## Validation
 //! A unit test checks equal shares in bytes for packets of unequal size.
