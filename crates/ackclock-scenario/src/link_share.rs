@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn a_share_is_what_was_delivered_of_what_could_have_been() {
-        // In these 2 s the link could have delivered 1 Mbit, the fifth since the start; 100 kB are 0.8 Mbit.
+        // In these 2 s the link could have delivered 1 Mbit, the fifth Mbit since the start. The transfer of 100 kB is
+        // 0.8 Mbit.
         let share = LinkShare::between(mark(1000, Some(4e6)), mark(3000, Some(5e6)), 100_000).unwrap();
         let expected = LinkShareResult { capacity_bps: Some(500e3), utilisation: Some(0.8) };
         assert_eq!(share.result(), expected);
@@ -188,7 +189,7 @@ mod tests {
     fn several_transfers_are_weighed_by_what_the_link_could_have_carried() {
         let mut sum = LinkShare::between(mark(0, Some(0.0)), mark(1000, Some(1e6)), 125_000).unwrap();
         sum.add(&LinkShare::between(mark(0, Some(0.0)), mark(3000, Some(9e6)), 125_000).unwrap());
-        // 2 Mbit of 10, in 4 s
+        // The link share covers 2 Mbit of 10 Mbit, in 4 s.
         let expected = LinkShareResult { capacity_bps: Some(2.5e6), utilisation: Some(0.2) };
         assert_eq!(sum.result(), expected);
     }

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::Scenario;
 
-    /// When the flows of a run begin, in milliseconds.
+    /// Start times of the flows of a run, in milliseconds.
     fn starts(keys: &str, run: u64) -> Vec<u64> {
         let scenario = Scenario::load("starts.toml", &format!("[[flow]]\n{keys}"), &[]).expect("it is right");
         let plans = flows(scenario.tables(), &Streams::new(1, run)).expect("it was checked");
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(starts(apart, 0), [2000, 2050, 2100]);
         let drawn = starts("count = 1000\nstart = \"2s\"\nspread = \"1s\"", 0);
         assert!(drawn.iter().all(|start| (2000..3000).contains(start)), "{drawn:?}");
-        // 500 ms on average, with a standard deviation of 1 s / sqrt(12 x 1000) = 9 ms.
+        // The mean start time is 500 ms, with a standard deviation of 1 s / sqrt(12 x 1000) = 9 ms.
         let mean = drawn.iter().sum::<u64>() / 1000;
         assert!(mean.abs_diff(2500) < 4 * 9, "{mean}");
     }

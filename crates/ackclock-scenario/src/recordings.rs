@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use crate::{RunOptions, run};
 
-    /// One file, whatever its name.
+    /// A file system that has one file, found under any name.
     struct One(String);
 
     impl Files for One {

@@ -397,9 +397,9 @@ mod tests {
         line.advance(Time::ZERO + Span::from_secs(3600));
         let (boxes, traffic) = line.island(0);
         let opened = traffic.counts(&boxes)[&0].flows;
-        // 1800 pages of 5.517 objects: 9931, with a deviation of 3 %.
+        // 1800 pages of 5.517 objects make 9931 objects, with a deviation of 3 %.
         assert!(opened > 8_500, "{opened}");
-        // In the minute that a number is quiet 166 connections are opened, with a deviation of 30 at most.
+        // 166 connections are opened in the minute in which a flow number is quiet, with a deviation of 30 at most.
         assert!(traffic.alive.len() < 400, "{}", traffic.alive.len());
         assert_eq!(boxes.servers.flows(), 2 + traffic.alive.len());
         assert!(traffic.alive.iter().flatten().count() < 100);

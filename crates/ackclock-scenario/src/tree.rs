@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(line("edge.buffer"), "x.toml:4");
         assert_eq!(line("edge.down.rate"), "x.toml:5");
         assert_eq!(line("flow.0.count"), "x.toml:7");
-        // A missing key is looked for in its table.
+        // The origin of a missing key is looked up in the table of the key.
         assert_eq!(line("flow.0.sender"), "x.toml:6");
     }
 

@@ -38,7 +38,7 @@ pub struct AckSample {
 
 #[cfg(test)]
 impl AckSample {
-    /// A sample of `acked` bytes acknowledged in order while the window is full, without measurements.
+    /// A sample of `acked` bytes acknowledged in order while the window is full, without rate and RTT measurements.
     pub(crate) fn of(acked: u32) -> Self {
         Self {
             now: Time::ZERO,
@@ -61,28 +61,28 @@ impl AckSample {
 /// Phase of loss recovery while an ACK is processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// No loss is being recovered: the window may grow.
+    /// No loss recovery is in progress, and the window may grow.
     Open,
-    /// Fast recovery: a loss is being retransmitted and the window does not grow.
+    /// Fast recovery: a lost segment is being retransmitted, and the window does not grow.
     FastRecovery,
-    /// After a timeout, while lost data is retransmitted in slow start: the window may grow.
+    /// Recovery after a timeout: lost data is retransmitted in slow start, and the window may grow.
     TimeoutRecovery,
 }
 
 /// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateSample {
-    /// Bytes delivered over the longer of the send and the ACK interval.
+    /// Delivery rate: the bytes delivered over the longer of the send and the ACK interval.
     pub rate: Rate,
-    /// Total bytes delivered on the connection when the ACK was processed.
+    /// Total of bytes delivered on the connection when the ACK was processed.
     pub delivered: u64,
-    /// Total bytes delivered when the sampled segment was sent.
+    /// Total of bytes delivered on the connection when the sampled segment was sent.
     pub prior_delivered: u64,
     /// Whether the application, not the window, limited the sending during the sample.
     pub app_limited: bool,
 }
 
-/// Cause of a window reduction.
+/// Cause of a congestion window reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
     /// Recovery found a loss by duplicate ACKs or SACK.
@@ -93,79 +93,82 @@ pub enum Congestion {
     Ecn,
 }
 
-/// A congestion event.
+/// A loss or congestion mark for which the congestion window is reduced.
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionEvent {
-    /// When it was detected.
+    /// Time at which the loss or congestion mark was detected.
     pub now: Time,
-    /// Cause of the event.
+    /// Cause of the window reduction.
     pub cause: Congestion,
-    /// Bytes in flight before any retransmission, at most the controller's window. If the sender halves the window,
-    /// that window.
+    /// Bytes in flight before any retransmission, at most the congestion window. If the sender halves the window, the
+    /// congestion window itself.
     pub flight: u32,
     /// Window in use, bytes: the smaller of the congestion window and the advertised window.
     pub window: u32,
-    /// Whether the same segment had timed out before (RFC 5681 section 3.1 then holds ssthresh).
+    /// Whether the same segment had timed out before. RFC 5681 section 3.1 then keeps ssthresh.
     pub repeated_timeout: bool,
-    /// Segments found lost since the connection began, including by this event; wraps.
+    /// Number of segments found lost since the start of the connection, including by this event; wraps.
     pub lost_in_all: u32,
 }
 
-/// A segment being sent.
+/// Facts about a segment that is being sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// Time of transmission.
+    /// Transmission time of the segment.
     pub now: Time,
-    /// Payload, bytes.
+    /// Payload of the segment, bytes.
     pub bytes: u32,
     /// Bytes in flight, including this segment.
     pub in_flight: u32,
-    /// Whether the application limited sending until now; only set if [`CongestionControl::wants_rate`].
+    /// Whether the application limited the sending until now. Set only if [`CongestionControl::wants_rate`] returns
+    /// true.
     pub app_limited: bool,
 }
 
-/// Limits the bytes in flight. All amounts are bytes of payload; a window never falls below one segment.
+/// Congestion control: limits the bytes in flight. All amounts are bytes of payload. A window never falls below one
+/// segment.
 pub trait CongestionControl: Send {
-    /// An ACK delivered data.
+    /// Processes an ACK that delivered data.
     fn on_ack(&mut self, sample: &AckSample);
 
-    /// The handshake is complete, with this round-trip time.
+    /// Called when the handshake is complete, with the handshake's round-trip time.
     fn on_established(&mut self, _now: Time, _round_trip: Span) {}
 
-    /// A duplicate ACK without SACK information: Westwood counts it, most controllers ignore it.
+    /// Processes a duplicate ACK without SACK information. Westwood counts the ACK as a delivered segment; most
+    /// controllers ignore it.
     fn on_duplicate(&mut self, _sample: &AckSample) {}
 
-    /// A loss or congestion mark requires a smaller window. Called once per reduction.
+    /// Reduces the window for a loss or congestion mark. Called once per reduction.
     fn on_congestion(&mut self, event: &CongestionEvent);
 
-    /// Recovery is over: everything in flight when it began is acknowledged.
+    /// Called when recovery has ended: everything in flight at its start is acknowledged.
     fn on_recovered(&mut self, _now: Time) {}
 
-    /// The last reduction was spurious: restore the window.
+    /// Restores the window, because the last reduction was spurious.
     fn on_spurious(&mut self, _now: Time, _cause: Congestion) {}
 
-    /// Sets window and threshold, bytes, as computed by recovery (RFC 6582, full acknowledgement) or undo (RFC 4015).
-    /// Controllers with their own model may ignore it.
+    /// Sets window and threshold in bytes, as computed by recovery (RFC 6582, full acknowledgement) or undo (RFC 4015).
+    /// Controllers with their own model may ignore the call.
     fn adopt(&mut self, _window: u32, _ssthresh: u32) {}
 
-    /// Steers the window from outside, or releases it. Ignored unless the window can be [steered](held::Held).
+    /// Sets the window from outside, or releases it. Has no effect unless the window can be [steered](held::Held).
     fn steer(&mut self, _setting: &Setting) {}
 
-    /// A segment is sent.
+    /// Called when a segment is sent.
     fn on_sent(&mut self, _sent: &Departure) {}
 
-    /// Congestion window, bytes.
+    /// Congestion window of the connection, bytes.
     fn window(&self) -> u32;
 
-    /// Slow-start threshold, bytes; `u32::MAX` if the controller has none.
+    /// Slow-start threshold, bytes; `u32::MAX` if the controller has no threshold.
     fn ssthresh(&self) -> u32;
 
-    /// Pacing rate; `None` sends without pacing.
+    /// Pacing rate of the connection; `None` sends without pacing.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Bytes sent together when pacing; `None` paces each segment.
+    /// Number of bytes sent together when pacing; `None` paces each segment.
     fn burst(&self) -> Option<u32> {
         None
     }
@@ -186,17 +189,17 @@ pub trait CongestionControl: Send {
     }
 }
 
-/// Parameters of a connection, given to its controller at the start.
+/// Parameters of a connection that its controller gets at the start.
 #[derive(Clone, Copy, Debug)]
 pub struct CcContext {
     /// Sender's maximum segment size, bytes of payload.
     pub mss: u32,
-    /// Initial window, bytes.
+    /// Initial window of the connection, bytes.
     pub initial_window: u32,
     /// Initial slow-start threshold, bytes.
     pub initial_ssthresh: u32,
     /// Window after a timeout, bytes; at least one segment.
     pub loss_window: u32,
-    /// Rule set that applies where no option says otherwise.
+    /// Rules that apply unless an option says otherwise.
     pub stack: Stack,
 }

@@ -210,7 +210,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// Segment number `index` of 1000 bytes, from number 1 on.
+    /// Segment number `index`, with 1000 bytes; numbers start at 1.
     fn segment(index: u32) -> SackBlock {
         SackBlock { left: Seq(1) + index * MSS, right: Seq(1) + (index + 1) * MSS }
     }
@@ -237,10 +237,10 @@ mod tests {
     #[test]
     fn a_constant_link_gives_its_rate() {
         let mut rate = steady();
-        // Segments 20 to 29 are in flight, sent at 200, 210, ... 290 ms; 20 is acknowledged at 300.
+        // Segments 20 to 29 are in flight, sent at 200, 210, ... 290 ms. Segment 20 is acknowledged at 300 ms.
         rate.on_acked(ms(300), segment(20).right);
         let sample = rate.sample(Some(Span::from_millis(100))).unwrap();
-        // sent when 11 segments were delivered, at 200 ms: 10 segments of 8 kbit in 100 ms
+        // The segment was sent at 200 ms, when 11 segments were delivered: 10 segments of 8 kbit in 100 ms.
         assert_eq!(sample.rate, kbit(800));
         assert_eq!((sample.prior_delivered, sample.delivered), (11_000, 21_000));
         assert!(!sample.app_limited);
@@ -249,8 +249,8 @@ mod tests {
     #[test]
     fn compressed_acks_do_not_raise_it_above_the_sending_rate() {
         let mut rate = steady();
-        // All ten arrive at once at 300 ms. The last was sent at 290 ms, when 20 were delivered and the segment then
-        // found delivered had been sent at 190: 10 segments in max(290 - 190, 300 - 290) ms
+        // All ten segments arrive at once at 300 ms. The last was sent at 290 ms, when 20 segments were delivered. The
+        // segment then found delivered had been sent at 190 ms: 10 segments in max(290 - 190, 300 - 290) ms.
         rate.on_acked(ms(300), segment(29).right);
         assert_eq!(rate.sample(None).unwrap().rate, kbit(800));
     }
@@ -272,7 +272,7 @@ mod tests {
         rate.sample(None);
         rate.on_sent(ms(310), segment(20), 8 * MSS);
         rate.on_acked(ms(410), segment(21).right);
-        // retransmitted at 310 with 21 delivered; one more delivered by 410
+        // The segment is retransmitted at 310 ms with 21 segments delivered; one more is delivered by 410 ms.
         let sample = rate.sample(None).unwrap();
         assert_eq!((sample.prior_delivered, sample.delivered, sample.rate), (21_000, 22_000, kbit(80)));
     }
@@ -285,7 +285,7 @@ mod tests {
         rate.sample(None);
         rate.on_sent(ms(9000), segment(1), 0);
         rate.on_acked(ms(9100), segment(1).right);
-        // 8 kbit in 100 ms
+        // The rate is 8 kbit in 100 ms.
         assert_eq!(rate.sample(None).unwrap().rate, kbit(80));
     }
 

@@ -6,11 +6,10 @@
 //! No source: the host is infrastructure.
 //!
 //! ## What it does
-//! A host has one endpoint per flow, a sender or a receiver. The host passes arriving segments to their endpoints and
-//! sends the endpoints' segments at port
-//! 0. Temporary connections have *watched* endpoints. The host reports their progress as [`EndpointEvent`]s, and the
-//!    caller removes the endpoints. An event is reported at the instant when it happens. The flow of the event is due
-//!    at this instant, so poll for events only when a flow was due.
+//! A host has one endpoint per flow, a sender or a receiver. The host passes arriving segments to their endpoints, and
+//! sends the endpoints' segments at port [`WIRE`]. Temporary connections have *watched* endpoints. The host reports
+//! their progress as [`EndpointEvent`]s, and the caller removes the endpoints. An event is reported at the instant when
+//! it happens. The flow of the event is due at this instant, so poll for events only when a flow was due.
 //!
 //! Some deadlines move later, like a retransmission timer at every ACK. The host does not reschedule such a deadline.
 //! Instead the early wake-up finds no event and sets the new deadline.

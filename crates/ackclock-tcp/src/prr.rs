@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn a_halved_window_sends_one_segment_for_two_delivered() {
-        // From 20 to 10 segments. One of 20 is lost and three are SACKed: 16 in flight.
+        // The window falls from 20 to 10 segments. One of 20 segments is lost and three are SACKed, so 16 are in
+        // flight.
         let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS, Stack::Rfc);
         let (mut in_flight, mut sent) = (16, Vec::new());
         for _ in 0..8 {
@@ -119,7 +120,7 @@ mod tests {
             in_flight = in_flight + now - 1;
             sent.push(now);
         }
-        // ceil(n / 2) after n delivered: at once, and then at every second.
+        // PRR allows ceil(n / 2) segments after n are delivered: one at once, then one per two delivered.
         assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0]);
     }
 
@@ -129,7 +130,7 @@ mod tests {
             let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS, Stack::Rfc);
             prr.on_sent(MSS);
             prr.on_ack(&Delivery { delivered: 2 * MSS, in_flight: 4 * MSS, safe });
-            // max(2 - 1, 2) segments may be sent
+            // PRR allows max(2 - 1, 2) segments.
             assert_eq!(prr.window() / MSS, expected);
         }
     }

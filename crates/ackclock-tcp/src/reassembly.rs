@@ -226,7 +226,7 @@ mod tests {
         let mut reassembly = Reassembly::default();
         reassembly.insert(block(10, 20), 0, 40);
         reassembly.insert(block(30, 40), 0, 40);
-        // 15..35 repeats 15..20 and 30..35; RFC 2883 reports only the first contiguous part
+        // The arrival 15..35 repeats 15..20 and 30..35. RFC 2883 reports only the first contiguous part.
         assert_eq!(reassembly.insert(block(15, 35), 0, 40), Some(block(15, 20)));
         assert_eq!(reported(&reassembly), [block(10, 40)]);
         let delivered = reassembly.take_front(Seq(10)).unwrap();

@@ -421,12 +421,12 @@ mod tests {
         let config = RtoConfig { min: MS(200), bounds: Bounds::Variation, ..RtoConfig::default() };
         let mut rtt = RttEstimator::new(config);
         sample(&mut rtt, MS(100));
-        // max(2 * 100, 200) above the mean
+        // The margin above the mean is max(2 * 100, 200).
         assert_eq!(rtt.rto(), MS(300));
-        // Four times the deviation: 200 + (200 - 200 / 4) = 350; the mean is 125.
+        // Four times the deviation is 200 + (200 - 200 / 4) = 350; the mean is 125.
         sample(&mut rtt, MS(300));
         assert_eq!(rtt.rto(), MS(125 + 350));
-        // Far below the mean: 350 + (125 - 25 - 87.5) / 8 = 351.5625; the mean is 112.5.
+        // A sample far below the mean gives 350 + (125 - 25 - 87.5) / 8 = 351.5625; the mean is 112.5.
         sample(&mut rtt, MS(25));
         assert_eq!(rtt.rto(), Span::from_micros(112_500 + 351_562) + Span::from_nanos(500));
     }
@@ -435,13 +435,14 @@ mod tests {
     fn the_margin_falls_by_a_quarter_a_round_trip() {
         let config = RtoConfig { min: MS(200), bounds: Bounds::Variation, ..RtoConfig::default() };
         let mut rtt = RttEstimator::new(config);
-        // 1600 above the mean; the round trip ends with more than 10.
+        // The margin is 1600 above the mean. The round trip ends when more than 10 is acknowledged.
         rtt.on_sample(MS(800), Seq(1), Seq(10));
         let timeouts = [(10, 20), (11, 30), (30, 40), (31, 50)].map(|(una, next)| {
             rtt.on_sample(MS(800), Seq(una), Seq(next));
             rtt.rto()
         });
-        // The peak of the first round trip is the first sample's, that of the second a deviation of 675: (3 * 1600 + 675) / 4.
+        // The peak of the first round trip is from the first sample, the peak of the second is a deviation of 675: (3 *
+        // 1600 + 675) / 4.
         let last = MS(800) + Span::from_micros(1_368_750);
         assert_eq!(timeouts, [MS(2400), MS(2400), MS(2400), last]);
     }
@@ -450,11 +451,12 @@ mod tests {
     fn the_coarse_form_counts_whole_ticks() {
         let config = RtoConfig { tick: MS(100), ..RtoConfig::default() };
         let mut rtt = RttEstimator::new(config);
-        // Sent 60 ms into a tick with an RTT of 450 ms: 510 ms are 5 ticks. S = 40, V = 10, rto = (80 + 40) / 8 = 15 ticks.
+        // A segment sent 60 ms into a tick with an RTT of 450 ms takes 510 ms, which are 5 ticks. S = 40, V = 10, rto =
+        // (80 + 40) / 8 = 15 ticks.
         rtt.on_sent(Time::ZERO + MS(60), Seq(10));
         assert_eq!(rtt.on_acknowledged(Time::ZERO + MS(510), Seq(10)), Some(MS(450)));
         assert_eq!(rtt.rto(), MS(1500));
-        // 7 ticks: d = 7 - 5 = 2, S = 42; |2| - 10/4 = 0, V = 10; rto = (80 + 42) / 8 = 15 ticks.
+        // A sample of 7 ticks: d = 7 - 5 = 2, S = 42; |2| - 10/4 = 0, V = 10; rto = (80 + 42) / 8 = 15 ticks.
         rtt.on_sent(Time::ZERO + MS(600), Seq(20));
         assert_eq!(rtt.on_acknowledged(Time::ZERO + MS(1300), Seq(25)), Some(MS(700)));
         assert_eq!(rtt.rto(), MS(1500));

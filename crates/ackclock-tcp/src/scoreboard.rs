@@ -410,10 +410,10 @@ mod tests {
 
     const MSS: u32 = 100;
 
-    /// RFC 6675 written out over segments, recounted every time.
+    /// Reference scoreboard: RFC 6675 over segments, recounted every time.
     #[derive(Default)]
     struct Definition {
-        /// Sequence number, length, SACKed, retransmitted.
+        /// State of each segment: sequence number, length, SACKed, retransmitted.
         segments: Vec<(Seq, u32, bool, bool)>,
         lost: Vec<Seq>,
     }
@@ -423,7 +423,7 @@ mod tests {
             let above = &self.segments[at + 1..];
             let bytes: u32 = above.iter().filter(|s| s.2).map(|s| s.1).sum();
             let runs = (0..above.len()).filter(|&i| above[i].2 && !(i > 0 && above[i - 1].2)).count();
-            // Where the segment itself is not SACKed, every run above begins above.
+            // If the segment itself is not SACKed, every SACKed run above it starts above it.
             bytes > (DUP_THRESH - 1) * MSS || runs >= DUP_THRESH as usize
         }
 
@@ -453,7 +453,7 @@ mod tests {
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
             2 => (1u32..=MSS).prop_map(Op::Send),
-            // Short segments: three runs of them are fewer bytes than three full segments.
+            // Three runs of short segments have fewer bytes than three full segments.
             2 => (1u32..=10).prop_map(Op::Send),
             2 => (0usize..40).prop_map(Op::Again),
             6 => (0usize..40, 1usize..8).prop_map(|(at, count)| Op::Sack(at, count)),
@@ -492,7 +492,7 @@ mod tests {
                 model.segments.drain(..at);
                 model.segments[0].0 += bytes;
                 model.segments[0].1 -= bytes;
-                // The remainder of a lost segment is lost too.
+                // The remainder of a lost segment also counts as lost.
                 if model.lost.contains(&(model.segments[0].0 - bytes)) {
                     model.lost.push(model.segments[0].0);
                 }
@@ -541,7 +541,7 @@ mod tests {
         for _ in 0..8 {
             board.push(Time::ZERO, MSS as u16, Marks::default());
         }
-        // RFC 6675: two segments with three SACKed behind them.
+        // RFC 6675: two segments are lost if three segments beyond them are SACKed.
         board.sack(SackBlock { left: Seq(2 * MSS), right: Seq(5 * MSS) }, |_| {});
         board.update_lost(MSS, DUP_THRESH);
         assert_eq!((board.lost(), board.losses()), (2 * MSS, 2));
@@ -554,7 +554,7 @@ mod tests {
         assert_eq!((board.lost(), board.losses()), (5 * MSS, 6), "and the three that no SACK told of");
     }
 
-    /// Segments of `len` bytes, sent 1 ms apart.
+    /// Sends segments of `len` bytes, 1 ms apart.
     fn board_of(count: u64, len: u16) -> Scoreboard {
         let mut board = Scoreboard::new(Seq(0));
         for n in 0..count {
@@ -577,7 +577,7 @@ mod tests {
         assert_eq!(board.lost(), 0, "two runs");
         sack(&mut board, 50, 60);
         board.update_lost(MSS, DUP_THRESH);
-        // 30 bytes are far from three segments of 100; above 20 there are but two runs.
+        // 30 bytes are far less than three segments of 100 bytes. Above 20 there are only two runs.
         assert_eq!(board.lost(), 10);
     }
 
@@ -608,7 +608,8 @@ mod tests {
         let mut board = board_of(4, 100);
         sack(&mut board, 0, 100);
         sack(&mut board, 100, 200);
-        // A block begins above the left edge, so that of the first 100 none is SACKed; the second was.
+        // The block starts above the left edge, so no part of the first 100 bytes is SACKed; the second segment is
+        // SACKed.
         assert_eq!(board.oldest_told(Seq(400)), Some(Time::ZERO));
         assert_eq!(board.acknowledge(Seq(400), |_| {}).newest, Some(Time::from_nanos(3_000_000)));
         let mut board = board_of(4, 100);

@@ -97,7 +97,7 @@ mod tests {
     fn a_repetition_of_what_had_arrived_or_arrives_later_was_for_nothing() {
         let mut repairs = Repairs::default();
         (0..4u16).for_each(|n| repairs.sent(&segment(n, 1000 * u32::from(n), None)));
-        // The first has arrived and its ACK is late; the third overtook the second, which arrives last.
+        // The first segment has arrived and its ACK is late. The third segment overtook the second, which arrives last.
         repairs.arrived(0);
         repairs.sent(&segment(4, 0, Some(Repair::Timeout)));
         assert_eq!(counts(&repairs), [1, 0]);
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(counts(&repairs), [1, 0]);
         repairs.arrived(1);
         assert_eq!(counts(&repairs), [1, 1]);
-        // Counted once, however many copies arrive.
+        // A spurious reduction counts once, for any number of copies that arrive.
         repairs.arrived(5);
         repairs.arrived(1);
         assert_eq!(counts(&repairs), [1, 1]);
@@ -120,7 +120,7 @@ mod tests {
         repairs.sent(&segment(4, 0, Some(Repair::FastRetransmit)));
         repairs.arrived(4);
         assert_eq!(counts(&repairs), [0, 0]);
-        // A timeout whose retransmission was lost, and then one whose retransmission arrived.
+        // A timeout whose retransmission was lost, followed by a timeout whose retransmission arrived.
         repairs.sent(&segment(5, 5000, None));
         repairs.sent(&segment(6, 5000, Some(Repair::Timeout)));
         repairs.sent(&segment(7, 5000, Some(Repair::Timeout)));

@@ -158,7 +158,7 @@ mod tests {
     fn while_no_largest_window_is_known_twenty_deliveries_move_the_window() {
         let mut curve = Bictcp::default();
         let mut cwnd = 40.0;
-        // In the first 60 ms the curve is flat: 40 deliveries give two segments.
+        // In the first 60 ms the curve is flat: 40 deliveries grow the window by two segments.
         for n in 0..20 {
             cwnd = curve.grow(at(3 * n), cwnd, 2.0);
         }
@@ -171,8 +171,8 @@ mod tests {
             let mut curve = Bictcp::default();
             curve.on_rtt(at(0), Span::from_millis(rtt));
             assert_eq!(curve.on_loss(100.0, Switch::On), 70.0);
-            // K = cbrt(30 / 0.4004) = 4.216 s. After 0.1 s the curve lies 0.4004 * 4.116^3 = 27.9 below 100, in whole numbers 27:
-            // 70 / (73 - 70). After 2 s 4.4, in whole numbers 4: 70 / (96 - 70).
+            // K = cbrt(30 / 0.4004) = 4.216 s. After 0.1 s the curve is 0.4004 * 4.116^3 = 27.9 below 100, rounded down
+            // to 27: 70 / (73 - 70). After 2 s the difference is 4.4, rounded down to 4: 70 / (96 - 70).
             curve.update(at(10), 70.0, 1.0);
             assert_eq!(curve.per, per);
         }
@@ -183,7 +183,7 @@ mod tests {
         let mut curve = Bictcp::default();
         curve.on_loss(1000.0, Switch::On);
         curve.update(at(0), 16.0, 1.0);
-        // 30 deliveries, and one that makes the step visible: reno is 17.
+        // 30 segments are delivered, and one more shows the step: the Reno window is 17.
         (0..30).for_each(|_| curve.update(at(40), 16.0, 1.0));
         curve.update(at(80), 16.0, 0.0);
         assert_eq!(curve.epoch.map(|epoch| epoch.reno), Some(17.0));
@@ -192,10 +192,11 @@ mod tests {
     #[test]
     fn however_much_is_acknowledged_at_once_is_counted_at_once() {
         let mut curve = Bictcp::default();
-        // Steps of 30 for a window of 16: 100 deliveries make three steps, and ten are left.
+        // With a window of 16 the Reno window grows once per 30 deliveries: 100 deliveries grow it three times, and ten
+        // are left.
         curve.update(at(0), 16.0, 100.0);
         assert_eq!(curve.epoch.map(|epoch| (epoch.reno, epoch.acked)), Some((19.0, 10.0)));
-        // Steps of one segment.
+        // The window grows by single segments.
         curve.update(at(40), 0.25, 1e15);
         assert_eq!(curve.epoch.map(|epoch| epoch.acked), Some(1.0));
     }
@@ -208,7 +209,7 @@ mod tests {
             curve.update(at(ms), 16.0, 1.0);
             assert_eq!(curve.read, Some((read, 16.0)), "after {ms} ms");
         }
-        // No time passes between two ticks, and a round trip is rounded up.
+        // No time passes between two ticks, and round-trip times are rounded up to ticks.
         let rates = [(4, 97), (7, 100)].map(|(ms, rtt)| {
             let mut curve = Bictcp::default();
             curve.on_loss(100.0, Switch::On);

@@ -362,7 +362,7 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// A controller driven by an ACK clock: one segment acknowledged every RTT / window.
+    /// A controller driven by an ACK clock: one segment is acknowledged every RTT / window.
     struct Bench {
         cubic: Cubic,
         now: Time,
@@ -403,7 +403,7 @@ mod tests {
             });
         }
 
-        /// ACKs for the duration of `span`.
+        /// Delivers ACKs for the duration of `span`.
         fn run(&mut self, span: Span) {
             let until = self.now + span;
             while self.now < until {
@@ -456,13 +456,14 @@ mod tests {
     fn the_window_is_back_at_w_max_after_k_concave_before_and_convex_after() {
         let mut bench = Bench::new(1000, Span::from_millis(100));
         bench.congestion(Congestion::FastRetransmit, 1000);
-        // K = cbrt((1000 - 700) / 0.4) = cbrt(750) = 9.0856 s. The window follows W_cubic(t + RTT) within an RTT.
-        // At t = K / 2: 1000 - 0.4 * 4.5428^3 = 962.5; slope 3 * 0.4 * 4.54^2 = 24.8 a second, 2.5 an RTT
+        // K = cbrt((1000 - 700) / 0.4) = cbrt(750) = 9.0856 s. The window follows W_cubic(t + RTT) within an RTT. At t
+        // = K / 2 the window is 1000 - 0.4 * 4.5428^3 = 962.5. The slope is 3 * 0.4 * 4.54^2 = 24.8 a second, 2.5 an
+        // RTT.
         bench.run(seconds(4.5428));
         close(bench.segments(), 962.5, 2.5);
         bench.run(seconds(4.5428));
         close(bench.segments(), 1000.0, 0.5);
-        // three seconds on: 1000 + 0.4 * 27 = 1010.8, slope 10.8 a second
+        // Three seconds after K the window is 1000 + 0.4 * 27 = 1010.8, with a slope of 10.8 a second.
         bench.run(seconds(3.0));
         close(bench.segments(), 1010.8, 1.1);
     }
@@ -471,10 +472,12 @@ mod tests {
     fn with_little_to_win_it_grows_as_reno_with_alpha_and_then_with_one() {
         let mut bench = Bench::new(20, Span::from_millis(20));
         bench.congestion(Congestion::FastRetransmit, 20);
-        // 14 segments, then 9/17 per round; in 200 ms W_cubic = 20 - 0.4 (2.466 - 0.2)^3 = 15.3 is below W_est = 19.3
+        // W_est starts at 14 segments and grows by 9/17 per round. In 200 ms, W_cubic = 20 - 0.4 (2.466 - 0.2)^3 = 15.3
+        // is below W_est = 19.3.
         bench.run(Span::from_millis(200));
         close(bench.segments(), 14.0 + 10.0 * 9.0 / 17.0, 0.5);
-        // from cwnd_prior = 20 on, one per round: 6 / (9/17) = 11.33 rounds to get there, 8.67 more to round 20
+        // From cwnd_prior = 20 on, W_est grows by one per round. It needs 6 / (9/17) = 11.33 rounds to reach 20, which
+        // leaves 8.67 rounds.
         bench.run(Span::from_millis(200));
         close(bench.segments(), 20.0 + 8.67, 0.7);
     }
@@ -487,7 +490,7 @@ mod tests {
         bench.ack(true);
         let cwnd = bench.segments();
         bench.congestion(Congestion::FastRetransmit, 70);
-        // section 4.7: cwnd (1 + 0.7) / 2
+        // Section 4.7 sets W_max to cwnd (1 + 0.7) / 2.
         close(bench.cubic.state.w_max.unwrap(), 0.85 * cwnd, 1e-9);
     }
 
@@ -499,7 +502,7 @@ mod tests {
         bench.now += Span::from_secs(1000);
         let before = bench.segments();
         bench.ack(true);
-        // one ACK of (1.5 cwnd - cwnd) / cwnd segments
+        // One ACK covers (1.5 cwnd - cwnd) / cwnd segments.
         close(bench.segments(), before + 0.5, 1e-9);
     }
 

@@ -119,7 +119,7 @@ mod tests {
     use crate::congestion_control::Phase;
     use ackclock_core::Time;
 
-    /// A round of `acks` ACKs with one round-trip time; returns the pace after the last.
+    /// Simulates a round of `acks` ACKs with one round-trip time. Returns the pace after the last ACK.
     fn round(hystart: &mut HyStart, acks: u32, rtt_ms: u64) -> Pace {
         let mut pace = Pace::Full;
         for _ in 0..acks {
@@ -157,12 +157,13 @@ mod tests {
         let mut hystart = HyStart::new();
         round(&mut hystart, 20, 80);
         round(&mut hystart, 20, 80);
-        // 80 / 8 = 10 ms; the ACK that ends the round before falls in the first of these rounds
+        // 80 / 8 = 10 ms. The ACK that ends the previous round is the first ACK of these rounds.
         assert_eq!(round(&mut hystart, 20, 90), Pace::Conservative);
         for _ in 0..4 {
             assert_eq!(round(&mut hystart, 20, 90), Pace::Conservative);
         }
-        // the partial round in which it began and four more; the first ACK of the next ends the fifth
+        // Conservative slow start lasts for the partial round in which it began and four more rounds. The first ACK of
+        // the next round ends the fifth.
         assert_eq!(round(&mut hystart, 1, 90), Pace::Leave);
     }
 

@@ -109,7 +109,7 @@ mod tests {
         AckSample { now, in_flight: 20_000, rtt, srtt: rtt, min_rtt: rtt, ..AckSample::of(1000) }
     }
 
-    /// Number of the ACK at which slow start ends, in the round after a first one of 80 ms.
+    /// Number of the ACK at which slow start ends, in the round after a first round with an RTT of 80 ms.
     fn ends(gap_ms: u64, rtt_ms: u64, cwnd: f64) -> Option<u64> {
         let mut start = HybridStart::new();
         start.on_ack(&AckSample { in_flight: 0, ..ack(Time::ZERO, 80) }, Some(cwnd));
@@ -121,14 +121,14 @@ mod tests {
 
     #[test]
     fn the_ninth_sample_tells_a_rise_of_more_than_an_eighth() {
-        // 80 / 8 = 10 ms; counted from 0
+        // 80 / 8 = 10 ms. ACKs are counted from 0.
         assert_eq!((ends(5, 90, 20.0), ends(5, 91, 20.0)), (None, Some(8)));
     }
 
     #[test]
     fn a_train_ends_it_after_half_the_round_trip_and_a_gap_ends_the_train() {
         let mut start = HybridStart::new();
-        // ACKs 2 ms apart: 42 ms exceed (80 + 1) / 2 = 40.5 ms.
+        // ACKs 2 ms apart: after 42 ms the train exceeds (80 + 1) / 2 = 40.5 ms.
         let found =
             (0..40).find(|&n| start.on_ack(&ack(Time::ZERO + Span::from_millis(2 * n), 80), Some(20.0)));
         assert_eq!(found, None, "a round of 21 segments ends before");
@@ -147,7 +147,8 @@ mod tests {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let mut start = HybridStart::new();
         start.on_ack(&AckSample { in_flight: 5000, ..ack(at(0), 80) }, Some(20.0));
-        // Six more segments in congestion avoidance end the round of the first and its five in flight.
+        // Six more segments in congestion avoidance end the round that the first segment and its five in flight
+        // started.
         (1..=6).for_each(|n| assert!(!start.on_ack(&ack(at(n), 80), None)));
         let found: Vec<u64> =
             (0..30).filter(|&n| start.on_ack(&ack(at(100 + 5 * n), 91), Some(20.0))).collect();

@@ -228,7 +228,7 @@ mod tests {
             reno.on_ack(&ack(Phase::Open));
             windows.push(reno.window() / 1000);
         }
-        // The tenth segment moves 10 to 11, and eleven more move it to 12.
+        // The tenth segment grows the window from 10 to 11 segments, and eleven more segments grow it to 12.
         assert_eq!((windows[8], windows[9], windows[19], windows[20]), (10, 11, 11, 12));
     }
 
@@ -237,7 +237,7 @@ mod tests {
         let mut reno = reno(Halves::Window);
         (0..7).for_each(|_| reno.on_ack(&ack(Phase::Open)));
         assert_eq!(reno.window(), 8000);
-        // 8 ACKs of 1/cwnd each while cwnd runs from 8 to 9: between 8/9 and 1.
+        // 8 ACKs add 1/cwnd each while cwnd grows from 8 to 9: between 8/9 and 1 in total.
         (0..8).for_each(|_| reno.on_ack(&ack(Phase::Open)));
         assert!((8890..9000).contains(&reno.window()), "{}", reno.window());
         reno.on_ack(&ack(Phase::FastRecovery));

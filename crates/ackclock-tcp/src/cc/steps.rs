@@ -50,7 +50,7 @@ mod tests {
     fn what_was_saved_up_gives_one_step() {
         let mut steps = Steps::default();
         steps.grow(100.0, 100.0, 90.0);
-        // 90 are more than 20: one step, and 1 of the next 20.
+        // A credit of 90 exceeds 20, so the window grows by one segment, and 1 delivery counts towards the next 20.
         assert_eq!(steps.grow(100.0, 20.0, 1.0), 101.0);
         assert_eq!(steps.grow(101.0, 20.0, 19.0), 102.0);
     }

@@ -297,8 +297,8 @@ mod tests {
         for n in 0..=50 {
             filter.on_acked(ms(20 * n), 1000.0, None);
         }
-        // b = 50 000 B/s and a = (1 - 0.02)/(1 + 0.02) = 0.98/1.02. The first sample enters beside a zero:
-        // B_1 = (1 - a)/2 b; then B_n = b - (b - B_1) a^(n-1), at n = 50.
+        // b = 50 000 B/s and a = (1 - 0.02)/(1 + 0.02) = 0.98/1.02. The first sample is averaged with a zero: B_1 = (1
+        // - a)/2 b. Then B_n = b - (b - B_1) a^(n-1), at n = 50.
         let a: f64 = 0.98 / 1.02;
         let first = (1.0 - a) / 2.0 * 50_000.0;
         close(filter.estimate(ms(1000)).unwrap(), 50_000.0 - (50_000.0 - first) * libm::pow(a, 49.0));
@@ -310,11 +310,11 @@ mod tests {
         (0..=500).for_each(|n| filter.on_acked(ms(20 * n), 1000.0, None));
         let before = filter.estimate(ms(10_000)).unwrap();
         close(filter.estimate(ms(10_250)).unwrap(), before);
-        // Due at 10.25, 10.5 and 10.75 s. a = (1 - 0.25)/(1 + 0.25) = 0.6; the first follows a sample of 50 000 B/s,
-        // which counts (1 - 0.6)/2; the others follow zeros.
+        // Zero samples are due at 10.25, 10.5 and 10.75 s, with a = (1 - 0.25)/(1 + 0.25) = 0.6. The first zero follows
+        // a sample of 50 000 B/s, which counts (1 - 0.6)/2; the next zeros follow zeros.
         let after = (0.6 * before + 0.2 * 50_000.0) * 0.6 * 0.6;
         close(filter.estimate(ms(10_900)).unwrap(), after);
-        // An ACK 150 ms after the last of them is a sample of 1000 B in 0.15 s; a = 0.85/1.15.
+        // An ACK 150 ms after the last zero sample is a sample of 1000 B in 0.15 s, with a = 0.85/1.15.
         filter.on_acked(ms(10_900), 1000.0, None);
         let a = 0.85 / 1.15;
         close(filter.estimate(ms(10_900)).unwrap(), a * after + (1.0 - a) * (1000.0 / 0.15) / 2.0);
@@ -350,17 +350,18 @@ mod tests {
         let count = |westwood: &mut Westwood, acked: &[u32]| {
             acked.iter().map(|n| westwood.arrived(n * MSS)).sum::<u32>()
         };
-        // Five duplicates, then an ACK over the lost segment and those five: six segments in total.
+        // After five duplicates, an ACK covers the lost segment and those five: six segments in total.
         assert_eq!(count(&mut westwood, &[0, 0, 0, 0, 0, 6]), 6 * MSS);
         // A later delayed ACK counts in full.
         assert_eq!(count(&mut westwood, &[2]), 2 * MSS);
-        // A partial ACK of 2 after five duplicates counts one segment; the remaining 3 are deducted from the next.
+        // A partial ACK of 2 segments after five duplicates counts one segment. The remaining 3 are deducted from the
+        // next ACK.
         assert_eq!(count(&mut westwood, &[0, 0, 0, 0, 0]), 5 * MSS);
         assert_eq!(count(&mut westwood, &[2]), MSS);
         assert_eq!(count(&mut westwood, &[5]), 2 * MSS);
     }
 
-    /// After ten seconds of one segment every 10 ms: 100 000 B/s, at 100 ms ten segments in the pipe.
+    /// One segment every 10 ms for ten seconds gives 100 000 B/s, which is ten segments in a pipe of 100 ms.
     fn settled(window: u32) -> Westwood {
         let mut westwood = westwood(window);
         (0..1000).for_each(|n| westwood.on_duplicate(&ack(ms(10 * n), 1)));
@@ -372,7 +373,7 @@ mod tests {
     fn a_loss_sets_the_window_to_what_the_path_holds() {
         let mut westwood = settled(40);
         westwood.on_congestion(&loss(ms(9990), Congestion::FastRetransmit, 40));
-        // The filter has 1 - exp(-10/0.5) = 1 of the step.
+        // The filter output has reached 1 - exp(-10/0.5), practically all, of the step.
         assert!((9_990..=10_000).contains(&westwood.window()), "{}", westwood.window());
         assert_eq!(westwood.ssthresh(), westwood.window());
         westwood.on_spurious(ms(9991), Congestion::FastRetransmit);
@@ -391,7 +392,7 @@ mod tests {
     fn a_timeout_starts_from_one_segment_and_knows_of_the_silence() {
         let mut westwood = settled(40);
         westwood.on_congestion(&loss(ms(9990 + 600), Congestion::Timeout, 40));
-        // Two samples of zero: (0.6 + 0.2) · 0.6 = 0.48 of ten segments.
+        // Two zero samples leave (0.6 + 0.2) · 0.6 = 0.48 of ten segments.
         assert_eq!(westwood.window(), MSS);
         assert!((4_790..=4_800).contains(&westwood.ssthresh()), "{}", westwood.ssthresh());
         westwood.on_congestion(&loss(ms(100_000), Congestion::Timeout, 1));

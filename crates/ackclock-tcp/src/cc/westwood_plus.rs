@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn each_round_trip_gives_one_sample_and_the_estimate_moves_by_a_tenth() {
-        // From 0 to 100 ms 2000 B: 20 000 B/s. From 100 to 220 ms 6000 B in 120 ms: 50 000 B/s, so 18 000 + 5000.
+        // From 0 to 100 ms, 2000 B give 20 000 B/s. From 100 to 220 ms, 6000 B in 120 ms give 50 000 B/s, so the
+        // estimate is 18 000 + 5000.
         let seen = estimates(&[(0, 1000.0), (50, 1000.0), (100, 1000.0), (150, 3000.0), (220, 3000.0)]);
         assert_eq!(seen.len(), 3);
         assert!((seen[0] - 20_000.0).abs() < 1e-6 && (seen[2] - 23_000.0).abs() < 1e-6, "{seen:?}");

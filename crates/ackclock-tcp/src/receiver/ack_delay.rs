@@ -95,7 +95,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// Milliseconds that an acknowledgement waits from time zero, less the tick.
+    /// Delay in ms of an acknowledgement that starts to wait at time zero, minus one tick.
     fn wait(ack_delay: &mut AckDelay) -> u64 {
         ack_delay.wait(Time::ZERO).as_nanos() / 1_000_000 - 4
     }
@@ -111,7 +111,8 @@ mod tests {
             ack_delay.on_data(ms(0), ms(gap), RTO);
             wait(&mut ack_delay)
         });
-        // In ticks 10 / 2 + 7, 12 / 2 + 7, 13 / 2 + 7; intervals of five or less halve the excess over five.
+        // The delays in ticks are 10 / 2 + 7, 12 / 2 + 7, 13 / 2 + 7. Intervals of five ticks or less halve the excess
+        // over five.
         assert_eq!(waits, [48, 52, 52, 44, 40, 40]);
     }
 

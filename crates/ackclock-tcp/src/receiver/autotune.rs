@@ -228,7 +228,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// Rounded up as in a header, in steps of 256 bytes.
+    /// Rounds a window up as a header does, in steps of 256 bytes.
     fn told(bytes: u32) -> u32 {
         bytes.next_multiple_of(256)
     }
@@ -237,14 +237,14 @@ mod tests {
         Autotune::new(MSS, 12, 10_000_000, 8, Seq(1))
     }
 
-    /// An arrival that completes `segments` in order at `at` milliseconds.
+    /// An arrival that completes `segments` in-order segments at `at` milliseconds.
     fn arrival(at: u64, segments: u64) -> Arrival {
         let echo = Some((at as u32, Span::from_millis(100)));
         let delivered = segments * u64::from(MSS);
         Arrival { now: ms(at), delivered, ahead: 0, held: 0, counts: true, echo }
     }
 
-    /// Segments arrive and are read one by one, 10 ms apart from `at` on; returns the time of the last.
+    /// Lets segments arrive 10 ms apart from `at` on, each read before the next. Returns the time of the last.
     fn arrive(tune: &mut Autotune, at: u64, segments: std::ops::RangeInclusive<u64>) -> u64 {
         let last = at + 10 * (segments.end() - segments.start());
         for (n, segment) in segments.enumerate() {
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(tune.threshold, 44 * 1460);
         let grown: Vec<bool> = (1..9).map(|n| tune.on_data(&arrival(n, n))).collect();
         assert_eq!(grown, [true, true, true, true, true, true, false, false]);
-        // The clamp less the memory of the segment itself: the kernel's window is 80 480.
+        // The window is the clamp minus the memory of the segment itself: 80 480 in the kernel.
         assert_eq!(tune.threshold, 81_920 - 1440);
     }
 
@@ -267,15 +267,15 @@ mod tests {
     fn what_was_read_in_a_round_trip_raises_the_clamp_by_twice_that_and_more_where_it_grew() {
         let mut tune = tune();
         let at = arrive(&mut tune, 10, 1..=32);
-        // Ten were read in each round trip, as expected.
+        // Ten segments were read in each round trip, as expected.
         assert_eq!((tune.space, tune.clamp), (14_480, 81_920));
-        // 28 more arrive together and are read one by one: the first of them ends the round trip.
+        // 28 more segments arrive together and are read one by one: the first of them ends the round trip.
         tune.on_data(&arrival(at + 90, 60));
         tune.on_data(&arrival(at + 100, 61));
         assert_eq!((tune.space, tune.clamp), (14_480, 81_920), "27 wait behind the first");
         tune.on_data(&arrival(at + 200, 62));
         tune.on_data(&arrival(at + 210, 63));
-        // Twice 29 segments, and twice the growth of that: 58 * 1448 * 19 / 10 each.
+        // The clamp is twice 29 segments, plus twice the growth of that amount: 58 * 1448 * 19 / 10 each.
         assert_eq!((tune.space, tune.clamp / 100), (29 * 1448, (83_984 + 2 * 159_569) / 100));
     }
 
@@ -283,7 +283,7 @@ mod tests {
     fn the_first_round_trip_begins_with_the_connection() {
         let mut tune = tune();
         tune.on_established(ms(1000));
-        // The timestamp echo gives 100 ms: the segment that arrives then is the tenth.
+        // The timestamp echo gives an RTT of 100 ms: the segment that arrives then is the tenth.
         for n in 1..=11 {
             tune.on_data(&arrival(1090 + n, n));
         }
@@ -305,7 +305,7 @@ mod tests {
         tune.on_data(&behind(30));
         assert_eq!(tune.free(ms(at + 101)), told(81_920 - 30 * 1440));
         assert_eq!(tune.edge(), Seq(1 + 20 * 1448 + told(80_480)));
-        // Twice 10 segments and the 40 ahead are more than the first clamp.
+        // Twice 10 segments and the 40 segments beyond the gap are more than the first clamp.
         tune.on_data(&behind(39));
         assert_eq!(tune.free(ms(at + 101)), told(86_880 - 39 * 1440));
     }
@@ -366,7 +366,7 @@ mod tests {
             tune.on_data(&Arrival { echo: Some((echo, Span::from_millis(ms))), ..arrival(0, 0) });
             tune.round_trip
         });
-        // The third echoes the same timestamp as the second.
+        // The third segment echoes the same timestamp as the second.
         assert_eq!(known, [80, 90, 90, 20].map(|ms| Some(Span::from_millis(ms))));
     }
 

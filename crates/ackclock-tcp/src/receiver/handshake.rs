@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::receiver::{AckPolicy, Opening, ReceiverConfig};
 
-    /// Times at which a receiver without an answer sends its SYN, in seconds.
+    /// Times in seconds at which a receiver without an answer sends its SYN.
     fn syns(acks: AckPolicy) -> Vec<u64> {
         let config = ReceiverConfig { opening: Opening::Handshake, acks, ..ReceiverConfig::default() };
         let mut receiver = Receiver::new(config, FlowId(0));

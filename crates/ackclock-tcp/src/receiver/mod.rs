@@ -343,7 +343,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// A receiver and the segments it sent.
+    /// A receiver, with the segments that it sent.
     struct Bench {
         receiver: Receiver,
         sent: Vec<Segment>,
@@ -354,7 +354,7 @@ mod tests {
             Self { receiver: Receiver::new(config, FLOW), sent: Vec::new() }
         }
 
-        /// Segment number `index` (from 0) of 1000 bytes arrives; returns the ACKs that it triggered.
+        /// Lets segment number `index` (from 0) of 1000 bytes arrive. Returns the ACKs that the segment triggered.
         fn data(&mut self, now: Time, index: u32) -> Vec<Segment> {
             self.arrives(now, segment(FIRST + index * 1000, 1000))
         }
@@ -428,7 +428,8 @@ mod tests {
         let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 1 };
         let mut bench = Bench::new(ReceiverConfig { acks, ..ReceiverConfig::default() });
         assert_eq!(bench.data(ms(0), 0).len(), 1, "the first at once");
-        // Segments every 60 ms: the second ACK times out, and later ones wait twice as long plus the interval.
+        // Segments arrive every 60 ms. The second ACK's timer expires, and later ACKs wait twice as long plus the
+        // interval.
         assert!(bench.data(ms(60), 1).is_empty());
         assert_eq!(bench.receiver.poll_timeout(), Some(ms(104)));
         assert_eq!(bench.timeout(ms(104)).len(), 1);
@@ -444,7 +445,8 @@ mod tests {
         let mut bench = Bench::new(ReceiverConfig { acks, sack: true, ..ReceiverConfig::default() });
         (0..4).for_each(|index| drop(bench.data(ms(0), index)));
         bench.data(ms(500), 5);
-        // 1400 ms after the last in-order segment: the one that fills the gap and the next are acknowledged at once.
+        // 1400 ms after the last in-order segment, the segment that fills the gap and the next segment are acknowledged
+        // at once.
         assert_eq!(bench.data(ms(1400), 4).len(), 1);
         let acks: Vec<_> = (6..8).map(|index| bench.data(ms(1401), index).len()).collect();
         assert_eq!(acks, [1, 0]);
@@ -513,11 +515,11 @@ mod tests {
             let grown = [2, 3, 3, 1].map(|index| bench.data(ms(1), index)[0].window - before);
             grown.map(|more| u32::from(more) << bench.receiver.scale)
         });
-        // Two segments each, except for one that had arrived before.
+        // Each ACK covers two segments, except for one segment that had arrived before.
         assert_eq!(windows, [[2000, 4000, 4000, 6000], [0, 0, 0, 2000]]);
     }
 
-    /// A receiver with Linux's rules after its first segments arrived one by one, a millisecond apart, and filled its
+    /// A receiver with Linux's ACK rules, whose first segments arrived one by one, a millisecond apart, and filled its
     /// window.
     fn settled() -> (Bench, u32) {
         let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 2 };
@@ -543,8 +545,8 @@ mod tests {
     fn a_merged_sack_leaves_before_a_third_block_would_hide_one() {
         let (mut bench, next) = settled();
         let mut acks = |index: u32| bench.data(ms(100), next + index);
-        // The first segment behind the gap opens the window. Three more are acknowledged at once, the next ACK is
-        // merged.
+        // The first segment beyond the gap opens the window. Three more segments are acknowledged at once; the next ACK
+        // is merged.
         assert_eq!([1, 2, 3, 4].map(|index| acks(index).len()), [1, 1, 1, 1]);
         assert_eq!([5, 7].map(|index| acks(index).len()), [0, 0], "a second block hides nothing");
         let blocks = |ack: &Segment| {
@@ -558,7 +560,7 @@ mod tests {
     fn a_gap_is_acknowledged_at_once_until_it_is_filled() {
         let mut bench = Bench::new(delayed());
         bench.data(ms(0), 0);
-        // out of order, still a gap, filling half of it, filling it: each at once
+        // Each segment is acknowledged at once: two out of order, then three that fill parts of the gaps.
         for (index, ack) in [(2, 1), (5, 1), (1, 3), (4, 3), (3, 6)] {
             let acks = bench.data(ms(1), index);
             assert_eq!(acks.len(), 1, "segment {index}");
@@ -589,7 +591,7 @@ mod tests {
         for index in [2, 3, 5] {
             bench.data(ms(0), index);
         }
-        // RFC 2883 section 4 rule 4
+        // RFC 2883 section 4 rule 4 applies.
         assert_eq!(bench.data(ms(0), 2)[0].sack(), [thousands(2, 3), thousands(2, 4), thousands(5, 6)]);
     }
 
@@ -605,7 +607,8 @@ mod tests {
         let config =
             ReceiverConfig { ack_size: HeaderSize::Real, timestamps: true, ..ReceiverConfig::default() };
         let mut bench = Bench::new(config);
-        // 20 IP + 20 TCP + 12 timestamps; one block 4 + 8, two blocks 4 + 16
+        // The header has 20 bytes of IP, 20 of TCP and 12 of timestamps. One SACK block takes 4 + 8 bytes, two blocks 4
+        // + 16.
         assert_eq!(bench.data(ms(0), 0)[0].header, 52);
         assert_eq!(bench.data(ms(0), 2)[0].header, 64);
         assert_eq!(bench.data(ms(0), 4)[0].header, 72);
@@ -613,8 +616,8 @@ mod tests {
 
     #[test]
     fn a_window_that_grows_is_told_with_the_shift_for_twice_as_much_memory() {
-        // The kernel's SYN has a scale of 8 for a tcp_rmem of 12 582 912 bytes: 24 bits, of which the field covers 15
-        // and the first.
+        // The kernel's SYN has a scale of 8 for a tcp_rmem of 12 582 912 bytes: log2 of this size is 23 in whole
+        // numbers, minus 15 gives 8.
         let scales = [1, 65_535, 6_291_456, u32::MAX].map(|max_window| {
             ReceiverConfig { window: WindowPolicy::Tuned, max_window, ..ReceiverConfig::default() }.scale()
         });
@@ -625,7 +628,7 @@ mod tests {
     fn the_window_takes_the_smallest_scale_that_fits() {
         assert_eq!(scaled_window(65_535), (0, 65_535));
         assert_eq!(scaled_window(65_536), (1, 32_768));
-        // 500 segments of 1000 bytes: 500 000 / 8 = 62 500
+        // 500 segments of 1000 bytes are delivered: 500 000 / 8 = 62 500.
         assert_eq!(scaled_window(500_000), (3, 62_500));
         assert_eq!(scaled_window(u32::MAX), (14, 65_535));
         let mut bench = Bench::new(ReceiverConfig { max_window: 500_000, ..ReceiverConfig::default() });
@@ -646,11 +649,11 @@ mod tests {
         let at = |index: u32| segment(FIRST + index * 1000, 1000);
         let echo = |acks: &[Segment]| acks[0].timestamps().unwrap().echo;
         bench.arrives(ms(0), stamped(at(0), 100));
-        // RFC 7323 section 4.3: a delayed ACK echoes the first segment that it covers
+        // A delayed ACK echoes the timestamp of the first segment that it covers (RFC 7323 section 4.3).
         assert_eq!(echo(&bench.arrives(ms(1), stamped(at(1), 101))), 100);
-        // ahead of a gap: the last in order stays
+        // A segment beyond a gap leaves the timestamp echo unchanged.
         assert_eq!(echo(&bench.arrives(ms(2), stamped(at(3), 103))), 100);
-        // filling it: its own
+        // A segment that fills the gap sets the echo to its own timestamp.
         assert_eq!(echo(&bench.arrives(ms(3), stamped(at(2), 104))), 104);
     }
 
@@ -719,7 +722,7 @@ mod tests {
         let acks = bench.arrives(ms(1500), syn_ack(offer));
         assert_eq!((acks[0].ack, acks[0].seq, acks[0].flags), (Seq(0), INITIAL + 1, Flags::ACK));
         assert_eq!(bench.receiver.poll_timeout(), None);
-        // the answer was lost: the SYN-ACK comes again
+        // Our acknowledgement was lost, so the SYN-ACK is repeated.
         assert_eq!(bench.arrives(ms(3000), syn_ack(offer))[0].ack, Seq(0));
         bench.arrives(ms(3001), segment(Seq(0), 1000));
         assert_eq!(bench.receiver.delivered_bytes(), 1000);
@@ -738,7 +741,7 @@ mod tests {
         let mut bench = Bench::new(config);
         let mut sent = Vec::new();
         bench.receiver.start(ms(0), &mut |syn| sent.push(*syn));
-        // MSS 4, SACK-permitted 2 and timestamps 10, window scale 3 and padding 1
+        // Options: MSS 4 bytes, SACK-permitted 2 and timestamps 10, window scale 3 and padding 1.
         assert_eq!(sent[0].header, 60);
         assert_eq!(sent[0].flags, Flags::SYN | Flags::ECE | Flags::CWR);
         assert_eq!(sent[0].window_bytes(), Some(65_535));
@@ -750,7 +753,7 @@ mod tests {
         assert_eq!(ack.window_bytes(), Some(65_535));
     }
 
-    /// The receiver as its definition: a bit for every byte of the stream and its FIN.
+    /// Reference receiver by definition: a bit for every byte of the stream and for the FIN.
     struct Bitmap {
         arrived: Vec<bool>,
         payload: usize,
@@ -767,7 +770,7 @@ mod tests {
             (from..to.min(limit)).for_each(|at| self.arrived[at] = true);
         }
 
-        /// Maximal runs of arrived bytes beyond the next expected one.
+        /// Maximal runs of received bytes beyond the next expected byte.
         fn runs(&self) -> Vec<(usize, usize)> {
             let mut runs: Vec<(usize, usize)> = Vec::new();
             for at in (self.next()..self.arrived.len()).filter(|&at| self.arrived[at]) {

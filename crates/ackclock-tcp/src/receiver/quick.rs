@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn it_begins_again_after_a_silence_and_after_what_had_arrived() {
         let mut quick = Quick::new(2, Span::from_millis(40));
-        // 100 ms and 200 ms of variation
+        // The timeout is 100 ms plus 200 ms of variation.
         quick.on_handshake(Span::from_millis(100));
         quick.on_data(ms(0));
         (0..2).for_each(|_| quick.on_ack(ms(0)));
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_window_that_grows_is_told_at_once() {
         let mut quick = Quick::new(2, Span::from_millis(40));
-        // The lowest bit is set whenever a segment that opens the window is acknowledged.
+        // The lowest bit of the count is set whenever a segment that opens the window is acknowledged.
         (0..4).for_each(|_| {
             quick.on_growth();
             quick.on_ack(ms(0));

@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// Sends duplicates until recovery begins or `most` are sent; returns their number.
+    /// Sends duplicate acknowledgements until recovery starts or `most` are sent. Returns the number sent.
     fn duplicates(counted: &mut Counted, board: &mut Scoreboard, most: u32) -> u32 {
         (1..=most).find(|_| counted.on_duplicate(&facts(0), board) == Verdict::Enter).unwrap_or(most + 1)
     }
@@ -353,7 +353,8 @@ mod tests {
         counted.on_advance(&facts(acked), board);
     }
 
-    /// State after four segments: duplicates account for all but the first, and then more than the first proves lost.
+    /// State after four segments. Duplicates account for all segments but the first; later more than the first segment
+    /// proves lost.
     fn overcounted() -> (Counted, Scoreboard) {
         let mut board = Scoreboard::new(Seq(0));
         push(&mut board, 14);
@@ -370,7 +371,7 @@ mod tests {
     #[test]
     fn more_duplicates_than_segments_raise_the_threshold_to_what_was_outstanding() {
         let (mut counted, mut board) = overcounted();
-        // 3 in flight and one acknowledged, when duplicates had accounted for three
+        // 3 segments are in flight and one is acknowledged, when duplicates had accounted for three.
         assert_eq!(duplicates(&mut counted, &mut board, 9), 4);
     }
 

@@ -43,8 +43,8 @@ impl SpuriousTest {
         if phase == Phase::Open || in_a_row { Self::Open } else { Self::None }
     }
 
-    /// Called when a segment can be sent. Without new data to send, the test ends if no segment was sent since the
-    /// acknowledgement (`none_sent`).
+    /// Called when a segment can be sent. Without new data to send, the test ends if no new data was sent in this
+    /// recovery so far (`none_sent`).
     #[inline]
     pub(super) fn on_poll(&mut self, fresh: bool, none_sent: bool) {
         if *self == Self::Testing && none_sent && !fresh {

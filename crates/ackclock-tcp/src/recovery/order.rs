@@ -162,8 +162,8 @@ mod tests {
 
     const MSS: u32 = 100;
 
-    /// RFC 8985 section 6.2 step 5 written out over all segments in flight; returns the latest transmission time among
-    /// overtaken segments that are not old.
+    /// Reference detection by RFC 8985 section 6.2 step 5, over all segments in flight. Returns the latest transmission
+    /// time among overtaken segments that are not old.
     fn walk(board: &mut Scoreboard, latest: Latest, is_old: impl Fn(Time) -> bool) -> Option<Time> {
         let mut last = None;
         for index in board.sent().first()..board.sent().end() {

@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// Segments of 100 bytes in chunks of two.
+    /// Creates segments of 100 bytes in chunks of two.
     fn pairs(chunks: u32) -> Scoreboard {
         let mut board = Scoreboard::new(Seq(0));
         for segment in 0..2 * chunks {
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_is_sacked_leaves_its_chunk_and_joins_what_was_sacked_before_it() {
         let mut board = pairs(4);
-        // 0 1|2|3|4 5|6 7: the fourth segment alone, between two halves.
+        // 0 1|2|3|4 5|6 7: the fourth segment is a chunk between two halves of chunks.
         sack(&mut board, 300, 400);
         assert_eq!(board.chunks(), 5);
         // 0 1|2|3 4|5|6 7

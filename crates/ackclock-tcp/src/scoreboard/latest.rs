@@ -19,7 +19,7 @@ impl Latest {
         Self { sent_at: record.sent_at, end: record.end() }
     }
 
-    /// Whether this segment was sent after a segment that was sent at `sent_at` and ends before `end`. At equal times,
+    /// Whether this segment was sent after the segment that was sent at `sent_at` and ends at `end`. At equal times,
     /// sequence numbers decide.
     pub fn was_sent_after(&self, sent_at: Time, end: Seq) -> bool {
         self.sent_at > sent_at || (self.sent_at == sent_at && self.end.after(end))

@@ -410,7 +410,7 @@ mod tests {
     /// Size of a cache line, bytes.
     const LINE: usize = 64;
 
-    /// Decision 17: fields touched by an ordinary acknowledgement are within the prefetched cache lines.
+    /// Decision 17: the fields that an ordinary acknowledgement accesses are within the prefetched cache lines.
     #[test]
     fn what_an_acknowledgement_touches_lies_in_the_lines_that_are_fetched() {
         type Classic = TcpSender<Reno, Control>;
@@ -420,14 +420,14 @@ mod tests {
             offset_of!(Classic, recovery) + size_of::<Reno>(),
             offset_of!(Classic, cc) + size_of::<Control>(),
             offset_of!(Classic, rate) + size_of::<Option<Box<DeliveryRate>>>(),
-            // Timeout, smallest round trip and timed segment come first in the estimator.
+            // Timeout, smallest round-trip time and timed segment are the first fields of the estimator.
             offset_of!(Classic, rtt) + LINE,
         ];
         for end in hot {
             assert!(end <= fetched, "{end} lies beyond {fetched}");
         }
         assert!(offset_of!(Classic, rtt) < offset_of!(Classic, undo), "what is rare comes behind");
-        // One byte more, and the allocator would use 1280 bytes per sender.
+        // If the sender were one byte larger, the allocator would use 1280 bytes per sender.
         assert!(size_of::<TcpSender<Sack1, Control>>() <= 1024);
     }
 }

@@ -73,7 +73,7 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// 1000 bytes take 10 ms.
+    /// Pacing rate at which 1000 bytes take 10 ms.
     const RATE: Rate = Rate::from_bps(800_000);
 
     fn ms(millis: u64) -> Time {

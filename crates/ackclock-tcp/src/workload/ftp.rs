@@ -175,7 +175,8 @@ mod tests {
         let times = firsts(1);
         assert_eq!(times, firsts(1));
         assert_ne!(times, firsts(2));
-        // Uniform over 0 to 200 s: the mean of 1000 has a standard error of 57.735/sqrt(1000) = 1.83 s; five are 9.1 s.
+        // Start times are uniform over 0 to 200 s. The mean of 1000 has a standard error of 57.735/sqrt(1000) = 1.83 s;
+        // five standard errors are 9.1 s.
         let mean = times.iter().sum::<f64>() / 1000.0;
         assert!((mean - 100.0).abs() < 9.1, "{mean}");
         assert!(times.iter().all(|time| (0.0..=200.0).contains(time)));

@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn the_minimum_follows_from_the_mean() {
-        // Table I of CR04. The printed sanity value of the solution is 3.591.
+        // Distribution of Table I of CR04. The sanity value printed for the solution is 3.591.
         let sizes = BoundedPareto::by_mean(12.0, 1.2, 200.0);
         assert!((sizes.min() - 3.591).abs() < 5e-4, "{}", sizes.min());
-        // By hand at shape 1, r = 0.1: 0.1 ln(10) / 0.9 = 0.25584.
+        // Hand computation at shape 1, r = 0.1: 0.1 ln(10) / 0.9 = 0.25584.
         let even = BoundedPareto::by_mean(25.584_278_811, 1.0, 100.0);
         assert!((even.min() - 10.0).abs() < 1e-6, "{}", even.min());
         // If mean and maximum are equal, there is only one value.

@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Requests of many pages, with their times.
+    /// Requests of many pages, with the times of the requests.
     fn requests(web: &Web, seed: u64, count: usize) -> Vec<(Time, Request)> {
         let mut browser = browser(web, seed);
         (0..count).map(|_| (browser.due(), browser.request())).collect()
@@ -266,8 +266,8 @@ mod tests {
         let mut stream = Streams::new(1, 0).stream("objects");
         let n = 100_000;
         let mean = (0..n).map(|_| objects(5.0, &mut stream)).sum::<u64>() as f64 / f64::from(n);
-        // An exponential number rounded up is geometric with 1 - p = exp(-1/5): mean 1/(1 - exp(-0.2)) = 5.517,
-        // deviation exp(-0.1)/(1 - exp(-0.2)) = 4.99; five standard errors are 5 x 4.99/sqrt(1e5) = 0.079.
+        // An exponential number rounded up is geometric with 1 - p = exp(-1/5). The mean is 1/(1 - exp(-0.2)) = 5.517
+        // and the deviation exp(-0.1)/(1 - exp(-0.2)) = 4.99; five standard errors are 5 x 4.99/sqrt(1e5) = 0.079.
         assert!((mean - 5.517).abs() < 0.079, "{mean}");
     }
 
@@ -276,12 +276,12 @@ mod tests {
         let n = 100_000;
         let requests = requests(&Web::default(), 3, n);
         let mean = requests.iter().map(|(_, request)| request.bytes).sum::<u64>() as f64 / n as f64 / 1000.0;
-        // The mean of the sizes rounded up is sum over j of P(X > j) = 12.49; the deviation is 18.
+        // The mean of the rounded sizes is the sum over j of P(X > j) = 12.49; the deviation is 18.
         assert!((mean - 12.49).abs() < 5.0 * 18.0 / libm::sqrt(n as f64), "{mean}");
         let small = requests.iter().filter(|(_, request)| request.bytes <= 15_000).count() as f64 / n as f64;
         assert!((small - 0.827).abs() < 5.0 * libm::sqrt(0.827 * 0.173 / n as f64), "{small}");
-        // A page every 15 s has 5.517 objects, so n requests take n/5.517 x 15 s. Over n/5.517 = 18 126 pages the times
-        // have a relative deviation of 1/sqrt(18126) = 0.74 %, the numbers of objects one of 0.67 %: 1 % together.
+        // A page every 15 s has 5.517 objects, so n requests take n/5.517 x 15 s. For n/5.517 = 18 126 pages, the times
+        // have a relative deviation of 1/sqrt(18126) = 0.74 % and the numbers of objects one of 0.67 %: 1 % together.
         let expected = n as f64 / 5.517 * 15.0;
         let time = requests[n - 1].0.as_secs_f64();
         assert!((time / expected - 1.0).abs() < 0.05, "{time} against {expected}");
@@ -293,7 +293,8 @@ mod tests {
         assert!(each.iter().zip(0..).all(|((_, request), number)| request.connection == number));
         assert!(each.iter().all(|(_, request)| request.then == Then::Close));
         let shared = requests(&Web { connection_per: Per::Page, ..Web::default() }, 1, 50);
-        // The same pages and objects, with one connection per page, which ends with the page's last object.
+        // The pages and objects are equal to those of separate connections. Each page has one connection, which ends
+        // with the page's last object.
         assert!(each.iter().zip(&shared).all(|(a, b)| (a.0, a.1.bytes) == (b.0, b.1.bytes)));
         assert!(shared.windows(2).all(|two| {
             let ends = two[0].1.then == Then::Close;
@@ -315,7 +316,7 @@ mod tests {
             browser.on_answered(end, connection);
         }
         assert!(browser.due() > end && browser.due() < end + Span::from_secs(600));
-        // The objects are the same as without a shared connection.
+        // The objects are equal to those without a shared connection.
         let free = requests(&Web::default(), 1, asked.len() + 1);
         let page_ends = free[asked.len()].0.since(free[asked.len() - 1].0) > Span::from_millis(500);
         assert!(page_ends, "{free:?}");

@@ -71,7 +71,7 @@ mod tests {
         let mut filter = MaxFilter::default();
         let mut shown = Vec::new();
         for round in 1..=20 {
-            // 900 in the first round, 700 in the fifth, 500 in all others.
+            // Delivery rates: 900 in the first round, 700 in the fifth, 500 in all other rounds.
             let rate = if round == 1 {
                 900
             } else if round == 5 {

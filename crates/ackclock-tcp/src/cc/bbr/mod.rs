@@ -414,14 +414,14 @@ mod tests {
     /// 10 Mbit/s x 40 ms = 50 kB
     const BDP: u32 = 50_000;
 
-    /// A paced sender that always has data, a link with an unlimited queue, and every segment acknowledged.
+    /// A paced sender that always has data, and a link with an unlimited queue. Every segment is acknowledged.
     struct Bench {
         bbr: Bbr,
         rate: DeliveryRate,
         now: Time,
         next_send: Time,
         link_free: Time,
-        /// ACKs in transit: arrival time of each, and transmission time of its segment.
+        /// ACKs in transit, with their arrival times and the transmission times of their segments.
         acks: VecDeque<(Time, Time)>,
         sent: Seq,
         acked: Seq,
@@ -462,7 +462,7 @@ mod tests {
             self.in_flight() + MSS <= self.bbr.window()
         }
 
-        /// The next event: an ACK, or a segment that pacing and window allow.
+        /// Simulates the next event: an ACK, or a segment that pacing and window allow.
         fn step(&mut self) {
             let ack_at = self.acks.front().map_or(Time::NEVER, |&(at, _)| at);
             if self.can_send() && self.next_send <= ack_at {
@@ -488,7 +488,7 @@ mod tests {
             self.acks.push_back((self.link_free + ROUND_TRIP, self.now));
         }
 
-        /// Nothing is sent until the next ACK.
+        /// The sender sends nothing until the next ACK.
         fn answered(&mut self) {
             self.now = self.now.max(self.acks.front().expect("something is in flight").0);
             self.ack();
@@ -553,7 +553,8 @@ mod tests {
             bench.bbr.on_established(Time::ZERO, ROUND_TRIP);
             (bench.bbr.round_trip, bench.bbr.pacing_rate.as_bps())
         });
-        // Ten segments of 1000 bytes in 40 ms, or in the assumed millisecond, with the gain of STARTUP.
+        // The pacing rate is ten segments of 1000 bytes in 40 ms, or in the assumed millisecond, times the gain of
+        // STARTUP.
         assert_eq!(known, [(Some(ROUND_TRIP), 5_770_780), (None, 230_831_207)]);
     }
 
@@ -576,13 +577,13 @@ mod tests {
         bench.run(Span::from_secs(3));
         assert!(bench.phase().is_some(), "{:?}", bench.bbr.mode);
         within(bench.bbr.bottleneck.max().as_bps() as f64, LINK.as_bps() as f64, 0.02);
-        // the round trip of a lone segment: 40 ms and its own 0.8 ms; cwnd 2 BDP and 3 quanta of 2 segments
+        // The RTT of a lone segment is 40 ms plus its own 0.8 ms. The window is 2 BDP plus 3 quanta of 2 segments.
         assert_eq!(bench.bbr.round_trip, Some(Span::from_micros(40_800)));
         within(bench.bbr.window().into(), 2.0 * 51_000.0 + 6000.0, 0.02);
         let before = bench.delivered;
         bench.run(Span::from_secs(5));
         within((bench.delivered - before) as f64, 6_250_000.0, 0.02);
-        // pacing, not the window, holds: a quarter of a BDP is queued in the probing phase
+        // Pacing is the limit, not the window: a quarter of a BDP is queued in the probing phase.
         assert!(bench.in_flight() < BDP * 3 / 2, "{}", bench.in_flight());
     }
 
@@ -592,7 +593,7 @@ mod tests {
         while matches!(bench.bbr.mode, Mode::Startup) {
             bench.step();
         }
-        // From 10 segments to the 51 of a full pipe takes three doublings; three more rounds detect it.
+        // From 10 segments, three doublings fill the pipe of 51 segments. Three more rounds detect the full pipe.
         assert!((5..=9).contains(&bench.bbr.rounds), "{} rounds", bench.bbr.rounds);
         assert!(bench.in_flight() > 3 * BDP / 2, "a queue was built: {}", bench.in_flight());
         let began = bench.now;
@@ -635,11 +636,12 @@ mod tests {
         }
         assert_eq!(probes.len(), 4, "{probes:?}");
         for pair in probes.windows(2) {
-            // ten seconds after the last smallest round trip, which the end of a probe counts as
+            // PROBE_RTT starts ten seconds after the last smallest RTT sample. The end of a probe counts as such a
+            // sample.
             within(pair[1].0.since(pair[0].1).as_secs_f64(), 10.0, 0.02);
         }
         for (begin, end) in probes {
-            // the time to drain the pipe, then 200 ms and at most a round more
+            // The probe lasts for the time to drain the pipe, then 200 ms, and at most one more round.
             let lasted = end.since(begin);
             assert!(lasted > Span::from_millis(200) && lasted < Span::from_millis(350), "{lasted:?}");
         }

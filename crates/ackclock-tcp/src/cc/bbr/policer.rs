@@ -188,7 +188,7 @@ mod tests {
     use crate::stack::Stack;
     use ackclock_core::Span;
 
-    /// A round of 100 ms that delivers 10 000 bytes and ends with `lost` more bytes lost.
+    /// Simulates a round of 100 ms that delivers 10 000 bytes. At its end, `lost` more bytes are lost.
     fn round(policer: &mut Policer, number: u64, lost: u64) -> bool {
         let mark = Mark {
             now: Time::ZERO + Span::from_millis(100) * number,
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn two_intervals_of_one_rate_with_a_fifth_lost_are_a_policer_for_48_rounds() {
         let mut policer = Policer::default();
-        // The first loss begins an interval; four rounds make the first one, and four more the second.
+        // The first loss starts an interval. Four rounds make the first interval, four more the second.
         (1..8).for_each(|number| assert!(!round(&mut policer, number, 2500)));
         assert_eq!(policer.rate(), None);
         (8..10).for_each(|number| assert!(!round(&mut policer, number, 2500)));
