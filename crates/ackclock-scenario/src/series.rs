@@ -222,7 +222,7 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
     }
 }
 
-/// Samples one edge. `drops` holds the drop counts of the last row, by direction.
+/// Samples the state of one edge: queues, rate and drops. `drops` holds the drop counts of the last row, by direction.
 fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mut impl FnMut(f64)) {
     let flows = boxes.servers.flows();
     let held = (0..flows).map(|flow| boxes.edge.held(FlowId(flow as u32))).sum::<usize>() as f64;

@@ -30,13 +30,15 @@ pub enum Growth {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halves {
-    /// Congestion window in use, in whole segments, reduced again at every timeout, as in the ns-2 agents until 2006.
+    /// The congestion window in use is halved, in whole segments and again at every timeout, as in the ns-2 agents
+    /// until 2006.
     Window,
-    /// Congestion window in use, including the fraction of a segment, as in the ns-2 agents since 2006
+    /// The congestion window in use is halved, including the fraction of a segment, as in the ns-2 agents since 2006
     /// (`precisionReduce_`). The slow-start threshold is still in whole segments.
     ExactWindow,
-    /// Bytes in flight (RFC 5681 equation (4)). Repeated timeouts of a segment reduce the threshold only once.
+    /// The bytes in flight are halved (RFC 5681 equation (4)). Repeated timeouts of a segment reduce the threshold only
+    /// once.
     Flight,
-    /// The congestion window itself, as in the congestion controls of Linux.
+    /// The congestion window itself is halved, as in the congestion controls of Linux.
     Cwnd,
 }

@@ -167,7 +167,7 @@ impl Sent {
             return self.end();
         }
         let front = self.get(self.first);
-        // Nearly all segments have equal size, so this guess is nearly always right.
+        // Nearly all segments have equal size, so the estimated index is nearly always right.
         let guess = self.first + u64::from(seq.since(front.seq) / u32::from(front.len.max(1)));
         if guess < self.end() && self.get(guess).seq == seq {
             return guess;

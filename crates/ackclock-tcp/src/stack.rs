@@ -17,7 +17,7 @@
 //! - `sender/send_buffer.rs`: how much application data the socket accepts.
 //! - `sender/outgoing.rs`: transmission in chunks, and the PSH flag.
 //! - `sender/handshake.rs`: retransmission of a handshake, and its effect on the congestion window.
-//! - `sender/reduction.rs`: effect of a congestion echo on a recovery.
+//! - `sender/reduction.rs`: effect of an ECN echo on a recovery.
 //! - `cc/bbr`: how BBR refreshes its smallest round-trip time and restarts after an idle period.
 //!
 //! ## Differences from the source

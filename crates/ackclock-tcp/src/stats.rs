@@ -22,7 +22,7 @@ pub struct SenderStats {
     pub spurious_timeouts: Option<u32>,
     /// Number of fast retransmits that proved spurious; `None` without timestamps to detect them.
     pub spurious_fast_retransmits: Option<u32>,
-    /// Number of window reductions due to a congestion echo.
+    /// Number of window reductions due to an ECN echo.
     pub ecn_reductions: u64,
     /// Losses of the sender, grouped into cycles.
     pub loss_cycles: LossCycles,

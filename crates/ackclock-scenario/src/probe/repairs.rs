@@ -10,7 +10,7 @@ use ackclock_core::{Repair, Segment, Seq};
 pub(super) struct Repairs {
     /// Transmissions of the sender, oldest first.
     sent: VecDeque<Sending>,
-    /// Number of first retransmissions whose reduction is not yet proven spurious.
+    /// Number of first retransmissions whose window reduction is not yet proven spurious.
     open: u32,
     spurious: [u64; 2],
 }

@@ -297,7 +297,7 @@ impl CongestionControl for Cubic {
     fn on_spurious(&mut self, _now: Time, _cause: Congestion) {
         if let Some(before) = self.before.take().filter(|before| before.cwnd > self.state.cwnd) {
             if self.linux.is_some() {
-                // The growth curve stays as the loss set it.
+                // An undo leaves the growth curve as the loss set it.
                 self.state.cwnd = before.cwnd;
                 self.state.ssthresh = self.state.ssthresh.max(before.ssthresh);
                 return;

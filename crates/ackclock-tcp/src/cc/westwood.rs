@@ -18,7 +18,7 @@
 //! - ACKs that arrive at the same instant form one sample, because a sample needs a duration.
 //! - The first ACK only starts the clock; a loss before the second ACK halves the window like Reno.
 //! - A duplicate ACK counts as one segment, even if SACK shows the exact amount.
-//! - A congestion echo sets the window like a loss; the paper has no ECN.
+//! - An ECN echo sets the window like a loss; the paper has no ECN.
 //! - L02 section 3.1.5 multiplies by "the RTT"; the Westwood paper multiplies by the smallest RTT.
 //!
 //! ## Validation

@@ -98,7 +98,7 @@ enum ReceiverState {
     Established,
 }
 
-/// Initial sequence number of the receiver. The SYN uses this number, and the ACKs use the next.
+/// Initial sequence number of the receiver. The SYN uses the initial sequence number, and the ACKs use the next number.
 const INITIAL: Seq = Seq(0);
 /// Largest age of a timestamp echo that gives a round-trip time, ms.
 const LONGEST_ROUND_TRIP: u64 = 60_000;

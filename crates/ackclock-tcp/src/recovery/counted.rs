@@ -244,7 +244,7 @@ impl Counted {
         }
     }
 
-    /// Handles an advance of the left edge in fast recovery.
+    /// Handles an acknowledgement that advances the left window edge in fast recovery.
     fn on_repair(&mut self, point: Seq, board: &mut Scoreboard) -> Verdict {
         if board.una().after(point) {
             *self = self.ended();

@@ -82,8 +82,8 @@ pub trait Recovery: Send {
     /// Called after a complete record was retransmitted.
     fn on_sent_again(&mut self, _index: Index, _board: &Scoreboard) {}
 
-    /// Called when a reduction starts. Turns a tail probe in flight that retransmitted the last segment into a plain
-    /// retransmission. Returns whether there was a tail probe.
+    /// Called when a window reduction starts. Turns a tail probe in flight that retransmitted the last segment into a
+    /// plain retransmission. Returns whether a tail probe was in flight.
     fn take_probe(&mut self) -> bool {
         false
     }

@@ -15,7 +15,7 @@
 //! ## Differences from the source
 //! - A fraction of a packet in `LT_F * (FlightSize / SMSS)` is rounded up, because only whole packets arrive.
 //! - A last segment shorter than SMSS may also be sent.
-//! - The window does not change if a congestion echo has already reduced it in the current round trip.
+//! - The window does not change if an ECN echo has already reduced it in the current round trip.
 //!
 //! ## Validation
 //! `tests/ncr.rs` compares exchanges of segments in both variants with hand computations for every ACK.

@@ -19,7 +19,7 @@
 //!
 //! ## Differences from the source
 //! - RACK.rtt is the RTT of the last segment that an acknowledgement reports. SACKed segments are ordered before
-//!   segments below the left edge. The last segment in this order may differ from the segment sent last.
+//!   segments below the left edge. The segment reported last may differ from the segment sent last.
 //! - When a probe that retransmitted the last segment is answered and everything is acknowledged, the threshold falls.
 //!   The window falls at the next acknowledgement, as in RFC 8985, unless a D-SACK arrives first.
 //!
@@ -227,7 +227,7 @@ impl Rack {
         }
     }
 
-    /// Handles an advance of the left edge.
+    /// Handles an acknowledgement that advances the left window edge.
     fn advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.in_a_row = false;
         if self.recovery_point.is_some_and(|point| board.una().before(point)) {

@@ -179,7 +179,7 @@ impl Sack {
         }
     }
 
-    /// Decides by section 5 steps (1) to (4) whether recovery starts.
+    /// Decides by RFC 6675 section 5 steps (1) to (4) whether recovery starts.
     fn on_evidence(&mut self, board: &mut Scoreboard) -> Verdict {
         if self.recovery_point.is_some() || board.sent().is_empty() {
             return Verdict::Open;
@@ -196,7 +196,7 @@ impl Sack {
         Verdict::Enter
     }
 
-    /// Chooses the next segment by `NextSeg` of section 4.
+    /// Chooses the next segment by `NextSeg` of RFC 6675 section 4.
     fn next_seg(&mut self, window: &Window, board: &Scoreboard) -> Option<Next> {
         let below =
             if self.phase == Phase::TimeoutRecovery { board.sent().end() } else { board.sacked_end() };

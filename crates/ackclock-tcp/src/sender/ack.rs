@@ -48,8 +48,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.read(now, seg, &mut outcome);
         let echoes = self.ecn.enabled == Switch::On;
         if echoes && self.config.stack == Stack::Linux {
-            // A loss reported together with a congestion echo belongs to the reduction for the echo. If a recovery
-            // ends, the echo is processed below.
+            // A loss reported together with an ECN echo belongs to the reduction for this echo. If the acknowledgement
+            // ends a recovery, the ECN echo is processed later.
             self.take_echo(now, seg);
         }
         if advances {
@@ -191,7 +191,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                     self.cc.adopt(self.cc.window().min(bytes), ssthresh);
                 }
             }
-            // A congestion echo in this round trip has already reduced the window, so the window stays reduced.
+            // An ECN echo in this round trip has already reduced the window, so the window stays reduced.
             Verdict::Reordered { cwnd, ssthresh } if self.ecn.reacted.is_none() => {
                 self.cc.adopt(cwnd, ssthresh)
             }
@@ -204,7 +204,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    // The outcome is passed by value, so that the path for an advance need not keep it in memory.
+    // The outcome is passed by value, so that the outcome need not be in memory when the left edge advances.
     #[inline(never)]
     fn on_duplicate(&mut self, now: Time, seg: &Segment, outcome: AckOutcome, offer: Offer) {
         let outcome = &outcome;
@@ -328,7 +328,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     #[inline(always)]
     fn sample(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) -> AckSample {
         let min_rtt = self.rtt.min_rtt();
-        // The two computations are adjacent, so that the bytes in flight are computed once.
+        // `window_limited` and `in_flight` are computed in adjacent lines, so that the compiler computes the bytes in
+        // flight only once.
         let window_limited = !self.cc.asks_for_limit() || self.is_window_limited(outcome);
         let in_flight = self.recovery.in_flight(&self.board);
         AckSample {
@@ -348,8 +349,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Phase of recovery reported to the controller. While a reduction for a congestion echo is spread, the reported
-    /// phase also prevents growth of the window.
+    /// Phase of recovery reported to the controller. While a reduction for an ECN echo is spread, the reported phase
+    /// also prevents growth of the window.
     fn phase_of_control(&self) -> Phase {
         if self.reduction.is_some() { Phase::FastRecovery } else { self.recovery.phase() }
     }

@@ -106,11 +106,11 @@ pub(super) enum Due {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ecn {
     pub(super) enabled: Switch,
-    /// End of the data in flight at the last ECN reaction. Further echoes for that window are ignored.
+    /// End of the data in flight at the last ECN reaction. Further ECN echoes for that window of data are ignored.
     pub(super) reacted: Option<Seq>,
     /// Whether the next new segment must report the reaction to the peer (CWR).
     pub(super) cwr: bool,
-    /// Whether an echo arrived since the last reduction. In the Linux stack that reduction is then not undone.
+    /// Whether an ECN echo arrived since the last reduction. In the Linux stack that reduction is then not undone.
     pub(super) lasting: bool,
 }
 

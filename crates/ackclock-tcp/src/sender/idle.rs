@@ -24,8 +24,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Halves the window in whole segments and raises the threshold (tcp_cwnd_restart). During a reduction only its
-    /// current window falls; the reduction still ends at its threshold (tcp_current_ssthresh).
+    /// Halves the window in whole segments and raises the threshold (tcp_cwnd_restart). During a window reduction only
+    /// the current window falls; the reduction still ends at its threshold (tcp_current_ssthresh).
     fn restart_as_linux(&mut self, idle: Span) {
         let (mss, before) = (u32::from(self.mss), self.window().cwnd);
         let halvings = (idle.as_nanos() - 1) / self.rtt.rto().as_nanos().max(1);

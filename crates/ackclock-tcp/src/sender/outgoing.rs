@@ -13,17 +13,16 @@ use crate::recovery::{Recovery, Window};
 use crate::sent::{Index, Record};
 use crate::stack::Stack;
 
-/// Sending time of a chunk at the pacing rate (sk_pacing_shift), subject to the limits below.
+/// Time that a chunk takes at the pacing rate (sk_pacing_shift).
 const PACED: Span = Span::from_nanos(1_000_000_000 >> 10);
 /// Smallest chunk in segments, unless the controller sets its bursts, and largest chunk in bytes.
 const LEAST: u32 = 2;
 const MOST_BYTES: u32 = 65_536;
-/// Unit of the smallest round-trip time for chunk sizes (tcp_tso_rtt_log). Chunks have additional bytes, which halve
-/// for each such unit.
+/// Step of the smallest round-trip time at which the additional size of chunks halves (tcp_tso_rtt_log).
 const HALVING_RTT: Span = Span::from_micros(512);
-/// Longest time since the last transmission at which a chunk cut short may wait for the rest.
+/// Largest time since the last transmission at which an incomplete chunk may wait for more data.
 const JUST_NOW: Span = Span::from_millis(1);
-/// A chunk does not wait if it is at least the window divided by this number (tcp_tso_win_divisor).
+/// A chunk is sent at once if its size is at least the window divided by this number (tcp_tso_win_divisor).
 const DEFER_DIVISOR: u32 = 3;
 /// Pacing rates in per cent of a window per round trip, in slow start and otherwise (tcp_pacing_ss_ratio,
 /// tcp_pacing_ca_ratio).
@@ -60,7 +59,7 @@ enum Next {
 #[derive(Clone, Copy, Debug)]
 struct Repeated {
     end: Seq,
-    /// Whether the end of the segment splits a chunk that was sent as one.
+    /// Whether the segment's end splits a chunk that was originally sent as one.
     parted: bool,
 }
 

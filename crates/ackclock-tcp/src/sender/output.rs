@@ -314,8 +314,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Records whether the window limits sending. If the window has not limited sending for long, it is reduced towards
-    /// its use.
+    /// Records whether the window limits sending. If the window has not limited sending for long, the window is reduced
+    /// towards the amount used.
     #[inline]
     fn note_usage(&mut self, now: Time, window: Window, defers: bool) {
         let look = Look {

@@ -46,7 +46,7 @@ impl Pacer {
         self.left = 0;
     }
 
-    /// Releases segments held at `now`.
+    /// Lets held segments be sent at `now`.
     pub(super) fn release(&mut self, now: Time) {
         self.until = self.until.min(now);
     }

@@ -24,8 +24,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.spread(prior);
             }
             Some(point) => {
-                // Linux continues the reduction for the congestion echo. Proof of a spurious retransmission then ends
-                // only the recovery.
+                // Linux continues the reduction for the ECN echo. Proof of a spurious retransmission then ends only the
+                // recovery.
                 self.detectors.repeats.forget();
                 self.recovery.take_probe();
                 if !self.is_judged(Congestion::FastRetransmit) {
@@ -50,7 +50,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery()
     }
 
-    /// Ends a reduction for an echo or for a loss. Linux does not distinguish the two.
+    /// Ends a reduction for an ECN echo or for a loss. Linux does not distinguish the two.
     pub(super) fn end_reduction(&mut self) {
         self.reduction = None;
         if self.config.stack == Stack::Linux {
@@ -123,9 +123,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Whether timestamp echoes cannot prove a reduction for this cause spurious. Until all losses are repaired, Linux
-    /// tests only the first retransmission. Linux tests none while an earlier retransmission is in flight, because its
-    /// echo would prove nothing (tcp_any_retrans_done). A timeout during a reduction for a congestion echo is not
-    /// tested.
+    /// tests only the first retransmission. Linux tests no retransmission while an earlier one is in flight, because
+    /// its timestamp echo would prove nothing (tcp_any_retrans_done). A timeout during a reduction for an ECN echo is
+    /// not tested.
     fn is_judged(&self, cause: Congestion) -> bool {
         let linux = || match cause {
             Congestion::Timeout => {
@@ -240,8 +240,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Reduces the window for a congestion echo: once per window of data, and not during recovery (RFC 3168 section
-    /// 6.1.2). Linux ignores an echo during recovery, and reacts if the echo continues afterwards.
+    /// Reduces the window for an ECN echo: once per window of data, and not during recovery (RFC 3168 section 6.1.2).
+    /// Linux ignores an ECN echo during recovery, and reacts if the echo continues afterwards.
     pub(super) fn take_echo(&mut self, now: Time, seg: &Segment) {
         let una = self.board.una();
         if self.ecn.reacted.is_some_and(|reacted| una.after(reacted)) {

@@ -4,7 +4,7 @@
 //! the application until a third of the buffer is free (tcp_sendmsg, sk_stream_write_space). The buffer grows to twice
 //! the window (BBR: three times) if an acknowledgement arrives while the application waits and the window is not full
 //! (tcp_check_space, tcp_sndbuf_expand). Captures of the kernel's buffer (`ss -m`) show growth in one more case. If one
-//! acknowledgement releases two chunks, the window is not full between them.
+//! acknowledgement releases two chunks, the window is not full between the chunks.
 //!
 //! Written data is kept in pieces as large as the device accepts, at most half of the peer's window
 //! (tcp_xmit_size_goal). Only a new piece checks for room; the last piece is always filled, even while its start is
@@ -132,7 +132,7 @@ struct Writing {
     /// Bytes written and not sent, and bytes in the last piece.
     unsent: u32,
     piece: u32,
-    /// Bytes still to be written.
+    /// Bytes that the application still has to write.
     left: u32,
 }
 
@@ -209,9 +209,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.application = if writing.left > 0 { Application::Waits } else { Application::Done };
     }
 
-    /// Called when all written data was sent or cannot be sent yet. Acts if the application waits and an
-    /// acknowledgement has arrived. The buffer then grows if the window is not full, and is refilled if enough is free.
-    /// Returns whether there is more to send now.
+    /// Called when all written data was sent or cannot be sent yet. If the application waits and an acknowledgement has
+    /// arrived, the buffer grows while the window is not full, and is refilled if enough is free. Returns whether there
+    /// is more to send now.
     pub(super) fn refill_buffer(&mut self, window: Window) -> bool {
         if !self.buffer.may_be_refilled() {
             return false;
@@ -220,7 +220,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.recovery.in_flight(&self.board) + window.mss <= window.cwnd {
             self.expand_buffer(window.cwnd);
         }
-        // Usually this lower bound alone exceeds the limit.
+        // Usually this lower bound of the memory alone exceeds the limit.
         let least = self.buffer.end.since(self.board.una()) + self.board.chunks() * OVERHEAD;
         if !self.buffer.has_room(least) || !self.buffer.has_room(self.writing().memory(self.largest_piece()))
         {
@@ -249,7 +249,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let (sent, window) = (self.board.outstanding(), self.window());
         let unsent = self.buffer.end.since(self.board.max());
         let free = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board));
-        // Paced data is sent later, so it gets no room here.
+        // Paced data is sent later, so none of it counts as sent at once.
         let room =
             if self.cc.pacing_rate().is_some() { 0 } else { free.min(window.limit.saturating_sub(sent)) };
         Writing {

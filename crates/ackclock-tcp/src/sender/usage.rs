@@ -16,7 +16,7 @@ pub(super) struct Usage {
     pub(super) most: u32,
     /// End of the data sent when the result was recorded. The result holds until this data is acknowledged.
     until: Seq,
-    /// End of the data sent at the last check.
+    /// Sequence number after the data sent at the last check of the window.
     seen: Seq,
     /// Largest number of bytes in flight since the window was last full, and the time when it was full.
     used: u32,
@@ -56,8 +56,8 @@ impl Usage {
         true
     }
 
-    /// Whether the window may grow: it was full, or in slow start is less than twice its use. Use counts whole packets,
-    /// because the last may have less than `mss` bytes.
+    /// Whether the window may grow: it was full, or in slow start is less than twice its use. The use counts whole
+    /// packets, because the last packet may have less than `mss` bytes.
     pub(super) fn limits(&self, window: u32, ssthresh: u32, mss: u16) -> bool {
         let mss = u64::from(mss.max(1));
         self.limited
@@ -70,7 +70,7 @@ impl Usage {
         (self.used, self.since) = (0, now);
     }
 
-    /// Records that the application limits the sender. Returns since when.
+    /// Records that the application limits the sender. Returns the time at which this limitation started.
     pub(super) fn on_unlimited(&mut self, outstanding: u32) -> Time {
         self.used = self.used.max(outstanding);
         self.since

@@ -113,7 +113,7 @@ pub struct Detectors {
 }
 
 /// D-SACK detection in Linux's form (RFC 3708). A reduction was spurious if the receiver reports every segment
-/// retransmitted since then as a duplicate.
+/// retransmitted since the reduction as a duplicate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Repeats {
     judged: Option<Tested>,
@@ -136,7 +136,8 @@ impl Repeats {
         self.judged = Some(Tested { cause, above, left: probed.then_some(1) });
     }
 
-    /// Ends the test, because duplicates cannot disprove a further reduction or the reduction was undone.
+    /// Ends the test of a reduction: the reduction was undone, or a further reduction follows that duplicates cannot
+    /// disprove.
     pub fn forget(&mut self) {
         self.judged = None;
     }

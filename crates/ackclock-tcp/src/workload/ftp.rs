@@ -10,10 +10,10 @@
 //! application that writes at a constant rate. An interval from the end of a file models the reader's think time.
 //!
 //! ## Differences from the source
-//! CR04 does not say when the first session starts; by default at the flow's start. CR04 does not say either how the
-//! time between sessions is measured. The default is from start to start, so sessions overlap on a slow link. Over one
-//! connection, sessions follow one another, because a connection is ordered. A request takes no time: the server starts
-//! to send at that instant, after any handshake.
+//! CR04 does not say when the first session starts; the default is the flow's start. CR04 also leaves open how the time
+//! between sessions is measured. By default the time counts from start to start, so sessions overlap on a slow link.
+//! Over one connection, sessions follow one another, because a connection is ordered. A request takes no time: the
+//! server starts to send at the instant of the request, after any handshake.
 //!
 //! ## Validation
 //! Unit tests compare with hand-computed times and sizes. For one connection, `make agree` compares with programs that

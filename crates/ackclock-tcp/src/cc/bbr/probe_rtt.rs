@@ -29,7 +29,8 @@ impl Bbr {
         self.init_pacing_rate(round_trip);
     }
 
-    /// BBRUpdateRTprop: updates the smallest round-trip time. Returns whether the old value had expired.
+    /// BBRUpdateRTprop: updates the smallest round-trip time. Returns whether the old smallest round-trip time had
+    /// expired.
     pub(super) fn update_round_trip(&mut self, sample: &AckSample) -> bool {
         let Some(known) = self.round_trip else {
             if let Some(first) = sample.rtt {
