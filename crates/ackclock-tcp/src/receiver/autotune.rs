@@ -283,7 +283,7 @@ mod tests {
     fn the_first_round_trip_begins_with_the_connection() {
         let mut tune = tune();
         tune.on_established(ms(1000));
-        // The timestamp echo gives an RTT of 100 ms: the segment that arrives then is the tenth.
+        // The timestamp echo gives an RTT of 100 ms: the segment that arrives after 100 ms is the tenth.
         for n in 1..=11 {
             tune.on_data(&arrival(1090 + n, n));
         }

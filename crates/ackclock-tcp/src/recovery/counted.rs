@@ -353,8 +353,8 @@ mod tests {
         counted.on_advance(&facts(acked), board);
     }
 
-    /// State after four segments. Duplicates account for all segments but the first; later more than the first segment
-    /// proves lost.
+    /// State of recovery after four segments. Duplicates account for all segments but the first; later more than the
+    /// first segment proves lost.
     fn overcounted() -> (Counted, Scoreboard) {
         let mut board = Scoreboard::new(Seq(0));
         push(&mut board, 14);
