@@ -175,7 +175,7 @@ impl Scenario {
         self.tables.complete().expect("its tables were checked, and completing them checks nothing else")
     }
 
-    /// Provenance of this scenario's results, without the input files. A run adds the input files.
+    /// Provenance of this scenario's results, without the input files. A run adds the input files to the provenance.
     pub fn provenance(&self) -> Provenance {
         Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),

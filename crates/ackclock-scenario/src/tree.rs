@@ -218,7 +218,7 @@ impl Tree {
 ///
 /// Tables are merged key by key. A component is a name or a table with `kind`. Components are merged if their kinds
 /// agree or one has no kind; otherwise the component of `over` replaces the component of `base`. A table merged with a
-/// list of tables applies to every table of the list. The keys of this table may also be list indices.
+/// list of tables applies to every table of the list. The keys of a table merged with a list may also be list indices.
 pub(crate) fn merge(base: Tree, over: Tree) -> Tree {
     let origin = over.origin.clone();
     let node = match (base.node, over.node) {

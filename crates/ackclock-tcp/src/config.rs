@@ -41,8 +41,8 @@ pub struct SenderConfig {
     pub dup_thresh: DupThresh,
     /// SACK recovery by RFC 6675: whether SACK marks are kept after a timeout.
     pub sack_memory: SackMemory,
-    /// Spread a window reduction over the recovery (PRR, RFC 6937). Applies to SACK by RFC 6675, and without SACK in
-    /// the Linux stack. A congestion control that paces by a model has no reduction to spread.
+    /// Spread a window reduction over the recovery (PRR, RFC 6937). PRR applies to SACK recovery by RFC 6675, and in
+    /// the Linux stack also without SACK. A congestion control that paces by a model has no reduction to spread.
     pub prr: Switch,
     /// Window-based congestion control: whether slow start and congestion avoidance count acknowledgements or bytes.
     pub growth: Growth,

@@ -12,7 +12,7 @@
 //! it happens. The flow of the event is due at this instant, so poll for events only when a flow was due.
 //!
 //! Some deadlines move later, like a retransmission timer at every ACK. The host does not reschedule such a deadline.
-//! Instead the early wake-up finds no event and sets the new deadline.
+//! The early wake-up then finds no event, and schedules the new deadline.
 //!
 //! ## Differences from the source
 //! No deviations.

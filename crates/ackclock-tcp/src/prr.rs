@@ -11,11 +11,11 @@
 //! each acknowledgement that advances the left edge and shows no further loss.
 //!
 //! ## Differences from the source
-//! PRR rounds the allowance up to whole segments here. The Linux stack counts segments, and a partial segment as whole
-//! (tcp_cwnd_reduction).
+//! This implementation of PRR rounds the allowance up to whole segments. The Linux stack counts segments, and a partial
+//! segment as whole (tcp_cwnd_reduction).
 //!
 //! ## Validation
-//! The unit tests contain the worked case. The cells of `make agree` compare with the kernel's senders.
+//! The unit tests contain the worked case. `make agree` compares the sender with the kernel's sender, cell by cell.
 
 use crate::stack::Stack;
 

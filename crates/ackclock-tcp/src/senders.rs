@@ -93,7 +93,7 @@ pub struct Row<P> {
     parts: PhantomData<fn() -> P>,
 }
 
-/// Declares the component types of a row.
+/// Declares the component types of a row of the sender table.
 macro_rules! row {
     ($(#[doc = $help:literal])+ $name:ident = $recovery:ty, $control:ty $(, $defaults:expr)?) => {
         $(#[doc = $help])+

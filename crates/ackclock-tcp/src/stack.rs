@@ -24,7 +24,8 @@
 //! Each module lists its own deviations.
 //!
 //! ## Validation
-//! `tests/linux.rs` checks exchanges of segments. The cells of `make agree` compare with the kernel's senders.
+//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the senders with the kernel's senders, cell by
+//! cell.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -16,7 +16,8 @@
 //! The cube root is exact, unlike in Linux. A window that changed within a tick is re-evaluated at once.
 //!
 //! ## Validation
-//! Unit tests below compare with hand-computed values. The cells of `make agree` compare with the kernel's sender.
+//! Unit tests below compare with hand-computed values. `make agree` compares the sender with the kernel's sender, cell
+//! by cell.
 
 use ackclock_core::{Span, Time};
 

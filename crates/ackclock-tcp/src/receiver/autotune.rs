@@ -172,7 +172,7 @@ impl Autotune {
     }
 
     /// Processes the data that the program read before `now`. If the reading completed a round trip, the first segment
-    /// read determines how much was read in it. Data that was still unread behind that segment is deducted.
+    /// read determines how much was read in it. Unread data behind the first segment is deducted.
     fn read(&mut self, now: Time) {
         let Some((at, before)) = self.reading.finished(now, self.delivered) else { return };
         let first = (self.delivered - before).min(self.mss.into());

@@ -23,7 +23,7 @@ pub enum AckPolicy {
         /// Number of segments acknowledged one by one (Linux: 16) at the start, after an idle period and after repeated
         /// data. A number above 0 also enables the other ACK rules of Linux. Segments that open a tuned window or carry
         /// congestion marks are acknowledged at once. Pushed segments, and bursts that arrive together, are
-        /// acknowledged as soon as the program has read them. SACKs are merged.
+        /// acknowledged as soon as the program has read them. ACKs with SACK blocks are merged.
         quick: u32,
     },
 }

@@ -28,7 +28,8 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    /// Handles a segment that arrives out of order while `next` is expected. Returns whether its acknowledgement waits.
+    /// Handles a segment that arrives out of order while `next` is expected. Returns whether the segment's
+    /// acknowledgement waits.
     pub(super) fn waits(&mut self, next: Seq) -> bool {
         if self.waiting >= MOST_MERGED {
             return false;

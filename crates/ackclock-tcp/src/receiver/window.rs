@@ -67,8 +67,8 @@ impl Receiver {
         autotune.on_advertised(self.next, u32::from(self.window_field) << self.scale);
     }
 
-    /// Updates the window after an arrival. Without SACK, out-of-order data does not count: an ACK with a changed
-    /// window would be no duplicate (RFC 5681 section 2).
+    /// Updates the advertised window after a segment has arrived. Without SACK, out-of-order data does not count: an
+    /// ACK with a changed window would be no duplicate (RFC 5681 section 2).
     #[inline(always)]
     pub(super) fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
         match self.policy.as_deref() {

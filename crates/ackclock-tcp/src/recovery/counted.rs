@@ -22,7 +22,8 @@
 //! No deviations from Linux are known.
 //!
 //! ## Validation
-//! `tests/linux.rs` checks exchanges of segments. The cells of `make agree` compare with the kernel's sender.
+//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the sender with the kernel's sender, cell by
+//! cell.
 
 use ackclock_core::{Seq, Time};
 

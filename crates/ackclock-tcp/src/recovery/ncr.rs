@@ -37,7 +37,7 @@ pub(super) struct Ncr {
 }
 
 impl Ncr {
-    /// Creates the state if `threshold` is adaptive; otherwise `None`.
+    /// Creates the state of TCP-NCR if `threshold` is adaptive; otherwise `None`.
     pub(super) fn new(threshold: DupThresh) -> Option<Self> {
         match threshold {
             DupThresh::Fixed(_) => None,

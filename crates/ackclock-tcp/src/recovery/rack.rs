@@ -24,7 +24,8 @@
 //!   The window falls at the next acknowledgement, as in RFC 8985, unless a D-SACK arrives first.
 //!
 //! ## Validation
-//! `tests/linux.rs` checks exchanges of segments. The cells of `make agree` compare with the kernel's senders.
+//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the sender with the kernel's sender, cell by
+//! cell.
 
 use ackclock_core::{Seq, Span, Time};
 

@@ -75,7 +75,7 @@ pub(super) struct Repeated {
     pub(super) answered_at: Option<Time>,
 }
 
-/// State of the FIN.
+/// State of the sender's FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fin {
     /// The data has no end, or its end is not known yet.
@@ -102,7 +102,7 @@ pub(super) enum Due {
     Repair,
 }
 
-/// State of explicit congestion notification.
+/// State of explicit congestion notification (ECN) at the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ecn {
     pub(super) enabled: Switch,
@@ -114,7 +114,7 @@ pub(super) struct Ecn {
     pub(super) lasting: bool,
 }
 
-/// State of timestamps.
+/// State of the timestamps option at the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamps {
     pub(super) tick: Span,
