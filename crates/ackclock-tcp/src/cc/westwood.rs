@@ -297,8 +297,8 @@ mod tests {
         for n in 0..=50 {
             filter.on_acked(ms(20 * n), 1000.0, None);
         }
-        // b = 50 000 B/s and a = (1 - 0.02)/(1 + 0.02) = 0.98/1.02. The first sample is averaged with a zero: B_1 = (1
-        // - a)/2 b. Then B_n = b - (b - B_1) a^(n-1), at n = 50.
+        // b = 50 000 B/s and a = (1 - 0.02)/(1 + 0.02) = 0.98/1.02.
+        // The first sample is averaged with a zero: B_1 = (1 - a)/2 b. Then B_n = b - (b - B_1) a^(n-1), at n = 50.
         let a: f64 = 0.98 / 1.02;
         let first = (1.0 - a) / 2.0 * 50_000.0;
         close(filter.estimate(ms(1000)).unwrap(), 50_000.0 - (50_000.0 - first) * libm::pow(a, 49.0));

@@ -607,8 +607,8 @@ mod tests {
         let config =
             ReceiverConfig { ack_size: HeaderSize::Real, timestamps: true, ..ReceiverConfig::default() };
         let mut bench = Bench::new(config);
-        // The header has 20 bytes of IP, 20 of TCP and 12 of timestamps. One SACK block takes 4 + 8 bytes, two blocks 4
-        // + 16.
+        // The header has 20 bytes of IP, 20 of TCP and 12 of timestamps.
+        // One SACK block takes 4 + 8 bytes, two blocks take 4 + 16.
         assert_eq!(bench.data(ms(0), 0)[0].header, 52);
         assert_eq!(bench.data(ms(0), 2)[0].header, 64);
         assert_eq!(bench.data(ms(0), 4)[0].header, 72);
