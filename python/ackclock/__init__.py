@@ -1,16 +1,26 @@
 """ackclock: TCP over links whose rate and delay vary.
 
 `run`, `sweep` and `compare` simulate scenarios and return `Results` (pandas tables, NumPy series), `plot` draws them,
-`regulator` registers a regulator written in Python, `Sender` is a TCP sender driven step by step, `models` has
-analytical models, and `paper` repeats published results.
+`regulator` and `congestion_control` register classes written in Python, `Sender` is a TCP sender driven step by step,
+`models` has analytical models, and `paper` repeats published results.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ackclock._core import Packet, Queue, Regulator, Segment, Sender, __version__
+from ackclock._core import (
+    AckSample,
+    CongestionControl,
+    CongestionEvent,
+    Packet,
+    Queue,
+    Regulator,
+    Segment,
+    Sender,
+    __version__,
+)
+from ackclock.classes import check, congestion_control, regulator
 from ackclock.recordings import Recording, recording
-from ackclock.regulators import check, regulator
 from ackclock.results import Results
 from ackclock.simulate import compare, run, sweep
 
@@ -20,6 +30,9 @@ if TYPE_CHECKING:
     from ackclock import plot as plot
 
 __all__ = [
+    "AckSample",
+    "CongestionControl",
+    "CongestionEvent",
     "Packet",
     "Queue",
     "Recording",
@@ -30,6 +43,7 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "congestion_control",
     "models",
     "paper",
     "plot",

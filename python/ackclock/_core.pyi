@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "AckSample",
+    "CongestionControl",
+    "CongestionEvent",
     "Jobs",
     "Packet",
     "Queue",
@@ -21,6 +24,7 @@ __all__ = [
     "Segment",
     "Sender",
     "__version__",
+    "add_congestion_control",
     "add_regulator",
     "list_components",
     "read_recording",
@@ -65,14 +69,139 @@ def run(
     With `extra_wakes`, regulators in Python are woken more often than they ask for; results must not change.
     """
 
-def add_regulator(
-    name: str, made: type[Regulator], scope: str, keys: str, description: str, source_sha256: str
-) -> None:
-    """Register a class as a regulator; `keys` is a JSON object of its keys with their defaults.
+def add_regulator(registration: tuple[str, type, str, str, str], scope: str) -> None:
+    """Register a class as a regulator.
+
+    `registration` is its name, the class, a JSON object of its keys with their defaults, its description, and the
+    SHA-256 of its source.
 
     Raises:
         ValueError: if a built-in regulator has this name, or the scope is unknown.
     """
+
+def add_congestion_control(registration: tuple[str, type, str, str, str]) -> None:
+    """Register a class as a sender with SACK recovery and its congestion control; `registration` as above.
+
+    Raises:
+        ValueError: if a built-in sender has this name, or a key is an option of all senders.
+    """
+
+@disjoint_base
+class CongestionControl:
+    """Base class of congestion controls in Python; a subclass overrides the methods that it needs.
+
+    Sizes are bytes of payload. A window below one segment counts as one segment. An exception ends the run.
+    """
+
+    @property
+    def window(self) -> float:
+        """Congestion window, bytes."""
+
+    @window.setter
+    def window(self, bytes: float) -> None: ...
+    @property
+    def ssthresh(self) -> float:
+        """Slow-start threshold, bytes."""
+
+    @ssthresh.setter
+    def ssthresh(self, bytes: float) -> None: ...
+    @property
+    def pacing_rate(self) -> float | None:
+        """Pacing rate, bit/s; None sends without pacing."""
+
+    @pacing_rate.setter
+    def pacing_rate(self, rate: float | None) -> None: ...
+    @property
+    def mss(self) -> int:
+        """Maximum segment size, bytes of payload."""
+
+    def start(self, initial_window: int) -> None:
+        """The connection starts; `window` is the initial window already."""
+
+    def on_ack(self, sample: AckSample) -> None:
+        """An ACK delivered data."""
+
+    def on_congestion(self, event: CongestionEvent) -> None:
+        """A loss, timeout or congestion mark requires a smaller window."""
+
+    def on_spurious(self) -> None:
+        """The latest reduction was spurious: the base class restores the window and the threshold."""
+
+@final
+class AckSample:
+    """An ACK that delivered data."""
+
+    @property
+    def now(self) -> float:
+        """Arrival time, seconds."""
+
+    @property
+    def acked(self) -> int:
+        """Bytes newly acknowledged in order."""
+
+    @property
+    def delivered(self) -> int:
+        """Bytes newly delivered, in order or by SACK."""
+
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight after the ACK."""
+
+    @property
+    def rtt(self) -> float | None:
+        """Round-trip time of this ACK, seconds; None without a sample."""
+
+    @property
+    def srtt(self) -> float | None:
+        """Smoothed round-trip time, seconds."""
+
+    @property
+    def min_rtt(self) -> float | None:
+        """Minimum round-trip time of the connection, seconds."""
+
+    @property
+    def rate(self) -> int | None:
+        """Delivery rate, bit/s; None without a sample."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application limited the sending during the sample of the delivery rate."""
+
+    @property
+    def window_limited(self) -> bool:
+        """Whether the window limited the sender."""
+
+    @property
+    def phase(self) -> str:
+        """Phase of loss recovery: "open", "fast-recovery" (the window must not grow) or "timeout-recovery"."""
+
+    @property
+    def lost(self) -> int:
+        """Segments newly found lost."""
+
+@final
+class CongestionEvent:
+    """A congestion event."""
+
+    @property
+    def now(self) -> float:
+        """Time of detection, seconds."""
+
+    @property
+    def cause(self) -> str:
+        """Cause: "fast-retransmit", "timeout" or "ecn"."""
+
+    @property
+    def flight(self) -> int:
+        """Bytes in flight before any retransmission."""
+
+    @property
+    def window(self) -> int:
+        """Window in use, bytes: the smaller of the congestion window and the advertised window."""
+
+    @property
+    def repeated_timeout(self) -> bool:
+        """Whether the same segment had timed out before."""
 
 @final
 class Packet:

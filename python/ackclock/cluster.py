@@ -1,6 +1,6 @@
 """Sweeps in several processes: Dask, Ray or a pool of this machine runs parts of about ten seconds each.
 
-A pool of processes is for regulators in Python, because the interpreter runs on one thread at a time.
+A pool of processes is for classes in Python, because the interpreter runs on one thread at a time.
 
 A job's seed depends on its position in the sweep only, so the lines equal those of a local sweep, whatever the
 cluster's size.
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from ackclock import _core, regulators
+from ackclock import _core
+from ackclock.classes import CLASSES, Registered, ensure
 from ackclock.scenario import Source
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def spread(
 ) -> None:
     """Distribute the missing jobs in parts, and store each part's lines when it finishes."""
     missing = jobs.missing
-    classes = regulators.CLASSES if jobs.uses_python else {}
+    classes = CLASSES if jobs.uses_python else {}
     done = len(jobs) - len(missing)
     _tell(progress, done, len(jobs))
     running: dict[Any, list[int]] = {}
@@ -94,10 +95,10 @@ def _tell(progress: "Progress | None", done: int, runs: int) -> None:
         progress(done, runs)
 
 
-def run_part(text: Source, keys: tuple[str, ...], part: list[int], classes: dict[str, regulators.Registered]) -> Part:
-    """Run some jobs of a sweep, on a worker; `classes` are the regulators in Python that it may need."""
+def run_part(text: Source, keys: tuple[str, ...], part: list[int], classes: dict[str, Registered]) -> Part:
+    """Run some jobs of a sweep, on a worker; `classes` are the classes in Python that it may need."""
     before = time.monotonic()
-    regulators.ensure(classes)
+    ensure(classes)
     # One thread, because the cluster has many workers.
     lines = _jobs(text, keys).run(part, threads=1)
     return lines, time.monotonic() - before

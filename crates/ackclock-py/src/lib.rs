@@ -4,9 +4,9 @@
 //! interface.
 
 mod arguments;
+mod classes;
 mod files;
 mod json;
-mod regulator;
 mod runs;
 mod sender;
 mod series;
@@ -20,9 +20,12 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::files::write_whole;
+    use crate::classes::{
+        AckInfo, CongestionInfo, Packet, PythonControl, PythonRegulator, Queue, add_congestion_control,
+        add_regulator,
+    };
     #[pymodule_export]
-    use crate::regulator::{Packet, PythonRegulator, Queue, add_regulator};
+    use crate::files::write_whole;
     #[pymodule_export]
     use crate::runs::{Jobs, RunOutcome, list_components, run, run_many, sweep};
     #[pymodule_export]

@@ -21,8 +21,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arguments::{number, whole_or_none};
+use crate::classes::{guarded, uses_python};
 use crate::files::os_error;
-use crate::regulator::{guarded, uses_python};
 use crate::series;
 
 /// A finished run.

@@ -1,4 +1,4 @@
-"""Regulators written in Python, in simulated edges."""
+"""Regulators and congestion controls written in Python, in simulations."""
 
 import json
 from typing import ClassVar
@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 import ackclock
-from ackclock import _core, regulators
+from ackclock import _core, classes
 
 SCENARIO = {
     "version": 1,
@@ -158,9 +158,9 @@ def test_a_sweep_runs_in_several_processes_with_the_same_results(tmp_path):
 
 def test_lines_of_another_version_of_a_class_are_not_reused(tmp_path):
     out = tmp_path / "rows.jsonl"
-    regulators.ensure({"test-versions": regulators.Registered(Pass, "flow", "1")})
+    classes.ensure({"test-versions": classes.Registered(Pass, "flow", "1")})
     ackclock.sweep(SCENARIO, set={"edge.regulator": "test-versions"}, runs=2, out=out)
-    regulators.ensure({"test-versions": regulators.Registered(Pass, "flow", "2")})
+    classes.ensure({"test-versions": classes.Registered(Pass, "flow", "2")})
     with pytest.raises(ValueError, match=r"rows\.jsonl"):
         ackclock.sweep(SCENARIO, set={"edge.regulator": "test-versions"}, runs=2, out=out)
 
@@ -182,7 +182,7 @@ def test_wrong_keys_are_refused(wrong, message):
 def test_names_and_classes_are_checked():
     with pytest.raises(ValueError, match="`wrd` is the name of a built-in regulator"):
         ackclock.regulator("wrd")(Pass)
-    with pytest.raises(ValueError, match=r"test-pass: is the name of test_regulators\.Pass already"):
+    with pytest.raises(ValueError, match=r"test-pass: is the name of test_classes\.Pass already"):
         ackclock.regulator("test-pass")(Pacer)
     with pytest.raises(TypeError, match="is not a class that derives from"):
         ackclock.regulator("test-int")(int)
@@ -254,3 +254,96 @@ def test_an_exception_ends_the_run_and_says_where(what, kind, message):
 def test_a_key_of_the_base_class_cannot_be_set_to_nonsense():
     with pytest.raises(ValueError, match="wake: -1 is not None"):
         ackclock.Regulator().wake = -1.0
+
+
+@ackclock.congestion_control("test-aimd")
+class Aimd(ackclock.CongestionControl):
+    """Reno's additive increase and multiplicative decrease."""
+
+    factor: float = 0.5
+
+    def on_ack(self, sample):
+        if sample.phase != "fast-recovery" and sample.window_limited:
+            slow = self.window < self.ssthresh
+            self.window += min(sample.acked, self.mss) if slow else self.mss * sample.acked / self.window
+
+    def on_congestion(self, event):
+        self.ssthresh = max(event.flight * self.factor, 2 * self.mss)
+        self.window = self.mss if event.cause == "timeout" else self.ssthresh
+
+
+@ackclock.congestion_control("test-paced")
+class Paced(ackclock.CongestionControl):
+    """Paces at a constant rate, bit/s, whatever happens."""
+
+    bps: int = 1_000_000
+
+    def start(self, initial_window):
+        self.window = 1000 * self.mss
+        self.pacing_rate = self.bps
+
+
+def sent(sender, **more):
+    scenario = {**SCENARIO, "flow": [{"sender": sender}]}
+    return ackclock.run(scenario, set=more).flows
+
+
+def test_a_congestion_control_in_python_fills_the_link_like_reno():
+    ours, reno = (sent(sender, duration="30s") for sender in ["test-aimd", "sack"])
+    assert ours["goodput_bps"][0] == pytest.approx(reno["goodput_bps"][0], rel=0.02)
+    assert ours["timeouts"][0] == reno["timeouts"][0] == 0
+    assert ours["fast_retransmits"][0] > 0
+
+
+def test_a_pacing_rate_and_a_key_are_followed():
+    assert sent("test-paced")["goodput_bps"][0] == pytest.approx(1e6 * 1448 / 1500, rel=0.06)
+    assert sent({"kind": "test-paced", "bps": 500_000})["goodput_bps"][0] == pytest.approx(5e5 * 1448 / 1500, rel=0.06)
+
+
+def test_the_options_of_senders_are_keys_too():
+    few, many = (sent({"kind": "test-aimd", "timestamps": stamps})["segments_sent"][0] for stamps in ["on", "off"])
+    assert few != many
+    with pytest.raises(ValueError, match=r"flow.0.sender.facter: unknown field .*the class has `factor`"):
+        sent({"kind": "test-aimd", "facter": 0.7})
+    with pytest.raises(ValueError, match="`bbr` is the name of a built-in sender"):
+        ackclock.congestion_control("bbr")(Aimd)
+
+    class Option(ackclock.CongestionControl):
+        dup_thresh: int = 3
+
+    with pytest.raises(ValueError, match="dup_thresh is an option of all senders"):
+        ackclock.congestion_control("test-option")(Option)
+
+
+@pytest.mark.parametrize("made", [Aimd, Paced])
+def test_the_laws_hold_for_congestion_controls(made):
+    ackclock.check(made, scenarios=10)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"window": float("nan")}, "window: NaN is not a number of bytes"),
+        ({"ssthresh": -1.0}, "ssthresh: -1 is not a number of bytes"),
+        ({"pacing_rate": 0.0}, "pacing_rate: 0 is not None or above 0"),
+    ],
+)
+def test_nonsense_in_a_window_ends_the_run(wrong, message):
+    @ackclock.congestion_control("test-nonsense")
+    class Nonsense(ackclock.CongestionControl):
+        def on_ack(self, sample):
+            for key, value in wrong.items():
+                setattr(self, key, value)
+
+    with pytest.raises(ValueError, match=message) as raised:
+        sent("test-nonsense")
+    assert raised.value.__notes__[0].startswith("in test-nonsense.on_ack at ")
+
+
+def test_a_window_of_zero_counts_as_one_segment():
+    @ackclock.congestion_control("test-zero")
+    class Zero(ackclock.CongestionControl):
+        def start(self, initial_window):
+            self.window = 0
+
+    assert sent("test-zero")["goodput_bps"][0] > 0

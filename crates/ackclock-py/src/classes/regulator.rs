@@ -9,8 +9,8 @@ use ackclock_edge::{Allowance, Clip, Output, Regulator, Verdict};
 use ackclock_link::{Base, Cause, LinkView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 
+use super::class::overrides;
 use super::failure::{extra_wakes, fail};
 use super::objects::{Packet, PythonRegulator, Queue};
 
@@ -31,7 +31,7 @@ impl Methods {
     fn of(object: &Bound<'_, PythonRegulator>) -> PyResult<Self> {
         let method = |name| {
             let method = || PyResult::Ok((name, Arc::new(object.getattr(name)?.unbind())));
-            overrides(&object.get_type(), name)?.then(method).transpose()
+            overrides::<PythonRegulator>(&object.get_type(), name)?.then(method).transpose()
         };
         Ok(Self {
             on_data: method("on_data")?,
@@ -42,12 +42,6 @@ impl Methods {
             on_ack: method("on_ack")?,
         })
     }
-}
-
-/// Whether `class` overrides a method of the base class.
-pub(super) fn overrides(class: &Bound<'_, PyType>, method: &str) -> PyResult<bool> {
-    let base = class.py().get_type::<PythonRegulator>();
-    Ok(!class.getattr(method)?.is(&base.getattr(method)?))
 }
 
 /// A regulator in Python.
