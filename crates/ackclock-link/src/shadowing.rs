@@ -2,37 +2,38 @@
 //!
 //! ## Source
 //! Gudmundson, "Correlation model for shadow fading in mobile radio systems", Electronics Letters 27(23), 1991: behind
-//! buildings and hills the mean power of a channel is normal in decibels, and its correlation decays exponentially
-//! with the distance travelled.
+//! buildings and hills the mean power of a channel in decibels is normally distributed, and its correlation decays
+//! exponentially with the distance travelled.
 //!
 //! ## What it does
-//! First-order autoregression by slots: x(k+1) = a x(k) + sqrt(1 - a^2) n(k), with n standard normal and a = exp(-slot
-//! / T). The gain is sd x decibels, of median 1. At constant speed v and decorrelation distance d, T = d / v.
+//! Shadowing is a first-order autoregression by slots: x(k+1) = a x(k) + sqrt(1 - a^2) n(k), with n standard normal and
+//! a = exp(-slot / T). The gain is sd x decibels, with median 1. At constant speed v and decorrelation distance d, T =
+//! d / v.
 //!
 //! ## Differences from the source
-//! Time replaces distance: the mobile moves at constant speed.
+//! The model uses time instead of distance: the mobile moves at constant speed.
 //!
 //! ## Validation
-//! Mean, standard deviation and autocorrelation of the decibels (unit tests).
+//! Unit tests check mean, standard deviation and autocorrelation of the gain in decibels.
 
 use ackclock_core::{Span, Stream};
 
-/// The slow part of a channel's gain, slot by slot.
+/// Slow variation of a channel's gain, slot by slot.
 #[derive(Clone, Debug)]
 pub struct Shadowing {
-    /// Standard deviation in nepers of power.
+    /// Standard deviation of the power gain, nepers.
     nepers: f64,
-    /// Correlation between consecutive slots.
+    /// Correlation coefficient between consecutive slots.
     kept: f64,
-    /// Weight of the random part of a slot.
+    /// Weight of the new random value in each slot.
     added: f64,
     now: f64,
     stream: Stream,
 }
 
 impl Shadowing {
-    /// Shadowing of standard deviation `decibels`, whose correlation decays to 1/e in `correlation`; `slots` per
-    /// second.
+    /// Creates shadowing with a standard deviation of `decibels`, whose correlation decays to 1/e in time
+    /// `correlation`, for `slots` slots per second.
     pub fn new(decibels: f64, correlation: Span, slots: f64, mut stream: Stream) -> Self {
         let kept = libm::exp(-1.0 / (slots * correlation.as_secs_f64()));
         let now = stream.normal();

@@ -1,4 +1,4 @@
-//! Which flows are short (`schedulers.md` section 6): flows that have sent little since they were last idle.
+//! Classification of short flows (`schedulers.md` section 6): flows that have sent little since they were last idle.
 
 use ackclock_core::{ConfigError, Size, Span, Time};
 use schemars::JsonSchema;
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::scheduler::Class;
 
-/// When a flow counts as short.
+/// Conditions under which a flow counts as short.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShortFlows {
-    /// A flow that has sent more than this is long.
+    /// Maximum bytes of a short flow; a flow that has sent more is long.
     pub bytes: Size,
-    /// A flow is short again after this long without arrivals.
+    /// Idle time without arrivals after which a flow is short again.
     pub idle: Span,
-    /// When bytes count as sent.
+    /// Event at which bytes count as sent.
     pub counts: CountsAt,
 }
 
-/// When bytes count as sent.
+/// Event at which bytes count as sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountsAt {
-    /// When they enter the queue.
+    /// Bytes count when they enter the queue.
     #[default]
     Enqueued,
-    /// When they leave the queue.
+    /// Bytes count when they leave the queue.
     Dequeued,
 }
 
@@ -46,13 +46,13 @@ impl ShortFlows {
     fn most(&self) -> u64 {
         match self.bytes {
             Size::Bytes(bytes) => bytes,
-            // `check` refuses all other sizes.
+            // `check` rejects every other kind of size.
             _ => 0,
         }
     }
 }
 
-/// What one flow has sent since it was last idle.
+/// Bytes that one flow has sent since it was last idle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
     bytes: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// A packet arrives; restarts the count after an idle time.
+    /// Registers an arriving packet; restarts the flow's byte count after an idle time.
     pub(crate) fn on_arrival(&mut self, now: Time, rule: &ShortFlows) {
         if now.since(self.last_arrival) >= rule.idle {
             self.bytes = 0;

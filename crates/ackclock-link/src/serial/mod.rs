@@ -9,12 +9,12 @@
 //! With a medium that has fixed transmission instants (a recording of opportunities), the head packet stays in the
 //! queue until the next instant, and so counts against the buffer either way.
 //!
-//! **Order.** The arrival is `max(previous arrival of the flow, departure + delay)`: packets of one flow stay in
+//! **Order.** The arrival time is `max(previous arrival of the flow, departure + delay)`: packets of one flow stay in
 //! order, and different flows do not delay each other (`links.md` section 3).
 //!
-//! **Two implementations.** A link runs [step by step](stepwise) from one transmission to the next. If nothing later
-//! can change a packet's times, they are [planned](planned) on arrival, which is faster. The link chooses; the events
-//! are identical.
+//! **Two implementations.** A link runs [step by step](stepwise) from one transmission to the next. If no later event
+//! can change a packet's times, the link [plans](planned) them on arrival, which is faster. The link chooses its
+//! implementation; the events are identical.
 
 pub(crate) mod flight;
 pub(crate) mod packets;
@@ -35,22 +35,22 @@ use crate::queue::{AnyQueue, Queue};
 use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 use stepwise::Stepwise;
 
-/// A queue, a transmitter and the packets in flight.
+/// Link with a queue, a transmitter and the packets in flight.
 pub struct SerialLink {
     mode: Mode,
 }
 
-// A link has one mode at a time, so it does not matter that one is larger than the other.
+// A link holds exactly one mode at a time, so the different sizes of the variants cost nothing.
 #[allow(clippy::large_enum_variant)]
 enum Mode {
-    /// All times of a packet are calculated on its arrival.
+    /// The link calculates all times of a packet on its arrival.
     Planned(Planned),
-    /// Transmissions end and start one by one.
+    /// The link ends and starts transmissions one by one.
     Stepwise(Stepwise),
 }
 
 impl SerialLink {
-    /// An idle link.
+    /// Creates an idle link.
     pub fn new(medium: impl Medium + 'static, queue: AnyQueue, meaning: BufferMeaning) -> Self {
         let medium = medium.any();
         let mode = match queue {
@@ -62,7 +62,7 @@ impl SerialLink {
         Self { mode }
     }
 
-    /// The link if it plans: all of its events are deliveries.
+    /// Returns the link if it plans packet times; all of its events are then deliveries.
     #[inline(always)]
     pub(crate) fn planned(&mut self) -> Option<&mut Planned> {
         match &mut self.mode {
@@ -71,7 +71,7 @@ impl SerialLink {
         }
     }
 
-    /// See [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] if there is none.
+    /// Time of the link's next event, as in [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] without one.
     #[inline(always)]
     pub(crate) fn due(&self) -> Time {
         match &self.mode {
@@ -100,7 +100,7 @@ impl Link for SerialLink {
     }
 
     fn want_departures(&mut self, departures: Departures) {
-        // A link that plans has no watched departures.
+        // A planning link never has watched departures.
         if matches!((&self.mode, departures), (Mode::Planned(_), Departures::Unwatched)) {
             return;
         }

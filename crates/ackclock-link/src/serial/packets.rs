@@ -1,20 +1,20 @@
-//! Queues of packets with a time each, in order of insertion.
+//! Queues of packets with one time per packet, in order of insertion.
 
 use ackclock_core::{Head, Rest, Ring, Segment, Time, Timestamps};
 
-/// A queue of packets with a time each.
+/// Queue of packets with one time per packet.
 pub(crate) trait Packets: Default {
     /// Time of the first packet.
     fn first(&self) -> Option<Time>;
 
-    /// Adds a packet behind all others.
+    /// Appends a packet to the queue.
     fn push(&mut self, time: Time, segment: &Segment);
 
     /// All packets with their times, in order.
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)>;
 }
 
-/// Stores whole packets: fastest for the few packets on a wired path.
+/// Queue that stores each packet in one piece: fastest for the few packets on a wired path.
 pub(crate) type Whole = Ring<(Time, Segment)>;
 
 impl Packets for Whole {
@@ -34,8 +34,8 @@ impl Packets for Whole {
     }
 }
 
-/// Stores packets in parts. Most simulated packets have no options and take less than half of the memory this way;
-/// with thousands of flows, queued packets and packets in flight use most of it.
+/// Queue that stores each packet in parts: a head, and the options if present. Most simulated packets have no options
+/// and need less than half of the memory this way. With thousands of flows, packets use most of the memory.
 #[derive(Debug, Default)]
 pub(crate) struct Parted {
     heads: Ring<(Time, Head)>,
@@ -45,7 +45,7 @@ pub(crate) struct Parted {
 }
 
 impl Parted {
-    /// Inserts a packet before all others.
+    /// Inserts a packet at the front of the queue.
     pub(crate) fn push_front(&mut self, time: Time, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps() {
             self.timestamps.push_front(timestamps);
@@ -59,8 +59,8 @@ impl Parted {
     /// Removes the first packet.
     ///
     /// # Panics
-    /// If there is none.
-    // Not an `Option`: returning a segment inside one copies it field by field, the largest cost here.
+    /// Panics if the queue is empty.
+    // The return type is no `Option`: an `Option<Segment>` is copied field by field, the largest cost of this function.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
         let (_, head) = self.heads.front().expect("the caller checked that there is a packet");
@@ -69,7 +69,7 @@ impl Parted {
         segment
     }
 
-    // Out of line, like the next function, so that a packet without options is copied in whole words.
+    // This function is not inlined, so that a packet without options is copied in machine words.
     #[inline(never)]
     fn push_more(&mut self, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps() {

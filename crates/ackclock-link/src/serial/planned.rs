@@ -1,20 +1,20 @@
 //! # Lindley's recursion
 //!
 //! ## Source
-//! D. V. Lindley, "The theory of queues with a single server", 1952: with first in, first out, a packet begins when the
-//! one before it has left, `begins = max(arrival, departure before)`.
+//! D. V. Lindley, "The theory of queues with a single server", 1952: in a FIFO queue, a packet's transmission starts
+//! when its predecessor has departed, `start = max(arrival, previous departure)`.
 //!
 //! ## What it does
-//! Behaves like a serial link that runs [step by step](super::stepwise), for a drop-tail queue, a
-//! [foreseeable](crate::Medium::foreseeable) medium and unwatched departures. Nothing that happens later changes when
-//! an accepted packet leaves, so all its times are calculated on arrival and it is placed directly among the packets
-//! in flight. The queue is the number of packets whose transmission has not begun.
+//! A planned link behaves like a serial link that runs [step by step](super::stepwise). It requires a drop-tail queue,
+//! a [foreseeable](crate::Medium::foreseeable) medium and unwatched departures. No later event then changes when an
+//! accepted packet departs, so the link calculates all its times on arrival and puts it directly among the packets in
+//! flight. The queue length is the number of packets whose transmission has not started.
 //!
 //! ## Differences from the source
-//! A packet that does not fit is refused.
+//! A packet that does not fit into the queue is dropped.
 //!
 //! ## Validation
-//! The same events as step by step for any traffic (property test below).
+//! A property test compares the events with those of a step-by-step link for any traffic.
 
 use std::borrow::Cow;
 
@@ -34,14 +34,14 @@ use super::stepwise::{Ending, Flows, Serving, Stepwise};
 pub(crate) struct Planned {
     /// Accepted packets, by time of arrival at the far end.
     flight: Flight<Parted>,
-    /// When all packets accepted so far have left.
+    /// Departure time of the last accepted packet.
     free: Time,
-    /// Packets whose transmission had not begun at the last call.
+    /// Packets whose transmission had not started at the last call.
     waiting: Ring<Way>,
-    /// When the first of them starts; [`Time::NEVER`] if there is none.
+    /// Time at which the first queued packet starts transmission; [`Time::NEVER`] if the queue is empty.
     next_begins: Time,
     load: Load,
-    /// The packet whose transmission started last.
+    /// Packet whose transmission started last.
     begun: Way,
     medium: AnyMedium,
     in_order: InOrder,
@@ -56,12 +56,12 @@ struct Way {
     begins: Time,
     came: Time,
     flow: FlowId,
-    /// Bytes including headers.
+    /// Packet size in bytes, including headers.
     size: u32,
 }
 
 impl Planned {
-    /// An idle link in front of a [foreseeable](Medium::foreseeable) medium.
+    /// Creates an idle link in front of a [foreseeable](Medium::foreseeable) medium.
     pub(super) fn new(medium: AnyMedium, capacity: Capacity, meaning: BufferMeaning) -> Self {
         let order = if medium.varies() { Order::Enforced } else { Order::Kept };
         Self {
@@ -79,13 +79,14 @@ impl Planned {
         }
     }
 
-    /// Converts the link to step by step; this one must not be used any more.
+    /// Converts the planned link to a step-by-step link; the planned link must not be used afterwards.
     pub(super) fn hand_over(&mut self) -> Stepwise {
         let medium = std::mem::replace(&mut self.medium, Silence.any());
         let mut queue = DropTail::new(self.capacity);
         let departs = self.next_begins.min(self.free);
         let waiting = std::mem::take(&mut self.waiting);
-        // Backwards: a flow stays in order, so its queued packets are its last ones.
+        // Queued packets are processed from the last to the first: a flow stays in order, so its queued packets are its
+        // last ones.
         let flows: Vec<_> = waiting.iter().rev().map(|one| one.flow).collect();
         let segments = self.flight.remove_last_of_each(&flows);
         for (planned, segment) in waiting.iter().zip(segments.iter().rev()) {
@@ -96,7 +97,8 @@ impl Planned {
         let serving = Serving { departs, begun: begins, flow, size, bytes: size, ending: Ending::Nothing };
         stepwise.serving = Some(serving).filter(|_| size > 0);
         stepwise.outcomes.flight = std::mem::take(&mut self.flight);
-        // Ordered only behind packets that have started: the times calculated for the others are void.
+        // Order is enforced only behind packets whose transmission has started: the times calculated for queued packets
+        // are void.
         if self.in_order.order == Order::Enforced {
             stepwise.enforce_order();
         }
@@ -123,7 +125,7 @@ impl Planned {
         self.begun = next;
     }
 
-    /// Load queued and in transmission at `now`.
+    /// Load that is queued, and load in transmission, at `now`.
     #[inline(never)]
     fn at(&self, now: Time) -> (Load, Load) {
         let (mut waiting, mut last, mut departs) = (self.load, &self.begun, self.free);
@@ -138,7 +140,7 @@ impl Planned {
         (waiting, if departs > now { last.load() } else { Load::NONE })
     }
 
-    /// Whether another packet fits behind the queued ones.
+    /// Whether the buffer has room for another packet.
     #[inline]
     fn admits(&self, now: Time, segment: &Segment) -> bool {
         let counted = match self.meaning {
@@ -183,7 +185,7 @@ impl Planned {
         Ok(())
     }
 
-    /// Next arrival; [`Time::NEVER`] if no packet is in flight.
+    /// Time of the next packet arrival; [`Time::NEVER`] if no packet is in flight.
     #[inline(always)]
     pub(crate) fn due(&self) -> Time {
         self.flight.due()
@@ -228,11 +230,11 @@ impl Planned {
     }
 
     pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
-        // This is the first medium: replacing it would have ended planning.
+        // The link still has its first medium: replacing the medium would have ended planning.
         Carried::default().mean_bps(&mut self.medium, until)
     }
 
-    // The queue does not distinguish flows.
+    // A drop-tail queue does not distinguish flows, so the assignment has no effect.
     pub(super) fn assign(&mut self, _: FlowId, _: u32) {}
 
     pub(super) fn forget(&mut self, _: FlowId) {}

@@ -1,4 +1,4 @@
-//! Radio reports of a serial link: every change of its rate.
+//! Radio reports of a serial link: one report for every change of its rate.
 
 use std::collections::VecDeque;
 
@@ -6,19 +6,19 @@ use ackclock_core::{RadioReport, Rate, ReportReason, Time};
 
 use crate::Load;
 
-/// Pending reports, and the rate last reported.
+/// Pending rate reports, and the last reported rate.
 pub(super) struct RateReports {
     told: Rate,
     made: VecDeque<RadioReport>,
 }
 
 impl RateReports {
-    /// For a link with this initial rate, which is not reported.
+    /// Creates the reports of a link; its initial rate is not reported.
     pub(super) fn new(rate: Rate) -> Self {
         Self { told: rate, made: VecDeque::new() }
     }
 
-    /// Rate of the link and load queued at `at`: generates a report if the rate has changed.
+    /// Generates a report with the link's rate and queued load at `at`, if the rate has changed.
     pub(super) fn note(&mut self, at: Time, rate: Rate, waiting: Load) {
         if std::mem::replace(&mut self.told, rate) == rate {
             return;
@@ -36,7 +36,7 @@ impl RateReports {
         });
     }
 
-    /// Instant of the next pending report; [`Time::NEVER`] if there is none.
+    /// Time of the next pending report; [`Time::NEVER`] without one.
     pub(super) fn due(&self) -> Time {
         self.made.front().map_or(Time::NEVER, |report| report.at)
     }

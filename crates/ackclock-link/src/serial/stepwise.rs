@@ -1,5 +1,5 @@
 //! A serial link that runs from one transmission to the next. Watched departures, late drops by the queue and a new
-//! medium take effect at that step.
+//! medium take effect at the next transmission.
 
 use std::borrow::Cow;
 
@@ -15,26 +15,26 @@ use crate::{BufferMeaning, Cause, Departures, LinkEvent, LinkView, Load};
 use super::flight::Flight;
 use super::rate_reports::RateReports;
 
-/// A queue, a transmitter and the packets in flight.
+/// Serial link with a queue, a transmitter and the packets in flight.
 pub(super) struct Stepwise {
-    /// The packet in transmission.
+    /// Packet in transmission.
     pub(super) serving: Option<Serving>,
-    /// When the head packet of the queue starts, if the medium delays it; otherwise never.
+    /// Time at which the medium lets the head packet of the queue start; otherwise never.
     begins: Time,
     pub(super) outcomes: Outcomes,
     pub(super) queue: AnyQueue,
     pub(super) medium: AnyMedium,
     carried: Carried,
     pub(super) in_order: InOrder,
-    /// Lower bound of the propagation delay.
+    /// Lower bound of the medium's propagation delay.
     least_delay: Span,
     pub(super) flows: Flows,
     departures: Departures,
     pub(super) meaning: BufferMeaning,
     pub(super) waits: Histogram,
-    /// The packet in transmission, if its departure or loss will be reported.
+    /// Segment in transmission, stored only if its departure or loss will be reported.
     served: Segment,
-    /// When the rate may next change, if reports are wanted; otherwise never.
+    /// Time of the next possible rate change, if rate reports are requested; otherwise never.
     rate_due: Time,
     reports: Option<Box<RateReports>>,
 }
@@ -57,15 +57,15 @@ impl Flows {
     }
 }
 
-/// The packet in transmission.
+/// Packet in transmission.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
     pub(super) departs: Time,
     pub(super) begun: Time,
     pub(super) flow: FlowId,
-    /// Its bytes, including headers.
+    /// Packet size in bytes, including headers.
     pub(super) size: u32,
-    /// Bytes left to send at `begun`.
+    /// Unsent bytes of the packet at time `begun`.
     pub(super) bytes: u32,
     pub(super) ending: Ending,
 }
@@ -79,9 +79,9 @@ pub(super) enum Ending {
 }
 
 impl Serving {
-    /// Unsent bytes at `now`.
+    /// Unsent bytes of the packet at `now`.
     fn rest(&self, now: Time) -> u32 {
-        // A medium that replaced another one may start later than that.
+        // A replaced medium may start the transmission later than `now`.
         let from = now.max(self.begun);
         let (left, whole) = (self.departs.since(from).as_nanos(), self.departs.since(self.begun).as_nanos());
         if self.departs == Time::NEVER || whole == 0 {
@@ -92,7 +92,7 @@ impl Serving {
 }
 
 impl Stepwise {
-    /// An idle link.
+    /// Creates an idle link.
     pub(super) fn new(medium: AnyMedium, queue: AnyQueue, meaning: BufferMeaning) -> Self {
         let varies = medium.varies();
         let order = if varies { Order::Enforced } else { Order::Kept };
@@ -115,13 +115,13 @@ impl Stepwise {
         }
     }
 
-    /// When the transmitter next ends or starts a transmission.
+    /// Time at which the transmitter next ends or starts a transmission.
     #[inline]
     fn changes(&self) -> Time {
         self.serving.as_ref().map_or(self.begins, |serving| serving.departs)
     }
 
-    /// Runs the transmitter up to `now`: ends transmissions and starts the next.
+    /// Runs the transmitter up to `now`: ends due transmissions and starts the next ones.
     #[inline]
     fn advance(&mut self, now: Time) {
         if self.changes().min(self.rate_due) <= now {
@@ -146,7 +146,7 @@ impl Stepwise {
         }
     }
 
-    /// Reports the rate at `at` if it changed and reports are wanted.
+    /// Reports the link's rate at `at` if it changed and rate reports are requested.
     #[cold]
     fn note_rate(&mut self, at: Time) {
         let Some(reports) = &mut self.reports else { return };
@@ -154,7 +154,7 @@ impl Stepwise {
         self.rate_due = self.medium.rate_until(at);
     }
 
-    /// Ends a transmission, and starts the next if the medium is ready.
+    /// Ends a transmission, and starts the next one if the medium is ready.
     #[inline]
     fn depart(&mut self, serving: &Serving) {
         let at = serving.departs;
@@ -195,7 +195,7 @@ impl Stepwise {
             self.served = *segment;
         }
         let (flow, size) = (segment.flow, segment.wire_bytes());
-        // A lost packet delays no other.
+        // A lost packet does not delay later packets.
         if fate == Fate::Arrives {
             self.outcomes.flight.put(self.in_order.arrival(flow, departs + delay), segment);
         }
@@ -205,18 +205,18 @@ impl Stepwise {
         }
     }
 
-    /// Sends the rest of the packet in transmission over a medium that was just installed. Its fate does not change.
+    /// Sends the rest of the packet in transmission over a newly installed medium. The packet's fate does not change.
     fn resume(&mut self, now: Time, mut serving: Serving) {
         let segment = match serving.ending {
             Ending::Loss => Some(self.served),
-            // A flow stays in order, so the packet in transmission is its last.
+            // A flow stays in order, so the packet in transmission is the flow's last.
             _ => self.outcomes.flight.remove_last_of(serving.flow),
         };
         self.enforce_order();
         let Some(segment) = segment else { return };
         serving.bytes = serving.rest(now).max(1);
         serving.begun = self.medium.ready(now, Found::Idle);
-        // A packet as long as the unsent rest.
+        // Segment whose size equals the unsent bytes.
         let mut rest = segment;
         (rest.header, rest.payload) = (0, serving.bytes as u16);
         let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
@@ -227,8 +227,8 @@ impl Stepwise {
         self.serving = Some(serving);
     }
 
-    /// Packets in flight were sent over another medium, so order must be enforced even if the new medium has constant
-    /// delay.
+    /// Enforces packet order after a change of medium. Packets in flight were sent over the old medium, so even a new
+    /// medium of constant delay could reorder them.
     pub(super) fn enforce_order(&mut self) {
         self.in_order.restart(self.outcomes.flight.iter().map(|(arrives, segment)| (arrives, segment.flow)));
     }
@@ -240,7 +240,7 @@ impl Stepwise {
         }
     }
 
-    /// Load that counts against the capacity of `flow`'s subqueue without being in it.
+    /// Load outside `flow`'s subqueue that counts against the subqueue's capacity.
     #[inline]
     fn unqueued(&self, flow: FlowId) -> Load {
         match self.meaning {
@@ -249,7 +249,7 @@ impl Stepwise {
         }
     }
 
-    /// Load in transmission that came from `flow`'s subqueue.
+    /// Load in transmission that was dequeued from `flow`'s subqueue.
     fn in_transmission(&self, flow: FlowId) -> Load {
         match &self.serving {
             Some(serving) if self.queue.together(serving.flow, flow) => {
@@ -259,7 +259,7 @@ impl Stepwise {
         }
     }
 
-    /// Moves a segment into the transmitter, or into the queue with `wait`.
+    /// Moves a segment into the transmitter, or into the queue if `wait` is set.
     #[inline(always)]
     fn put(
         &mut self,
@@ -311,7 +311,8 @@ impl Stepwise {
 
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        // A queued packet cannot arrive before the one in transmission, except if it may overtake another flow's.
+        // A queued packet arrives after the packet in transmission, unless the two belong to different flows and may
+        // overtake.
         let overtaking = self.flows == Flows::Several && self.in_order.order == Order::Enforced;
         let serving = match &self.serving {
             Some(serving) if serving.ending != Ending::Nothing || overtaking => serving.departs,

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::medium::{Found, Medium, Transmission};
 
-/// Start offset in a recording: a time, a law of times, or anywhere.
+/// Start offset in a recording: a fixed time, a probability law of times, or a uniformly random time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Begin {
-    /// An offset from the start of the recording, or a law of offsets; it wraps at the end.
+    /// Offset from the start of the recording, fixed or drawn from a law; it wraps at the end of the recording.
     At(Law<Span>),
-    /// A random offset, uniform over the recording.
+    /// Random offset, uniform over the recording.
     Anywhere,
 }
 
@@ -26,7 +26,7 @@ impl Begin {
     /// Notation of [`Anywhere`](Self::Anywhere) in scenarios.
     pub const ANYWHERE: &'static str = "anywhere";
 
-    /// Whether the offset differs between runs.
+    /// Whether the start offset differs between runs.
     pub(super) fn is_drawn(&self) -> bool {
         match self {
             Self::At(law) => law.constant().is_none(),
@@ -34,13 +34,13 @@ impl Begin {
         }
     }
 
-    /// Whether the offset is zero.
+    /// Whether the start offset is zero.
     pub(super) fn is_start(&self) -> bool {
         matches!(self, Self::At(law) if law.constant() == Some(Span::ZERO))
     }
 
-    /// Offset into a recording of this length. All recordings of a channel share the draw, so that two directions
-    /// recorded together stay synchronised.
+    /// Start offset in a recording of this length. All recordings of a channel share one random draw, so that two
+    /// directions recorded together stay synchronised.
     pub(super) fn offset(&self, length: Span, streams: &Streams) -> Span {
         let mut stream = streams.stream("down/begin");
         let offset = match self {

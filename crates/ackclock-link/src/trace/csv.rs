@@ -1,9 +1,10 @@
-//! The CSV form of recordings; its header names columns and units.
+//! The CSV format of recordings; its header names columns and units.
 //!
-//! `time_UNIT,rate_UNIT[,delay_UNIT][,loss]` in any order, with units of time s, ms, us and of rate bps, kbps, Mbps,
-//! as in `time_s,rate_kbps,delay_ms`. A row holds until the next. The last row holds as long as the one before it,
-//! unless its rate is empty: then it only marks the end. Other empty fields are refused. Times count from the first
-//! row, so seconds since 1970 are allowed. Lines that begin with `#` are comments.
+//! The header is `time_UNIT,rate_UNIT[,delay_UNIT][,loss]`, columns in any order, as in `time_s,rate_kbps,delay_ms`.
+//! Units of time are s, ms and us; units of rate are bps, kbps and Mbps. Each row is valid until the next row. The last
+//! row is valid as long as the row before it, unless its rate is empty: an empty rate only marks the end. Other empty
+//! fields are errors. Times count from the first row, so seconds since 1970 are allowed. Lines that begin with `#` are
+//! comments.
 
 use ackclock_core::units::{rate_unit, time_unit};
 use ackclock_core::{Rate, Span};
@@ -15,7 +16,7 @@ use crate::Loss;
 const HEADER_HELP: &str =
     "the header names columns and units: time_s,rate_kbps and if known delay_ms and loss, in any order";
 
-/// Content of a column, with the size of its unit in seconds or bits per second.
+/// Content of a CSV column, with the size of its unit in seconds or bits per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Column {
     Time(f64),
@@ -25,7 +26,7 @@ enum Column {
 }
 
 impl Column {
-    /// Name of the column in error messages.
+    /// Name of the CSV column in error messages.
     const fn name(self) -> &'static str {
         match self {
             Self::Time(_) => "time",
@@ -59,7 +60,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
     assemble(&rows)
 }
 
-/// Whether a line is a header of ours, be it a wrong one: it names a column of times, rates or delays with what could be a unit.
+/// Whether a line looks like a header of this format, even an invalid one: it names a column of times, rates or delays
+/// with a possible unit.
 pub(super) fn is_header(line: &str) -> bool {
     parse_header(line).is_ok()
         || line
@@ -86,7 +88,7 @@ pub(super) fn print(samples: &Samples) -> String {
     text + &format!("{}{blanks}\n", samples.length().as_secs_f64())
 }
 
-/// A row as written; without a rate it only marks the end.
+/// One CSV row as parsed; a row without a rate only marks the end.
 struct Row {
     time: f64,
     rate: Option<f64>,
@@ -125,7 +127,7 @@ fn parse_row(line: &str, columns: &[Column]) -> Result<Row, String> {
         return Err(format!("{} fields; the header names {} columns", fields.len(), columns.len()));
     }
     let mut row = Row { time: 0.0, rate: None, delay: 0.0, loss: 0.0 };
-    // Only the row that marks the end has empty fields.
+    // Only the row that marks the end may have empty fields.
     let is_end = fields
         .iter()
         .zip(columns)
@@ -156,12 +158,12 @@ fn number(field: &str, most: f64) -> Result<f64, String> {
     }
 }
 
-/// Largest time in a file: seconds since 1970, until the year 2286.
+/// Largest time allowed in a file, in seconds since 1970: the year 2286.
 const MOST_SECONDS: f64 = 1e10;
-/// Longest recording, and least time that counts as seconds since 1970: the year 2001.
+/// Maximum length of a recording in seconds; larger times count as seconds since 1970 (from 2001 on).
 const LONGEST_SECONDS: f64 = 1e9;
 
-/// Time between two rows. An `f64` holds seconds since 1970 to a quarter of a microsecond, so whole microseconds are
+/// Time between two rows. An `f64` resolves seconds since 1970 to a quarter of a microsecond, so whole microseconds are
 /// exact.
 pub(super) fn since(first: f64, time: f64) -> Span {
     let seconds = time - first;

@@ -1,4 +1,4 @@
-//! A JSON list of `{"duration_ms", "bandwidth_kbps", "latency_ms"}`, the form of public 3G and LTE logs.
+//! Reader of a JSON list of `{"duration_ms", "bandwidth_kbps", "latency_ms"}`, the format of public 3G and LTE logs.
 //!
 //! The latency is used as one-way delay. In the public logs it is a constant that was added later, not a measurement.
 

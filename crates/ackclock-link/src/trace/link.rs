@@ -1,21 +1,22 @@
 //! # Trace link
 //!
 //! ## Source
-//! mm-link of mahimahi (its semantics: `opportunities.rs`); `links.md` section 5.
+//! mm-link of mahimahi (behaviour described in `opportunities.rs`); `links.md` section 5.
 //!
 //! ## What it does
-//! Plays a recording in a loop, from `begin` at the start of the run. With a mahimahi file packets leave at its
-//! opportunities. With a table of rates packets are transmitted at those rates; a packet in transmission when the rate
-//! changes sends its remaining bits at the new rate.
+//! The link plays a recording in a loop, from the offset `begin` at the start of the run. With a mahimahi file packets
+//! leave at the recorded opportunities. With a table of rates packets are transmitted at the recorded rates; after a
+//! rate change the remaining bits of a packet are sent at the new rate.
 //!
-//! A buffer of B packets means B queued packets. With opportunities a packet stays queued until its first byte is
-//! sent, so the head of the queue is one of the B, as in mm-link.
+//! A buffer of B packets means B queued packets. With opportunities a packet stays queued until its first byte is sent,
+//! so the head of the queue counts as one of the B packets, as in mm-link.
 //!
 //! ## Differences from the source
-//! mm-link's packets arrive at whole milliseconds; ours at any nanosecond.
+//! Packets arrive at whole milliseconds in mm-link, and at any nanosecond in ackclock.
 //!
 //! ## Validation
-//! Departures by hand for every rule of the semantics (`tests/trace.rs`); the capacity of public recordings.
+//! Tests compare departures calculated by hand for every rule of mm-link (`tests/trace.rs`), and the capacity of public
+//! recordings.
 
 use ackclock_core::{Config, ConfigError, Law, Rate, Segment, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -38,8 +39,8 @@ use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, N
 pub struct TraceConfig {
     /// Path of the recording.
     pub file: String,
-    /// Start offset in the recording: a time, a law of times, or "anywhere"; it wraps at the end. Default: "0s"; in
-    /// scenarios with several runs whose links and flows draw nothing else, "anywhere".
+    /// Start offset in the recording: a time, a law of times, or "anywhere"; it wraps at the end of the recording.
+    /// Default: "0s"; "anywhere" in scenarios with several runs whose links and flows draw no other random values.
     #[serde(skip_serializing_if = "Begin::is_start")]
     pub begin: Begin,
     /// How bytes are counted at the opportunities of a mahimahi file.
@@ -122,7 +123,7 @@ impl TraceConfig {
         Nominal { rate: recording.mean_rate(), delay: self.delay.mean() + own_delay }
     }
 
-    /// The medium, including losses.
+    /// Builds the medium of the recording, including its losses.
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
         let recording = self.recording(context.files)?;
         let offset = self.begin.offset(recording.length(), context.streams);
@@ -142,7 +143,7 @@ impl TraceConfig {
         }
     }
 
-    /// Starts `medium` at `offset` of its recording, with the losses of the table.
+    /// Starts `medium` at `offset` of its recording, and adds the configured losses.
     fn begun(
         &self,
         medium: impl Medium + 'static,
@@ -179,10 +180,10 @@ impl LinkConfig for TraceConfig {
     }
 }
 
-/// Transmits at the rates of a recording.
+/// Medium that transmits at the rates of a recording.
 struct SampleMedium {
     playhead: Playhead,
-    /// Nanobits of one pass through the recording.
+    /// Capacity of one pass through the recording, in nanobits.
     work: u128,
     delays: Delays,
     losses: Stream,

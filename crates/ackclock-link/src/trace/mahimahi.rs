@@ -1,4 +1,4 @@
-//! The form of mahimahi: one line per opportunity, with its time in milliseconds.
+//! The file format of mahimahi: one line per opportunity, with its time in milliseconds.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use super::samples::{Sample, Samples};
 use super::{TraceError, excerpt, lines, playing};
 use crate::Loss;
 
-/// Instants at which 1500 bytes may leave, in milliseconds from the start, never decreasing. The recording restarts at
-/// the last one, which is therefore also its length.
+/// Instants at which 1500 bytes may leave, in non-decreasing milliseconds from the start. The recording restarts at the
+/// last instant, which is therefore also its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
     millis: Vec<u32>,
@@ -19,10 +19,10 @@ impl Opportunities {
     /// Bytes per opportunity, including headers.
     pub const BYTES: u64 = 1500;
 
-    /// A recording with opportunities at these times.
+    /// Creates a recording with opportunities at these times, in ms.
     ///
     /// # Errors
-    /// No time, decreasing times, or the last at zero.
+    /// The list of times is empty or decreasing, or its last time is zero.
     pub fn new(millis: Vec<u32>) -> Result<Self, TraceError> {
         if let Some(index) = (1..millis.len()).find(|&index| millis[index] < millis[index - 1]) {
             return Err(TraceError::at(
@@ -79,30 +79,30 @@ impl Opportunities {
         Rate::from_bps_f64(bits / self.length().as_secs_f64())
     }
 
-    /// Number of opportunities up to and including an offset; the offset is at most the length.
+    /// Number of opportunities up to and including `offset`, which is at most the length of the recording.
     pub(super) fn until(&self, offset: Span) -> usize {
         self.millis.partition_point(|&millis| Span::from_millis(millis.into()) <= offset)
     }
 
-    /// Number of opportunities by `now`, playing in a loop.
+    /// Number of opportunities up to `now`, with the recording played in a loop.
     pub(super) fn by(&self, now: Time) -> u64 {
         let (plays, offset) = playing(self.length(), now);
         plays * self.millis.len() as u64 + self.until(offset) as u64
     }
 
-    /// Number of opportunities per bin of this width; the last bin may be shorter.
+    /// Number of opportunities in each bin of width `bin`; the last bin may be shorter.
     pub(super) fn counts(&self, bin: Span) -> Vec<u32> {
         let bins = self.length().as_nanos().div_ceil(bin.as_nanos());
         let mut counts = vec![0; bins as usize];
         for &millis in &self.millis {
             let index = Span::from_millis(millis.into()).as_nanos() / bin.as_nanos();
-            // The last instant is the end of the recording and belongs to its last bin.
+            // The last opportunity is at the end of the recording and belongs to the last bin.
             counts[index.min(bins - 1) as usize] += 1;
         }
         counts
     }
 
-    /// The recording as rates, one per bin of this width.
+    /// Converts the recording to rates, one per bin of width `bin`.
     pub(super) fn samples(&self, bin: Span) -> Result<Samples, TraceError> {
         if bin < Span::from_millis(1) {
             return Err(TraceError::whole(format!("a bin of {bin} is shorter than 1 ms")));
@@ -120,7 +120,7 @@ impl Opportunities {
         Samples::new(self.rates(bin).enumerate().map(row).collect(), self.length())
     }
 
-    /// Rate per bin of this width; the last bin may be shorter.
+    /// Rate in each bin of width `bin`; the last bin may be shorter.
     pub(super) fn rates(&self, bin: Span) -> impl Iterator<Item = Rate> {
         let length = self.length();
         self.counts(bin).into_iter().enumerate().map(move |(index, count)| {
@@ -130,8 +130,8 @@ impl Opportunities {
     }
 }
 
-/// Least first time that counts as seconds since 1970: the year 2001. As milliseconds it would be an outage of 11
-/// days.
+/// Smallest first time that counts as seconds since 1970: the year 2001. Read as milliseconds, this time would be an
+/// outage of 11 days.
 const EPOCH: u32 = 1_000_000_000;
 
 /// Maximum number of bins: with about fifteen bytes a row the CSV is about as long as the limit for reading.

@@ -5,20 +5,20 @@
 //! tables of rates such as the HSDPA logs of Riiser et al. (MMSys 2013).
 //!
 //! ## What it does
-//! Reads, describes and converts recordings of a link:
-//! - **opportunities** ([`Opportunities`]): the form of mahimahi, one line per opportunity to send 1500 bytes;
-//! - **samples** ([`Samples`]): rate, optionally delay and loss, each until the next row: our CSV, and JSON lists of
-//!   `duration_ms`, `bandwidth_kbps`, `latency_ms`.
+//! This module reads, describes and converts recordings of a link:
+//! - **opportunities** ([`Opportunities`]): the format of mahimahi, one line per opportunity to send 1500 bytes;
+//! - **samples** ([`Samples`]): rows of rate, optionally delay and loss, each valid until the next row: the CSV of
+//!   ackclock, and JSON lists of `duration_ms`, `bandwidth_kbps`, `latency_ms`.
 //!
-//! The first line that is not a comment determines the form; [`import`] parses what other tools and data sets write.
-//! Recordings are played in a loop.
+//! The first line that is not a comment determines the format; [`import`] parses the formats of other tools and data
+//! sets. Recordings are played in a loop.
 //!
 //! ## Differences from the source
-//! Limits: 256 MiB of file, read or written; 2^32 ms (49 days) of opportunities.
+//! A file may have at most 256 MiB, read or written; opportunities may span at most 2^32 ms (49 days).
 //!
 //! ## Validation
-//! Statistics of public recordings as published by their providers; conversion and back (unit tests,
-//! `tests/trace.rs`).
+//! Tests compare statistics of public recordings with those published by their providers, and convert recordings there
+//! and back (unit tests, `tests/trace.rs`).
 
 mod begin;
 mod csv;
@@ -40,12 +40,12 @@ pub use mahimahi::Opportunities;
 pub use samples::{Sample, Samples};
 pub use statistics::Statistics;
 
-/// An error in a recording, and its line.
+/// An error in a recording, with its line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
-    /// Number of the line, from 1; `None` if the error concerns the whole file.
+    /// Number of the invalid line, from 1; `None` if the error concerns the whole file.
     pub line: Option<usize>,
-    /// The text found and what is allowed.
+    /// Error message with the text found and what is allowed.
     pub message: String,
 }
 
@@ -70,18 +70,18 @@ impl TraceError {
     }
 }
 
-/// A recording of a link in either form.
+/// A recording of a link, as opportunities or as rates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recording {
     /// Opportunities to send 1500 bytes.
     Opportunities(Opportunities),
-    /// Rates, each until the next.
+    /// Rates, each valid until the next row.
     Samples(Samples),
 }
 
 const MAX_BYTES: usize = 256 << 20;
 
-/// First bytes of other file types, with their names.
+/// First bytes of unsupported file types, with the names of the types.
 const OTHER_FORMS: [(&[u8], &str); 6] = [
     (b"\x0a\x0d\x0d\x0a", "a capture of packets (pcapng)"),
     (b"\xd4\xc3\xb2\xa1", "a capture of packets (pcap)"),
@@ -95,19 +95,19 @@ impl Recording {
     /// Parses a recording from the contents of its file.
     ///
     /// # Errors
-    /// Names the line, the text found and what is allowed. Never panics, for any input.
+    /// The error names the line, the text found and what is allowed. Never panics for any input.
     pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
         import::read(bytes, &import::Options::default()).map(|imported| imported.recording)
     }
 
-    /// The recording in the form of mahimahi. A table of rates becomes one opportunity per 1500 bytes, rounded up to
-    /// the next millisecond. The last opportunity is at the end of the recording, because mahimahi takes it as the
-    /// end; the mean rate changes by less than half an opportunity or 0.1 %. The form has no delays and losses:
-    /// [`impairments`](Self::impairments) lists those that are lost.
+    /// Converts the recording to the mahimahi format. A table of rates becomes one opportunity per 1500 bytes, rounded
+    /// up to the next millisecond. The last opportunity is at the end of the recording, because mahimahi uses it as the
+    /// end; the mean rate changes by less than half an opportunity or 0.1 %. The mahimahi format has no delays and
+    /// losses: [`impairments`](Self::impairments) lists those that are dropped.
     ///
     /// # Errors
-    /// The recording has more opportunities or is longer than the form allows, or the text would be too long to be
-    /// read again.
+    /// The recording has more opportunities or is longer than the mahimahi format allows, or the text would exceed the
+    /// size limit for reading.
     pub fn to_mahimahi(&self) -> Result<String, TraceError> {
         match self {
             Self::Opportunities(opportunities) => readable(opportunities.to_string()),
@@ -115,10 +115,10 @@ impl Recording {
         }
     }
 
-    /// The recording as CSV. Opportunities are counted per `bin`.
+    /// Converts the recording to CSV. Opportunities are counted per `bin`.
     ///
     /// # Errors
-    /// The bin is shorter than 1 ms, or the text would be too long to be read again.
+    /// The bin is shorter than 1 ms, or the text would exceed the size limit for reading.
     pub fn to_csv(&self, bin: ackclock_core::Span) -> Result<String, TraceError> {
         match self {
             Self::Opportunities(opportunities) => readable(csv::print(&opportunities.samples(bin)?)),
@@ -160,14 +160,14 @@ impl Recording {
     }
 }
 
-/// Whether the first line that is neither empty nor a comment begins with a number, optionally signed.
+/// Whether the first content line, neither empty nor a comment, begins with a number, optionally signed.
 fn begins_with_number(bytes: &[u8]) -> bool {
     let mut texts = lines(bytes).filter_map(|(_, line)| line.ok());
     let first = texts.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
     first.trim_start_matches(['+', '-']).starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Refuses a text that is too long to be read again.
+/// Rejects a text that exceeds the size limit for reading.
 fn readable(text: String) -> Result<String, TraceError> {
     match text.len() {
         ..=MAX_BYTES => Ok(text),
@@ -175,7 +175,8 @@ fn readable(text: String) -> Result<String, TraceError> {
     }
 }
 
-/// The bytes of a text file without a UTF-8 byte order mark; `forms` lists the possible forms in errors.
+/// Returns the bytes of a text file without a UTF-8 byte order mark; `forms` lists the possible formats for error
+/// messages.
 pub(crate) fn plain_text<'a>(bytes: &'a [u8], forms: &str) -> Result<&'a [u8], TraceError> {
     if bytes.len() > MAX_BYTES {
         return Err(TraceError::whole(format!(
@@ -193,13 +194,13 @@ pub(crate) fn plain_text<'a>(bytes: &'a [u8], forms: &str) -> Result<&'a [u8], T
     Ok(bytes)
 }
 
-/// Number of completed passes by `now` through a recording of this length, and the offset in the present pass.
+/// Number of completed passes through a recording of this length by `now`, and the offset in the current pass.
 fn playing(length: Span, now: Time) -> (u64, Span) {
     let (plays, offset) = (now.as_nanos() / length.as_nanos(), now.as_nanos() % length.as_nanos());
     (plays, Span::from_nanos(offset))
 }
 
-/// Lines of a text file with index, without line ends.
+/// Lines of a text file with their indices, without line ends.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Result<&str, TraceError>)> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes.split(|&byte| byte == b'\n').enumerate().map(|(index, line)| {

@@ -1,14 +1,14 @@
-//! Medium of a recording of opportunities, with the semantics of mm-link.
+//! Medium that plays a recording of opportunities like mm-link.
 //!
 //! Behaviour of mm-link according to its source (`link_queue.cc`):
-//! - At each opportunity the head of the queue gets up to 1504 bytes. A packet counts its IP size plus 4 bytes of TUN
-//!   header. The next packet may use the rest of an opportunity; an unfinished packet continues at the next
+//! - At each opportunity the head of the queue may send up to 1504 bytes. A packet counts its IP size plus 4 bytes of
+//!   TUN header. The next packet may use the rest of an opportunity; an unfinished packet continues at the next
 //!   opportunity.
-//! - The head stays in the queue until its first byte is sent, so it counts against the buffer and for queue
-//!   management; a packet that has started does not.
-//! - Unused opportunities are lost, including those at the very instant of an arrival into an empty queue: mm-link
-//!   updates its link before it accepts a packet.
-//! - The recording restarts at its last opportunity, with its zero at that instant.
+//! - The head packet stays in the queue until its first byte is sent, so it counts against the buffer and for queue
+//!   management; a packet whose transmission has started does not.
+//! - Unused opportunities are lost, including an opportunity at the same instant as an arrival into an empty queue:
+//!   mm-link updates its link before it accepts a packet.
+//! - The recording restarts at its last opportunity: time zero of the next pass is that instant.
 
 use ackclock_core::{Rate, Segment, Span, Time};
 
@@ -17,26 +17,26 @@ use crate::delay::Delays;
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::pieces::NANOBITS_PER_BYTE;
 
-/// Bytes of an opportunity, and overhead of a packet.
+/// Number of bytes per opportunity, and overhead per packet in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tariff {
-    /// Bytes of an opportunity.
+    /// Number of bytes that one opportunity can send.
     pub(super) opportunity: u32,
-    /// Bytes that a packet counts in addition to its size.
+    /// Overhead that a packet counts in addition to its size, bytes.
     pub(super) overhead: u32,
 }
 
-/// Transmits at the opportunities of a recording.
+/// Medium that transmits at the opportunities of a recording.
 #[derive(Debug)]
 pub(super) struct OpportunityMedium {
     opportunities: Opportunities,
     tariff: Tariff,
-    /// Packets that were sent.
+    /// Number of packets sent.
     packets: u64,
-    /// Bytes of the packets that were sent, including headers.
+    /// Bytes of all packets sent, including headers.
     bytes: u64,
     delays: Delays,
-    /// Start of the present pass.
+    /// Start time of the current pass through the recording.
     begun: Time,
     /// Index of the next opportunity.
     index: usize,
@@ -55,7 +55,7 @@ impl OpportunityMedium {
         Self { opportunities, tariff, packets: 0, bytes: 0, delays, begun: Time::ZERO, index: 0, left, rates }
     }
 
-    /// When the present opportunity occurs.
+    /// Time of the next opportunity.
     fn instant(&self) -> Time {
         self.begun + Span::from_millis(self.opportunities.millis()[self.index].into())
     }
@@ -78,7 +78,7 @@ impl OpportunityMedium {
         let length = self.opportunities.length();
         self.begun += length * (now.since(self.begun).as_nanos() / length.as_nanos());
         let offset = now.since(self.begun);
-        // The last opportunity is at the length, and the offset is below that.
+        // The last opportunity is at the end of the recording, and the offset lies before the end.
         self.index = self.opportunities.until(offset);
         self.left = self.tariff.opportunity;
     }

@@ -1,4 +1,4 @@
-//! A table of rates, each valid until the next.
+//! A table of link rates, each valid until the next row.
 
 use ackclock_core::{Rate, Span, Time};
 
@@ -6,10 +6,10 @@ use super::{Opportunities, TraceError, playing};
 use crate::Loss;
 use crate::pieces::{NANOBITS_PER_BYTE, work_at};
 
-/// One row, valid until the next row's instant.
+/// One row of rate, delay and loss, valid until the next row starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Start of the row, from the start of the recording.
+    /// Start time of the row, counted from the start of the recording.
     pub begins: Span,
     /// Rate of the link; zero in an outage.
     pub rate: Rate,
@@ -19,7 +19,7 @@ pub struct Sample {
     pub loss: Loss,
 }
 
-/// Rows in order of time, the first at zero, and the length of one pass.
+/// Rows in order of time, from time zero on, and the length of one pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     rows: Vec<Sample>,
@@ -27,10 +27,10 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// A table of rows; `length` is the end of the last.
+    /// Creates a table of rows; `length` is the end time of the last row.
     ///
     /// # Errors
-    /// No row, times that do not increase from zero to the end, or all rates zero.
+    /// The table has no rows, times that do not increase from zero to the end, or only zero rates.
     pub fn new(rows: Vec<Sample>, length: Span) -> Result<Self, TraceError> {
         if rows.first().is_none_or(|row| row.begins != Span::ZERO) {
             return Err(TraceError::whole("there is no row at the start"));
@@ -48,7 +48,7 @@ impl Samples {
         Ok(Self { rows, length })
     }
 
-    /// The rows, in order of time.
+    /// Rows of the recording, in order of time.
     pub fn rows(&self) -> &[Sample] {
         &self.rows
     }
@@ -58,23 +58,23 @@ impl Samples {
         self.length
     }
 
-    /// End of the row with this index.
+    /// End time of the row with this index.
     pub(super) fn end(&self, index: usize) -> Span {
         self.rows.get(index + 1).map_or(self.length, |next| next.begins)
     }
 
-    /// Nanobits of one pass through the recording.
+    /// Capacity of one pass through the recording, in nanobits.
     pub(super) fn work(&self) -> u128 {
         self.work_until(self.length)
     }
 
-    /// Nanobits by `now`, playing in a loop.
+    /// Capacity up to `now` in nanobits, with the recording played in a loop.
     pub(super) fn work_by(&self, now: Time) -> u128 {
         let (plays, offset) = playing(self.length, now);
         u128::from(plays) * self.work() + self.work_until(offset)
     }
 
-    /// Nanobits up to an offset, at most the length.
+    /// Capacity in nanobits up to an offset of at most the length.
     fn work_until(&self, offset: Span) -> u128 {
         let work = |(index, row): (usize, &Sample)| {
             work_at(row.rate, self.end(index).min(offset).saturating_sub(row.begins))
@@ -91,9 +91,9 @@ impl Samples {
         self.rows.partition_point(|row| row.begins <= offset) - 1
     }
 
-    /// One opportunity per 1500 bytes, at the next whole millisecond. The last one is at the end and marks the length:
-    /// it covers a rest of less than 1500 bytes if that changes the mean rate by less than 0.1 %. Otherwise the number
-    /// of opportunities is rounded, and the last is moved to the end.
+    /// Converts the rates to one opportunity per 1500 bytes, at the next whole millisecond. The last opportunity is at
+    /// the end and marks the length: it covers a rest of less than 1500 bytes if that changes the mean rate by less
+    /// than 0.1 %. Otherwise the number of opportunities is rounded, and the last one is moved to the end.
     pub(super) fn opportunities(&self) -> Result<Opportunities, TraceError> {
         const MOST: u128 = 100_000_000;
         let each = u128::from(Opportunities::BYTES * NANOBITS_PER_BYTE);
@@ -123,11 +123,11 @@ impl Samples {
     }
 }
 
-/// Position in a recording that plays in a loop, moved forward in time.
+/// Position in a recording that is played in a loop; it only moves forward.
 #[derive(Debug)]
 pub(super) struct Playhead {
     pub(super) samples: Samples,
-    /// Start of the present pass.
+    /// Start time of the current pass through the recording.
     begun: Time,
     index: usize,
 }
@@ -137,7 +137,7 @@ impl Playhead {
         Self { samples, begun: Time::ZERO, index: 0 }
     }
 
-    /// Moves to `now`, which never decreases. Returns the row valid there, and until when.
+    /// Moves the position to `now`, which never decreases. Returns the row valid at `now`, and its end time.
     pub(super) fn seek(&mut self, now: Time) -> (Sample, Time) {
         let length = self.samples.length;
         if now >= self.begun + length {

@@ -9,28 +9,28 @@ use super::{Opportunities, Samples};
 pub struct Statistics {
     /// Length of one pass through the recording.
     pub length: Span,
-    /// Mean rate.
+    /// Mean rate of the recording.
     pub mean: Rate,
-    /// Rate in each whole second, in ascending order; empty for less than a second.
+    /// Rate in each complete second, in ascending order; empty for a recording shorter than a second.
     pub seconds: Vec<Rate>,
-    /// Longest time without transmission.
+    /// Longest time without transmission in the recording.
     pub longest_gap: Span,
-    /// Lengths of all times of at least one second without transmission, in order of time.
+    /// Lengths of all gaps of at least one second without transmission, in order of time.
     pub outages: Vec<Span>,
 }
 
-/// Gaps of at least this length are outages.
+/// Minimum length of a gap that counts as an outage.
 const OUTAGE: Span = Span::from_secs(1);
 const SECOND: Span = Span::from_secs(1);
 
 impl Statistics {
-    /// Rate that a share `q` (0 to 1) of the seconds does not exceed; `None` without a whole second.
+    /// Rate that a share `q` (0 to 1) of the seconds does not exceed; `None` without a complete second.
     pub fn percentile(&self, q: f64) -> Option<Rate> {
         let last = self.seconds.len().checked_sub(1)?;
         self.seconds.get(libm::round(q * last as f64) as usize).copied()
     }
 
-    /// Share of the seconds without transmission.
+    /// Share of seconds in which the link transmitted nothing.
     pub fn share_at_zero(&self) -> f64 {
         let zero = self.seconds.partition_point(|&rate| rate == Rate::ZERO);
         if self.seconds.is_empty() { 0.0 } else { zero as f64 / self.seconds.len() as f64 }

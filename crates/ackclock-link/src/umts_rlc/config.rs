@@ -20,8 +20,8 @@ pub struct UmtsRlcConfig {
     pub rate: Rate,
     /// Transmission time interval.
     pub tti: Span,
-    /// Blocks per TTI. Independent errors affect blocks separately; other error processes without `interval` affect a
-    /// whole TTI.
+    /// Blocks per TTI. Independent errors affect blocks separately; other error processes without `interval` affect an
+    /// entire TTI.
     pub pdus: u32,
     /// Block errors: a probability, independent for each block, or an error process.
     pub bler: Errors,
@@ -32,11 +32,12 @@ pub struct UmtsRlcConfig {
     pub limit: Option<u32>,
     /// Order in which packets are delivered.
     pub order: DeliveryOrder,
-    /// When the receiver has the data of a block: at the end of the block, or of its TTI.
+    /// Time at which the receiver has the data of a block: at the end of the block, or at the end of its TTI.
     pub delivery: Batch,
-    /// When a failed block is reported: at its own end, or at the end of its TTI in one status with the others.
+    /// Time at which a failed block is reported: at its own end, or at the end of its TTI in one status with all
+    /// failures.
     pub status: Batch,
-    /// When a block is retransmitted: as soon as possible, or not before the next TTI starts.
+    /// Time at which a failed block is retransmitted: as soon as possible, or not before the next TTI starts.
     pub repetition: Batch,
     /// Propagation delay of a packet after reassembly.
     pub delay: Span,
@@ -45,19 +46,19 @@ pub struct UmtsRlcConfig {
     pub outages: Vec<Outage>,
 }
 
-/// Whether an event happens per block, or at the next TTI boundary. TTIs start at time zero.
+/// Whether an event occurs per block, or at the next TTI boundary. TTIs start at time zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Batch {
-    /// Per block.
+    /// Events occur per block.
     #[default]
     ByBlock,
-    /// At the next TTI boundary.
+    /// Events occur at the next TTI boundary.
     ByTti,
 }
 
 impl Batch {
-    /// First instant at or after `at` at which the event happens.
+    /// First instant at or after `at` at which the event can occur.
     pub(super) fn from(self, at: Time, tti: Span) -> Time {
         match self {
             Self::ByBlock => at,
@@ -67,7 +68,7 @@ impl Batch {
 }
 
 impl Default for UmtsRlcConfig {
-    /// The channel of L02 at 384 kbit/s.
+    /// Channel of paper L02 at 384 kbit/s.
     fn default() -> Self {
         Self {
             rate: Rate::from_bps(384_000),
@@ -86,7 +87,7 @@ impl Default for UmtsRlcConfig {
     }
 }
 
-// A block takes at least half a microsecond, so at most two million wait for their retransmission.
+// A block takes at least half a microsecond, so at most two million blocks are queued for retransmission.
 const MOST_PDUS: u32 = 1000;
 const LONGEST: Span = Span::from_secs(1);
 

@@ -5,28 +5,28 @@
 //!
 //! ## What it does
 //! Packets are cut into blocks of rate x TTI / `pdus`, in whole bytes, which are transmitted at that rate. The last
-//! block of a packet also takes the start of the next packet, if that is queued when the block starts; otherwise it is
-//! padded. Block errors are drawn at the end of a block. A failed block is retransmitted, before all new ones, from
-//! `repetition_delay` after its end. A packet is complete when all blocks with a part of it have arrived; it is
-//! delivered at once, or behind all earlier packets, and then propagates for `delay`.
+//! block of a packet also contains the start of the next packet, if that packet is queued when the block starts;
+//! otherwise the block is padded. Block errors are drawn at the end of a block. A failed block is retransmitted, before
+//! all new blocks, from `repetition_delay` after its end. A packet is complete when all blocks with a part of it have
+//! arrived. A complete packet is delivered at once, or after all earlier packets, and then propagates for `delay`.
 //!
-//! TTIs start at multiples of their length. By default nothing waits for them. Three things can be delayed to the next
-//! boundary: delivery of a block's data (`delivery`); the report of a failure, so that all failures of a TTI are in
-//! one status and are retransmitted together (`status`); and retransmissions (`repetition`).
+//! TTIs start at multiples of their length. By default no event is aligned to TTIs. Three events can be delayed to the
+//! next boundary: delivery of a block's data (`delivery`); the report of a failure, so that all failures of a TTI are
+//! in one status and are retransmitted together (`status`); and retransmissions (`repetition`).
 //!
-//! In an outage, such as a handover, no block starts; blocks in transmission arrive.
+//! In an outage, such as a handover, no block starts; blocks already in transmission arrive.
 //!
-//! A block is given up after `limit` retransmissions; packets with a part in it are lost. A packet departs when it is
-//! delivered. Errors are drawn from stream `NAME/bler`.
+//! A block is given up after `limit` retransmissions, and all packets with a part in it are lost. A packet departs when
+//! it is delivered. Errors are drawn from the random stream `NAME/bler`.
 //!
 //! ## Differences from the source
-//! The source adds the start of a packet to the previous block as long as that was not sent; here a block is filled
-//! when it starts, which is equivalent. Blocks start when the transmitter is free, not at TTI boundaries, as in the
-//! source. The options to wait for boundaries are not in the source, but in the networks it simplifies.
+//! The paper adds the start of a packet to the previous block while that block is unsent; this model fills a block when
+//! it starts, which is equivalent. As in the paper, blocks start when the transmitter is free, not at TTI boundaries.
+//! The options that align events to boundaries are not in the paper, but in the networks that it simplifies.
 //!
 //! ## Validation
-//! Timelines of blocks by hand, and the mean number of transmissions (unit tests); the laws of links; L02's tables in
-//! `papers/l02`.
+//! Unit tests compare timelines of blocks with calculations by hand, and the mean number of transmissions with theory.
+//! Further tests: the common tests of links, and L02's tables in `papers/l02`.
 
 mod config;
 
@@ -41,7 +41,7 @@ use crate::blocks::{Packets, Transmitter};
 use crate::errors::{AnyErrorProcess, ErrorProcess};
 use crate::outage::Outages;
 
-/// Transmits blocks one by one.
+/// Link that transmits packets in blocks, one block after another.
 struct UmtsRlc {
     config: UmtsRlcConfig,
     outages: Outages,
@@ -52,21 +52,21 @@ struct UmtsRlc {
     /// Transmission time of a block.
     takes: Span,
     errors: AnyErrorProcess,
-    /// The block in transmission, and its end.
+    /// Block in transmission, and the end time of its transmission.
     sending: Option<(Time, Block)>,
-    /// Failed blocks, ordered by the instant from which they may be retransmitted.
+    /// Failed blocks, ordered by the earliest time of their retransmission.
     failed: VecDeque<(Time, Block)>,
-    /// Blocks that will not be retransmitted, ordered by the instant at which the receiver knows their fate.
+    /// Blocks that will not be retransmitted, ordered by the time at which the receiver learns their fate.
     done: VecDeque<(Time, Block, Fate)>,
-    /// When the transmitter is free for the next block.
+    /// Time at which the transmitter is free for the next block.
     free: Time,
-    /// Blocks that arrived.
+    /// Number of blocks that arrived.
     arrived: u64,
-    /// Time in which blocks were sent.
+    /// Total time in which blocks were sent.
     busy: Span,
 }
 
-/// A block, with the packets of which it has parts.
+/// Block with parts of one or more packets.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     from: u64,
@@ -92,7 +92,7 @@ impl UmtsRlc {
         }
     }
 
-    /// Next start or end of a block.
+    /// Time of the next start or end of a block.
     fn next_block(&self, packets: &Packets) -> Time {
         match (&self.sending, self.failed.front()) {
             (Some((ends, _)), _) => *ends,
@@ -112,7 +112,7 @@ impl UmtsRlc {
         }
     }
 
-    /// Cuts a new block; `None` if the queue has dropped everything.
+    /// Fills a new block from the queue; `None` if the queue has dropped all packets.
     fn fill(&self, now: Time, packets: &mut Packets) -> Option<Block> {
         let (first, mut filled) = packets.cut(now, self.bytes)?;
         let mut last = first;
@@ -124,7 +124,7 @@ impl UmtsRlc {
         Some(Block { from: first, to: last + 1, repetitions: 0 })
     }
 
-    /// The last bit of a block was sent at `at`.
+    /// Ends the transmission of a block, whose last bit was sent at `at`.
     fn end(&mut self, at: Time, mut block: Block) {
         let UmtsRlcConfig { tti, delivery, status, repetition, .. } = self.config;
         let fate = self.errors.fate(at);
@@ -147,7 +147,7 @@ impl Transmitter for UmtsRlc {
 
     fn change(&mut self, at: Time, packets: &mut Packets) {
         if let Some((_, block, fate)) = self.done.pop_front_if(|&mut (known, ..)| known <= at) {
-            // The receiver knows the fate. A block that was given up takes all its packets with it.
+            // The receiver now knows the fate of the block. All packets of a block that was given up are lost.
             match fate {
                 Fate::Arrives => (block.from..block.to)
                     .for_each(|number| packets.begun.arrive(at, number, block.repetitions)),

@@ -13,8 +13,8 @@ use crate::radio_access::{DedicatedConfig, ErrorsBy, RadioAccess};
 use crate::{DeliveryOrder, Files, Nominal, OutageKind};
 
 /// A UMTS bearer with the complete radio link control of 3GPP TS 25.322, acknowledged or unacknowledged. Packets are
-/// cut into PDUs; in acknowledged mode lost PDUs are retransmitted, and a packet stays in the buffer until the peer
-/// has all of it.
+/// cut into PDUs; in acknowledged mode lost PDUs are retransmitted, and a packet stays in the buffer until the peer has
+/// acknowledged all of it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UmtsRlcAmConfig {
@@ -26,41 +26,41 @@ pub struct UmtsRlcAmConfig {
     pub up_rate: Rate,
     /// Transmission time interval: all PDUs of a TTI are sent together.
     pub tti: Span,
-    /// Room in a PDU for packets and their length indicators.
+    /// Payload octets of a PDU, for packets and their length indicators.
     pub pdu: Size,
     /// One-way delay from the end of a TTI until its PDUs are processed at the far end.
     pub delay: Span,
-    /// Errors of each direction: a probability, or an error process, evaluated per TTI or PDU.
+    /// PDU errors of each direction: a probability, or an error process, evaluated per TTI or PDU.
     pub errors: Errors,
-    /// Errors of the uplink, if they differ.
+    /// PDU errors of the uplink, if they differ from the downlink's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_errors: Option<Errors>,
-    /// What is lost together: all PDUs of a "tti", or each "pdu" separately.
+    /// Unit of loss: all PDUs of a "tti" together, or each "pdu" separately.
     pub errors_by: ErrorsBy,
-    /// Whether packets are delivered in order, or each as soon as it is complete.
+    /// Whether packets are delivered in order, or each packet as soon as it is complete.
     pub order: DeliveryOrder,
-    /// Maximum unacknowledged PDUs, of the transmitter and the receiver.
+    /// Maximum number of unacknowledged PDUs at the transmitter and the receiver.
     pub window: u32,
-    /// MaxDAT: a PDU is sent at most one time less than this, and then given up.
+    /// MaxDAT: a PDU is given up after `max_dat` - 1 transmissions.
     pub max_dat: u32,
-    /// What happens when a PDU is given up: its packets are discarded ("discard"), or both ends are reset ("reset").
+    /// Reaction when a PDU is given up: its packets are discarded ("discard"), or both ends are reset ("reset").
     pub on_max_dat: OnMaxDat,
-    /// A PDU that a STATUS reports as missing is retransmitted only if its last transmission is at least this old;
-    /// default: the round trip of the radio, within which no STATUS can cover it.
+    /// Minimum age of a PDU's last transmission before a STATUS that reports it missing triggers a retransmission.
+    /// Default: the RTT of the radio, within which no STATUS can cover the PDU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Span>,
-    /// When the transmitter requests a STATUS.
+    /// Rules for when the transmitter requests a STATUS.
     pub poll: PollConfig,
-    /// When the receiver sends a STATUS.
+    /// Rules for when the receiver sends a STATUS.
     pub status: StatusConfig,
-    /// Retries of MRW, which tells a receiver what was discarded.
+    /// Retries of MRW, the message that informs a receiver of discarded PDUs.
     pub mrw: Tries,
-    /// Retries of RESET, which requests a reset.
+    /// Retries of RESET, the message that requests a reset.
     pub reset: Tries,
 }
 
 impl Default for UmtsRlcAmConfig {
-    /// A bearer of 384 kbit/s down and 64 kbit/s up with typical settings: a tenth of the blocks is lost.
+    /// A bearer of 384 kbit/s down and 64 kbit/s up with typical settings and a block error rate of 10 %.
     fn default() -> Self {
         Self {
             mode: RlcMode::Acknowledged,

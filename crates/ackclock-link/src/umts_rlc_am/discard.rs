@@ -10,18 +10,18 @@ use super::status::{Mrw, MrwAck};
 /// MRW signalling of a transmitter.
 #[derive(Debug)]
 pub(super) struct Discard {
-    /// Timer_MRW.
+    /// Timer_MRW: time after which an MRW is sent again.
     timer: Span,
-    /// MaxMRW.
+    /// MaxMRW: limit of the number of MRW transmissions.
     most: u32,
     mode: OnMaxDat,
-    /// The MRW to send until the peer acknowledges it.
+    /// MRW that is repeated until the peer acknowledges it.
     telling: Option<Mrw>,
-    /// When the MRW is sent again.
+    /// Time at which the MRW is sent again.
     next: Time,
-    /// VT(MRW): how often the MRW was sent.
+    /// VT(MRW): number of times the MRW was sent.
     told: u32,
-    /// The retries are used up: only a reset helps.
+    /// Whether all MRW retries are used up, so that a reset is needed.
     failed: bool,
 }
 
@@ -30,8 +30,8 @@ impl Discard {
         Self { timer, most, mode, telling: None, next: Time::NEVER, told: 0, failed: false }
     }
 
-    /// Gives up everything before SDU `keep`: the peer keeps data from `sn` on, except for the first `ends` SDUs that
-    /// end there. A pending MRW is replaced by this later one.
+    /// Discards all SDUs before SDU `keep`. The peer keeps data from `sn` on, except for the first `ends` SDUs that end
+    /// in that PDU. The new MRW replaces a pending one.
     pub(super) fn begin(&mut self, now: Time, sn: Sn, ends: u16, keep: SduNumber) {
         match self.mode {
             OnMaxDat::Reset => self.failed = true,
@@ -42,7 +42,7 @@ impl Discard {
         }
     }
 
-    /// The MRW to send at `now`, if any.
+    /// Returns the MRW to send at `now`, if any.
     pub(super) fn poll(&mut self, now: Time) -> Option<Mrw> {
         let mrw = self.telling.filter(|_| self.next <= now)?;
         if self.told >= self.most {
@@ -54,8 +54,8 @@ impl Discard {
         Some(mrw)
     }
 
-    /// The peer acknowledged an MRW. Returns whether this completes it: the peer's window begins at or beyond SN_MRW.
-    /// VT(A) is `vt_a`.
+    /// Processes the peer's acknowledgement of an MRW. Returns whether the discard is now complete: the peer's window
+    /// starts at or beyond SN_MRW. `vt_a` is VT(A).
     pub(super) fn on_ack(&mut self, ack: MrwAck, vt_a: Sn) -> bool {
         let Some(mrw) = self.telling else { return false };
         let (told, moved) = (mrw.sn.above(vt_a), ack.sn.above(vt_a));
@@ -66,14 +66,15 @@ impl Discard {
         done
     }
 
-    /// VT(A) advances from `old` to `new`. Beyond SN_MRW the peer has everything, and the MRW is obsolete.
+    /// Processes an advance of VT(A) from `old` to `new`. When VT(A) passes SN_MRW, the peer has all PDUs before it,
+    /// and the MRW is obsolete.
     pub(super) fn on_window(&mut self, old: Sn, new: Sn) {
         if self.telling.is_some_and(|mrw| new.above(old) > mrw.sn.above(old)) {
             self.telling = None;
         }
     }
 
-    /// Whether the entities must be reset.
+    /// Whether both entities must be reset, because all MRW retries failed.
     pub(super) const fn has_failed(&self) -> bool {
         self.failed
     }

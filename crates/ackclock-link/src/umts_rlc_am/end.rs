@@ -1,5 +1,5 @@
-//! The sending end of a direction: the protocol without a clock. The channel decides when it may send, and how many
-//! PDUs.
+//! The sending end of a direction: the protocol without a clock. The channel decides when the end may send, and how
+//! many PDUs.
 
 use ackclock_core::{Span, Time};
 
@@ -18,25 +18,25 @@ use super::status::{self, TellsWindow};
 use super::transmitter::{Limits, Transmitter};
 use super::unacknowledged::Unacknowledged;
 
-/// The entity that sends in a direction and receives in the other.
+/// Entity that sends in one direction and receives in the opposite direction.
 pub(crate) enum End {
-    /// Acknowledged mode.
+    /// Entity in acknowledged mode.
     Acknowledged(Box<Entity>),
-    /// Unacknowledged mode.
+    /// Entity in unacknowledged mode.
     Unacknowledged(Unacknowledged),
 }
 
-/// Action requested by a filled TTI.
+/// Action that the channel must take after filling a TTI.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// No action.
+    /// No action is required.
     Nothing,
-    /// All RESETs are unanswered: both ends must be set up again.
+    /// No RESET was answered: the bearer must be set up again at both ends.
     SetUpAnew,
 }
 
 impl End {
-    /// An end that retransmits a PDU only if a STATUS can cover it: `guard` after it was sent.
+    /// Creates an end that retransmits a PDU only if a STATUS can cover it, `guard` after its last transmission.
     pub(crate) fn new(config: &RlcConfig, guard: Span) -> Self {
         let octets = config.pdu_octets();
         if config.mode == RlcMode::Unacknowledged {
@@ -44,7 +44,7 @@ impl End {
                 shape: Shape::new(octets, config.header_octets()),
             });
         }
-        // `check` accepts only windows of 11 bits.
+        // `check` accepts only window sizes of 11 bits.
         let window = config.window as u16;
         let limits = Limits { window, max_dat: config.max_dat, guard: config.guard.unwrap_or(guard) };
         let discard = Discard::new(config.mrw.timer, config.mrw.most, config.on_max_dat);
@@ -65,7 +65,7 @@ impl End {
         }))
     }
 
-    /// Fills `pdus` with at most `room` PDUs that are sent at `now`.
+    /// Fills `pdus` with at most `room` PDUs to send at `now`.
     pub(crate) fn fill(&mut self, now: Time, room: usize, sdus: &mut Sdus, pdus: &mut Vec<Pdu>) -> Asks {
         match self {
             Self::Acknowledged(entity) => {
@@ -80,7 +80,8 @@ impl End {
         }
     }
 
-    /// Processes a PDU that arrives or is lost: `of_peer` are the SDUs of its direction, `own` those of the other.
+    /// Processes a PDU that arrives or is lost. `of_peer` are the SDUs of the PDU's direction, `own` the SDUs of the
+    /// opposite direction.
     pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
         match self {
             Self::Acknowledged(entity) => entity.on_pdu(now, pdu, of_peer, own),
@@ -88,7 +89,7 @@ impl End {
         }
     }
 
-    /// Earliest time at which there is something to send; [`Time::ZERO`] if there is already.
+    /// Earliest time at which the end has something to send; [`Time::ZERO`] if it has already.
     pub(crate) fn due(&self, sdus: &Sdus) -> Time {
         match self {
             Self::Acknowledged(entity) => entity.due(sdus),
@@ -96,7 +97,7 @@ impl End {
         }
     }
 
-    /// Forgets everything that was sent and received.
+    /// Discards the state of all PDUs sent and received.
     pub(crate) fn set_up_anew(&mut self, now: Time, own: &mut Sdus) {
         if let Self::Acknowledged(entity) = self {
             entity.reset(now, own);
@@ -104,7 +105,7 @@ impl End {
         }
     }
 
-    /// Number of the next new PDU; `None` if PDUs are never retransmitted.
+    /// Sequence number of the next new PDU; `None` in a mode without retransmissions.
     pub(crate) fn next_new(&self) -> Option<Sn> {
         match self {
             Self::Acknowledged(entity) => Some(entity.transmitter.vt_s),
@@ -112,14 +113,14 @@ impl End {
         }
     }
 
-    /// A STATUS cannot know of a PDU that was sent so shortly before.
+    /// Sets the minimum age of a PDU's last transmission; no STATUS can cover a younger one.
     pub(crate) fn set_guard(&mut self, guard: Span) {
         if let Self::Acknowledged(entity) = self {
             entity.transmitter.guard = guard;
         }
     }
 
-    /// PDUs in flight, room in the window, and total retransmissions; `None` in unacknowledged mode.
+    /// Number of PDUs in flight, room in the window in PDUs, and total retransmissions; `None` in unacknowledged mode.
     pub(crate) fn window(&self) -> Option<[f64; 3]> {
         let Self::Acknowledged(entity) = self else { return None };
         let Transmitter { window, retransmissions, .. } = entity.transmitter;

@@ -10,14 +10,14 @@ use super::sdus::Sdus;
 use super::status::Status;
 use super::transmitter::Transmitter;
 
-/// Transmitter of one direction, and receiver of the other.
+/// Transmitter of one direction, and receiver of the opposite direction.
 pub(crate) struct Entity {
     pub(super) transmitter: Transmitter,
     pub(super) receiver: Receiver,
     pub(super) resets: Resets,
-    /// Room in a STATUS PDU.
+    /// Room in a STATUS PDU for reports of missing PDUs.
     pub(super) status_room: Room,
-    /// Whether a STATUS may replace padding.
+    /// Whether a STATUS may replace the padding of a PDU.
     pub(super) piggyback: bool,
 }
 
@@ -78,7 +78,7 @@ impl Entity {
         self.transmitter.stay_alert(now, sdus);
     }
 
-    /// Processes an arriving PDU; `of_peer` are the SDUs of its direction, `own` those of the other.
+    /// Processes an arriving PDU. `of_peer` are the SDUs of its direction, `own` the SDUs of the opposite direction.
     pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
         match *pdu {
             Pdu::Reset(number) => {
@@ -91,7 +91,7 @@ impl Entity {
                     self.reset(now, own);
                 }
             }
-            // Until the RESET is answered, everything else is ignored.
+            // While a RESET is unanswered, all other PDUs are ignored.
             _ if self.resets.is_pending() => {}
             Pdu::Data(Data { piggyback, .. }) => {
                 if let Pdu::Data(data) = pdu {
@@ -107,7 +107,7 @@ impl Entity {
     }
 
     fn on_status(&mut self, now: Time, status: &Status, of_peer: &mut Sdus, own: &mut Sdus) {
-        // A timer that expired before now counts as expired.
+        // Timers that expire by `now` are handled before the STATUS.
         self.transmitter.polling.expire(now);
         if let Some(window) = status.window {
             self.transmitter.on_window(window);
@@ -126,7 +126,7 @@ impl Entity {
         self.transmitter.stay_alert(now, own);
     }
 
-    /// Earliest time at which there is something to send; [`Time::ZERO`] if there is already.
+    /// Earliest time at which the entity has something to send; [`Time::ZERO`] if it has already.
     pub(crate) fn due(&self, sdus: &Sdus) -> Time {
         let resets = self.resets.due();
         if self.resets.is_pending() {
@@ -135,7 +135,7 @@ impl Entity {
         resets.min(self.receiver.due()).min(self.transmitter.discard.due()).min(self.transmitter.due(sdus))
     }
 
-    /// Forgets everything that was sent and received.
+    /// Discards the state of all PDUs sent and received.
     pub(crate) fn reset(&mut self, now: Time, own: &mut Sdus) {
         self.transmitter.reset();
         self.receiver.reset();

@@ -1,11 +1,11 @@
-//! Missing PDUs in a STATUS: LIST or BITMAP super-fields (TS 25.322 sections 9.2.2.11.3 and 9.2.2.11.5).
+//! Lists of missing PDUs in a STATUS: LIST or BITMAP super-fields (TS 25.322 sections 9.2.2.11.3 and 9.2.2.11.5).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sn::{Sn, SnSet};
 
-/// How a STATUS lists missing PDUs.
+/// Format in which a STATUS lists missing PDUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFormat {
@@ -14,16 +14,16 @@ pub enum MissingFormat {
     List,
     /// BITMAP: one bit for each PDU from the first missing one on.
     Bitmap,
-    /// The shorter of both, or the one that covers more if neither covers all.
+    /// The shorter of LIST and BITMAP, or the one that covers more PDUs if neither covers all.
     Shorter,
 }
 
 /// Missing PDUs reported by one STATUS PDU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Missing {
-    /// As LIST super-fields.
+    /// Missing PDUs as LIST super-fields.
     List(List),
-    /// As BITMAP super-fields.
+    /// Missing PDUs as BITMAP super-fields.
     Bitmap(Bitmap),
 }
 
@@ -34,50 +34,50 @@ pub(crate) struct List {
     count: u8,
 }
 
-/// Consecutive missing PDUs: a pair of a LIST.
+/// Run of consecutive missing PDUs: a pair of a LIST.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Run {
     first: Sn,
-    /// Number of missing PDUs after the first, 4 bits.
+    /// Number of missing PDUs after the first of the run, 4 bits.
     more: u8,
 }
 
-/// Whole octets of bits, in consecutive super-fields.
+/// Complete octets of bits, in consecutive BITMAP super-fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bitmap {
-    /// FSN: the PDU of the first bit.
+    /// FSN: sequence number of the PDU for the first bit.
     first: Sn,
     octets: u8,
-    /// A cleared bit is a missing PDU.
+    /// One bit per PDU; a cleared bit is a missing PDU.
     received: [u64; BITMAP_WORDS],
 }
 
-/// Room for each form in a STATUS PDU.
+/// Room in a STATUS PDU for a LIST or a BITMAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) runs: u8,
     pub(crate) octets: u8,
 }
 
-/// Pairs in a STATUS PDU of 336 bits.
+/// Maximum number of LIST pairs in a STATUS PDU of 336 bits.
 const MOST_RUNS: usize = 18;
-/// Pairs in a LIST.
+/// Maximum number of pairs in a LIST.
 const RUNS_OF_LIST: u32 = 15;
-/// Missing PDUs in a pair.
+/// Maximum number of missing PDUs in a pair.
 const MOST_OF_RUN: u8 = 16;
-/// Octets of bits in a STATUS PDU of 336 bits.
+/// Maximum octets of bitmap in a STATUS PDU of 336 bits.
 const MOST_OCTETS: u32 = 32;
 const BITMAP_WORDS: usize = MOST_OCTETS as usize / 8;
-/// Octets of bits in a BITMAP.
+/// Maximum octets of bits in a BITMAP.
 const OCTETS_OF_BITMAP: u32 = 16;
 
-// Bits: type of a super-field, a sequence number, a length.
+// Size in bits of a super-field's type; sizes of a sequence number and of a length follow.
 pub(crate) const TYPE: u32 = 4;
 pub(crate) const NUMBER: u32 = 12;
 pub(crate) const LENGTH: u32 = 4;
 
 impl Room {
-    /// Room in this many bits.
+    /// Room for LIST pairs and BITMAP octets in this many bits.
     pub(crate) fn of(bits: u32) -> Self {
         let most =
             |fits: &dyn Fn(&u32) -> bool, most: u32| (1..=most).take_while(fits).last().unwrap_or(0) as u8;
@@ -97,11 +97,11 @@ const fn bitmap_bits(octets: u32) -> u32 {
 }
 
 impl Missing {
-    /// No missing PDUs.
+    /// Report without missing PDUs.
     pub(crate) const NONE: Self = Self::List(List::NONE);
 
-    /// Describes the missing PDUs from `from`, which is missing, up to `to`, as far as there is room. Also returns the
-    /// first missing PDU not covered, or `to`. The receiver has everything before `base`.
+    /// Describes missing PDUs from `from`, which is missing, up to `to`, as far as the room allows. Also returns the
+    /// first missing PDU not covered, or `to`. The receiver has all PDUs before `base`.
     pub(crate) fn describe(
         received: &SnSet,
         base: Sn,
@@ -122,7 +122,7 @@ impl Missing {
         }
     }
 
-    /// Bits of its super-fields.
+    /// Size of the super-fields in bits.
     pub(crate) fn bits(&self) -> u32 {
         match self {
             Self::List(list) => list_bits(list.count.into()),
@@ -130,7 +130,7 @@ impl Missing {
         }
     }
 
-    /// The missing PDUs that it reports, in ascending order.
+    /// Missing PDUs that the STATUS reports, in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Sn> {
         let (list, bitmap) = match self {
             Self::List(list) => (Some(list), None),
@@ -150,7 +150,7 @@ impl List {
         (Missing::List(list), end)
     }
 
-    /// Adds a missing PDU, the next in order; false if there is no room.
+    /// Adds the next missing PDU in order; returns false if the list is full.
     fn push(&mut self, sn: Sn, most_runs: u8) -> bool {
         let last = self.runs[..usize::from(self.count)].last_mut();
         if let Some(run) = last
@@ -175,7 +175,8 @@ impl List {
 }
 
 impl Bitmap {
-    /// The last bit is the PDU before `to`, or the last with room; spare bits lie before `from`.
+    /// Describes missing PDUs as a bitmap. The last bit is the PDU before `to`, or the last PDU that fits; spare bits
+    /// lie before `from`.
     fn describe(received: &SnSet, base: Sn, [from, to]: [Sn; 2], most_octets: u8) -> (Missing, Sn) {
         let told = to.above(from).min(u16::from(most_octets) * 8);
         let octets = told.div_ceil(8);

@@ -5,41 +5,43 @@
 //! in `links.md` section 7.
 //!
 //! ## What it does
-//! An entity at each end of the radio cuts the packets of its direction (SDUs) into PDUs of one size, sends as many as
-//! fit into a TTI, and retransmits those that its peer reports as missing. Each part of the protocol has a file:
+//! An RLC entity at each end of the radio cuts the packets of its direction (SDUs) into PDUs of one size. It sends as
+//! many PDUs as fit into a TTI, and retransmits PDUs that its peer reports as missing. Each part of the protocol has a
+//! file:
 //! - `segmentation`: fills PDUs, packet by packet, with length indicators and padding;
 //! - `transmitter`: VT(S), VT(A), VT(DAT), the window, and retransmissions, lowest number first;
 //! - `poll`: the triggers and timers of polls;
 //! - `receiver`: VR(R), VR(H), the window, reassembly in or out of sequence, the triggers and timers of STATUS;
-//! - `status`: ACK, WINDOW, MRW and MRW_ACK, and the room that they take; `missing`: LIST and BITMAP;
-//! - `discard`: gives up PDUs sent MaxDAT times, and tells the peer to move its window; `reset`: resets both ends;
-//! - `sdus`: the buffer, in which a packet stays until the peer has acknowledged all of it; `places`: arrival times
-//!   without retransmissions;
-//! - `end`: an end of either mode, without a clock.
+//! - `status`: the fields ACK, WINDOW, MRW and MRW_ACK, and their sizes; `missing`: the fields LIST and BITMAP;
+//! - `discard`: gives up PDUs sent MaxDAT - 1 times, and makes the peer move its window; `reset`: resets both ends;
+//! - `sdus`: the buffer, in which a packet stays until the peer has acknowledged all of it; `places`: calculates
+//!   arrival times without retransmissions;
+//! - `end`: one end of the bearer in either mode, without a clock.
 //!
-//! Clock and air are those of a dedicated channel in each direction (`radio_access/dedicated.rs`): this bearer is a
-//! short notation for `radio-access`.
+//! A dedicated channel in each direction provides clock and air interface (`radio_access/dedicated.rs`): this bearer is
+//! a short notation for `radio-access`.
 //!
 //! ## Differences from the source
-//! - A STATUS PDU reports missing PDUs by either LIST or BITMAP, and never by RLIST. Further PDUs cover those without
-//!   room. A set bit acknowledges nothing by itself; spare bits of a last octet belong to PDUs before the first
-//!   missing one.
-//! - The scenario sets when a receiver changes the window of its peer (`status.windows`); each later STATUS contains
-//!   it.
-//! - A PDU sent less than a round trip ago is not retransmitted for a STATUS that cannot cover it (`guard`).
-//! - If PDUs are unacknowledged and nothing else would poll, Timer_Poll starts, so that a loss is always detected.
-//! - Window polls can be limited to the first PDU each time the share is reached (`poll.window_polls`).
-//! - If a packet is discarded while an earlier MRW is pending, the MRW is replaced, and MaxMRW counts anew.
-//! - If the end of a packet fills a PDU, the next PDU has its length indicator; the special value of the HE field is
-//!   not used.
+//! - A STATUS PDU reports missing PDUs by either LIST or BITMAP, and never by RLIST. If they do not fit into one STATUS
+//!   PDU, further ones report the rest. A set bit acknowledges nothing by itself; spare bits of the last octet stand
+//!   for PDUs before the first missing one.
+//! - The scenario sets when a receiver changes its peer's window (`status.windows`); each later STATUS contains the new
+//!   window.
+//! - A PDU sent less than an RTT ago is not retransmitted, because a STATUS cannot cover it yet (`guard`).
+//! - If PDUs are unacknowledged and no other rule would poll, Timer_Poll starts, so that a loss is always detected.
+//! - Window polls can be limited to the first PDU each time the window share is reached (`poll.window_polls`).
+//! - If a packet is discarded while an earlier MRW is pending, the new MRW replaces it, and the MaxMRW count restarts.
+//! - If the end of a packet fills a PDU, the next PDU has the packet's length indicator; the special value of the HE
+//!   field is not used.
 //! - After MaxRST the bearer is set up again at both ends; in a network the radio controller does this.
-//! - A PDU names the packets of which it has parts, not their octets. In unacknowledged mode a loss is known at once.
+//! - A PDU names the packets whose parts it contains, but not their octets. In unacknowledged mode a loss is known at
+//!   once.
 //!
 //! ## Validation
-//! Scripted exchanges for each trigger and timer. Under random errors every packet is delivered once and in order or
-//! reported lost, the window is respected and memory bounded. Throughput and delay against the closed form for
-//! independent errors (unit tests and `tests/bearers.rs`). The conventional case of AC06 (`papers/ac06`); real senders
-//! over it compared with the simulator's (`docs/how-to/umts.md`).
+//! Unit tests and `tests/bearers.rs` run scripted exchanges for each trigger and timer. Under random errors every
+//! packet is delivered once and in order or reported lost, the window is respected and memory is bounded. Throughput
+//! and delay are compared with the closed form for independent errors. `papers/ac06` has the conventional case of AC06;
+//! `docs/how-to/umts.md` compares real senders over the bearer with simulated ones.
 
 mod bounds;
 mod config;

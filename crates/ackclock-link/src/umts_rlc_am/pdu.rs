@@ -1,14 +1,14 @@
-//! Messages between the two entities.
+//! PDUs that the two RLC entities exchange.
 
 use std::ops::Range;
 
 use super::sn::{SduNumber, Sn};
 use super::status::Status;
 
-/// A protocol data unit; all have the same size.
+/// RLC protocol data unit; all PDUs have the same size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pdu {
-    /// AMD or UMD PDU: parts of SDUs.
+    /// AMD or UMD PDU with parts of SDUs.
     Data(Data),
     /// A UMD PDU whose content the radio lost.
     Lost(Payload),
@@ -21,39 +21,41 @@ pub(crate) enum Pdu {
 }
 
 impl Pdu {
-    /// Whether it is data that was not sent before it was filled, when `new` was the number of the next new PDU.
+    /// Whether the PDU is new data, not a retransmission. `new` was the number of the next new PDU before the TTI was
+    /// filled.
     pub(crate) fn is_new(&self, new: Sn) -> bool {
-        // Retransmissions are at most a window behind.
+        // Sequence numbers of retransmissions are at most a window below `new`.
         matches!(self, Self::Data(data) if data.sn.above(new) < Sn::MOST / 2)
     }
 }
 
-/// RSN: one bit, alternating from reset to reset.
+/// RSN: a one-bit reset number that alternates from reset to reset.
 pub(crate) type ResetNumber = bool;
 
-/// An AMD PDU.
+/// AMD or UMD PDU with user data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Data {
     pub(crate) sn: Sn,
-    /// P: the peer must report.
+    /// P: the poll bit, which requests a STATUS from the peer.
     pub(crate) poll: bool,
     pub(crate) payload: Payload,
-    /// A STATUS in place of padding.
+    /// STATUS in place of the PDU's padding.
     pub(crate) piggyback: Option<Status>,
 }
 
-/// SDUs with parts in a PDU: those that end in it, by its length indicators, and at most one that continues.
+/// SDUs with parts in a PDU: the SDUs that end in it, by its length indicators, and at most one that continues in the
+/// next PDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Payload {
     pub(crate) first: SduNumber,
-    /// Length indicators that mark the end of an SDU.
+    /// Number of length indicators that mark the end of an SDU.
     pub(crate) ends: u16,
-    /// Whether it also has a part of an SDU that does not end in it.
+    /// Whether the PDU also contains a part of an SDU that continues in the next PDU.
     pub(crate) goes_on: bool,
 }
 
 impl Payload {
-    /// Every SDU with a part or its end in it.
+    /// SDUs with a part or their end in the PDU.
     pub(crate) fn sdus(self) -> Range<SduNumber> {
         self.first..self.first + u64::from(self.ends) + u64::from(self.goes_on)
     }

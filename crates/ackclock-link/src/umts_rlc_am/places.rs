@@ -5,26 +5,26 @@ use ackclock_core::{Span, Time};
 /// Positions of PDUs in the TTIs of a direction.
 pub(crate) struct Places {
     tti: Span,
-    /// Places per TTI.
+    /// Number of PDUs per TTI.
     room: u64,
-    /// Delay from the end of a TTI until its PDUs have arrived.
+    /// Delay from the end of a TTI to the arrival of its PDUs.
     delay: Span,
-    /// First place of the TTI being filled.
+    /// Number of the first PDU position in the TTI being filled.
     first: u64,
     next: Place,
 }
 
-/// A place in a TTI.
+/// Position of a PDU in a TTI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Number of the place since time zero, counting unused ones.
+    /// Number of the position since time zero, including unused positions.
     number: u64,
-    /// Number of retransmitted PDUs so far.
+    /// Number of PDUs retransmitted so far.
     repeated: u64,
 }
 
 impl Places {
-    /// TTIs of `room` places, whose PDUs arrive `delay` after their end.
+    /// Creates TTIs of `room` PDUs each, which arrive `delay` after the end of their TTI.
     pub(crate) fn new(tti: Span, room: u32, delay: Span) -> Self {
         Self { tti, room: room.into(), delay, first: 0, next: Place::default() }
     }
@@ -35,17 +35,17 @@ impl Places {
         self.go_to(0);
     }
 
-    /// Continues at this place of the TTI.
+    /// Continues at PDU position `place` of the current TTI.
     pub(crate) const fn go_to(&mut self, place: usize) {
         self.next.number = self.first + place as u64;
     }
 
-    /// Place of the next PDU.
+    /// Position of the next PDU.
     pub(crate) const fn next(&self) -> Place {
         self.next
     }
 
-    /// The next PDU is a retransmission.
+    /// Registers that the next PDU is a retransmission.
     pub(crate) const fn on_repeat(&mut self) {
         self.next.repeated += 1;
     }

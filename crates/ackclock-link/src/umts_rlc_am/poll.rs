@@ -1,4 +1,4 @@
-//! Polls: when the transmitter requests a STATUS (TS 25.322 sections 9.7.1 and 11.3.2).
+//! Polls, with which the transmitter requests a STATUS (TS 25.322 sections 9.7.1 and 11.3.2).
 
 use ackclock_core::{ConfigError, Span, Time};
 use schemars::JsonSchema;
@@ -7,39 +7,38 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{TIMERS, in_bounds};
 use super::sn::Sn;
 
-/// When the transmitter requests a STATUS.
+/// Rules for when the transmitter requests a STATUS (polls).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PollConfig {
-    /// Timer_Poll: a poll without answer is repeated after this time.
+    /// Timer_Poll: time after which an unanswered poll is repeated.
     pub timer: Span,
-    /// Timer_Poll_Prohibit: minimum time between two polls; 0s: none.
+    /// Timer_Poll_Prohibit: minimum time between two polls; 0s: no minimum.
     pub prohibit: Span,
-    /// Timer_Poll_Periodic: period of polls; 0s: none.
+    /// Timer_Poll_Periodic: period of polls; 0s: no periodic polls.
     pub period: Span,
-    /// Whether the last PDU in the buffer polls, and the last that the window allows.
+    /// Whether the last PDU in the buffer polls, and the last PDU that the window allows.
     pub last_pdu: bool,
     /// Whether the last pending retransmission polls.
     pub last_retransmission: bool,
-    /// Poll_Window: share of the window, in percent, from which on PDUs poll; 0: none.
+    /// Poll_Window: share of the window in use, in percent, from which on PDUs poll; 0: no window polls.
     pub window_percent: u32,
-    /// Which PDUs above `window_percent` poll: all ("every-pdu"), or the first each time the share is reached
-    /// ("first").
+    /// PDUs that poll above `window_percent`: all ("every-pdu"), or the first each time the share is reached ("first").
     pub window_polls: WindowPolls,
-    /// Poll_PDU: poll after this many PDUs; 0: none.
+    /// Poll_PDU: number of PDUs between two polls; 0: no such polls.
     pub every_pdus: u32,
-    /// Poll_SDU: poll after this many packets; 0: none.
+    /// Poll_SDU: number of packets between two polls; 0: no such polls.
     pub every_sdus: u32,
 }
 
-/// Which PDUs poll above a share of the window.
+/// Choice of PDUs that poll above a share of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowPolls {
-    /// Every one, as in TS 25.322 section 9.6.
+    /// Every PDU above the share polls, as in TS 25.322 section 9.6.
     #[default]
     EveryPdu,
-    /// The first each time the share is reached.
+    /// Only the first PDU polls each time the share is reached.
     First,
 }
 
@@ -86,42 +85,42 @@ impl PollConfig {
     }
 }
 
-/// The triggers of polls and their timers.
+/// Triggers and timers of polls.
 #[derive(Debug)]
 pub(super) struct Polling {
     config: PollConfig,
-    /// A poll was triggered and is sent with the next PDU.
+    /// Whether a poll was triggered and must be sent with the next PDU.
     wanted: bool,
-    /// Timer_Poll: when an unanswered poll is repeated.
+    /// Timer_Poll: time at which an unanswered poll is repeated.
     unanswered: Option<Time>,
     /// VT(S) when the last poll was sent.
     asked_before: Sn,
-    /// Timer_Poll_Prohibit: no further poll before.
+    /// Timer_Poll_Prohibit: earliest time of the next poll.
     prohibited: Time,
-    /// Timer_Poll_Periodic.
+    /// Timer_Poll_Periodic: time of the next periodic poll.
     next_periodic: Option<Time>,
-    /// VT(PDU): PDUs sent since the last poll that they triggered.
+    /// VT(PDU): number of PDUs sent since the last poll triggered by this count.
     pdus: u32,
-    /// VT(SDU): SDUs sent since the last poll that they triggered.
+    /// VT(SDU): number of SDUs sent since the last poll triggered by this count.
     sdus: u32,
-    /// The window is used beyond the threshold.
+    /// Whether the used share of the window exceeds the threshold.
     beyond: bool,
 }
 
 /// Properties of a PDU to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// It is the last that can be sent: of new PDUs, or of retransmissions.
+    /// Whether no further new PDU, or no further retransmission, can be sent after this PDU.
     pub(super) last: bool,
-    /// Whether it is a retransmission.
+    /// Whether the PDU is a retransmission.
     pub(super) is_repeated: bool,
-    /// SDUs that end in it.
+    /// Number of SDUs that end in the PDU.
     pub(super) ends: u16,
-    /// Numbers from VT(A) to VT(S) before it is sent, inclusive.
+    /// Count of sequence numbers from VT(A) to VT(S), inclusive, before the PDU is sent.
     pub(super) used: u16,
-    /// Size of the window, PDUs.
+    /// Window size, PDUs.
     pub(super) window: u16,
-    /// VT(S) after it is sent.
+    /// VT(S) after the PDU is sent.
     pub(super) vt_s: Sn,
 }
 
@@ -140,7 +139,7 @@ impl Polling {
         }
     }
 
-    /// Whether a PDU sent at `now` polls; if so, starts the timers.
+    /// Whether a PDU sent at `now` must poll; if so, starts the poll timers.
     pub(super) fn polls(&mut self, now: Time, sent: Sent) -> bool {
         self.wanted |= self.triggers(sent);
         let polls = self.wanted && now >= self.prohibited;
@@ -168,14 +167,14 @@ impl Polling {
         (sent.last && last) || by_pdus || by_sdus || by_window
     }
 
-    /// Starts Timer_Poll; `vt_s` is the next number to be sent.
+    /// Starts Timer_Poll; `vt_s` is the next sequence number to be sent.
     pub(super) fn await_answer(&mut self, now: Time, vt_s: Sn) {
         self.unanswered = Some(now + self.config.timer);
         self.asked_before = vt_s;
     }
 
-    /// Processes a STATUS after which VT(A) is `vt_a`. Stops Timer_Poll if everything sent before the poll has
-    /// arrived, or the STATUS `lists` the last of it as missing.
+    /// Processes a STATUS after which VT(A) is `vt_a`. Stops Timer_Poll if all PDUs sent before the poll have arrived,
+    /// or if `lists` reports the last of them as missing.
     pub(super) fn on_status(&mut self, vt_a: Sn, vt_s: Sn, lists: impl Fn(Sn) -> bool) {
         let open = vt_s.above(vt_a);
         let all_arrived = vt_s.above(self.asked_before) >= open;
@@ -198,12 +197,12 @@ impl Polling {
         }
     }
 
-    /// Forgets what was sent; the periodic timer continues.
+    /// Discards the state of sent PDUs; the periodic timer continues.
     pub(super) fn reset(&mut self) {
         *self = Self { next_periodic: self.next_periodic, ..Self::new(self.config.clone()) };
     }
 
-    /// Cancels a triggered poll: everything is acknowledged.
+    /// Cancels a triggered poll, because all PDUs are acknowledged.
     pub(super) const fn drop_wish(&mut self) {
         self.wanted = false;
         self.unanswered = None;
@@ -214,7 +213,7 @@ impl Polling {
         self.wanted && now >= self.prohibited
     }
 
-    /// Whether a poll is triggered or an answer is awaited.
+    /// Whether a poll is triggered or waits for an answer.
     pub(super) const fn is_active(&self) -> bool {
         self.wanted || self.unanswered.is_some() || self.next_periodic.is_some()
     }

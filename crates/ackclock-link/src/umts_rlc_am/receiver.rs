@@ -1,4 +1,4 @@
-//! Receiving side of an entity: window, reassembly, and STATUS triggers (TS 25.322 sections 9.7.2 and 11.3.3).
+//! Receiving side of an RLC entity: window, reassembly, and STATUS triggers (TS 25.322 sections 9.7.2 and 11.3.3).
 
 use ackclock_core::{ConfigError, Span, Time};
 use schemars::JsonSchema;
@@ -12,33 +12,33 @@ use super::sn::{Sn, SnSet};
 use super::status::{Mrw, MrwAck, Report, reports};
 use crate::DeliveryOrder;
 
-/// When the receiver sends a STATUS.
+/// Rules for when the receiver sends a STATUS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StatusConfig {
-    /// Timer_Status_Prohibit: minimum time between two STATUS; triggers in between are answered at its end.
+    /// Timer_Status_Prohibit: minimum time between two STATUS; earlier triggers are answered when the time is over.
     pub prohibit: Span,
-    /// Timer_Status_Periodic: period of STATUS while PDUs arrive or are missing; 0s: none.
+    /// Timer_Status_Periodic: period of STATUS while PDUs arrive or are missing; 0s: no periodic STATUS.
     pub period: Span,
     /// Whether a gap in the PDU numbers triggers a STATUS, in addition to polls.
     pub missing_pdu: bool,
-    /// Whether a STATUS may replace padding.
+    /// Whether a STATUS may replace the padding of a PDU.
     pub piggyback: bool,
-    /// How missing PDUs are listed: as LIST super-fields, as BITMAP, or by the shorter of both.
+    /// Format of the list of missing PDUs: LIST super-fields, BITMAP, or the shorter of the two.
     pub missing: MissingFormat,
-    /// WINDOW: windows that the receiver allows its peer, each from an instant on. A change triggers a STATUS, and
-    /// each later STATUS contains it.
+    /// WINDOW: windows that the receiver allows its peer, each from a given time on. A change triggers a STATUS, and
+    /// each later STATUS contains the new window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowChange>,
 }
 
-/// A window that a receiver allows its peer.
+/// Change of the window that a receiver allows its peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowChange {
-    /// When the window takes effect.
+    /// Time at which the window takes effect.
     pub at: Span,
-    /// Maximum unacknowledged PDUs, at most `window`.
+    /// Maximum number of unacknowledged PDUs, at most `window`.
     pub pdus: u32,
 }
 
@@ -56,7 +56,7 @@ impl Default for StatusConfig {
 }
 
 impl StatusConfig {
-    /// Checks the table against the window of the bearer.
+    /// Checks the STATUS settings against the window of the bearer, in PDUs.
     pub(super) fn check(&self, window: u32) -> Result<(), ConfigError> {
         if self.period != Span::ZERO {
             in_bounds("period", self.period, TIMERS)?;
@@ -78,29 +78,29 @@ impl StatusConfig {
     }
 }
 
-/// What has arrived, and what to report to the peer.
+/// State of received PDUs, and of the reports to the peer.
 pub(super) struct Receiver {
     config: StatusConfig,
     order: DeliveryOrder,
     window: u16,
-    /// VR(R): the next PDU in sequence.
+    /// VR(R): sequence number of the next PDU expected in order.
     vr_r: Sn,
-    /// VR(H): one beyond the highest that has arrived.
+    /// VR(H): one beyond the highest sequence number that has arrived.
     vr_h: Sn,
-    /// PDUs that have arrived beyond VR(R).
+    /// Received PDUs beyond VR(R).
     received: SnSet,
     contents: Vec<Payload>,
-    /// A STATUS was triggered and not sent yet.
+    /// Whether a STATUS was triggered and not sent yet.
     wanted: bool,
-    /// PDUs have arrived or are missing since the last STATUS.
+    /// Whether PDUs have arrived or are missing since the last STATUS.
     unreported: bool,
-    /// Timer_Status_Prohibit: no further STATUS before.
+    /// Timer_Status_Prohibit: earliest time of the next STATUS.
     prohibited: Time,
-    /// Timer_Status_Periodic.
+    /// Timer_Status_Periodic: time of the next periodic STATUS.
     next_periodic: Option<Time>,
-    /// Number of peer windows in effect by now.
+    /// Number of window changes that have taken effect.
     windows: usize,
-    /// A pending acknowledgement of an MRW.
+    /// Pending acknowledgement of an MRW.
     pub(super) mrw_ack: Option<MrwAck>,
 }
 
@@ -123,9 +123,9 @@ impl Receiver {
         }
     }
 
-    /// An AMD PDU of the direction of `sdus` arrives. Delivers the SDUs that it completes.
+    /// Processes an arriving AMD PDU of the direction of `sdus`. Delivers the SDUs that become complete.
     pub(super) fn on_data(&mut self, now: Time, data: &Data, sdus: &mut Sdus) {
-        // A poll is answered even if the PDU is useless: the peer may not know that it had arrived.
+        // The receiver answers a poll even in a duplicate PDU: the peer may not know that the PDU had arrived.
         self.wanted |= data.poll;
         self.unreported = true;
         let ahead = data.sn.above(self.vr_r);
@@ -140,7 +140,7 @@ impl Receiver {
         self.received.insert(data.sn);
         let place = data.sn.place(self.contents.len());
         self.contents[place] = data.payload;
-        // If nothing before it is missing or arrived out of order, an SDU that ends here is complete now.
+        // An SDU that ends in this PDU is complete now, if no earlier PDU is missing or arrived out of order.
         let whole = (ahead == 0 && expected == 0).then_some(now);
         if whole.is_none() || self.order == DeliveryOrder::OutOfSequence {
             sdus.arrive(now, data.payload, self.order);
@@ -148,8 +148,8 @@ impl Receiver {
         self.go_on(now, whole, sdus);
     }
 
-    /// Advances over PDUs in sequence; SDUs that end there have been complete since `whole` or their last noted
-    /// arrival.
+    /// Advances over PDUs in sequence. SDUs that end there have been complete since `whole`, or since the latest
+    /// arrival of one of their PDUs.
     fn go_on(&mut self, now: Time, whole: Option<Time>, sdus: &mut Sdus) {
         while self.received.contains(self.vr_r) {
             self.received.remove(self.vr_r);
@@ -161,10 +161,10 @@ impl Receiver {
         }
     }
 
-    /// The peer has given up earlier PDUs: moves the window; incomplete SDUs are lost.
+    /// Processes an MRW: the peer has given up earlier PDUs. Moves the window; incomplete SDUs are lost.
     pub(super) fn on_mrw(&mut self, now: Time, mrw: Mrw, sdus: &mut Sdus) {
         let ahead = mrw.sn.above(self.vr_r);
-        // A number outside the window is below it: a repeated MRW that was already handled.
+        // A sequence number outside the window lies below it and belongs to a repeated, already processed MRW.
         if ahead <= self.window {
             sdus.lose_before(now, mrw.keep);
             let expected = self.vr_h.above(self.vr_r);
@@ -194,14 +194,14 @@ impl Receiver {
         }
     }
 
-    /// The window to report to the peer (WINDOW), once it has changed.
+    /// Window to report to the peer (WINDOW), after its first change.
     pub(super) fn peer_window(&self) -> Option<u16> {
         let last = self.config.windows[..self.windows].last()?;
-        // `check` accepts only windows of 11 bits.
+        // `check` accepts only window sizes of 11 bits.
         Some(last.pdus as u16)
     }
 
-    /// When the window of the peer changes next.
+    /// Time of the next change of the peer's window.
     fn next_window(&self) -> Time {
         self.config.windows.get(self.windows).map_or(Time::NEVER, |change| Time::ZERO + change.at)
     }
@@ -211,7 +211,7 @@ impl Receiver {
         self.wanted && now >= self.prohibited
     }
 
-    /// Emits the reports due at `now`, in at most `most` STATUS PDUs with this room for missing PDUs.
+    /// Emits the reports due at `now`, in at most `most` STATUS PDUs, each with `room` for missing PDUs.
     pub(super) fn report(&mut self, now: Time, room: Room, most: u32, emit: impl FnMut(Report)) {
         self.wanted = false;
         self.unreported = self.vr_h != self.vr_r;
@@ -219,7 +219,7 @@ impl Receiver {
         reports(&self.received, [self.vr_r, self.vr_h], room, self.config.missing, most, emit);
     }
 
-    /// Earliest time at which there is something to send.
+    /// Earliest time at which the receiver has a STATUS to send.
     pub(super) fn due(&self) -> Time {
         if self.mrw_ack.is_some() {
             return Time::ZERO;

@@ -1,31 +1,31 @@
-//! Reset of both entities (TS 25.322 section 11.4).
+//! Reset of the two RLC entities (TS 25.322 section 11.4).
 
 use ackclock_core::{Span, Time};
 
 use super::pdu::ResetNumber;
 
-/// Resets requested by this entity, and answers to its peer's.
+/// Resets requested by this entity, and answers to its peer's resets.
 #[derive(Debug)]
 pub(super) struct Resets {
-    /// Timer_RST.
+    /// Timer_RST: time after which an unanswered RESET is sent again.
     timer: Span,
-    /// MaxRST.
+    /// MaxRST: limit of the number of RESET transmissions.
     most: u32,
-    /// RSN of the next reset.
+    /// RSN (reset number) of the next reset.
     number: ResetNumber,
     pending: Option<Pending>,
-    /// RSN of the last reset of the peer.
+    /// RSN (reset number) of the peer's last reset.
     of_peer: Option<ResetNumber>,
-    /// A pending RESET ACK.
+    /// RESET ACK to be sent.
     answer: Option<ResetNumber>,
 }
 
-/// A RESET without answer.
+/// Unanswered RESET.
 #[derive(Debug)]
 struct Pending {
-    /// When it is sent again.
+    /// Time at which the RESET is sent again.
     next: Time,
-    /// VT(RST): how often it was sent.
+    /// VT(RST): number of times the RESET was sent.
     sent: u32,
 }
 
@@ -34,17 +34,17 @@ impl Resets {
         Self { timer, most, number: false, pending: None, of_peer: None, answer: None }
     }
 
-    /// Requests a reset, unless one is pending.
+    /// Requests a reset, unless a request is already pending.
     pub(super) fn begin(&mut self, now: Time) {
         self.pending.get_or_insert(Pending { next: now, sent: 0 });
     }
 
-    /// Whether only the answer to a RESET counts.
+    /// Whether a RESET is unanswered, so that all other PDUs are ignored.
     pub(super) const fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// The RESET to send at `now`.
+    /// Returns the RESET to send at `now`, if any.
     pub(super) fn poll(&mut self, now: Time) -> Option<ResetNumber> {
         let (timer, most, number) = (self.timer, self.most, self.number);
         let pending = self.pending.as_mut().filter(|pending| pending.next <= now && pending.sent < most)?;
@@ -53,30 +53,30 @@ impl Resets {
         Some(number)
     }
 
-    /// Whether all retries are unanswered: only a new bearer helps.
+    /// Whether all RESETs are unanswered, so that the bearer must be set up again.
     pub(super) fn has_failed(&self, now: Time) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.sent >= self.most && pending.next <= now)
     }
 
-    /// The RESET ACK to send.
+    /// Returns the RESET ACK to send, if any.
     pub(super) const fn answer(&mut self) -> Option<ResetNumber> {
         self.answer.take()
     }
 
-    /// The peer requests a reset. Returns false for a repeated request.
+    /// Processes a RESET of the peer. Returns false for a repeated request.
     pub(super) fn on_reset(&mut self, number: ResetNumber) -> bool {
         self.answer = Some(number);
         self.of_peer.replace(number) != Some(number)
     }
 
-    /// The peer has reset itself. Returns whether that was awaited.
+    /// Processes a RESET ACK: the peer has reset itself. Returns whether this entity awaited it.
     pub(super) fn on_ack(&mut self, number: ResetNumber) -> bool {
         let awaited = number == self.number && self.pending.take().is_some();
         self.number ^= awaited;
         awaited
     }
 
-    /// Earliest time at which there is something to send.
+    /// Earliest time at which a RESET or RESET ACK must be sent.
     pub(super) fn due(&self) -> Time {
         if self.answer.is_some() {
             return Time::ZERO;

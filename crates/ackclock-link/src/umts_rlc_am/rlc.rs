@@ -1,4 +1,4 @@
-//! Configuration of the protocol, independent of the channel under it.
+//! Configuration of the RLC protocol, independent of the channel below it.
 
 use ackclock_core::{ConfigError, Size, Span};
 use schemars::JsonSchema;
@@ -11,33 +11,33 @@ use super::receiver::StatusConfig;
 use super::sn::Sn;
 use crate::DeliveryOrder;
 
-/// Radio link control of 3GPP TS 25.322, acknowledged or not.
+/// Radio link control (RLC) of 3GPP TS 25.322, acknowledged or unacknowledged.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RlcConfig {
     /// Whether lost PDUs are retransmitted: "acknowledged" or "unacknowledged".
     pub mode: RlcMode,
-    /// Room in a PDU for packets and their length indicators.
+    /// Payload octets of a PDU, for packets and their length indicators.
     pub pdu: Size,
-    /// Whether packets are delivered in order, or each as soon as it is complete.
+    /// Whether packets are delivered in order, or each packet as soon as it is complete.
     pub order: DeliveryOrder,
-    /// Maximum unacknowledged PDUs, of the transmitter and the receiver.
+    /// Maximum number of unacknowledged PDUs at the transmitter and the receiver.
     pub window: u32,
-    /// MaxDAT: a PDU is sent at most one time less than this, and then given up.
+    /// MaxDAT: a PDU is given up after `max_dat` - 1 transmissions.
     pub max_dat: u32,
-    /// What happens when a PDU is given up: its packets are discarded ("discard"), or both ends are reset ("reset").
+    /// Reaction when a PDU is given up: its packets are discarded ("discard"), or both ends are reset ("reset").
     pub on_max_dat: OnMaxDat,
-    /// A PDU that a STATUS reports as missing is retransmitted only if its last transmission is at least this old;
-    /// default: the round trip of the radio, within which no STATUS can cover it.
+    /// Minimum age of a PDU's last transmission before a STATUS that reports it missing triggers a retransmission.
+    /// Default: the RTT of the radio, within which no STATUS can cover the PDU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Span>,
-    /// When the transmitter requests a STATUS.
+    /// Rules for when the transmitter requests a STATUS.
     pub poll: PollConfig,
-    /// When the receiver sends a STATUS.
+    /// Rules for when the receiver sends a STATUS.
     pub status: StatusConfig,
-    /// Retries of MRW, which tells a receiver what was discarded.
+    /// Retries of MRW, the message that informs a receiver of discarded PDUs.
     pub mrw: Tries,
-    /// Retries of RESET, which requests a reset.
+    /// Retries of RESET, the message that requests a reset.
     pub reset: Tries,
 }
 
@@ -52,25 +52,25 @@ pub enum RlcMode {
     Unacknowledged,
 }
 
-/// What happens to a PDU that was sent MaxDAT - 1 times.
+/// Reaction to a PDU that was sent MaxDAT - 1 times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnMaxDat {
-    /// Its packets are discarded, and the receiver moves its window.
+    /// Packets of the PDU are discarded, and the receiver moves its window.
     #[default]
     Discard,
-    /// Both ends are reset, and packets partly sent are lost.
+    /// Both ends are reset, and partly sent packets are lost.
     Reset,
 }
 
-/// Retries of a message to the peer.
+/// Retries of a control message to the peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tries {
     /// Time between two attempts.
     pub timer: Span,
-    /// Maximum attempts, MaxMRW - 1 or MaxRST - 1; after the last MRW comes a reset, after the last RESET the bearer
-    /// is set up again.
+    /// Maximum number of attempts, MaxMRW - 1 or MaxRST - 1. The last MRW is followed by a reset; after the last RESET
+    /// the bearer is set up again.
     pub most: u32,
 }
 
@@ -99,15 +99,15 @@ impl Default for Tries {
     }
 }
 
-/// Half of the sequence numbers: a window that must move can then be told from one that has moved.
+/// Largest window: half of the sequence numbers, so that a moved window can be distinguished from an unmoved one.
 const MOST_WINDOW: u32 = Sn::MOST as u32 / 2;
 const PDU_BYTES: [u64; 2] = [10, 1000];
 
 impl RlcConfig {
-    /// Checks the settings.
+    /// Checks the RLC settings.
     ///
     /// # Errors
-    /// Names the invalid key.
+    /// A setting is invalid; the error names its key.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if !matches!(self.pdu, Size::Bytes(bytes) if (PDU_BYTES[0]..=PDU_BYTES[1]).contains(&bytes)) {
             let message = format!("{} is not a size from \"10B\" to \"1000B\"", self.pdu);
@@ -125,16 +125,16 @@ impl RlcConfig {
         self.check_timers()
     }
 
-    /// Room in a PDU, octets.
+    /// Payload size of a PDU, octets.
     pub(crate) const fn pdu_octets(&self) -> u32 {
         match self.pdu {
             Size::Bytes(bytes) => bytes as u32,
-            // `check` accepts only bytes.
+            // `check` accepts only sizes in bytes.
             _ => 0,
         }
     }
 
-    /// Refuses keys that have no effect in this mode.
+    /// Rejects keys that have no effect in the configured mode.
     fn check_use(&self) -> Result<(), ConfigError> {
         let usual = Self::default();
         let mrw = ("mrw", self.mrw != usual.mrw);
@@ -162,7 +162,7 @@ impl RlcConfig {
         }
     }
 
-    /// Header of a PDU, octets.
+    /// Header size of a PDU, octets.
     pub(crate) const fn header_octets(&self) -> u32 {
         HEADER[self.mode as usize]
     }

@@ -1,18 +1,18 @@
-//! How sure it is that a recording shows the capacity of a link and not the rate of a sender.
+//! Certainty that a recording shows the capacity of a link and not the rate of a sender.
 
 use serde::Serialize;
 
-/// What the rates of a recording are to the capacity of the link.
+/// Relation between the rates of a recording and the capacity of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// The link was kept busy: what it delivered is what it could.
+    /// The link was kept busy, so the recorded rate is its capacity.
     Capacity,
-    /// A bulk transfer: the link could deliver at least this.
+    /// A bulk transfer was recorded: the capacity of the link is at least the recorded rate.
     LowerBound,
-    /// The sender did not use all of the link.
+    /// The sender did not use the full capacity of the link.
     SenderLimited,
-    /// The traffic of applications, which use a link as they need it.
+    /// Application traffic was recorded, which uses only the capacity that it needs.
     Application,
 }
 
@@ -24,22 +24,22 @@ impl Grade {
         (Self::Application, "application"),
     ];
 
-    /// Its name in files and tables.
+    /// Name of the grade in files and tables.
     pub fn name(self) -> &'static str {
         Self::ALL.into_iter().find_map(|(grade, name)| (grade == self).then_some(name)).unwrap_or_default()
     }
 }
 
-/// A grade and its reason.
+/// A grade of certainty, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Certainty {
-    /// The grade.
+    /// Grade of certainty.
     pub grade: Grade,
-    /// Why it is this one.
+    /// Reason for the grade.
     pub why: String,
 }
 
-/// How the comment of a CSV begins that states the grade.
+/// Start of the CSV comment line that states the grade.
 const COMMENT: &str = "# certainty: ";
 
 impl Certainty {
@@ -47,7 +47,7 @@ impl Certainty {
         Self { grade, why: why.into() }
     }
 
-    /// The comment that states it in a CSV, with its end of line.
+    /// CSV comment line that states grade and reason, including its line end.
     pub fn comment(&self) -> String {
         format!("{COMMENT}{self}\n")
     }

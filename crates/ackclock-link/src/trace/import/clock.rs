@@ -1,24 +1,25 @@
-//! Times as recordings write them: numbers of some unit, and stamps of a calendar.
+//! Time formats of recordings: numbers with a unit, and calendar timestamps.
 
 use ackclock_core::units::time_unit;
 
 /// Unit of a column of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TimeUnit {
-    /// By the values: a stamp of a calendar, or seconds, ms, us or ns since 1970 by their size; else seconds.
+    /// Unit inferred from the values: a calendar timestamp, or s, ms, us or ns since 1970 by magnitude; otherwise
+    /// seconds.
     #[default]
     Auto,
-    /// A stamp such as `2021-03-04T12:00:00.5Z` or `2021.03.04_12.00.00`.
+    /// Calendar timestamp such as `2021-03-04T12:00:00.5Z` or `2021.03.04_12.00.00`.
     Stamp,
-    /// This many seconds.
+    /// Unit of this many seconds.
     Seconds(f64),
 }
 
 impl TimeUnit {
-    /// The unit of a name: `s`, `ms`, `us`, `ns`, `iso` (a stamp), `auto`.
+    /// Parses the name of a time unit: `s`, `ms`, `us`, `ns`, `iso` (a timestamp), `auto`.
     ///
     /// # Errors
-    /// Lists the names.
+    /// An unknown name; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "auto" => Ok(Self::Auto),
@@ -29,7 +30,7 @@ impl TimeUnit {
         }
     }
 
-    /// The time in seconds; `None` where the text is no time of this unit.
+    /// Time in seconds; `None` if the text is not a time in this unit.
     pub(super) fn seconds(self, text: &str) -> Option<f64> {
         match self {
             Self::Stamp => stamp(text),
@@ -43,7 +44,8 @@ impl TimeUnit {
     }
 }
 
-/// Seconds in the unit of a number that counts from 1970: 2001 to 2286 in each unit are apart by a factor of 1000.
+/// Size of the unit, in seconds, of a number that counts from 1970. The units differ by factors of 1000, so each number
+/// fits only one unit for the years 2001 to 2286.
 fn size_of(number: f64) -> f64 {
     match number {
         1e18.. => 1e-9,
@@ -53,7 +55,8 @@ fn size_of(number: f64) -> f64 {
     }
 }
 
-/// Seconds since 1970 of year, month, day, hour, minute and second, whatever stands between them. The zone is not looked at.
+/// Converts year, month, day, hour, minute and second to seconds since 1970. Any separators are accepted, and the time
+/// zone is ignored.
 fn stamp(text: &str) -> Option<f64> {
     let mut rest = text.trim_matches('"');
     let mut parts = [0_u32; 5];
@@ -75,7 +78,8 @@ fn stamp(text: &str) -> Option<f64> {
         .then(|| f64::from(days(year, month, day)) * 86_400.0 + f64::from(hour * 3600 + minute * 60) + second)
 }
 
-/// Days from 1970 to a date of the Gregorian calendar: years begin in March, so that the leap day is their last.
+/// Days from 1970 to a date of the Gregorian calendar. The calculation starts years in March, so that the leap day
+/// comes last.
 fn days(year: u32, month: u32, day: u32) -> u32 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_years = year * 365 + year / 4 - year / 100 + year / 400;

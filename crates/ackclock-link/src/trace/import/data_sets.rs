@@ -1,4 +1,4 @@
-//! Published data sets and logs whose columns are known.
+//! Readers of published data sets and logs whose columns are known.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,11 @@ use super::rows::Row;
 use super::table::Table;
 use super::{Certainty, Form, Grade, Options, Read, Towards};
 
-/// Share of rows from which a log of mixed states is one of applications.
+/// Minimum share of application rows at which a log of mixed states is graded as application traffic.
 const MUCH: f64 = 0.1;
 
-/// G-NetTrack's log of a phone: rates in kbit/s, the state of the transfer, and the mean of pings where there were any.
+/// Reads a phone log of G-NetTrack: rates in kbit/s, the state of the transfer, and the mean ping time if pings were
+/// sent.
 pub(super) fn ucc(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     let table = Table::of(bytes, &options.columns)?;
     let up = options.towards == Some(Towards::Server);
@@ -47,7 +48,7 @@ pub(super) fn ucc(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     Ok(Read { rows: averaged(&rows), end: None, certainty, notes: note.into_iter().collect() })
 }
 
-/// Rows of one time as one row with the means of what is known.
+/// Merges rows with equal times into one row with the mean of the known values.
 fn averaged(rows: &[Row]) -> Vec<Row> {
     let mean = |of: &[Row], value: fn(&Row) -> Option<f64>| {
         let known: Vec<f64> = of.iter().filter_map(value).collect();
@@ -63,7 +64,7 @@ fn averaged(rows: &[Row]) -> Vec<Row> {
         .collect()
 }
 
-/// Lumos5G: runs of one row a second, in Mbit/s.
+/// Reads Lumos5G: runs with one row per second, rates in Mbit/s.
 pub(super) fn lumos5g(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     let table = Table::of(bytes, &options.columns)?;
     let (run, time) = (table.column("run_num")?, table.column("seq_num")?);
@@ -89,19 +90,20 @@ pub(super) fn lumos5g(bytes: &[u8], options: &Options) -> Result<Read, TraceErro
     Ok(Read { rows, end: None, certainty, notes: vec![format!("run {chosen} of {}", runs.len() + 1)] })
 }
 
-/// Fields of the raw logs of Norway and Ghent: time, ms since the start, latitude, longitude, bytes and ms since the row before.
+/// Number of fields in the raw logs of Norway and Ghent: time, ms since the start, latitude, longitude, bytes and ms
+/// since the previous row.
 const FIELDS: usize = 6;
-/// First times from which they are ms since 1970, as in Ghent, and not seconds, as in Norway.
+/// Smallest first time that means ms since 1970, as in Ghent; smaller first times are seconds, as in Norway.
 const MILLISECONDS: f64 = 1e11;
 
-/// The form of a line of numbers that is not mahimahi's.
+/// Detects the format of a line of numbers that is not a mahimahi file.
 pub(super) fn recognise_numbers(first: &str) -> Option<Form> {
     let numbers: Vec<f64> = first.split_whitespace().map_while(|field| field.parse().ok()).collect();
     let all = first.split_whitespace().count() == FIELDS && numbers.len() == FIELDS;
     all.then(|| if numbers[0] < MILLISECONDS { Form::Norway } else { Form::Ghent })
 }
 
-/// Raw logs of Norway and Ghent: bytes that arrived since the row before, and in how many ms.
+/// Reads raw logs of Norway and Ghent: bytes received since the previous row, and the elapsed ms.
 pub(super) fn bytes_and_times(bytes: &[u8], form: Form) -> Result<Read, TraceError> {
     let (mut rows, mut begins) = (Vec::new(), 0.0);
     for (line, text) in lines(bytes) {
@@ -132,7 +134,7 @@ pub(super) fn bytes_and_times(bytes: &[u8], form: Form) -> Result<Read, TraceErr
     Ok(Read { rows, end: Some(begins), certainty, notes: vec![note.to_owned()] })
 }
 
-/// Loads from which they are percent and not shares.
+/// Smallest load that is read as a percentage; smaller loads are shares.
 const PERCENT: f64 = 2.0;
 
 /// cake-autorate: what passed is the load times the rate of the shaper.

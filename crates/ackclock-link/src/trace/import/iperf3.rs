@@ -1,4 +1,4 @@
-//! `iperf3 -J`: a row for each interval.
+//! Reader of `iperf3 -J` output: one row per interval.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::super::TraceError;
 use super::rows::Row;
 use super::{Certainty, Form, Grade, Options, Read, Towards, refused};
 
-/// The form of a JSON object.
+/// Detects the format of a JSON object.
 pub(super) fn recognise_json(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     let first = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>().next();
     let object = match first {
@@ -63,7 +63,8 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
     Ok(Read { certainty: certainty(test, &rows, retransmits), rows, end, notes })
 }
 
-/// The sum of an interval that has the direction. The client is the mobile; `-R` turns a test round, `--bidir` has both.
+/// Name of the interval sum in the requested direction. The iperf3 client is the mobile; `-R` reverses a test,
+/// `--bidir` records both directions.
 fn name_of_sum(test: &Value, options: &Options) -> Result<&'static str, TraceError> {
     let (reverse, both) = (test["reverse"] == 1, test["bidir"] == 1);
     let of_sum = if reverse && !both { Towards::Mobile } else { Towards::Server };

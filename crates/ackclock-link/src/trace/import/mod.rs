@@ -1,19 +1,22 @@
 //! # Recordings that others make
 //!
 //! ## Source
-//! What the tools and data sets write: iperf3 3.12 (`-J`); the logs of G-NetTrack as UCC and the Irish 4G data set publish them (Raca et al.,
-//! MMSys 2018 and 2020); Lumos5G (Narayanan et al., IMC 2020); the logs of Riiser et al. (MMSys 2013) and of van der Hooft et al. (IEEE
-//! Communications Letters 2016); irtt; LENS; `ping -D` of iputils; saturatr (Winstein et al., NSDI 2013); cake-autorate.
+//! Formats of tools and data sets: iperf3 3.12 (`-J`); the G-NetTrack logs in the UCC and Irish 4G data sets (Raca et
+//! al., MMSys 2018 and 2020); Lumos5G (Narayanan et al., IMC 2020); the logs of Riiser et al. (MMSys 2013) and of van
+//! der Hooft et al. (IEEE Communications Letters 2016); irtt; LENS; `ping -D` of iputils; saturatr (Winstein et al.,
+//! NSDI 2013); cake-autorate.
 //!
 //! ## What it does
-//! Recognises a form by its content, reads its rates, delays and losses, and says what the rates are to the capacity of the link
-//! ([`Certainty`]). Other tables are read by the names of their columns ([`Columns`]). Lines that begin with `#` are skipped in every form of lines.
+//! The import detects a format by its content, and reads its rates, delays and losses. It also grades how the rates
+//! relate to the capacity of the link ([`Certainty`]). Other tables are read by the names of their columns
+//! ([`Columns`]). Lines that begin with `#` are skipped in every line-based format.
 //!
 //! ## Differences from the source
-//! A round trip that was measured on an idle link counts half for each direction. Round trips of a loaded link are left out: they include the queue.
+//! Half of an RTT measured on an idle link counts for each direction. RTTs of a loaded link are ignored, because they
+//! include the queueing delay.
 //!
 //! ## Validation
-//! A sample of each form with its rates by hand (unit tests).
+//! Unit tests compare a sample of each format with rates calculated by hand.
 
 mod certainty;
 mod clock;
@@ -34,41 +37,41 @@ pub use table::{Columns, Unit, separator_named};
 
 use rows::{Row, finish};
 
-/// Form of a recording.
+/// Format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// mahimahi: a line for each chance to send 1500 bytes.
+    /// mahimahi trace: one line per opportunity to send 1500 bytes.
     Mahimahi,
-    /// Our CSV.
+    /// CSV with rates, the format of ackclock.
     Rates,
     /// JSON list of `duration_ms`, `bandwidth_kbps`, `latency_ms`.
     JsonList,
-    /// `iperf3 -J`.
+    /// JSON output of `iperf3 -J`.
     Iperf3,
-    /// G-NetTrack as UCC and the Irish 4G data set publish it.
+    /// G-NetTrack log as published by the UCC and Irish 4G data sets.
     Ucc,
-    /// Lumos5G.
+    /// Lumos5G data set.
     Lumos5g,
-    /// Raw logs of HSDPA in Norway: time since the start.
+    /// Raw logs of HSDPA in Norway, with times since the start.
     Norway,
-    /// Raw logs of LTE in Ghent: time since 1970.
+    /// Raw logs of LTE in Ghent, with times since 1970.
     Ghent,
-    /// `irtt client -o`.
+    /// JSON output of `irtt client -o`.
     Irtt,
-    /// One-way delays of LENS.
+    /// One-way delays of the LENS data set.
     Lens,
-    /// `ping -D`.
+    /// Output of `ping -D`.
     Ping,
-    /// Log of the receiver of saturatr.
+    /// Receiver log of saturatr.
     Saturatr,
     /// Log of cake-autorate.
     Autorate,
-    /// Another table, read by its columns.
+    /// Any other table, read by the names of its columns.
     Columns,
 }
 
 impl Form {
-    /// All of them.
+    /// All formats of recordings.
     pub const ALL: [Self; 14] = [
         Self::Mahimahi,
         Self::Rates,
@@ -86,7 +89,7 @@ impl Form {
         Self::Columns,
     ];
 
-    /// Its name on the command line.
+    /// Name of the format on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mahimahi => "mahimahi",
@@ -106,16 +109,16 @@ impl Form {
         }
     }
 
-    /// The form of a name.
+    /// Parses the name of a format.
     ///
     /// # Errors
-    /// Lists the names.
+    /// An unknown name; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|form| form.name() == name);
         found.ok_or_else(|| format!("it is one of {}", Self::ALL.map(Self::name).join(", ")))
     }
 
-    /// Whether it is a form of the project, or of mahimahi, and needs no import.
+    /// Whether the format is native to ackclock or mahimahi, and needs no import.
     pub const fn is_own(self) -> bool {
         matches!(self, Self::Mahimahi | Self::Rates | Self::JsonList)
     }
@@ -132,10 +135,10 @@ pub enum Towards {
 }
 
 impl Towards {
-    /// The direction of a name: `down`, `up`.
+    /// Parses the name of a direction: `down`, `up`.
     ///
     /// # Errors
-    /// Lists the names.
+    /// An unknown name; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "down" => Ok(Self::Mobile),
@@ -145,23 +148,23 @@ impl Towards {
     }
 }
 
-/// What becomes of a row without a rate.
+/// Treatment of a row without a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// An error.
+    /// A row without a rate is an error.
     #[default]
     Refuse,
-    /// The rate of the row before.
+    /// A row without a rate repeats the previous row's rate.
     Hold,
-    /// Rate 0.
+    /// A row without a rate has rate 0.
     Zero,
 }
 
 impl Missing {
-    /// The treatment of a name: `refuse`, `hold`, `zero`.
+    /// Parses the name of a treatment: `refuse`, `hold`, `zero`.
     ///
     /// # Errors
-    /// Lists the names.
+    /// An unknown name; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "refuse" => Ok(Self::Refuse),
@@ -172,44 +175,44 @@ impl Missing {
     }
 }
 
-/// How a foreign recording is read.
+/// Options for reading a foreign recording.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The form; by its content unless given.
+    /// Format of the file; detected from the content by default.
     pub form: Option<Form>,
-    /// Direction, where a recording has both; else it is only checked.
+    /// Direction to read from a recording with two directions; for other recordings the direction is only checked.
     pub towards: Option<Towards>,
-    /// Columns of a table.
+    /// Columns of a table that hold time, rate, delay and loss.
     pub columns: Columns,
-    /// Rate of probes, which have none.
+    /// Link rate of a recording of probes, which does not contain rates.
     pub rate: Option<Rate>,
-    /// Run of a file with several.
+    /// Number of the run to read from a file with several runs.
     pub run: Option<u64>,
-    /// Whether rows are put in order of time.
+    /// Whether to sort the rows by time.
     pub sort: bool,
-    /// Rows without a rate.
+    /// Treatment of rows without a rate.
     pub missing: Missing,
 }
 
-/// A recording, and what was made of it.
+/// Imported recording, with its format, grade and notes.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The form that it was taken for.
+    /// Detected or given format of the recording.
     pub form: Form,
-    /// The recording.
+    /// Imported recording.
     pub recording: Recording,
-    /// How sure its rates are; `None` where nothing is known of how they were measured.
+    /// Certainty of the rates; `None` if nothing is known about how they were measured.
     pub certainty: Option<Certainty>,
-    /// Rows without a rate.
+    /// Number of rows without a rate.
     pub missing: usize,
-    /// Whether its rows are equally long.
+    /// Whether all rows of the recording last equally long.
     pub even: bool,
-    /// What the form or ours cannot hold and was left out, and what was assumed.
+    /// Data that was left out because a format cannot represent it, and assumptions made by the import.
     pub notes: Vec<String>,
 }
 
 impl Imported {
-    /// Its rows: opportunities, or rates.
+    /// Number of rows of the recording: opportunities, or rates.
     pub fn rows(&self) -> usize {
         match &self.recording {
             Recording::Opportunities(opportunities) => opportunities.millis().len(),
@@ -219,10 +222,10 @@ impl Imported {
 }
 
 impl Imported {
-    /// The text to write: CSV with the form and the grade as comments, or mahimahi's form where there are opportunities.
+    /// Text of the imported recording: CSV with format and grade as comments, or the mahimahi format for opportunities.
     ///
     /// # Errors
-    /// The text would be too long to be read again.
+    /// The text would exceed the size limit for reading.
     pub fn text(&self) -> Result<String, TraceError> {
         if let Recording::Opportunities(_) = self.recording {
             return self.recording.to_mahimahi();
@@ -233,7 +236,7 @@ impl Imported {
     }
 }
 
-/// What a form gave, before its rows are put together.
+/// Content read from a file before its rows are combined.
 struct Read {
     rows: Vec<Row>,
     end: Option<f64>,
@@ -241,10 +244,11 @@ struct Read {
     notes: Vec<String>,
 }
 
-/// Reads a recording of any form.
+/// Reads a recording of any format.
 ///
 /// # Errors
-/// Names the line, what stands there and what is allowed; of a form that is refused, the reason. Never panics, whatever the bytes.
+/// The error names the line, the text found and what is allowed, or the reason why the format is not supported. Never
+/// panics for any input.
 pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
     let bytes = plain_text(bytes, "recordings are mahimahi files, CSV, JSON and logs")?;
     let form = match options.form {
@@ -290,7 +294,8 @@ fn columns(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     Ok(Read { rows, end, certainty, notes: Vec::new() })
 }
 
-/// How sure the rates of a recording are, where it is known; forms of the project are not read for it.
+/// Certainty of the rates of a recording, if known. For native formats only the comments at the start of the file are
+/// read.
 pub fn certainty(bytes: &[u8]) -> Option<Certainty> {
     match recognise(bytes).ok()?? {
         Form::Mahimahi => Some(capacity()),
@@ -308,7 +313,7 @@ fn bulk() -> Certainty {
     Certainty::new(Grade::LowerBound, "a bulk transfer")
 }
 
-/// Seconds from which a time counts from 1970: the year 2001.
+/// Smallest number of seconds that counts as a time since 1970: the year 2001.
 const SINCE_1970: f64 = 1e9;
 
 fn own(form: Form, recording: Recording, bytes: &[u8]) -> Result<Imported, TraceError> {
@@ -337,10 +342,10 @@ fn own(form: Form, recording: Recording, bytes: &[u8]) -> Result<Imported, Trace
     Ok(Imported { form, recording, certainty, missing: 0, even, notes })
 }
 
-/// The form of a text; `None` where it is none of these.
+/// Detects the format of a text; `None` for an unknown format.
 ///
 /// # Errors
-/// Where it is a form that is no recording.
+/// The text has a known format that is not a recording.
 pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     let mut texts = super::lines(bytes).filter_map(|(_, line)| line.ok());
     let first = texts.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();

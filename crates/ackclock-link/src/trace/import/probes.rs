@@ -1,4 +1,4 @@
-//! Probes of an idle link: its delays and losses, and no rate.
+//! Readers of probes of an idle link, which show delays and losses but no rates.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::rows::Row;
 use super::table::Table;
 use super::{Certainty, Columns, Grade, Options, Read, Towards};
 
-/// Rows of probes at the rate that the user gives.
+/// Turns rows of probes into a recording at the rate given by the user.
 fn probed(mut rows: Vec<Row>, options: &Options, note: Option<&str>) -> Result<Read, TraceError> {
     let rate = options.rate.ok_or_else(|| {
         TraceError::whole("probes measure delay and loss and no rate; --rate gives that of the link")
@@ -21,7 +21,7 @@ fn probed(mut rows: Vec<Row>, options: &Options, note: Option<&str>) -> Result<R
 
 const HALF: &str = "half of each round trip is taken for the delay of one direction";
 
-/// `ping -D`: a line for each answer; a number that is missing was lost.
+/// Reads the output of `ping -D`: one line per answer; a missing sequence number is a lost probe.
 pub(super) fn ping(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     let (mut rows, mut last): (Vec<Row>, Option<(u64, f64)>) = (Vec::new(), None);
     for (index, line) in lines(bytes) {
@@ -51,10 +51,10 @@ pub(super) fn ping(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
     probed(rows, options, Some(HALF))
 }
 
-/// At most this many probes in a row are taken for lost; a larger gap is another run of the program.
+/// Maximum number of consecutive probes that count as lost; a larger gap means another run of the program.
 const MOST_LOST: u64 = 100_000;
 
-/// Rows of the probes between two that were answered, equally far apart.
+/// Rows for the lost probes between two answered probes, evenly spaced in time.
 fn lost_between((before, from): (u64, f64), (seq, to): (u64, f64), line: usize) -> Vec<Row> {
     let steps = seq.saturating_sub(before);
     if !(2..=MOST_LOST).contains(&steps) {
@@ -66,7 +66,7 @@ fn lost_between((before, from): (u64, f64), (seq, to): (u64, f64), line: usize) 
         .collect()
 }
 
-/// JSON of `irtt client -o`: times in ns.
+/// Reads the JSON output of `irtt client -o`, with times in ns.
 pub(super) fn irtt(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     let file = object(bytes)?;
     let trips = file["round_trips"].as_array().map_or(&[][..], Vec::as_slice);

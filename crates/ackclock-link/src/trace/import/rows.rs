@@ -1,4 +1,4 @@
-//! Rows of a foreign recording on their way to a table of rates.
+//! Rows of a foreign recording before their conversion to a table of rates.
 
 use ackclock_core::{Rate, Span};
 
@@ -7,29 +7,29 @@ use super::super::{TraceError, csv};
 use super::{Missing, Options};
 use crate::Loss;
 
-/// A row as measured; what is `None` was not.
+/// One measured row; values that were not measured are `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row {
-    /// Index of its line in the file.
+    /// Index of the row's line in the file.
     pub(super) line: usize,
-    /// Start, seconds.
+    /// Start time of the row, seconds.
     pub(super) begins: f64,
-    /// Rate, bit/s.
+    /// Link rate, bit/s.
     pub(super) rate: Option<f64>,
-    /// Delay of one direction, seconds.
+    /// One-way delay, seconds.
     pub(super) delay: Option<f64>,
     /// Share of packets lost.
     pub(super) loss: Option<f64>,
 }
 
-/// Fewer rows say nothing of how a link varies.
+/// Minimum number of rows; fewer rows do not show how a link varies.
 const LEAST_ROWS: usize = 10;
 const MOST_ROWS: usize = 10_000_000;
-/// Limits of what a row may hold: bit/s, and seconds of delay.
+/// Largest rate allowed in a row, bit/s, and largest delay, seconds.
 const MOST_BPS: f64 = 1e15;
 const MOST_DELAY: f64 = 1e6;
 
-/// A table of rates, and how many rows had none.
+/// Finished table of rates, with the number of rows that had none.
 pub(super) struct Finished {
     pub(super) samples: Samples,
     pub(super) missing: usize,

@@ -1,4 +1,4 @@
-//! Logs of saturatr: each packet that arrived is a chance to send that the link gave.
+//! Reader of saturatr logs: each packet that arrived shows one transmission opportunity of the link.
 
 use std::collections::BTreeMap;
 

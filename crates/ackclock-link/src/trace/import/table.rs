@@ -1,4 +1,4 @@
-//! Tables with a header: which columns hold time, rate, delay and loss, and in which units.
+//! Tables with a header: columns of time, rate, delay and loss, and their units.
 
 use ackclock_core::units::{rate_unit, time_unit};
 
@@ -7,47 +7,48 @@ use super::Options;
 use super::clock::TimeUnit;
 use super::rows::Row;
 
-/// Which columns are read, by name or by number from 1, and what is in them. What is left out is guessed by name.
+/// Columns to read, by name or by number from 1, and their units. Columns that are not given are guessed from their
+/// names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
-    /// Column of times.
+    /// Name or number of the column of times.
     pub time: Option<String>,
-    /// Unit of the times.
+    /// Unit of the column of times.
     pub time_unit: TimeUnit,
-    /// Column of rates.
+    /// Name or number of the column of rates.
     pub rate: Option<String>,
-    /// Unit of the rates.
+    /// Unit of the column of rates.
     pub unit: Option<Unit>,
-    /// Column of delays.
+    /// Name or number of the column of delays.
     pub delay: Option<String>,
-    /// Seconds in the unit of the delays; ms unless given.
+    /// Unit of the column of delays, in seconds; 1 ms by default.
     pub delay_unit: Option<f64>,
-    /// Column of losses.
+    /// Name or number of the column of losses.
     pub loss: Option<String>,
     /// Whether losses are in percent.
     pub percent: bool,
-    /// What stands between two fields; by the header unless given.
+    /// Character between two fields; detected from the header by default.
     pub separator: Option<char>,
-    /// Whether numbers have a comma for a point.
+    /// Whether numbers use a decimal comma.
     pub decimal_comma: bool,
-    /// Lines before the header.
+    /// Number of lines to skip before the header.
     pub skip: usize,
 }
 
 /// Unit of a column of rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
-    /// This many bit/s.
+    /// Unit of this many bit/s.
     Bps(f64),
-    /// Bytes since the row before.
+    /// Bytes transferred since the previous row.
     Bytes,
 }
 
 impl Unit {
-    /// The unit of a name: `kbit/s`, `MB/s`, `B`.
+    /// Parses the name of a rate unit: `kbit/s`, `MB/s`, `B`.
     ///
     /// # Errors
-    /// Lists the names.
+    /// An unknown name; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         let bytes = |unit: &str| match unit {
             "B" => Some(8.0),
@@ -64,10 +65,10 @@ impl Unit {
     }
 }
 
-/// The sign between two fields, by name: `,`, `;`, `tab`, `space`.
+/// Parses the name of a field separator: `,`, `;`, `tab`, `space`.
 ///
 /// # Errors
-/// Lists the names.
+/// An unknown name; the error lists the valid names.
 pub fn separator_named(name: &str) -> Result<char, String> {
     match name {
         "tab" => Ok('\t'),
@@ -81,11 +82,11 @@ pub fn separator_named(name: &str) -> Result<char, String> {
 const TIMES: [&str; 6] = ["time", "t", "timestamp", "seconds", "ts", "datetime"];
 const RATES: [&str; 6] = ["rate", "throughput", "bandwidth", "bitrate", "dl_bitrate", "download"];
 
-/// A table of text.
+/// Text table with a header line.
 pub(super) struct Table<'a> {
     bytes: &'a [u8],
     separator: char,
-    /// Index of the line of the header.
+    /// Index of the header line in the file.
     header_line: usize,
     header: Vec<&'a str>,
     decimal_comma: bool,
@@ -102,12 +103,12 @@ impl<'a> Table<'a> {
         Ok(Self { bytes, separator, header_line, header, decimal_comma: columns.decimal_comma })
     }
 
-    /// Names of the columns without case, quotes and spaces.
+    /// Names of the table's columns in lower case, without quotes and spaces.
     pub(super) fn names(&self) -> Vec<String> {
         self.header.iter().map(|name| plain(name)).collect()
     }
 
-    /// Index of a column of this name or number.
+    /// Index of the column with this name or number.
     pub(super) fn column(&self, name: &str) -> Result<usize, TraceError> {
         if let Some(index) = self.names().iter().position(|known| *known == plain(name)) {
             return Ok(index);
@@ -122,12 +123,12 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Whether the first line holds a value in a column of numbers: then there is no header.
+    /// Whether the first line holds a number in the column of times, so that the table has no header.
     fn is_headless(&self, time: usize) -> bool {
         self.header[time].starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// The fields of each row below the header, with the index of its line.
+    /// Fields of each row below the header, with the index of the row's line.
     pub(super) fn data(&self) -> impl Iterator<Item = Result<(usize, Vec<&'a str>), TraceError>> {
         self.rows(self.header_line + 1)
     }
@@ -144,7 +145,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// A number, or `None` for what stands for a missing one.
+    /// Parses a number; `None` for a placeholder of a missing value.
     pub(super) fn number(&self, at: (usize, usize), field: &str) -> Result<Option<f64>, TraceError> {
         let field = field.trim_matches('"');
         if matches!(field, "" | "-" | "--" | "NA" | "N/A" | "nan" | "NaN" | "null" | "None") {
@@ -163,7 +164,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Lines that are neither empty nor comments, after the first `skip` of the file.
+/// Lines of the file that are neither empty nor comments, after the first `skip` lines.
 fn content(bytes: &[u8], skip: usize) -> impl Iterator<Item = (usize, Result<&str, TraceError>)> {
     lines(bytes)
         .skip(skip)
@@ -185,12 +186,12 @@ fn excerpt_of(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Whether columns of times and rates can be guessed, whatever their units.
+/// Whether the columns of times and rates can be guessed from their names, whatever their units.
 pub(super) fn is_guessable(names: &[String]) -> bool {
     [&TIMES[..], &RATES[..]].iter().all(|known| names.iter().any(|name| known.contains(&stem(name).0)))
 }
 
-/// A name and the unit behind it, as in `throughput_mbps` and `throughput(mbit/s)`.
+/// Splits a column name and its unit, as in `throughput_mbps` and `throughput(mbit/s)`.
 fn stem(name: &str) -> (&str, Option<&str>) {
     if let Some((stem, unit)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) {
         return (stem.trim_end_matches('_'), Some(unit));
@@ -201,7 +202,7 @@ fn stem(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Rows of a table, and where the last of them ends if the table says it.
+/// Reads the rows of a table, and the end of its last row if the table contains it.
 pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<f64>), TraceError> {
     let columns = &options.columns;
     let table = Table::of(bytes, columns)?;
