@@ -95,6 +95,7 @@ def report(
 def sweep(
     scenario: Annotated[Path, typer.Argument(help="A scenario file with a [sweep].")],
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.LOCAL,
+    address: Annotated[str | None, typer.Option(help="Address of the cluster.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, overriding the file's.")] = None,
     out: Annotated[Path | None, typer.Option(help="File for the lines, instead of standard output.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace lines of other runs in that file.")] = False,
@@ -106,7 +107,8 @@ def sweep(
     def found(rows: int, runs: int) -> None:
         _say(f"{out}: {rows} of {runs} runs are finished already")
 
-    lines = simulate.sweep_lines(source(scenario), set_ or [], engine.value, out, overwrite=overwrite, found=found)
+    text, keys = source(scenario), set_ or []
+    lines = simulate.sweep_lines(text, keys, engine.value, out, address=address, overwrite=overwrite, found=found)
     if out is None:
         _print("".join(f"{line}\n" for line in lines), end="")
 

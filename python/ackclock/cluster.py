@@ -8,7 +8,8 @@ cluster's size.
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +21,8 @@ from ackclock.scenario import Source
 if TYPE_CHECKING:
     from ackclock.progress import Progress
 
-_NEEDS = {"dask": "'dask[distributed]'", "ray": "ray"}
+_NEEDS = {"dask": ("dask", "distributed"), "ray": ("ray",)}
+_PACKAGES = {"dask": "'dask[distributed]'", "ray": "ray"}
 PART_SECONDS = 10.0
 PARTS_PER_WORKER = 2  # so that a worker need not wait for its next part
 
@@ -47,19 +49,26 @@ def fill(
     text: Source,
     keys: list[str],
     engine: Literal["local", "dask", "ray"],
+    *,
+    address: str | None = None,
     progress: "Progress | None" = None,
 ) -> None:
     """Run the missing jobs of a sweep in other processes; `progress` is called with (runs done, total runs).
 
+    `address` is that of the cluster. Without it, the engine's own environment variable (`DASK_SCHEDULER_ADDRESS`,
+    `RAY_ADDRESS`) applies, and without both the engine starts a cluster on this machine.
+
     Raises:
         ImportError: with the remedy, if the engine is not installed.
     """
-    start: dict[str, Callable[[], Cluster]] = {"local": _processes, "dask": _dask, "ray": _ray}
+    start = {"local": _processes, "dask": _dask, "ray": _ray}[engine]
     try:
-        cluster = start[engine]()
-    except ImportError as error:
-        raise ImportError(f"engine {engine} is not installed; get it with: pip install {_NEEDS[engine]}") from error
-    spread(jobs, text, keys, cluster, progress)
+        with start(address) as cluster:
+            spread(jobs, text, keys, cluster, progress)
+    except ModuleNotFoundError as error:
+        if error.name not in _NEEDS.get(engine, ()):
+            raise
+        raise ImportError(f"engine {engine} is not installed; get it with: pip install {_PACKAGES[engine]}") from error
 
 
 def spread(
@@ -79,7 +88,7 @@ def spread(
     while missing or running:
         while missing and len(running) < PARTS_PER_WORKER * cluster.workers:
             part, missing = missing[:size], missing[size:]
-            running[cluster.submit(run_part, text, tuple(keys), part, classes)] = part
+            running[cluster.submit(run_part, text, tuple(keys), part, classes, _core.__version__)] = part
         for future, (lines, seconds) in cluster.wait(list(running)):
             part = running.pop(future)
             for job, line in zip(part, lines, strict=True):
@@ -95,8 +104,16 @@ def _tell(progress: "Progress | None", done: int, runs: int) -> None:
         progress(done, runs)
 
 
-def run_part(text: Source, keys: tuple[str, ...], part: list[int], classes: dict[str, Registered]) -> Part:
-    """Run some jobs of a sweep, on a worker; `classes` are the classes in Python that it may need."""
+def run_part(
+    text: Source, keys: tuple[str, ...], part: list[int], classes: dict[str, Registered], version: str
+) -> Part:
+    """Run some jobs of a sweep, on a worker; `classes` are the classes in Python that it may need.
+
+    Raises:
+        RuntimeError: if the worker has another `version` of ackclock.
+    """
+    if version != _core.__version__:
+        raise RuntimeError(f"a worker has ackclock {_core.__version__}, not {version}; install the same version there")
     before = time.monotonic()
     ensure(classes)
     # One thread, because the cluster has many workers.
@@ -109,7 +126,8 @@ def _jobs(text: Source, keys: tuple[str, ...]) -> _core.Jobs:
     return _core.Jobs.of_sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys)
 
 
-def _processes() -> Cluster:
+@contextmanager
+def _processes(_: str | None) -> Iterator[Cluster]:
     from concurrent.futures import FIRST_COMPLETED, wait
 
     from joblib.externals.loky import get_reusable_executor
@@ -120,16 +138,19 @@ def _processes() -> Cluster:
     def done(futures: list[Any]) -> Iterable[tuple[Any, Any]]:
         return [(future, future.result()) for future in wait(futures, return_when=FIRST_COMPLETED).done]
 
-    return Cluster(cores, pool.submit, done)
+    yield Cluster(cores, pool.submit, done)
 
 
-def _dask() -> Cluster:
+@contextmanager
+def _dask(address: str | None) -> Iterator[Cluster]:
     from distributed import Client, get_client, wait
 
+    is_ours = address is not None
     try:
-        client = get_client()
+        client = Client(address) if is_ours else get_client()
     except ValueError:
-        client = Client(dashboard_address=None, set_as_default=True)
+        is_ours = True
+        client = Client(dashboard_address=None)
 
     def done(futures: list[Any]) -> Iterable[tuple[Any, Any]]:
         return [(future, future.result()) for future in wait(futures, return_when="FIRST_COMPLETED").done]
@@ -137,15 +158,17 @@ def _dask() -> Cluster:
     def submit(function: Callable[..., Any], *arguments: Any) -> Any:
         return client.submit(function, *arguments, pure=False)
 
-    return Cluster(max(1, sum(client.nthreads().values())), submit, done)
+    with client if is_ours else nullcontext():
+        yield Cluster(max(1, sum(client.nthreads().values())), submit, done)
 
 
-def _ray() -> Cluster:
+@contextmanager
+def _ray(address: str | None) -> Iterator[Cluster]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
     if not ray.is_initialized():
-        ray.init(include_dashboard=False)
+        ray.init(address=address) if address else ray.init(include_dashboard=False)
 
     def done(futures: list[Any]) -> Iterable[tuple[Any, Any]]:
         return [(future, ray.get(future)) for future in ray.wait(futures)[0]]
@@ -153,4 +176,4 @@ def _ray() -> Cluster:
     def submit(function: Callable[..., Any], *arguments: Any) -> Any:
         return ray.remote(function).remote(*arguments)
 
-    return Cluster(max(1, int(ray.cluster_resources().get("CPU", 1))), submit, done)
+    yield Cluster(max(1, int(ray.cluster_resources().get("CPU", 1))), submit, done)

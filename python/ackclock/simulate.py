@@ -4,6 +4,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, get_args
 
 from ackclock import _core, arguments
@@ -71,6 +72,7 @@ def sweep(
     runs: int | None = None,
     duration: str | float | None = None,
     engine: Engine = "local",
+    address: str | None = None,
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -86,10 +88,12 @@ def sweep(
         duration: As for `run`.
         engine: `local` uses all cores of this machine, `dask` and `ray` those of a cluster (a client or session
             that already exists is used).
+        address: Address of the cluster; default: `DASK_SCHEDULER_ADDRESS` or `RAY_ADDRESS`, or else a cluster on this
+            machine.
         out: File for the JSON lines. `OUT.partial` receives each line at once: to continue an interrupted sweep,
             repeat the call.
         overwrite: Whether lines of other runs, another build or changed inputs in `out` are replaced.
-        progress: Called with (runs done, total runs) instead of showing a bar; only for the engine `local`.
+        progress: Called with (runs done, total runs) instead of showing a bar.
 
     Raises:
         ValueError: if the scenario is wrong, as for `run`, the engine is unknown, or `out` has lines of other
@@ -103,7 +107,9 @@ def sweep(
     """
     ones, axes = arguments.split(arguments.keys(set, seed=seed, runs=runs, duration=duration))
     text = arguments.swept(source(scenario), axes)
-    return Results.from_lines(sweep_lines(text, overrides(ones), engine, out, overwrite=overwrite, progress=progress))
+    return Results.from_lines(
+        sweep_lines(text, overrides(ones), engine, out, address=address, overwrite=overwrite, progress=progress)
+    )
 
 
 def compare(
@@ -150,6 +156,7 @@ def sweep_lines(
     engine: Engine,
     out: str | os.PathLike[str] | None = None,
     *,
+    address: str | None = None,
     overwrite: bool = False,
     found: Callable[[int, int], None] = lambda found, runs: None,
     progress: Progress | None = None,
@@ -165,24 +172,30 @@ def sweep_lines(
     )
     if jobs.found:
         found(jobs.found, len(jobs))
-    if engine != "local":
-        from ackclock import cluster
-
-        cluster.fill(jobs, text, keys, engine)
-    elif progress is not None:
-        _run_here(jobs, text, keys, progress)
+    if address is not None and engine == "local":
+        raise ValueError(f"address: {address} is that of a cluster; give the engine too, dask or ray")
+    fill = partial(_fill, jobs, text, keys, engine, address)
+    if progress is not None:
+        fill(progress)
     else:
         with bar(text.name) as shown:
-            _run_here(jobs, text, keys, shown)
+            fill(shown)
     return jobs.finish()
 
 
-def _run_here(jobs: _core.Jobs, text: Source, keys: list[str], progress: Progress | None) -> None:
-    """Run the missing jobs on all cores of this machine."""
-    if jobs.uses_python and len(jobs.missing) > 1:
+def _fill(
+    jobs: _core.Jobs,
+    text: Source,
+    keys: list[str],
+    engine: Engine,
+    address: str | None,
+    progress: Progress | None,
+) -> None:
+    """Run the missing jobs; classes in Python need a process per core."""
+    if engine != "local" or (jobs.uses_python and len(jobs.missing) > 1):
         from ackclock import cluster
 
-        cluster.fill(jobs, text, keys, "local", progress)
+        cluster.fill(jobs, text, keys, engine, address=address, progress=progress)
     else:
         jobs.run(progress=progress)
 

@@ -13,7 +13,7 @@ import pytest
 
 import ackclock
 from ackclock import _core
-from ackclock.cluster import Cluster, spread
+from ackclock.cluster import Cluster, run_part, spread
 from ackclock.paper.runs import simulate
 from ackclock.scenario import source
 
@@ -82,7 +82,7 @@ def test_parts_grow_to_ten_seconds_and_leave_every_worker_something(monkeypatch)
     line = _core.sweep(TEXT)[0]
     sizes = []
 
-    def submit(function, text, keys, part, classes):
+    def submit(function, text, keys, part, classes, version):
         sizes.append(len(part))
         return finished(([line] * len(part), 0.5 * len(part)))
 
@@ -91,6 +91,41 @@ def test_parts_grow_to_ten_seconds_and_leave_every_worker_something(monkeypatch)
     assert sum(sizes) == 1000
     assert max(sizes) == 20
     assert sizes[-1] < 5
+
+
+def test_a_worker_with_another_version_is_named():
+    with pytest.raises(RuntimeError, match=r"a worker has ackclock .*, not 9\.9\.9; install the same version there"):
+        run_part(source(TEXT), (), [0], {}, "9.9.9")
+
+
+def test_an_address_needs_an_engine():
+    with pytest.raises(ValueError, match="address: tcp://head:8786 is that of a cluster; give the engine too"):
+        ackclock.sweep(TEXT, address="tcp://head:8786")
+
+
+def test_dask_gives_the_lines_of_a_local_sweep_though_a_worker_is_killed():
+    distributed = pytest.importorskip("distributed")
+    text = TEXT.replace("2s", "20min").replace("runs = 3", "runs = 20")
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+        killed = []
+
+        def kill_one(done, runs):
+            if done >= 4 and not killed:
+                killed.append(next(iter(cluster.workers.values())).process.pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        found = ackclock.sweep(text, engine="dask", address=cluster.scheduler_address, progress=kill_one)
+    assert killed
+    assert found.objects == ackclock.sweep(text).objects
+
+
+def test_ray_gives_the_lines_of_a_local_sweep():
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        assert ackclock.sweep(TEXT, engine="ray").objects == ackclock.sweep(TEXT).objects
+    finally:
+        ray.shutdown()
 
 
 def test_an_interrupted_sweep_goes_on(tmp_path):

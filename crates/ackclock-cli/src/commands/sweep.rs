@@ -50,6 +50,10 @@ pub(crate) struct Args {
     /// Machines that run the sweep: this machine (local), or a `dask` or `ray` cluster (Python).
     #[arg(long, value_enum, default_value_t = Engine::Local)]
     engine: Engine,
+    /// Address of the cluster, such as tcp://head:8786 (Dask) or head:6379 (Ray). Without this option, the environment
+    /// variable DASK_SCHEDULER_ADDRESS or RAY_ADDRESS applies, or else the engine starts a cluster on this machine.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<String>,
     /// Measure the CPU time of each run. Without measured CPU times, equal runs print equal bytes.
     #[arg(long)]
     timing: bool,
@@ -82,6 +86,10 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let points = scenario.points()?;
     if args.engine != Engine::Local {
         return on_cluster(args);
+    }
+    if let Some(address) = &args.address {
+        let message = format!("--address {address}: is that of a cluster; add --engine dask or --engine ray");
+        return Err(Failure::Input(message));
     }
     say_defaults(&scenario);
     if scenario.swept().is_empty() {
@@ -198,6 +206,9 @@ fn on_cluster(args: &Args) -> Result<(), Failure> {
     arguments.extend(sets.flat_map(|set| ["--set".into(), set.into()]));
     if let Some(path) = &args.out {
         arguments.extend(["--out".into(), path.into()]);
+    }
+    if let Some(address) = &args.address {
+        arguments.extend(["--address".into(), address.into()]);
     }
     if args.overwrite {
         arguments.push("--overwrite".into());
