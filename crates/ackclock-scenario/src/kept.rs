@@ -58,7 +58,7 @@ pub enum Others {
 /// Error while saving rows in a file.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
-    /// Error from writing the file.
+    /// Writing the file failed.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The file has rows of other runs.

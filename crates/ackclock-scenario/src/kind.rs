@@ -115,7 +115,7 @@ fn kind_name(tree: &Tree) -> Option<&str> {
     }
 }
 
-/// Components of the same registry as `kind` that have a key of this name.
+/// Kinds of components, in the registry of `kind`, that have the option `key`.
 pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
     fn in_registry<C: ?Sized>(registry: &Registry<C>, kind: &str, key: &str) -> Vec<String> {
         let has = |entry: &Entry<C>| (entry.schema)()["properties"].get(key).is_some();
@@ -136,7 +136,7 @@ pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
     found
 }
 
-/// Keys of the component `new`; `None` unless it is a different component of the same registry as `old`.
+/// Keys of the component `new`; `None` unless `old` and `new` are different components of one registry.
 fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
     fn in_registry<C: ?Sized>(registry: &Registry<C>, old: &str, new: &str) -> Option<Value> {
         registry.entry(old).and_then(|_| registry.entry(new)).ok().map(|entry| (entry.schema)())

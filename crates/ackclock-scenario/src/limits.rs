@@ -21,9 +21,9 @@ pub struct Limit {
 }
 
 impl Scenario {
-    /// Finds the limit of downloads that use this share of the link, if the link itself is not the limit. The limit can
-    /// be the windows, the wired path, or a buffer below bandwidth x delay. Cells are not examined. With a relay, only
-    /// the buffer is examined.
+    /// Finds what limits downloads that use the fraction `utilisation` of the link, unless the link itself is the
+    /// limit. The limit can be the windows, the wired path, or a buffer below bandwidth x delay. For a cell the result
+    /// is always `None`. With a relay, only the buffer is examined.
     ///
     /// # Errors
     /// Returns an error if a file named by a link is invalid.
@@ -166,8 +166,8 @@ impl Channel {
         (rate < self.rate).then_some((rate, Limit { key: "path.rate", message }))
     }
 
-    /// Reports the buffer as a limit if buffer and transmitted packet (`packet` bytes) hold less than bandwidth x
-    /// delay.
+    /// Reports the buffer as a limit if the buffer and the packet in transmission (`packet` bytes) together hold less
+    /// than bandwidth x delay.
     fn buffer(&self, buffer: Size, packet: u32) -> Option<Limit> {
         let most = self.rate.bytes_in(self.round_trip);
         let holds = match buffer {

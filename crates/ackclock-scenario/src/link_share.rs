@@ -29,7 +29,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Mark at the start of the run, with a capacity of zero.
+    /// Link capacity counted at the start of the run: zero bits.
     pub(crate) const START: Self = Self { at: Time::ZERO, bits: Some(0.0) };
 
     /// Total capacity of one direction of the link up to `now`.
@@ -65,7 +65,7 @@ pub(crate) struct LinkShare {
 impl LinkShare {
     /// Link share of one transfer that delivered `carried_bytes`; `None` if the link capacity is unknown.
     pub(crate) fn between(begin: Mark, end: Mark, carried_bytes: u64) -> Option<Self> {
-        // A capacity estimated from few packets may decrease between the start and the end of a transfer.
+        // A link capacity that is estimated from few packets may decrease between the start and the end of a transfer.
         let could_bits = Some(end.bits? - begin.bits?).filter(|&bits| bits > 0.0)?;
         Some(Self { carried_bytes, could_bits, time: end.at.since(begin.at) })
     }
@@ -115,12 +115,12 @@ struct File {
 }
 
 impl Shares {
-    /// Creates an empty list of transfers, for a link that reports its capacity at the times `link`.
+    /// Creates an empty list of transfers; `link` states when the link reports its capacity.
     pub(crate) fn over(link: CapacityReports) -> Self {
         Self { link, ..Self::default() }
     }
 
-    /// Total capacity so far of the link that data `towards` this end crosses.
+    /// Total capacity so far of the link in the direction of `towards`.
     pub(crate) fn mark(&self, now: Time, towards: Towards, boxes: &mut Boxes<'_>) -> Mark {
         Mark::of(self.link, now, direction_of(towards), boxes)
     }

@@ -6,7 +6,7 @@ use ackclock_core::ConfigError;
 const MOST_GIB: u64 = 8;
 /// Memory of one flow on a shared channel, bytes; `make bench` measures it.
 pub(crate) const FLOW: u64 = 4 << 10;
-/// Memory of a client with short connections, including its state at both ends, bytes.
+/// Memory of a client with short connections, including the connection state at both ends, bytes.
 pub(crate) const CLIENT: u64 = 13 << 10;
 /// Memory of a flow in a relay: two endpoints and their buffers, bytes.
 pub(crate) const RELAYED: u64 = 16 << 10;
@@ -17,7 +17,7 @@ pub(crate) const POINT: u64 = 13 << 10;
 /// Memory of one run's result with one flow, kept until the last run is done, bytes.
 pub(crate) const RESULT: u64 = 4 << 10;
 
-/// Refuses an item `what` of the scenario, requested by `key`, if it needs too many `bytes`.
+/// Refuses the item `what` of a scenario, requested by the key `key`, if the item needs too many `bytes`.
 ///
 /// # Errors
 /// Returns an error that states the memory that the item would need.

@@ -1,7 +1,7 @@
 //! A simulated segment as the bytes of a real packet: IPv4 and TCP headers with options and correct checksums.
 //!
-//! A simulation may count a fixed header (40 bytes) although its segments have TCP options. The captured packet
-//! contains these options, so it may be longer than the simulated size.
+//! A simulation may count a fixed header (40 bytes) although its segments have TCP options. A captured packet contains
+//! the TCP options, so the packet may be longer than its simulated size.
 
 use ackclock_core::{Ecn, Flags, FlowId, Segment, SynOptions};
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
@@ -26,8 +26,9 @@ pub(crate) struct Packet {
     pub(crate) length: u32,
 }
 
-/// Server address at each interface (RFC 5737, documentation addresses), as if a NAT were between them. With one
-/// address, Wireshark would classify packets of the second interface as retransmissions of the first.
+/// Server address at each capture interface, as if a NAT were between the interfaces (documentation addresses of RFC
+/// 5737). With a single server address, Wireshark would classify packets of the second interface as retransmissions of
+/// the first.
 const SERVER: [[u8; 4]; 2] = [[192, 0, 2, 1], [192, 0, 2, 2]];
 /// Unassigned server port, so that Wireshark does not dissect the payload.
 const SERVER_PORT: u16 = 49_001;
@@ -43,8 +44,8 @@ pub(crate) fn packet(segment: &Segment, source: Source, seen: Interface, identif
         Source::Server => (server, client),
         Source::Client => (client, server),
     };
-    // With options, the payload may exceed the 16-bit length field, because the simulation left room for only 40 bytes
-    // of headers.
+    // With TCP options, headers and payload may exceed the 16-bit length field, because the simulation left room for
+    // only 40 bytes of headers.
     let room = usize::from(u16::MAX) - Ipv4Header::MIN_LEN - tcp.header_len();
     let payload = usize::from(segment.payload).min(room);
     let total = Ipv4Header::MIN_LEN + tcp.header_len() + payload;

@@ -47,7 +47,7 @@ pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
 
 /// Default values that a preset adds below the values of a file.
 pub(crate) struct Layers {
-    /// Default values that the file overrides.
+    /// Default values of the scenario; keys in the file override these values.
     pub(crate) tree: Tree,
     /// Default options for any sender that the file chooses.
     pub(crate) options: Tree,

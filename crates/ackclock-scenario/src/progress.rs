@@ -96,7 +96,7 @@ pub(crate) struct Watched<'a, E> {
 }
 
 impl<'a, E: Executor> Watched<'a, E> {
-    /// Wraps `executor`, one of `executors` of a run. Each executor runs until `end`.
+    /// Wraps `executor`. The run has `executors` executors, and each executor runs until `end`.
     pub(crate) fn new(executor: &'a mut E, progress: &'a Progress, executors: usize, end: Time) -> Self {
         Self { executor, progress, executors, end, now: Time::ZERO, reported: 0, step: FIRST.as_nanos() }
     }

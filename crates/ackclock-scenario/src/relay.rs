@@ -29,7 +29,7 @@ pub struct RelayTable {
     /// `kind`. A controller needs `[edge.report]`. "none" leaves the congestion windows to the sender.
     pub steering: Component<dyn SteeringConfig>,
     /// Sender whose congestion control takes over while `steering` has no recent report. The fallback uses the options
-    /// of `sender`. By default "bbr".
+    /// of `sender`. The default is "bbr".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
 }

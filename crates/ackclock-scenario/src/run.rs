@@ -214,8 +214,8 @@ impl Course<'_> {
         island.map_err(|error| self.scenario.error(&error).into())
     }
 
-    /// Runs `executor`, one of `executors`, to the end. Returns the time-series columns of the executor's islands, if
-    /// requested.
+    /// Runs `executor`, one of the run's `executors` executors, to the end. Returns the time-series columns of the
+    /// executor's islands, if requested.
     fn end(
         &self,
         executor: &mut impl Executor,

@@ -40,7 +40,7 @@ struct Source {
     sets: Arc<[String]>,
 }
 
-/// Parts that the scenario file contains.
+/// Whether the scenario file contains any key, and whether it contains flows.
 #[derive(Clone, Copy, Debug)]
 struct Says {
     anything: bool,
@@ -70,7 +70,7 @@ impl Scenario {
             flows: written.get("flow").is_some(),
         };
         if !says.flows {
-            // Overrides of `flow.0` and of every flow can apply only if the list has a flow.
+            // Overrides of `flow.0` and of every flow need a list with at least one flow.
             let one = Tree::of(serde_json::json!({ "flow": [{}] }), &Origin::Default);
             written = merge(written, one);
         }

@@ -24,8 +24,8 @@ pub struct Series {
     /// have no columns.
     ///
     /// The edge has `edge.queue_packets` and `.queue_bytes` (all downlink queues, without the packet in transmission),
-    /// `.rate_bps` (current link rate; in a cell, of the first flow's user), `.held_acks`, and `.drops` (downlink
-    /// packets lost in queues and on the radio since the last row). The uplink has `.up.queue_packets`,
+    /// `.rate_bps` (current link rate; in a cell, the rate of the first flow's user), `.held_acks`, and `.drops`
+    /// (downlink packets lost in queues and on the radio since the last row). The uplink has `.up.queue_packets`,
     /// `.up.queue_bytes` and `.up.drops`. With dedicated channels each flow has a separate edge:
     /// `edge<id>.queue_packets` and so on.
     ///

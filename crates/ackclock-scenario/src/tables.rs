@@ -1,7 +1,7 @@
 //! Types for the tables of a scenario file. The doc comments define the meaning of each key.
 //!
-//! Components (links, queues, regulators, senders, workloads) stay as written: a name, or a table with `kind`. The
-//! registries of the components parse them.
+//! A component (link, queue, regulator, sender or workload) is kept as written: a name, or a table with `kind`. The
+//! registry of the component parses the name or table.
 
 use std::sync::Arc;
 
@@ -187,7 +187,8 @@ impl Default for FlowGroup {
 /// Largest number of runs of a sweep point. The results of all runs are kept in memory until the last run is done.
 const MOST_RUNS: u32 = 1_000_000;
 
-/// Longest simulated time of a run, seconds. Deadlines after the end of the run still fit into 64 bits of nanoseconds.
+/// Longest simulated time of a run, seconds. With this limit, deadlines after the end of the run still fit into 64 bits
+/// of nanoseconds.
 const LONGEST: Span = Span::from_secs(1_000_000_000);
 
 impl Tables {

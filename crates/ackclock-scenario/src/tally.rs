@@ -26,7 +26,8 @@ use crate::{Measure, Scenario};
 /// Results of a run collected so far.
 pub(crate) struct Tally {
     duration: Span,
-    /// Names of the regulators that act on the flows, by direction of the data; `None` if no regulator acts on them.
+    /// Names of the regulators that act on the flows, by direction of the data; `None` for a direction without a
+    /// regulator.
     regulators: [Option<String>; 2],
     /// Function that summarises the RTT samples of a flow.
     rtts: fn(&Histogram) -> Distribution,
@@ -191,7 +192,8 @@ impl CoveredTime {
         self.bps += counts.capacity_bps.unwrap_or(0.0);
     }
 
-    /// Time with flows, averaged over islands with their rates as weights. Utilisation refers to this time.
+    /// Time during which islands had flows, averaged with the islands' rates as weights. Utilisation refers to the time
+    /// with flows.
     fn seconds(&self) -> f64 {
         match self.shortest_and_longest {
             Some((shortest, longest)) if shortest < longest => self.bits / self.bps,
@@ -201,7 +203,7 @@ impl CoveredTime {
     }
 }
 
-/// Link counters of one direction: from the box with the queue, and the regulators' counters from any edge.
+/// Link counters of one direction, read from the box with the queue; regulator counters are read from the edge.
 fn link_counts(boxes: &mut Boxes<'_>, until: Time, direction: Direction) -> LinkCounts {
     let counts = boxes.edge.link_counts(until, direction);
     boxes.queue().link_counts(until, direction).regulated_by(&counts)
@@ -230,7 +232,7 @@ fn leg(name: &str, sender: &dyn Sender) -> LegResult {
     }
 }
 
-/// Results of one user in a run of `seconds`.
+/// Results of one user in a run of `seconds` seconds.
 fn user(id: u32, counts: &Counts, seconds: f64) -> UserResult {
     let per_second = |bytes: u64| bytes as f64 * 8.0 / seconds;
     UserResult {

@@ -3,9 +3,9 @@
 //!
 //! The traffic of an island acts between events: at the end of an instant at which a request is due or a host has
 //! events. Memory is proportional to the number of open connections. The flow number of a closed connection is reused
-//! after a quiet time; the edge and the wired links then drop their state of the old connection. A late packet of the
-//! old connection does no harm. The sequence numbers of the new connection follow the old ones (RFC 9293 section
-//! 3.4.3), so the packet is an old duplicate.
+//! after a quiet time; the edge and the wired links then drop their state of the old connection. The sequence numbers
+//! of the new connection follow those of the old connection (RFC 9293 section 3.4.3). A late packet of the old
+//! connection is therefore treated as an old duplicate.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ struct WorkloadClient {
     name: String,
     /// Number of connections that the client has opened so far.
     opened: u64,
-    /// Connections kept open for further requests, with the client's connection number and the flow number.
+    /// Connections kept open for further requests: the client's number of each connection, and its flow number.
     reused: Vec<(u64, FlowId)>,
 }
 
@@ -327,7 +327,7 @@ impl Traffic {
         }
     }
 
-    /// Slot of a short connection; `None` for a long-lived connection, which a relay may report too.
+    /// Slot of a short connection; `None` for a long-lived connection, whose events a relay may also report.
     fn slot(&mut self, flow: FlowId) -> Option<&mut Option<Connection>> {
         self.alive.get_mut(flow.0.checked_sub(self.first)? as usize)
     }

@@ -1,7 +1,7 @@
 //! A scenario as a tree of values. Every value has an origin.
 //!
 //! The layers of a scenario (defaults, preset, file, overrides) are merged as trees. An error can therefore name the
-//! origin of the value.
+//! origin of the wrong value.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct Tree {
     pub(crate) node: Node,
 }
 
-/// The content of a tree.
+/// Content of a tree node: a plain value, a list or a table.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Leaf(Value),
@@ -276,7 +276,7 @@ pub(crate) fn kind_in(entries: &[(String, Tree)]) -> Option<&str> {
     })
 }
 
-/// Whether two components have the same kind, or at least one has no kind.
+/// Whether two components have equal kinds, or at least one component has no kind.
 fn agree(a: Option<&str>, b: Option<&str>) -> bool {
     a.is_none() || b.is_none() || a == b
 }

@@ -26,25 +26,25 @@ pub struct SenderConfig {
     pub stack: Stack,
     /// Options of the retransmission timeout.
     pub rto: RtoConfig,
-    /// Reno and Sack1 recovery, which may restart within one window: no fast retransmit until everything in flight at
-    /// the last loss is acknowledged.
+    /// Reno and Sack1 recovery: start no new fast retransmit until everything in flight at the last loss is
+    /// acknowledged. If off, recovery may start again within one window of data.
     pub recover_guard: Switch,
-    /// NewReno recovery: which partial acknowledgements restart the retransmission timer.
+    /// NewReno recovery: partial acknowledgements that restart the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
     /// Send new data on each duplicate acknowledgement before number `dup_thresh`: on the first two by default (limited
-    /// transmit, RFC 3042). Always on in the Linux stack.
+    /// transmit, RFC 3042). Limited transmit is always on in the Linux stack.
     pub limited_transmit: Switch,
     /// Number of duplicate acknowledgements, or of segments received beyond a gap, that indicates a loss: DupThresh of
     /// RFC 5681 and RFC 6675, 1 to 1000. `careful` and `aggressive` adapt the number to the bytes in flight and so
     /// tolerate reordering within a round trip (RFC 4653); they need SACK by RFC 6675. The Linux stack ignores this
     /// option and adapts its own threshold.
     pub dup_thresh: DupThresh,
-    /// SACK recovery by RFC 6675: whether SACK marks are kept after a timeout.
+    /// SACK recovery by RFC 6675: keep or discard SACK marks after a timeout.
     pub sack_memory: SackMemory,
     /// Spread a window reduction over the recovery (PRR, RFC 6937). PRR applies to SACK recovery by RFC 6675, and in
     /// the Linux stack also without SACK. A congestion control that paces by a model has no reduction to spread.
     pub prr: Switch,
-    /// Window-based congestion control: whether slow start and congestion avoidance count acknowledgements or bytes.
+    /// Window-based congestion control: unit that slow start and congestion avoidance count, acknowledgements or bytes.
     pub growth: Growth,
     /// Window-based congestion control: quantity reduced at a loss, the window or the bytes in flight. A control with a
     /// bandwidth estimate uses this option only until the first estimate. The default depends on the kind of sender.
@@ -62,13 +62,13 @@ pub struct SenderConfig {
     /// Explicit congestion notification (RFC 3168).
     pub ecn: Switch,
     /// Retransmit segments at once, without a window reduction, if an agent at the edge reports them missing (Snoop
-    /// with `nacks`). In the Linux stack, only with SACK.
+    /// with `nacks`). In the Linux stack, this option needs SACK.
     pub nacks: Switch,
     /// Open the connection with a handshake and wait for the peer's SYN; `off` starts with an established connection.
     pub handshake: Switch,
     /// Response to a window reduction that proves spurious. The default depends on the kind of sender.
     pub undo: Option<UndoKind>,
-    /// With `undo = "eifel"`: how the window is set after a spurious reduction.
+    /// With `undo = "eifel"`: rule that sets the window after a spurious reduction.
     pub response: Response,
     /// Options of the cubic sender.
     pub cubic: CubicConfig,
@@ -76,7 +76,7 @@ pub struct SenderConfig {
     pub westwood: WestwoodConfig,
     /// Options of the bbr sender.
     pub bbr: BbrConfig,
-    /// Statistics: time between losses beyond which two losses belong to separate loss cycles.
+    /// Longest time between two losses of one loss cycle, for the statistics.
     pub loss_cycle_gap: Span,
 }
 
@@ -189,7 +189,7 @@ impl Config for SenderConfig {
     }
 }
 
-/// Which partial acknowledgements restart NewReno's retransmission timer during recovery (RFC 6582 section 4).
+/// Partial acknowledgements that restart NewReno's retransmission timer during recovery (RFC 6582 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAckTimer {
@@ -210,7 +210,7 @@ pub enum UndoKind {
     Eifel,
 }
 
-/// How the Eifel response sets the congestion window.
+/// Rule by which the Eifel response sets the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
@@ -235,7 +235,7 @@ pub enum HeaderSize {
 pub struct FlowParams {
     /// Identifier of the flow.
     pub flow: FlowId,
-    /// Time when an established connection starts to send. With a handshake, the client's SYN decides instead.
+    /// Time when an established connection starts to send. With a handshake, the client's SYN sets the start.
     pub start: Time,
     /// Size of a full data segment with its headers, bytes.
     pub packet: u16,

@@ -27,8 +27,8 @@ pub struct AckSample {
     pub paced_for: Span,
     /// Phase of loss recovery.
     pub phase: Phase,
-    /// Whether the window limited the sender; if growth counts bytes, whether it did at any time in the last window of
-    /// data. Set only if [`CongestionControl::asks_for_limit`] returns true.
+    /// Whether the window limited the sender; if growth counts bytes, at any time in the last window of data. The field
+    /// is set only if [`CongestionControl::asks_for_limit`] returns true.
     pub window_limited: bool,
     /// Number of segments newly found lost by this ACK.
     pub lost: u32,

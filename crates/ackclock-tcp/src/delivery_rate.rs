@@ -118,8 +118,8 @@ impl DeliveryRate {
         }
     }
 
-    /// Records that the application limits the sending: the window allows more data, but there is none. `in_flight` is
-    /// the bytes in flight.
+    /// Records that the application limits the sending: the window allows more data than the application has.
+    /// `in_flight` is the number of bytes in flight.
     pub fn on_app_limited(&mut self, in_flight: u32) {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }

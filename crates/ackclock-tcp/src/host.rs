@@ -3,19 +3,19 @@
 //! A host: many TCP endpoints behind one network interface.
 //!
 //! ## Source
-//! No source: the host is infrastructure.
+//! The host has no published source, because it is infrastructure.
 //!
 //! ## What it does
 //! A host has one endpoint per flow, a sender or a receiver. The host passes arriving segments to their endpoints, and
-//! sends the endpoints' segments at port [`WIRE`]. Temporary connections have *watched* endpoints. The host reports
-//! their progress as [`EndpointEvent`]s, and the caller removes the endpoints. An event is reported at the instant when
-//! it happens. The flow of the event is due at this instant, so poll for events only when a flow was due.
+//! sends the endpoints' segments at port [`WIRE`]. Temporary connections have *watched* endpoints. The host reports the
+//! progress of watched endpoints as [`EndpointEvent`]s, and the caller removes the endpoints. An event is reported at
+//! the instant when it happens. The event's flow is due at that instant, so poll for events only when a flow was due.
 //!
-//! Some deadlines move later, like a retransmission timer at every ACK. The host does not reschedule such a deadline.
-//! The early wake-up then finds no event, and schedules the new deadline.
+//! The host does not reschedule a deadline that moves later, like a retransmission timer at every ACK. The early
+//! wake-up then finds no event, and schedules the new deadline.
 //!
 //! ## Differences from the source
-//! No deviations.
+//! The host has no published source to deviate from.
 //!
 //! ## Validation
 //! `tests/host.rs` has the integration tests.

@@ -1,6 +1,6 @@
 //! Socket state as in Linux's `TCP_INFO`, with the same field names.
 
-/// Declares the fields once, for the struct and for the names that scripts and Python read.
+/// Declares the fields of [`TcpInfo`] once, for the struct and for the names that scripts and Python read.
 macro_rules! info {
     ($($(#[doc = $meaning:literal])+ $name:ident),+ $(,)?) => {
         /// State of a sender in the form of `TCP_INFO`. Windows and segments are whole numbers of full segments, times

@@ -22,7 +22,7 @@ struct Path<R> {
     ahead: Reassembly,
     next: Seq,
     transit: VecDeque<(Time, Index)>,
-    /// Loss interval of retransmissions: every `lost_again`-th is lost.
+    /// Loss interval of retransmissions: every `lost_again`-th retransmission is lost.
     lost_again: usize,
     sent_again: usize,
 }

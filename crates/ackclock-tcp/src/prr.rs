@@ -7,15 +7,15 @@
 //!
 //! ## What it does
 //! While bytes in flight exceed the target, PRR sends a fraction of the data delivered: the target divided by the
-//! previous window. Below the target, PRR sends one segment for each segment delivered. PRR sends one more segment at
-//! each acknowledgement that advances the left edge and shows no further loss.
+//! previous window. Below the target, PRR sends one segment for each segment delivered. PRR sends one additional
+//! segment at each acknowledgement that advances the left edge and shows no further loss.
 //!
 //! ## Differences from the source
-//! This implementation of PRR rounds the allowance up to whole segments. The Linux stack counts segments, and a partial
-//! segment as whole (tcp_cwnd_reduction).
+//! This implementation of PRR rounds the allowance up to whole segments. The Linux stack counts in segments, and counts
+//! a partial segment as whole (tcp_cwnd_reduction).
 //!
 //! ## Validation
-//! The unit tests contain the worked case. `make agree` compares the sender with the kernel's sender, cell by cell.
+//! The unit tests check a worked example. `make agree` compares the sender with the kernel's sender in many scenarios.
 
 use crate::stack::Stack;
 
@@ -24,7 +24,8 @@ use crate::stack::Stack;
 pub struct Prr {
     mss: u32,
     stack: Stack,
-    /// RecoverFS: bytes in flight before the reduction. If a loss halves the window, as in Linux, the previous window.
+    /// RecoverFS: bytes in flight before the reduction. If a loss halves the window, as in Linux, this field is the
+    /// previous window.
     prior: u32,
     /// ssthresh: congestion window after the reduction.
     target: u32,

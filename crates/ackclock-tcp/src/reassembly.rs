@@ -1,7 +1,7 @@
 //! # Reassembly
 //!
-//! Records bytes received beyond the next expected byte. The ranges are sorted, and the order in which arrivals last
-//! extended them is kept.
+//! Records bytes received beyond the next expected byte, as sorted ranges. The order in which arrivals last extended
+//! the ranges is also recorded.
 //!
 //! ## Source
 //! RFC 2018 section 4 (order of SACK blocks), and RFC 2883 section 4 (which bytes count as duplicate).
@@ -12,8 +12,8 @@
 //! number of gaps.
 //!
 //! ## Differences from the source
-//! The order of SACK blocks does not deviate. RFC 2018 requires the most recently reported blocks to be repeated. This
-//! implementation reports the most recently received ranges, which are the same blocks.
+//! The order of SACK blocks follows RFC 2018, which requires the most recently reported blocks to be repeated. This
+//! implementation reports the most recently received ranges; these are also the most recently reported blocks.
 //!
 //! ## Validation
 //! Unit tests of `receiver` compare the ranges with a bitmap, byte by byte, under random overlapping segments.
@@ -25,7 +25,7 @@ use ackclock_core::{SackBlock, Segment, Seq};
 /// Ranges of sequence numbers received beyond a gap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
-    /// Sorted ranges, disjoint and not adjacent. All are within half the sequence space of each other.
+    /// Sorted ranges, disjoint and not adjacent. All ranges lie within half of the sequence space.
     ranges: VecDeque<Range>,
     /// Total bytes of all ranges.
     bytes: u32,
@@ -131,8 +131,8 @@ impl Reassembly {
         self.newest().take(room).for_each(|range| ack.push_sack(range.block));
     }
 
-    /// Whether at least `newest` ranges are more recent than the range that `arrival` joins. If the arrival joins no
-    /// range, whether at least `newest` ranges exist.
+    /// Whether at least `newest` ranges are more recent than the range that `arrival` joins. If `arrival` joins no
+    /// range, the function returns whether at least `newest` ranges exist.
     pub(crate) fn joins_none_of(&self, newest: usize, arrival: SackBlock) -> bool {
         let (first, after) = self.touched_by(arrival);
         let joined = |range: &Range| self.ranges.range(first..after).any(|other| other.stamp == range.stamp);
@@ -145,7 +145,7 @@ impl Reassembly {
         self.recent.iter().rev().filter_map(|touch| self.range_of(touch))
     }
 
-    /// Range last extended by `touch`; `None` if a later arrival extended the range or it was delivered.
+    /// Range last extended by `touch`; `None` if a later arrival extended the range or the range was delivered.
     fn range_of(&self, touch: &Touch) -> Option<&Range> {
         #[cfg(test)]
         crate::work::look();

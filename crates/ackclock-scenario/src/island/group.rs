@@ -75,7 +75,8 @@ impl Group {
     }
 
     /// Builds both endpoints of a connection whose data starts at sequence number `first`. The new endpoints have no
-    /// data to send yet. With a relay, the endpoints are at the server and at the mobile.
+    /// data to send yet. With a relay, only the endpoints at the server and at the mobile are built; [`Self::split`]
+    /// builds the relay's endpoints.
     pub(crate) fn connection(&self, id: FlowId, start: Time, first: Seq) -> (Box<dyn Sender>, Receiver) {
         let mut sender = self.sender_of(&*self.sender, id, start, first);
         if !self.workload.is_endless() {

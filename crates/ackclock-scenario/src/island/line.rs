@@ -189,8 +189,8 @@ impl Line {
     }
 }
 
-/// Prefetches the state of the senders that will receive the next ACKs. An earlier call fetches the state itself, a
-/// later call the data that the state points to.
+/// Prefetches the state of the senders that will receive the next ACKs. The state of a sender is prefetched eight
+/// arrivals ahead, and the data that the state points to two arrivals ahead.
 #[inline(always)]
 fn look_ahead(servers: &Host, up: &Wires) {
     if let Some(flow) = up.flow_after(8) {

@@ -96,7 +96,7 @@ struct Transits {
     spans: Histogram,
 }
 
-/// Number of later segments that may overtake a segment before it is left unmeasured.
+/// Number of later segments that may overtake a segment before its delay is left unmeasured.
 const MOST_OVERTAKEN: usize = 1024;
 /// Number of transmissions remembered while no segment arrives. With this limit, 16-bit packet numbers stay
 /// unambiguous.
@@ -227,8 +227,8 @@ impl Transits {
     }
 
     fn arrived(&mut self, now: Time, number: u16) {
-        // The difference of the packet numbers is an upper bound of the index. Packet numbers increase by more than one
-        // if segments without payload were sent in between.
+        // The difference of the packet numbers is an upper bound of the segment's index in `sent`. Packet numbers
+        // increase by more than one if segments without payload were sent in between.
         let Some(&(first, _)) = self.sent.front() else { return };
         let last = usize::from(number.wrapping_sub(first));
         let upper = (last + 1).min(self.sent.len());

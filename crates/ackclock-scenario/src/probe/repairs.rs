@@ -20,7 +20,8 @@ struct Sending {
     number: u16,
     seq: Seq,
     arrived: bool,
-    /// Cause of the window reduction, if this is the first retransmission after a reduction that may prove spurious.
+    /// Cause of the window reduction, if this transmission is the first retransmission after a reduction that may prove
+    /// spurious.
     repair: Option<Repair>,
 }
 
@@ -47,8 +48,8 @@ impl Repairs {
 
     pub(super) fn arrived(&mut self, number: u16) {
         let Some(&Sending { number: first, .. }) = self.sent.front() else { return };
-        // The difference of the packet numbers is an upper bound of the index. Packet numbers increase by more than one
-        // if segments without payload were sent in between.
+        // The difference of the packet numbers is an upper bound of the segment's index in `sent`. Packet numbers
+        // increase by more than one if segments without payload were sent in between.
         let upper = (usize::from(number.wrapping_sub(first)) + 1).min(self.sent.len());
         let Some(place) = self.sent.range(..upper).rposition(|sending| sending.number == number) else {
             return;

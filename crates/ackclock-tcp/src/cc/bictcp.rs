@@ -9,15 +9,16 @@
 //! ## What it does
 //! The cubic curve is evaluated one smallest round-trip time ahead. The result is the number of segments to deliver per
 //! segment of window growth: at least two, and at most 20 until a loss has set W_max. The curve is evaluated again when
-//! the window has changed or 32 ms have passed. Time is counted in 250 Hz ticks, so that otherwise equal epochs differ
-//! in length. The window of an equivalent Reno sender grows by one segment when 15/8 of that window is delivered.
+//! the window has changed or 32 ms have passed. Time is counted in 250 Hz ticks, as in Linux; the rounding makes
+//! otherwise equal epochs differ in length. The window of an equivalent Reno sender grows by one segment when 15/8 of
+//! that window is delivered.
 //!
 //! ## Differences from the source
-//! The cube root is exact, unlike in Linux. A window that changed within a tick is re-evaluated at once.
+//! The cube root is exact, unlike in Linux. If the window changes within a tick, the curve is re-evaluated at once.
 //!
 //! ## Validation
-//! Unit tests below compare with hand-computed values. `make agree` compares the sender with the kernel's sender, cell
-//! by cell.
+//! Unit tests below compare with hand-computed values. `make agree` compares the sender with the kernel's sender in
+//! many scenarios.
 
 use ackclock_core::{Span, Time};
 
@@ -30,7 +31,7 @@ const C: f64 = 410.0 / 1024.0;
 const BETA: f64 = 717.0 / 1024.0;
 /// Segments delivered per segment of growth of Reno's window, as a multiple of that window.
 const RENO: f64 = 15.0 / 8.0;
-/// Largest number of deliveries per segment of growth while W_max is unknown, and smallest number at any time.
+/// Largest number of segments to deliver per segment of growth while W_max is unknown, and smallest number at any time.
 const MOST_WITHOUT_W_MAX: f64 = 20.0;
 const LEAST: f64 = 2.0;
 /// Unit of time of the curve (CONFIG_HZ of 250).

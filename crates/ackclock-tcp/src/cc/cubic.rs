@@ -1,7 +1,7 @@
 //! # CUBIC
 //!
-//! The congestion window follows a cubic function of the time since the last loss. Growth is fast towards the window at
-//! the loss, slow around it, then fast again.
+//! The congestion window follows a cubic function of the time since the last loss. Growth is fast well below the window
+//! at the loss, slow near this window, and fast again above it.
 //!
 //! ## Source
 //! RFC 9438 for CUBIC. Slow start follows RFC 5681 section 3.1, or RFC 9406 with [HyStart++](super::hystart).
@@ -12,14 +12,14 @@
 //! segments along [Linux's curve](super::bictcp).
 //!
 //! ## Differences from the source
-//! - An ACK for n segments moves the window n times as far towards the target; section 4.4 moves it once per ACK.
-//!   Delayed ACKs therefore do not halve the growth. The target remains the upper bound.
+//! - An ACK for n segments moves the window n times as far towards the target; RFC 9438 section 4.4 moves the window
+//!   once per ACK. Delayed ACKs therefore do not halve the growth. The target remains the upper bound of the window.
 //! - An ACK never shrinks the window: in the Reno-friendly region the window becomes the larger of its value and W_est.
 //! - If a stage starts with a window of W_max or more, K is 0 and W_max is set to that window, as after a timeout.
 //!
 //! ## Validation
-//! Unit tests below check the formulas of sections 4.2 to 4.8. `tests/cc_paths.rs` checks the share of a link with and
-//! without a buffer, and a comparison with Reno on a large pipe.
+//! Unit tests below check the formulas of sections 4.2 to 4.8. `tests/cc_paths.rs` checks CUBIC's share of a link with
+//! and without a buffer, and compares CUBIC with Reno on a large pipe.
 
 use ackclock_core::{Span, Time};
 use schemars::JsonSchema;
@@ -63,7 +63,7 @@ impl Default for CubicConfig {
     }
 }
 
-/// How slow start can end before a loss.
+/// Method that ends slow start before a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartEnd {
@@ -95,7 +95,7 @@ pub struct Cubic {
     before: Option<CubicState>,
 }
 
-/// State that a reduction changes, in segments. A spurious reduction restores the old state.
+/// State that a reduction changes, in segments. An undo of a spurious reduction restores the old state.
 #[derive(Clone, Copy, Debug)]
 struct CubicState {
     cwnd: f64,
@@ -151,7 +151,7 @@ impl Cubic {
         }
     }
 
-    /// Slow start by RFC 5681 section 3.1 (2), or by RFC 9406 section 4.3.
+    /// Slow start by RFC 5681 section 3.1 equation (2), or by RFC 9406 section 4.3.
     fn slow_start(&mut self, sample: &AckSample, delivered: f64) {
         let acked = f64::from(sample.acked) / self.mss;
         let Some(hystart) = &mut self.hystart else {
@@ -297,7 +297,7 @@ impl CongestionControl for Cubic {
     fn on_spurious(&mut self, _now: Time, _cause: Congestion) {
         if let Some(before) = self.before.take().filter(|before| before.cwnd > self.state.cwnd) {
             if self.linux.is_some() {
-                // An undo leaves the growth curve as the loss set it.
+                // An undo keeps the growth curve that the loss has set.
                 self.state.cwnd = before.cwnd;
                 self.state.ssthresh = self.state.ssthresh.max(before.ssthresh);
                 return;
@@ -332,7 +332,7 @@ fn bytes(segments: f64, mss: f64) -> u32 {
     libm::round(segments * mss) as u32
 }
 
-/// Whether the congestion window or the application limited the sender.
+/// Limit of the sender: the congestion window or the application.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limited {
     ByWindow,

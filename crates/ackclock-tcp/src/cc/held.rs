@@ -45,7 +45,7 @@ struct Hold {
 }
 
 impl Held {
-    /// Creates an unsteered window. `make` builds the congestion control for it.
+    /// Creates an unsteered window. `make` builds the window's congestion control.
     pub fn new(make: MakeControl, context: CcContext) -> Self {
         Self { hold: None, own: make(&context), make, context }
     }

@@ -28,10 +28,11 @@ use crate::congestion_control::AckSample;
 const GAP: Span = Span::from_millis(2);
 /// Extra length of the ACK train, which allows for the sender's own bursts.
 const BURST: Span = Span::from_millis(1);
-/// Bounds for the rise of the round-trip time that ends slow start: an eighth, within these bounds.
+/// Bounds for the rise of the round-trip time that ends slow start. The rise is an eighth of the smallest round-trip
+/// time, within these bounds.
 const LEAST_RISE: Span = Span::from_millis(4);
 const MOST_RISE: Span = Span::from_millis(16);
-/// Number of RTT samples in a round that precede the first evaluation of the round-trip time.
+/// Number of RTT samples in a round before the round-trip time is evaluated.
 const SAMPLES: u32 = 8;
 /// Smallest congestion window at which slow start may end, segments.
 pub(crate) const LEAST_WINDOW: f64 = 16.0;
@@ -47,7 +48,7 @@ pub(crate) struct HybridStart {
     current: Option<Span>,
     least: Option<Span>,
     samples: u32,
-    /// Whether the end was found; the detector then rests until the next timeout.
+    /// Whether the end of slow start was found; the detector then rests until the next timeout.
     found: bool,
 }
 

@@ -8,9 +8,9 @@
 //!
 //! ## What it does
 //! An acknowledgement of new data grows the window. Below the threshold the window grows by the data acknowledged, at
-//! most one segment; above, by 1/cwnd of a segment. A loss halves the window in use or the bytes in flight, as set by
-//! `halves`; the threshold is at least two segments. A timeout also sets the window to the loss window, by default one
-//! segment. An ECN echo halves the window like a loss.
+//! most one segment; above the threshold, by 1/cwnd of a segment. A loss halves the window in use or the bytes in
+//! flight, as set by `halves`; the threshold is at least two segments. A timeout also sets the window to the loss
+//! window, by default one segment. An ECN echo halves the window like a loss.
 //!
 //! ## Differences from the source
 //! - The congestion window also grows while the peer's window is the limit. A loss halves the smaller of the two

@@ -19,7 +19,8 @@
 //! - The first ACK only starts the clock; a loss before the second ACK halves the window like Reno.
 //! - A duplicate ACK counts as one segment, even if SACK shows the exact amount.
 //! - An ECN echo sets the window like a loss; the paper has no ECN.
-//! - L02 section 3.1.5 multiplies by "the RTT"; the Westwood paper multiplies by the smallest RTT.
+//! - L02 section 3.1.5 multiplies the bandwidth by "the RTT"; the Westwood paper multiplies the bandwidth by the
+//!   smallest RTT.
 //!
 //! ## Validation
 //! Unit tests compare step response and decay of the filter with closed forms. In `tests/cc_paths.rs`, Westwood under
@@ -198,8 +199,8 @@ impl LowPass {
         if silence <= self.longest {
             return Some(silence);
         }
-        // Zero samples are τ/m apart. The remainder is never zero, because a sample due now belongs to an ACK, if one
-        // arrives.
+        // Zero samples are τ/m apart. The remaining time is never zero, because an ACK may still arrive at the time of
+        // a sample due now.
         let virtual_samples = (silence.as_nanos() - 1) / self.longest.as_nanos();
         let step = self.longest.as_secs_f64();
         self.take(0.0, step);

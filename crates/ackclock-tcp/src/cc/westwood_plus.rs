@@ -11,8 +11,8 @@
 //! elapsed time. The estimate is `B = 0.9 B + 0.1 b`. ACKs are counted and the window is set as in Westwood.
 //!
 //! ## Differences from the source
-//! The first sample becomes the estimate, as in Linux; the paper averages it with zero. A sample ends with the first
-//! ACK at least one smoothed round-trip time after the start of the sample.
+//! The first sample becomes the estimate, as in Linux; the paper averages the first sample with zero. A sample ends
+//! with the first ACK at least one smoothed round-trip time after the start of the sample.
 //!
 //! ## Validation
 //! Unit tests compare with hand-computed estimates. `tests/cc_paths.rs` uses a lossy path.

@@ -1,9 +1,10 @@
 //! Time for which Linux delays an acknowledgement that waits for a second segment.
 //!
-//! The delay is 40 ms if segments arrive fast. The delay is about twice the interval of segments that arrive slowly, so
-//! that a slow link is also acknowledged every two segments. If no second segment arrives, the delay doubles (ATO:
-//! tcp_event_data_recv, tcp_delack_timer_handler). The delay is at most the round trip of the handshake, or 200 ms
-//! (tcp_send_delayed_ack). Times are in ticks of 250 Hz, and the timer expires at the tick after its due time.
+//! The ACK delay is 40 ms if segments arrive fast. If segments arrive slowly, the ACK delay is about twice their
+//! interval, so that a slow link is also acknowledged every two segments. If no second segment arrives, the delay
+//! doubles (ATO: tcp_event_data_recv, tcp_delack_timer_handler). The delay is at most the round trip of the handshake,
+//! or 200 ms (tcp_send_delayed_ack). Times are in ticks of 250 Hz, and the timer expires at the tick after its due
+//! time.
 
 use ackclock_core::{Span, Time};
 

@@ -8,9 +8,9 @@ use super::{AckPolicy, INITIAL, Receiver, clock, merge};
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 
 impl Receiver {
-    /// Acknowledges an in-order segment with these flags, while there is no gap (RFC 5681 section 4.2). A FIN is
-    /// acknowledged at once. As in Linux, segments that the peer pushes or that report a reduced window (CWR) are also
-    /// acknowledged at once.
+    /// Acknowledges an in-order segment that has the flags `flags`, while no data is missing (RFC 5681 section 4.2). A
+    /// FIN is acknowledged at once. As in Linux, segments that the peer pushes or that report a reduced window (CWR)
+    /// are also acknowledged at once.
     #[inline(always)]
     pub(super) fn acknowledge_in_order(&mut self, now: Time, flags: Flags, out: &mut impl FnMut(&Segment)) {
         self.unacknowledged += 1;
@@ -128,7 +128,7 @@ impl Receiver {
         ack
     }
 
-    /// Size of a header whose options have this length, bytes.
+    /// Size of the headers with `options` bytes of TCP options, bytes.
     #[inline]
     pub(super) fn header_with(&self, options: u16) -> u16 {
         match self.config.ack_size {

@@ -3,24 +3,24 @@
 //! Receive window autotuning: the advertised window grows with the data received.
 //!
 //! ## Source
-//! Dynamic right-sizing (Fisk and Feng, LANL 2001), and the receive-side threshold. Form and constants are from Linux
-//! 6.18.
+//! Dynamic right-sizing (Fisk and Feng, LANL 2001), and Linux's window threshold at the receiver (rcv_ssthresh). The
+//! form and the constants of the algorithm are from Linux 6.18.
 //!
 //! ## What it does
 //! The window is the smaller of a threshold and a clamp. The threshold rises by two segments for each arriving segment;
 //! out-of-order segments count only with SACK. The clamp is twice the data read in the last round trip, so that the
-//! sender can double its rate. If that amount grew, the clamp is larger; bytes beyond a gap are also added. Data beyond
-//! gaps or waiting to be read uses up part of the clamp. The window can therefore fall below the threshold, but its
-//! right edge never moves back. Without SACK, a sender repairs one loss per round trip and delivers little in order, so
-//! the window reaches one of the limits.
+//! sender can double its rate. If the amount of data read grew since the round trip before, the clamp is larger. Bytes
+//! beyond a gap are also added to the clamp. Data beyond gaps or waiting to be read uses up part of the clamp. The
+//! window can therefore fall below the threshold, but its right edge never moves back. Without SACK, a sender repairs
+//! one loss per round trip and delivers little in order, so the threshold or the clamp stops the window's growth.
 //!
 //! ## Differences from the source
-//! Amounts here are payload. Linux counts memory. The share of payload in this memory is assumed as for segments of
-//! 1448 bytes.
+//! All amounts are bytes of payload, whereas Linux counts memory. The payload's share of the memory is assumed to be
+//! the share in segments of 1448 bytes.
 //!
 //! ## Validation
-//! Unit tests below: hand-computed values, and the window of a captured download without SACK, which rises by two
-//! segments per round trip.
+//! Unit tests below compare with hand-computed values, and with the window of a captured download without SACK, which
+//! rises by two segments per round trip.
 
 use ackclock_core::{Seq, Span, Time};
 
@@ -84,7 +84,7 @@ pub(super) struct Arrival {
 
 impl Autotune {
     /// Window of a new connection that expects `next`. The window may grow to `most` and uses the window scale `scale`.
-    /// A segment has `mss` bytes of payload and options.
+    /// A full segment has `mss` bytes of payload and `options` bytes of TCP options.
     pub(super) fn new(mss: u16, options: u16, most: u32, scale: u8, next: Seq) -> Self {
         let mss = u32::from(mss).max(1);
         // The first window is a whole number of segments without options, like the window of the SYN.

@@ -28,7 +28,7 @@ pub enum AckPolicy {
     },
 }
 
-/// Part of the largest window that the receiver advertises.
+/// Policy for the part of the largest window that the receiver advertises.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
@@ -45,7 +45,7 @@ pub enum WindowPolicy {
     Unread,
 }
 
-/// How a receiver opens its connection.
+/// Opening of a connection by the receiver: active, passive, or without a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opening {
     /// Active open: the receiver sends the SYN.
@@ -59,9 +59,9 @@ pub enum Opening {
 /// Configuration of a TCP receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
-    /// How the receiver opens its connection.
+    /// Opening of the connection: active, passive, or without a handshake.
     pub opening: Opening,
-    /// Rule for when to acknowledge.
+    /// Rule for when to acknowledge segments.
     pub acks: AckPolicy,
     /// Size of an ACK: a fixed size (the papers count 40 bytes), or the real size with options.
     pub ack_size: HeaderSize,

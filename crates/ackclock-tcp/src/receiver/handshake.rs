@@ -48,7 +48,8 @@ impl Receiver {
         out(&syn);
     }
 
-    /// Timeout of the SYN now being sent: twice the previous timeout. In Linux the doubling starts later.
+    /// Timeout of the SYN now being sent: twice the previous timeout. In Linux the doubling of the timeout starts
+    /// later.
     fn syn_timeout(&self, answers: bool) -> Span {
         let alike = if self.quick.is_used() && !answers { LINEAR_SYN_TIMEOUTS } else { 0 };
         let doublings = self.syns.saturating_sub(alike).min(MOST_DOUBLINGS);

@@ -3,7 +3,7 @@
 //! Merging follows Linux's rules for SACK. The first three ACKs for each left edge are sent at once; later ACKs are
 //! merged for up to 1 ms. A waiting ACK is sent before a segment starts a third block, or joins a block other than the
 //! two newest (tcp_sack_new_ofo_skb). Each block is then reported in several SACKs, so the loss of one SACK does no
-//! harm. Linux waits at most a third of the round trip.
+//! harm. Linux also limits the waiting time to a third of the round-trip time.
 
 use ackclock_core::{SackBlock, Seq, Span};
 

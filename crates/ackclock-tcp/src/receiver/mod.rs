@@ -8,9 +8,9 @@
 //!
 //! ## What it does
 //! The application reads data at once, or in the Linux stack [within a tenth of a millisecond](self::reading). In-order
-//! data therefore takes no room in the buffer, and the advertised window is the configured maximum, including bytes
-//! beyond a gap. With [autotuning](self::autotune) the window grows up to this maximum, and bytes beyond gaps use part
-//! of the window. If the application reads late, like a relay, the window is [the free buffer](self::unread).
+//! data therefore takes no room in the buffer. The advertised window is the configured maximum, and bytes beyond a gap
+//! do not reduce it. With [autotuning](self::autotune) the window grows up to this maximum, and bytes beyond gaps use
+//! part of the window. If the application reads late, like a relay, the window is [the free buffer](self::unread).
 //!
 //! If the handshake is on, the receiver of a download is the client and opens the connection. The receiver of an upload
 //! is the server and waits for the peer's SYN.

@@ -1,11 +1,12 @@
 //! Quick acknowledgements: segments acknowledged one by one in spite of delayed ACKs.
 //!
-//! As in Linux, the receiver acknowledges these segments one by one:
+//! As in Linux, the receiver acknowledges segments one by one in the following cases:
 //!
-//! - The first segments of a connection.
-//! - Segments after an idle period longer than the peer's timeout, because the peer may restart with a small window.
-//! - Segments after repeated data, because the peer may be in recovery.
-//! - Each segment that opens the advertised window.
+//! - The first segments of a connection are acknowledged one by one.
+//! - After an idle period longer than the peer's timeout, segments are acknowledged one by one, because the peer may
+//!   restart with a small window.
+//! - After repeated data, segments are acknowledged one by one, because the peer may be in recovery.
+//! - Each segment that opens the advertised window is acknowledged at once.
 
 use ackclock_core::{Span, Time};
 
@@ -76,8 +77,9 @@ impl Quick {
         self.ack_delay.reset();
     }
 
-    /// Handles an opened window, which the peer must learn at once. Linux sets the lowest bit of the count. The current
-    /// segment is therefore acknowledged at once, and an odd count is not raised.
+    /// Handles a window that has opened; the peer must learn the new window at once. Linux sets the lowest bit of the
+    /// count of quick acknowledgements. The current segment is therefore acknowledged at once, and an odd count stays
+    /// unchanged.
     pub(super) fn on_growth(&mut self) {
         if self.most > 0 {
             self.left |= 1;

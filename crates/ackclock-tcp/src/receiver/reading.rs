@@ -30,8 +30,9 @@ impl Reading {
         }
     }
 
-    /// Time at which the program read the data waiting among the `delivered` bytes, and the total read before. `None`
-    /// if no data was waiting, if it still waits at `now`, or if the reading was already reported.
+    /// Time at which the program read the data waiting among the `delivered` bytes, and the total of bytes read before
+    /// that time. `None` if no data was waiting, if the data still waits at `now`, or if the reading was already
+    /// reported.
     pub(super) fn finished(&mut self, now: Time, delivered: u64) -> Option<(Time, u64)> {
         if now < self.until || self.read == delivered {
             return None;

@@ -11,11 +11,11 @@
 //! ACKs allowed is still accepted.
 //!
 //! ## Differences from the source
-//! No deviations.
+//! No deviations from RFC 9293 are known.
 //!
 //! ## Validation
-//! Unit tests of the receiver compare with hand-computed values. A relay never holds more than its buffer
-//! (`tests/relay.rs`).
+//! Unit tests of the receiver compare with hand-computed values. `tests/relay.rs` checks that a relay never holds more
+//! than its buffer.
 
 use ackclock_core::Seq;
 

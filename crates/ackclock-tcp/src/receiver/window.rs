@@ -95,8 +95,8 @@ impl Receiver {
     }
 
     /// Records that the application has read `bytes` of payload in total. Sends a window update if the right edge moves
-    /// by two segments or half of the buffer. Has an effect only if the window follows reading
-    /// ([`WindowPolicy::Unread`](super::WindowPolicy::Unread)).
+    /// by two segments or half of the buffer. The call has an effect only with the policy
+    /// [`WindowPolicy::Unread`](super::WindowPolicy::Unread).
     pub fn read_up_to(&mut self, now: Time, bytes: u64, out: &mut impl FnMut(&Segment)) {
         let worthwhile = (2 * u32::from(self.config.mss)).min(self.config.max_window / 2);
         let Some(Policy::Unread(unread)) = self.policy.as_deref_mut() else { return };

@@ -9,9 +9,9 @@
 //! ## What it does
 //! Bytes in flight are the bytes sent and not acknowledged, minus one segment per duplicate, minus the lost segment.
 //! The third duplicate marks the first segment lost. Each partial acknowledgement also marks the first segment lost,
-//! and uses up the duplicates that it explains. More duplicates than segments show that the path reorders. The
-//! threshold then rises permanently to the number of segments in flight, up to 300. The window is never inflated.
-//! Partial segments count as whole segments.
+//! and uses up the duplicates that it explains. More duplicates than segments in flight show that the path reorders
+//! segments. The duplicate threshold then rises permanently to the number of segments in flight, up to 300. The window
+//! is never inflated. Partial segments count as whole segments.
 //!
 //! Recovery, also after a timeout, ends when more than the data in flight at its start is acknowledged. When exactly
 //! the data in flight at the start is acknowledged, duplicates are not counted, because spurious retransmissions cause
@@ -22,8 +22,8 @@
 //! No deviations from Linux are known.
 //!
 //! ## Validation
-//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the sender with the kernel's sender, cell by
-//! cell.
+//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the sender with the kernel's sender in many
+//! scenarios.
 
 use ackclock_core::{Seq, Time};
 

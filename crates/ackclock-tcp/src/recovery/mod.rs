@@ -49,7 +49,7 @@ pub trait Recovery: Send {
     const FOLLOWS_ARRIVALS: bool = false;
 
     /// Whether [`in_flight`](Self::in_flight) and [`delivered`](Self::delivered) are accurate during recovery, so that
-    /// PRR can spread a reduction over it.
+    /// PRR can spread a reduction over the recovery.
     const KNOWS_FLIGHT: bool = false;
 
     /// Recovery that replaces this type in the Linux stack.
@@ -72,8 +72,8 @@ pub trait Recovery: Send {
     /// timeout remain due.
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard);
 
-    /// Sets the end of a recovery that has just started. The recovery continues a window reduction, and both end when
-    /// `point` is acknowledged.
+    /// Sets the end of a recovery that has just started. The recovery continues a window reduction; the recovery and
+    /// the reduction end when `point` is acknowledged.
     fn ends_at(&mut self, _point: Seq) {}
 
     /// Called after a segment was sent.

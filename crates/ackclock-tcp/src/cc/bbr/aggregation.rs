@@ -1,8 +1,8 @@
 //! ACK aggregation: counts acknowledged bytes in excess of what the estimated rate explains.
 //!
 //! The estimator follows draft-cardwell-iccrg-bbr-congestion-control-02 section 4.5.5 (BBRUpdateACKAggregation), with
-//! Linux's bounds. The excess is the largest of five to ten rounds, and at most the data delivered in 100 ms at the
-//! estimated rate.
+//! Linux's bounds. The excess is the largest of the last five to ten rounds, but at most the data delivered in 100 ms
+//! at the estimated rate.
 
 use ackclock_core::{Rate, Span, Time};
 

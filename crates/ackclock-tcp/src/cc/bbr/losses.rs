@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Bbr, Mode};
 use crate::congestion_control::{AckSample, Congestion, CongestionEvent, Phase};
 
-/// How the congestion window responds to losses.
+/// Response of the congestion window to losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossWindow {
@@ -14,8 +14,8 @@ pub enum LossWindow {
     /// segment.
     #[default]
     Draft,
-    /// Linux: each loss is also subtracted from the congestion window. After a timeout the window keeps data in flight
-    /// that is not lost. A bandwidth probe ends only by a loss found at that very acknowledgement.
+    /// Linux: each loss is also subtracted from the congestion window. After a timeout the window still covers the data
+    /// in flight that is not lost. A loss ends a bandwidth probe only at the ACK that shows the loss.
     Linux,
 }
 

@@ -16,10 +16,11 @@ struct Sample {
     rate: Rate,
 }
 
-/// Maximum delivery rate over the last [`ROUNDS`] rounds with samples. Rounds without samples expire no sample.
+/// Maximum delivery rate over the last [`ROUNDS`] rounds with samples. Samples do not expire in rounds without samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxFilter {
-    /// Largest sample, and fallbacks: the largest samples since a quarter and since half of the window passed.
+    /// Largest sample of the window, and two later samples as fallbacks: from the second quarter and from the second
+    /// half of the window.
     best: [Sample; 3],
 }
 

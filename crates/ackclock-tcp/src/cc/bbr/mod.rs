@@ -20,14 +20,14 @@
 //!   a recovery are subtracted only if `losses` is "linux".
 //! - Any loss since the start of a bandwidth probe ends the probe. If `losses` is "linux", only a loss found at the
 //!   current ACK ends the probe.
-//! - Bytes in flight are counted when the ACK arrives. In the Linux stack, they are estimated for the next departure
-//!   that pacing allows.
+//! - Bytes in flight are counted when the ACK arrives. The Linux stack estimates the bytes in flight at the next
+//!   departure that pacing allows.
 //! - ECN marks are ignored, as in the draft. In the Linux stack ECN marks shorten the recovery of a loss in the same
 //!   window of data.
 //!
 //! ## Validation
-//! Unit tests below use a paced sender on a constant link: bandwidth, window, cycle, PROBE_RTT, loss.
-//! `tests/cc_paths.rs` uses the complete sender: queue and random loss.
+//! Unit tests below check bandwidth, window, cycle, PROBE_RTT and loss of a paced sender on a constant link.
+//! `tests/cc_paths.rs` tests the complete sender with a queue and with random loss.
 
 mod aggregation;
 mod drain;
@@ -64,7 +64,7 @@ const FIRST_ROUND_TRIP: Span = Span::from_millis(1);
 /// Pacing rates below which a burst is one or two segments (draft section 4.2.2).
 const ONE_SEGMENT: Rate = Rate::from_bps(1_200_000);
 const TWO_SEGMENTS: Rate = Rate::from_bps(24_000_000);
-/// At higher pacing rates, a burst is the data sent in this time, up to a maximum in bytes.
+/// Duration of a burst at higher pacing rates; the burst size also has a maximum in bytes.
 const QUANTUM: Span = Span::from_millis(1);
 const LARGEST_QUANTUM: u64 = 64 * 1024;
 /// Number of bursts that the congestion window allows in addition to the bandwidth-delay product (BBRInflight).
@@ -81,7 +81,7 @@ pub struct BbrConfig {
     /// Round the congestion window up to an even number of segments, and allow two more segments while probing, as in
     /// Linux.
     pub even_window: Switch,
-    /// How the congestion window responds to losses.
+    /// Response of the congestion window to losses.
     pub losses: LossWindow,
     /// Detect a token-bucket policer and keep to the policer's rate (long-term sampling), as in Linux.
     pub policer: Switch,

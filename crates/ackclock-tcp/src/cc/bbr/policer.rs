@@ -52,7 +52,7 @@ struct Mark {
     lost: u64,
 }
 
-/// Events of the round that an acknowledgement shows.
+/// State of the current round, as shown by one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     /// Whether the acknowledgement started a round.

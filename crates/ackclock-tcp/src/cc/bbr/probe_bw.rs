@@ -38,7 +38,7 @@ impl Bbr {
         }
     }
 
-    /// Whether this ACK shows a loss that alone ends a probe.
+    /// Whether this ACK shows a loss that ends a bandwidth probe at once.
     fn ends_probe(&self, sample: &AckSample) -> bool {
         self.losses == LossWindow::Linux && sample.lost > 0
     }

@@ -39,7 +39,7 @@ impl Bbr {
             return false;
         };
         let expired = sample.now > self.round_trip_at + ROUND_TRIP_AGE;
-        // A round-trip time equal to the smallest resets the age of the estimate, except in Linux.
+        // A round-trip time equal to the smallest so far resets the age of the estimate, except in Linux.
         let same = self.stack == Stack::Rfc;
         if let Some(rtt) = sample.rtt.filter(|&rtt| rtt < known || expired || (same && rtt == known)) {
             self.round_trip = Some(rtt);
