@@ -78,7 +78,7 @@ impl Relay {
         Self::default()
     }
 
-    /// Creates a relay without connections, some of which [will be steered](Self::steer).
+    /// Creates a relay without connections. Some of the connections added later [will be steered](Self::steer).
     pub fn steered_by(config: Arc<dyn SteeringConfig>) -> Self {
         Self { steerings: Some(Box::new(Steerings::new(config))), ..Self::default() }
     }

@@ -11,7 +11,8 @@
 //! that the papers call `rtt`.
 //!
 //! ## Differences from the source
-//! - The backoff factor is a power of two up to 64. In both forms the backoff ends with the next sample.
+//! - The backoff factor is a power of two up to 64. In every form of the estimator, the backoff ends with the next
+//!   sample.
 //! - The lower limit of the timeout applies before the backoff, the upper limit after.
 //!
 //! ## Validation
@@ -65,8 +66,8 @@ pub enum Bounds {
     #[default]
     Timeout,
     /// Four times the variation, which is added to the smoothed round-trip time, as in Linux. The variation rises at
-    /// once and falls once per round trip. A sample below the mean raises the variation by only an eighth of the
-    /// increase for an equally large sample above.
+    /// once and falls once per round trip. A sample below the mean raises the variation by only an eighth as much as an
+    /// equally distant sample above the mean.
     Variation,
 }
 
@@ -232,8 +233,8 @@ impl RttEstimator {
         rtt
     }
 
-    /// Takes a sample from any segment. The sample comes from an ACK up to `una`, when everything before `next` had
-    /// been sent. Only the exact form uses samples from any segment.
+    /// Takes a round-trip time sample from any segment. The sample comes from an ACK up to `una`, when everything
+    /// before `next` had been sent. The coarse form of the estimator ignores the sample.
     #[inline(always)]
     pub fn on_sample(&mut self, rtt: Span, una: Seq, next: Seq) {
         if self.config.tick == Span::ZERO {

@@ -270,8 +270,8 @@ impl Scoreboard {
     }
 
     /// Marks the segments that `block` covers as arrived. Returns the newly arrived bytes and the newest transmission
-    /// time among them. The time is `None` if no segment newly arrived or one was sent more than once. Calls `news` for
-    /// each segment newly found to have arrived.
+    /// time among them. The time is `None` if no segment newly arrived, or if a newly arrived segment was sent more
+    /// than once. Calls `news` for each segment newly found to have arrived.
     pub fn sack(&mut self, block: SackBlock, mut news: impl FnMut(&Record)) -> (u32, Option<Time>) {
         // A valid SACK block lies above the cumulative acknowledgement and within the data sent (RFC 2018 section 4).
         if !block.left.after(self.una) || block.right.after(self.max) || !block.left.before(block.right) {
@@ -390,7 +390,7 @@ impl Scoreboard {
     }
 }
 
-/// Whether SACK marks are kept after a timeout.
+/// Treatment of SACK marks after a timeout.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]

@@ -98,7 +98,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Number of the oldest record. If the ring is empty, the number of the next record.
+    /// Number of the oldest record, or of the next record if the ring is empty.
     pub fn first(&self) -> Index {
         self.first
     }
@@ -131,7 +131,7 @@ impl Sent {
         self.records.get((index - self.first) as usize)
     }
 
-    /// The record with number `index`, which must be at least `first()`; `None` if it does not exist yet.
+    /// The record with number `index`, which must be at least `first()`; `None` if the record does not exist yet.
     #[inline]
     pub fn at(&self, index: Index) -> Option<&Record> {
         self.records.at((index - self.first) as usize)

@@ -3,7 +3,7 @@
 //! Rules that a sender follows: the RFC of its row, or Linux.
 //!
 //! ## Source
-//! The RFCs that each module names, and Linux 6.18.
+//! The sources are the RFCs that each module names, and Linux 6.18.
 //!
 //! ## What it does
 //! `stack` selects behaviour that has no separate option, and the defaults of the other options (`config`). These
@@ -24,8 +24,8 @@
 //! Each module lists its own deviations.
 //!
 //! ## Validation
-//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the senders with the kernel's senders, cell by
-//! cell.
+//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the senders with the kernel's senders in many
+//! scenarios.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

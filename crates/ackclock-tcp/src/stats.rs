@@ -26,7 +26,7 @@ pub struct SenderStats {
     pub ecn_reductions: u64,
     /// Losses of the sender, grouped into cycles.
     pub loss_cycles: LossCycles,
-    /// Values of the timeout and fast retransmit counters when each last proved spurious.
+    /// Values of the counters of timeouts and of fast retransmits when an event of that kind was last proved spurious.
     proved: [u32; 2],
     timed_sum: Span,
     timed_count: u64,
@@ -34,8 +34,8 @@ pub struct SenderStats {
 }
 
 impl SenderStats {
-    /// Creates counters of zero. Counts of spurious reductions start from `spurious`; `None` if they cannot be
-    /// detected. Losses further apart than `gap` belong to separate cycles.
+    /// Creates counters of zero. Counts of spurious reductions start from `spurious`; `None` if spurious reductions
+    /// cannot be detected. Losses further apart than `gap` belong to separate cycles.
     pub fn new(spurious: Option<u32>, gap: Span) -> Self {
         Self {
             spurious_timeouts: spurious,
@@ -82,8 +82,8 @@ impl SenderStats {
 
 /// Loss cycles in the throughput models of CR02 section 4: groups of losses that belong together.
 ///
-/// Type 1 is a cycle with one fast retransmit (TD), type 2 has two, and type 3 has a timeout (TO) or more fast
-/// retransmits. A cycle ends with a timeout, or when the next loss comes after a gap of several round trips.
+/// Type 1 is a cycle with one fast retransmit (TD), type 2 has two fast retransmits, and type 3 has a timeout (TO) or
+/// more fast retransmits. A cycle ends with a timeout, or when the next loss comes after a gap of several round trips.
 #[derive(Clone, Debug)]
 pub struct LossCycles {
     gap: Span,

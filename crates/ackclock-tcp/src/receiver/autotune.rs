@@ -147,8 +147,8 @@ impl Autotune {
     /// Processes a data segment. Returns whether the segment opened the window and must be acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
         self.read(arrival.now);
-        // Unread data reduces the window too, including the segment's own memory. A segment beyond a gap has no such
-        // memory yet (tcp_data_queue_ofo).
+        // Unread data uses up part of the window, and so does the memory of an in-order segment. A segment beyond a gap
+        // does not use up memory yet (tcp_data_queue_ofo).
         let unread = self.reading.unread(arrival.now, self.delivered);
         let own = if arrival.delivered == self.delivered { 0 } else { self.mss };
         let waits = u64::from(self.held) + u64::from(unread) + u64::from(own);
@@ -171,8 +171,8 @@ impl Autotune {
         grows
     }
 
-    /// Processes the data that the program read before `now`. If the reading completed a round trip, the first segment
-    /// read determines how much was read in it. Unread data behind the first segment is deducted.
+    /// Processes the data that the program read before `now`. If the reading completed a round trip, the data of the
+    /// round trip ends with the first segment of this reading. Unread data behind that segment is deducted.
     fn read(&mut self, now: Time) {
         let Some((at, before)) = self.reading.finished(now, self.delivered) else { return };
         let first = (self.delivered - before).min(self.mss.into());

@@ -39,8 +39,8 @@ impl Quick {
         Self { most, left: most, last: Time::NEVER, silence: FIRST_SILENCE, ack_delay: AckDelay::new(least) }
     }
 
-    /// Derives the peer's first timeout from the handshake's round-trip time: three times `round_trip`, or 200 ms more
-    /// than it.
+    /// Derives the peer's first timeout from the handshake's round-trip time: `round_trip` plus the larger of twice
+    /// `round_trip` and 200 ms.
     pub(super) fn on_handshake(&mut self, round_trip: Span) {
         self.silence = round_trip + (round_trip * 2).max(LEAST_VARIATION);
         self.ack_delay.on_handshake(round_trip);

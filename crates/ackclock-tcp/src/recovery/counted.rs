@@ -277,8 +277,8 @@ impl Counted {
     }
 
     /// Sets the number of segments assumed to have left the network to `left`, up to the possible maximum. If `left`
-    /// exceeds the maximum, Linux infers reordering over all segments in flight before the last `acked`. Linux then
-    /// raises its duplicate threshold to the number of these segments.
+    /// exceeds the maximum, Linux infers reordering over the segments in flight and the `acked` segments just
+    /// acknowledged. Linux then raises its duplicate threshold to the number of these segments.
     fn bound(&mut self, left: u32, acked: u32, board: &Scoreboard) {
         let outstanding = segments(board);
         let most = outstanding.saturating_sub(board.lost().div_ceil(self.mss.max(1)).max(1));
@@ -295,9 +295,9 @@ impl Counted {
     }
 }
 
-/// End of the lowest segment that arrived by its first transmission. Without SACK, a segment that arrived by its first
-/// transmission may have waited behind a retransmitted segment. An acknowledgement that passes the two segments is then
-/// no evidence.
+/// End of the lowest segment that arrived by its first transmission; `None` if the acknowledgement also covers a
+/// retransmitted segment. Without SACK, a segment may have waited behind a retransmitted segment, so an acknowledgement
+/// of both segments is no evidence.
 fn original(ack: &AckFacts) -> Option<Seq> {
     ack.original.filter(|_| !ack.passed_repeated)
 }

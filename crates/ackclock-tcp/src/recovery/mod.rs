@@ -121,7 +121,7 @@ pub trait Recovery: Send {
         0
     }
 
-    /// Bytes in flight before the sender exceeded the window; `None` if the sender did not exceed it.
+    /// Bytes in flight before the sender exceeded the window; `None` if the sender did not exceed the window.
     fn flight_before(&self) -> Option<u32> {
         None
     }
@@ -151,8 +151,8 @@ pub struct AckFacts {
     pub now: Time,
     /// Latest sent segment among the segments newly shown to have arrived by their last transmission.
     pub latest: Option<Latest>,
-    /// Newly arrived segment that is last in sequence below the new left edge. If there is none, the segment that was
-    /// last SACKed.
+    /// Newly arrived segment that is last in sequence below the new left edge. If no such segment exists, the field is
+    /// the segment that was SACKed last.
     pub last: Option<Latest>,
     /// End of the lowest newly arrived segment that was sent only once.
     pub original: Option<Seq>,
@@ -180,7 +180,7 @@ pub struct AckFacts {
     pub cwnd: u32,
 }
 
-/// Conclusion of the recovery from an acknowledgement.
+/// Conclusion that the recovery draws from an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// No loss was found: the window follows the usual rules.
@@ -212,7 +212,8 @@ pub enum Verdict {
 pub enum Tail {
     /// The probe seems to have repaired a loss: reduce the slow-start threshold.
     Repaired,
-    /// Later data was acknowledged without a sign that the original arrived: reduce the window to the threshold.
+    /// Later data was acknowledged without a sign that the original segment arrived: reduce the window to the
+    /// threshold.
     Lost,
     /// The original segment had arrived after all: undo the reduction.
     Arrived,
@@ -238,14 +239,14 @@ pub enum Timer {
     Keep,
 }
 
-/// How the acknowledgement that ends recovery changes the window.
+/// Change of the window by the acknowledgement that ends recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// The window grows as with any other acknowledgement.
     Grow,
     /// The window stays unchanged.
     Hold,
-    /// The window is limited to this number of bytes.
+    /// The window is limited to the given number of bytes.
     Cap(u32),
 }
 
@@ -280,7 +281,8 @@ pub(crate) fn in_sequence(window: &Window, usable: u32, board: &Scoreboard) -> O
     let index = board.next();
     if index < board.sent().end() {
         let record = board.sent().get(index);
-        // A FIN needs no room in the window. RFC 9293 section 3.8.6 counts the FIN, but no congestion window does.
+        // A FIN needs no room in the window. RFC 9293 section 3.8.6 counts the FIN in the peer's window, but congestion
+        // windows never count a FIN.
         let end = record.seq.since(board.una()) + u32::from(record.payload());
         return (end <= usable).then_some(Next::Again(index));
     }

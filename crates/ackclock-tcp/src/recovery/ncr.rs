@@ -8,9 +8,9 @@
 //! ## What it does
 //! After the first ACK with SACK, a loss is declared only once about a window of packets beyond the gap has arrived.
 //! Meanwhile new data keeps the ACK clock running (extended limited transmit). `aggressive` sends one packet for each
-//! packet that leaves the network, `careful` one for every second packet. An ACK that advances the left edge shows mere
-//! reordering. The window then prevents a burst, and slow start returns the window to the earlier bytes in flight. A
-//! loss halves the bytes in flight from before the extension.
+//! packet that leaves the network, `careful` sends one for every second packet. An ACK that advances the left edge
+//! shows that packets were only reordered. The window is then limited to prevent a burst, and slow start returns the
+//! window to the earlier bytes in flight. A loss halves the bytes in flight from before the extension.
 //!
 //! ## Differences from the source
 //! - A fraction of a packet in `LT_F * (FlightSize / SMSS)` is rounded up, because only whole packets arrive.

@@ -8,10 +8,10 @@
 //! ## What it does
 //! A partial acknowledgement retransmits the new left edge at once, and deflates the window by the acknowledged bytes.
 //! NewReno repairs one loss per round trip. The retransmission timer restarts only at the first partial acknowledgement
-//! ("impatient"), or at each ("slow but steady").
+//! ("impatient"), or at every partial acknowledgement ("slow but steady").
 //!
 //! ## Differences from the source
-//! The heuristics of section 4 for retransmissions after a timeout are not implemented.
+//! The heuristics of RFC 6582 section 4 for retransmissions after a timeout are not implemented.
 //!
 //! ## Validation
 //! `tests/exchanges.rs` checks exchanges of segments.
@@ -128,8 +128,8 @@ impl Recovery for NewReno {
         self.inflation = 0;
         self.retransmit = false;
         self.phase = Phase::Open;
-        // `recover` stays: duplicates due to retransmissions after the timeout indicate no loss (RFC 6582 section 3.2
-        // step 4).
+        // `recover` keeps its value: duplicates due to retransmissions after the timeout indicate no loss (RFC 6582
+        // section 3.2 step 4).
         if cause == Congestion::Timeout {
             board.undo_go_back();
         }

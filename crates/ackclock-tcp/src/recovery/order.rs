@@ -34,7 +34,7 @@ pub(super) struct Order {
     once: Index,
     /// Retransmissions that are not overtaken, in order of transmission.
     again: VecDeque<Sending>,
-    /// Overtaken transmissions; when queued, they were neither lost nor known to have arrived.
+    /// Overtaken transmissions. When a transmission was queued, its segment was neither lost nor known to have arrived.
     overtaken: VecDeque<Sending>,
     /// Lost records to retransmit, including records that may have arrived or been retransmitted since.
     lost: BinaryHeap<Reverse<Index>>,

@@ -10,8 +10,8 @@
 //! ## What it does
 //! At each acknowledgement RACK finds the latest transmission that has arrived. A segment sent earlier is lost once its
 //! age exceeds the RTT of the latest transmission plus the [reordering window](super::reordering). The reordering
-//! window is a multiple of a quarter of the smallest round-trip time. On a path that does not reorder, the window is
-//! zero in recovery and once three segments are SACKed. RACK also detects lost retransmissions.
+//! window is a multiple of a quarter of the smallest round-trip time. On a path that does not reorder, the reordering
+//! window is zero in recovery and once three segments are SACKed. RACK also detects lost retransmissions.
 //!
 //! After two round trips without an acknowledgement RACK sends a probe: new data, or else the last segment. A timeout
 //! marks as lost only the first segment and segments older than a round trip. If the next segment to arrive was never
@@ -20,12 +20,13 @@
 //! ## Differences from the source
 //! - RACK.rtt is the RTT of the last segment that an acknowledgement reports. SACKed segments are ordered before
 //!   segments below the left edge. The segment reported last may differ from the segment sent last.
-//! - When a probe that retransmitted the last segment is answered and everything is acknowledged, the threshold falls.
-//!   The window falls at the next acknowledgement, as in RFC 8985, unless a D-SACK arrives first.
+//! - When a probe that retransmitted the last segment is answered and everything is acknowledged, the slow-start
+//!   threshold falls. The congestion window falls at the next acknowledgement, as in RFC 8985, unless a D-SACK arrives
+//!   first.
 //!
 //! ## Validation
-//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the sender with the kernel's sender, cell by
-//! cell.
+//! `tests/linux.rs` checks exchanges of segments. `make agree` compares the sender with the kernel's sender in many
+//! scenarios.
 
 use ackclock_core::{Seq, Span, Time};
 
@@ -255,9 +256,9 @@ impl Rack {
     }
 
     /// Schedules the tail probe at each transmission and each advance (RFC 8985 section 7.2). The probe is due two
-    /// round trips from now, or when the retransmission timer expires if that is earlier. `since` is the start of the
-    /// retransmission timer. In Linux the timer starts at the last advance, or after a later transmission at the
-    /// transmission time of the first segment in flight.
+    /// round trips from now, or when the retransmission timer expires if the expiry is earlier. `since` is the start of
+    /// the retransmission timer. In Linux the retransmission timer starts at the last advance of the left edge. After a
+    /// later transmission, the retransmission timer starts at the transmission time of the first segment in flight.
     fn arm_probe(&mut self, sending: &Sending, since: Time, board: &Scoreboard) {
         self.probe_at = Time::NEVER;
         let tail = board.sent().end() - board.sent().first();

@@ -1,7 +1,7 @@
 //! # Reordering
 //!
 //! ## Source
-//! RFC 8985 section 6.2 steps 3 and 4.
+//! RFC 8985 section 6.2 steps 3 and 4 (reordering window).
 //!
 //! ## What it does
 //! Detects whether the path reorders, and sets the reordering window in quarters of the smallest round-trip time. The

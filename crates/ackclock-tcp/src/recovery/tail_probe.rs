@@ -1,7 +1,7 @@
 //! # Tail loss probe
 //!
 //! ## Source
-//! RFC 8985 section 7.
+//! RFC 8985 section 7 (tail loss probe).
 //!
 //! ## What it does
 //! Stores the segment that a tail probe sent, and the state of that segment. [RACK](super::rack) decides when to probe

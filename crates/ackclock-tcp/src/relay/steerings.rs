@@ -50,7 +50,7 @@ impl Steerings {
         self.notify(now, flow, user, ConnectionEvent::Opened);
     }
 
-    /// Reports changes of a connection to its steering. `view` returns the current state.
+    /// Reports changes of a connection to its steering. `view` returns the connection's current state.
     pub(super) fn look(&mut self, now: Time, flow: FlowId, view: impl FnOnce() -> ConnectionView) {
         let Some(Some(connection)) = self.connections.get_mut(flow.index()) else { return };
         let view = view();

@@ -1,4 +1,4 @@
-//! Chunk boundaries. Segments sent together form a chunk, until part of the chunk is retransmitted or SACKed
+//! Tracks chunk boundaries. Segments sent together form a chunk, until part of the chunk is retransmitted or SACKed
 //! separately.
 //!
 //! Linux keeps sent data in the pieces in which it was sent (skbs of the retransmission queue). Each piece uses memory

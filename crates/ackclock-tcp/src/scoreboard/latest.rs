@@ -79,8 +79,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Last segment in sequence below the left edge that arrived by its latest transmission. If there is none, the
-    /// segment that was SACKed last.
+    /// Last segment in sequence below the left edge that arrived by its latest transmission. If no such segment exists,
+    /// the result is the segment that was SACKed last.
     pub fn last(&self) -> Option<Latest> {
         self.passed.or(self.sacked)
     }

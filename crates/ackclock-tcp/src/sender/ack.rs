@@ -10,7 +10,7 @@ use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals, Sendings};
 use crate::stack::Stack;
 
-/// Facts about one acknowledgement, as far as processed.
+/// Facts about one acknowledgement, collected while the acknowledgement is processed.
 #[derive(Default)]
 pub(super) struct AckOutcome {
     pub(super) acked: Acked,

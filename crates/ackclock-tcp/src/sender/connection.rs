@@ -24,7 +24,7 @@ pub enum SenderState {
 /// State of the peer, as reported in its segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
-    /// Right edge of the peer's advertised window: the sequence number after its last byte.
+    /// Right edge of the peer's advertised window: the sequence number after the window's last byte.
     pub(super) edge: Seq,
     /// Largest window that the peer has advertised, bytes.
     pub(super) largest: u32,
@@ -36,7 +36,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// State of a peer whose SYN has not arrived. `edge` is the right edge of its window.
+    /// State of a peer whose SYN has not arrived. `edge` is the right edge of the peer's window.
     pub(super) fn with_edge(edge: Seq) -> Self {
         Self { edge, largest: 0, next: Seq(1), scale: 0, scales: false }
     }

@@ -180,7 +180,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.timer = Time::NEVER;
         if self.config.stack == Stack::Linux {
             if !seg.flags.intersects(Flags::SYN) {
-                // This acknowledgement replaces the window that the peer's SYN advertised.
+                // The window in the acknowledgement of our SYN replaces the window of the peer's SYN.
                 self.peer.largest = self.window_of(seg);
                 self.peer.edge = seg.ack + self.peer.largest;
             }
@@ -211,8 +211,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         echoed.map(|round_trip| round_trip.max(self.stamps.tick))
     }
 
-    /// Whether handshake losses reduce the initial window. Linux tolerates one retransmission of the SYN, and more if
-    /// the peer echoes the first SYN.
+    /// Whether handshake losses reduce the initial window. Linux tolerates one retransmission of the SYN, and further
+    /// retransmissions if the peer echoes the first SYN.
     fn costs_initial_window(&self, seg: &Segment) -> bool {
         let Some(repeated) = &self.repeated else { return false };
         let first_arrived = || {

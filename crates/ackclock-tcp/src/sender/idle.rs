@@ -9,8 +9,8 @@ use crate::stack::Stack;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Reduces the window when sending resumes after an idle period longer than a timeout. The window falls to the
-    /// initial window (RFC 5681 section 4.1); in Linux it halves for each timeout. The window then regrows in slow
-    /// start.
+    /// initial window (RFC 5681 section 4.1); in Linux the window halves for each timeout that the idle period lasted.
+    /// The window then regrows in slow start.
     #[cold]
     pub(super) fn restart(&mut self, now: Time) {
         let idle = now.since(std::mem::replace(&mut self.past.quiet_since, Time::NEVER));
@@ -37,7 +37,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Reduces a window that was not fully used for a timeout (RFC 2861).
+    /// Reduces a window that was not fully used for the duration of a timeout (RFC 2861).
     #[cold]
     pub(super) fn give_back_unused(&mut self, now: Time) {
         let mss = u32::from(self.mss);

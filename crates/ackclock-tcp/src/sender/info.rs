@@ -79,7 +79,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Options in use. Before the handshake: options that this end would accept.
+    /// TCP options in use; before the handshake, the options that this end would accept.
     fn options(&self) -> u64 {
         let agreed = [
             (self.timestamps == Switch::On, option::TIMESTAMPS),

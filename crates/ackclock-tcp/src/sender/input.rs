@@ -138,8 +138,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.config.stack == Stack::Linux {
             self.rtt.end_backoff();
         } else if seg.ack == self.board.una() && self.board.outstanding() == 1 {
-            // The peer refused the probe, so it was not lost; the probe is therefore repeated at once (RFC 9293 section
-            // 3.8.6.1).
+            // The peer refused the probe, so the probe was not lost; the sender therefore repeats the probe at once
+            // (RFC 9293 section 3.8.6.1).
             self.due = Due::Probe;
         }
     }

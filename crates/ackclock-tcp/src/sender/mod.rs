@@ -75,8 +75,8 @@ pub trait Sender: Send {
     /// Processes all timers due at `now`. Early or repeated calls have no effect.
     fn on_timeout(&mut self, now: Time);
 
-    /// Combines the calls above for hosts. Processes `seg`, or without a segment the timers due at `now`. Afterwards
-    /// sends all pending segments at `port`, and returns the next deadline.
+    /// Runs one step of the sender for a host: processes `seg`, or without a segment the timers due at `now`.
+    /// Afterwards sends all pending segments at `port`, and returns the next deadline.
     fn drive(&mut self, now: Time, seg: Option<&Segment>, port: Port, out: &mut dyn Sink) -> Option<Time> {
         match seg {
             Some(seg) => self.on_segment(now, seg),
@@ -96,8 +96,9 @@ pub trait Sender: Send {
     /// state refers to. The call has no other effect.
     fn prefetch_more(&self) {}
 
-    /// Sets the data to send. Call `supply` before any other method. If the supply is [`Supply::Open`], call it again
-    /// to queue new data behind the rest. New data can be sent from the next [`poll_segment`](Self::poll_segment) on.
+    /// Sets the data to send. Call `supply` before any other method. If the supply is [`Supply::Open`], call `supply`
+    /// again to queue new data behind the unsent data. New data can be sent from the next
+    /// [`poll_segment`](Self::poll_segment) on.
     fn supply(&mut self, supply: Supply);
 
     /// Opens the connection with a SYN at `now`, instead of waiting for the peer's SYN. The handshake must be on. Has
@@ -171,7 +172,7 @@ pub struct TcpSender<R, C> {
     pacer: Pacer,
     /// Time at which pacing releases the next segment; [`Time::NEVER`] if pacing holds no segment.
     pacing_wake: Time,
-    /// Start time of an established connection; [`Time::NEVER`] once it has started.
+    /// Start time of an established connection; [`Time::NEVER`] once the connection has started.
     start: Time,
     peer: Peer,
     /// Largest window that the configuration allows, bytes.

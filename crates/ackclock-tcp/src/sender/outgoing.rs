@@ -18,7 +18,7 @@ const PACED: Span = Span::from_nanos(1_000_000_000 >> 10);
 /// Smallest chunk in segments, unless the controller sets its bursts, and largest chunk in bytes.
 const LEAST: u32 = 2;
 const MOST_BYTES: u32 = 65_536;
-/// Step of the smallest round-trip time at which the additional size of chunks halves (tcp_tso_rtt_log).
+/// Increase of the smallest round-trip time that halves the additional size of chunks (tcp_tso_rtt_log).
 const HALVING_RTT: Span = Span::from_micros(512);
 /// Largest time since the last transmission at which an incomplete chunk may wait for more data.
 const JUST_NOW: Span = Span::from_millis(1);
@@ -59,7 +59,7 @@ enum Next {
 #[derive(Clone, Copy, Debug)]
 struct Repeated {
     end: Seq,
-    /// Whether the segment's end splits a chunk that was originally sent as one.
+    /// Whether the segment's end splits a chunk that was originally sent as a whole.
     parted: bool,
 }
 

@@ -127,9 +127,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         !self.outgoing.begins_chunk() && !self.holds_short()
     }
 
-    /// Whether a partial segment, due to a full buffer or the peer's window, waits. A partial segment waits if an
-    /// earlier partial segment is in flight and TCP_NODELAY is off (Nagle's rule as in tcp_minshall_check). The end of
-    /// an object never waits.
+    /// Whether a segment that is partial due to a full buffer or the peer's window must wait. A partial segment waits
+    /// if an earlier partial segment is in flight and TCP_NODELAY is off (Nagle's rule as in tcp_minshall_check). The
+    /// end of an object never waits.
     #[cold]
     fn holds_short(&self) -> bool {
         !self.buffer.has_nodelay() && self.outgoing.is_short_out(self.board.una())
@@ -334,7 +334,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Bytes up to `most` that can be sent: available and already written by the application.
+    /// Number of bytes, at most `most`, that the application has written and the sender can send.
     #[inline]
     pub(super) fn written(&self, most: u32) -> u32 {
         self.buffer.written(self.board.max(), self.unsent.at_most(most))

@@ -46,7 +46,7 @@ impl Pacer {
         self.left = 0;
     }
 
-    /// Lets held segments be sent at `now`.
+    /// Allows held segments to be sent at `now`.
     pub(super) fn release(&mut self, now: Time) {
         self.until = self.until.min(now);
     }

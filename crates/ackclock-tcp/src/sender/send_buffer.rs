@@ -3,12 +3,13 @@
 //! In the Linux stack a socket accepts data up to its buffer size, including data already sent. The socket then blocks
 //! the application until a third of the buffer is free (tcp_sendmsg, sk_stream_write_space). The buffer grows to twice
 //! the window (BBR: three times) if an acknowledgement arrives while the application waits and the window is not full
-//! (tcp_check_space, tcp_sndbuf_expand). Captures of the kernel's buffer (`ss -m`) show growth in one more case. If one
-//! acknowledgement releases two chunks, the window is not full between the chunks.
+//! (tcp_check_space, tcp_sndbuf_expand). Captures of the kernel's buffer (`ss -m`) also show growth if one
+//! acknowledgement releases two chunks, because the window is not full between the chunks.
 //!
 //! Written data is kept in pieces as large as the device accepts, at most half of the peer's window
-//! (tcp_xmit_size_goal). Only a new piece checks for room; the last piece is always filled, even while its start is
-//! already being sent. Data up to half of the peer's window is sent before the application writes more (forced_push).
+//! (tcp_xmit_size_goal). Room in the buffer is checked only for a new piece; the last piece is always filled, even
+//! while its start is already being sent. Data up to half of the peer's window is sent before the application writes
+//! more (forced_push).
 //!
 //! Memory is counted per piece. Sent data is counted per [chunk](crate::scoreboard), including chunks split after
 //! transmission.
@@ -90,7 +91,7 @@ impl SendBuffer {
         self.application == Application::Writes
     }
 
-    /// Whether the application waits for room and an acknowledgement may have freed some.
+    /// Whether the application waits for room in the buffer, and an acknowledgement may have freed room.
     #[inline]
     pub(super) fn may_be_refilled(&self) -> bool {
         self.application == Application::WaitsAcked
@@ -210,8 +211,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Called when all written data was sent or cannot be sent yet. If the application waits and an acknowledgement has
-    /// arrived, the buffer grows while the window is not full, and is refilled if enough is free. Returns whether there
-    /// is more to send now.
+    /// arrived, the buffer grows while the window is not full. The application then refills the buffer if enough room
+    /// is free. Returns whether there is more to send now.
     pub(super) fn refill_buffer(&mut self, window: Window) -> bool {
         if !self.buffer.may_be_refilled() {
             return false;
@@ -220,7 +221,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.recovery.in_flight(&self.board) + window.mss <= window.cwnd {
             self.expand_buffer(window.cwnd);
         }
-        // Usually this lower bound of the memory alone exceeds the limit.
+        // In most calls this lower bound of the memory already exceeds the limit.
         let least = self.buffer.end.since(self.board.una()) + self.board.chunks() * OVERHEAD;
         if !self.buffer.has_room(least) || !self.buffer.has_room(self.writing().memory(self.largest_piece()))
         {
@@ -249,7 +250,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let (sent, window) = (self.board.outstanding(), self.window());
         let unsent = self.buffer.end.since(self.board.max());
         let free = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board));
-        // Paced data is sent later, so none of it counts as sent at once.
+        // Paced data is sent later, so paced data does not count as sent at once.
         let room =
             if self.cc.pacing_rate().is_some() { 0 } else { free.min(window.limit.saturating_sub(sent)) };
         Writing {

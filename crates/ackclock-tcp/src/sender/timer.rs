@@ -28,7 +28,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Whether the peer's window blocks sending: it is closed, or nothing is in flight because the window is too small.
+    /// Whether the peer's window blocks sending: the window is closed, or is too small while nothing is in flight.
     fn is_closed_by_peer(&self) -> bool {
         self.board.sent().is_empty() || self.peer.edge.at_or_before(self.board.una())
     }

@@ -2,8 +2,8 @@
 //!
 //! Linux checks the limit after sending all it can, and keeps the strongest result until that window of data is
 //! acknowledged (tcp_cwnd_validate, tcp_is_cwnd_limited). If the last bytes of an object fill the window, the window
-//! therefore still grows when they are acknowledged. If the application limited the sender for a timeout, the window
-//! falls half-way to its use (RFC 2861, tcp_cwnd_application_limited).
+//! therefore still grows when these bytes are acknowledged. If the application limited the sender for a timeout, the
+//! window falls half-way to the number of bytes used (RFC 2861, tcp_cwnd_application_limited).
 
 use ackclock_core::{Seq, Time};
 
@@ -23,7 +23,7 @@ pub(super) struct Usage {
     since: Time,
 }
 
-/// State of the sender when it can send no more.
+/// State of the sender at a moment when the sender can send no more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) una: Seq,
@@ -41,7 +41,7 @@ impl Usage {
         Self { limited: false, most: 0, until: first, seen: first, used: 0, since: Time::ZERO }
     }
 
-    /// Records the state if data was sent or the window prevented sending. Returns whether it was recorded.
+    /// Records the state if data was sent or the window prevented sending. Returns whether the state was recorded.
     #[inline]
     pub(super) fn note(&mut self, look: &Look) -> bool {
         let full = look.full && !(look.starved && look.max == self.seen);
@@ -56,8 +56,8 @@ impl Usage {
         true
     }
 
-    /// Whether the window may grow: it was full, or in slow start is less than twice its use. The use counts whole
-    /// packets, because the last packet may have less than `mss` bytes.
+    /// Whether the window may grow: the window was full, or in slow start is less than twice the bytes used. The bytes
+    /// used are rounded up to whole packets, because the last packet may have less than `mss` bytes.
     pub(super) fn limits(&self, window: u32, ssthresh: u32, mss: u16) -> bool {
         let mss = u64::from(mss.max(1));
         self.limited

@@ -51,7 +51,7 @@ pub enum Redress {
     Nothing,
     /// Continue with new data and restore the previous window, because the data in flight is still in transit.
     Restore,
-    /// Continue with new data and with these settings.
+    /// Continue with new data, and adopt the given window and RTT estimate.
     Adopt {
         /// New window and threshold, bytes; `None` if a congestion mark was echoed.
         window: Option<(u32, u32)>,
@@ -122,7 +122,7 @@ pub struct Repeats {
 #[derive(Clone, Copy, Debug)]
 struct Tested {
     cause: Congestion,
-    /// Left edge at the reduction. Retransmissions below it belong to an earlier reduction.
+    /// Left edge at the reduction. Retransmissions below this edge belong to an earlier reduction.
     above: Seq,
     /// Retransmitted segments not yet reported as duplicates; `None` if nothing was retransmitted so far.
     left: Option<u32>,

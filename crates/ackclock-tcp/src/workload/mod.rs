@@ -57,7 +57,7 @@ impl Supply {
 
 /// A kind of traffic.
 pub trait Workload: std::fmt::Debug + Send + Sync {
-    /// How a flow with this workload uses connections.
+    /// Use of connections by a flow with this workload.
     fn course(&self, place: &Place) -> Course;
 
     /// Whether the data of the workload never ends.
@@ -77,7 +77,7 @@ pub struct Place {
     pub payload: u32,
 }
 
-/// How a flow uses connections.
+/// Use of connections by a flow.
 pub enum Course {
     /// One connection from the flow's start, with this supply of data.
     Connection(Supply),
@@ -106,11 +106,11 @@ pub struct Request {
     pub connection: u64,
     /// Size of the answer, bytes.
     pub bytes: u64,
-    /// What happens to the connection after the answer.
+    /// Action on the connection after the answer.
     pub then: Then,
 }
 
-/// What happens to a connection after an answer.
+/// Action on a connection after an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
     /// The connection closes after the answer.

@@ -9,7 +9,7 @@
 //! ln(1/r)/(1-r) if a = 1. The mean grows with r for every a.
 //!
 //! ## Differences from the source
-//! No deviations.
+//! No deviations from CR04 are known.
 //!
 //! ## Validation
 //! Unit tests check the minimum for mean 12, shape 1.2, maximum 200, and the mean and distribution function of samples.

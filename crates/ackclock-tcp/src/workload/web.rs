@@ -198,7 +198,7 @@ impl Client for Browser {
         if self.config.page_time_from == Since::Start {
             return;
         }
-        // Only one page is open at a time, because the next page waits for its end.
+        // Only one page is open at a time, because the next page waits for the end of the open page.
         let Some(page) = self.open.iter_mut().find(|page| connection >= page.first) else { return };
         page.answered += 1;
         if page.answered == page.objects {

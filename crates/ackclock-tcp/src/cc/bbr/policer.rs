@@ -108,7 +108,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Ends the interval if enough of its data was lost.
+    /// Ends the sampling interval if enough data of the interval was lost.
     fn end(&mut self, mark: Mark) {
         let delivered = mark.delivered.saturating_sub(self.from.delivered);
         let lost = mark.lost.saturating_sub(self.from.lost);
