@@ -32,7 +32,8 @@ impl Medium for Severed {
     }
 }
 
-/// A medium whose transmitter knows nothing of an outage: every packet is sent as ever, and lost. It has no capacity.
+/// A medium in an outage that its transmitter does not notice: every packet is transmitted as usual, and lost. The
+/// medium has no capacity.
 pub struct Faded(pub Box<dyn Medium>);
 
 impl Medium for Faded {

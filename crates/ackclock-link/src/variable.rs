@@ -4,21 +4,22 @@
 //! CR02 section 6: forward rate `u(200 kbit/s, s)`, forward delay `e(x)`; `links.md` section 3 settles open questions.
 //!
 //! ## What it does
-//! Rate and delay are drawn from laws, at instants set by `redraw`:
-//! - `packet` (default): a new rate for each packet when its transmission starts, a new delay when it leaves. A
+//! The rate and the delay are drawn from probability laws, at instants set by `redraw`:
+//! - `packet` (default): each packet gets a new rate when its transmission starts and a new delay when it leaves. A
 //!   saturated link then achieves the harmonic mean of the rates.
-//! - `interval(dt)`: a new rate and a new delay at multiples of `dt`; a packet in transmission sends its remaining
-//!   bits at the new rate. A saturated link achieves the arithmetic mean.
+//! - `interval(dt)`: rate and delay are redrawn at multiples of `dt`; a packet in transmission sends its remaining bits
+//!   at the new rate. A saturated link achieves the arithmetic mean of the rates.
 //! - `slot`, `slot(dt)`: an interval of 1/600 s, the slot of 1xEV-DO, or of `dt`.
 //!
-//! Draws come from streams `NAME/rate` and `NAME/delay`, by packet number or by interval number, so polling and idling
-//! do not change them. During outages the rate is zero.
+//! Random values come from streams `NAME/rate` and `NAME/delay`, by packet number or by interval number, so polling and
+//! idling do not change them. During outages the rate is zero.
 //!
 //! ## Differences from the source
-//! None known; the source does not say when it draws.
+//! No deviations are known; the paper does not say when rate and delay are drawn.
 //!
 //! ## Validation
-//! Effective delays of 441.5, 458.9 and 519 ms and capacities of 198.0, 186.8 and 167.7 kbit/s (`tests/theory.rs`).
+//! Tests compare effective delays of 441.5, 458.9 and 519 ms and capacities of 198.0, 186.8 and 167.7 kbit/s
+//! (`tests/theory.rs`).
 
 use ackclock_core::{Config, ConfigError, Law, Pace, Rate, Segment, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
@@ -37,15 +38,15 @@ use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, N
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VariableConfig {
-    /// Law of the rate.
+    /// Probability law of the rate.
     pub rate: Law<Rate>,
-    /// Law of the propagation delay, one way.
+    /// Probability law of the one-way propagation delay.
     pub delay: Law<Span>,
-    /// When rate and delay are drawn.
+    /// Instants at which rate and delay are redrawn.
     pub redraw: Redraw,
     /// Packet loss: a probability, independent for each packet, or an error process.
     pub loss: Errors,
-    /// Times in which the rate is zero and nothing is lost.
+    /// Times in which the rate is zero and no packet is lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
 }
@@ -91,7 +92,7 @@ impl Config for VariableConfig {
 }
 
 impl VariableConfig {
-    /// Mean rate outside of outages.
+    /// Mean rate of the link outside of outages.
     fn rate_when_on(&self) -> Rate {
         match self.redraw {
             Redraw::Packet => self.rate.harmonic_mean(),
@@ -99,13 +100,13 @@ impl VariableConfig {
         }
     }
 
-    /// The medium, including losses.
+    /// Builds the medium, including its losses.
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
         let outages = Outages::new(&self.outages)?;
         if let (Some(rate), Some(delay), true) =
             (self.rate.constant(), self.delay.constant(), outages.is_empty())
         {
-            // Nothing varies: the constant link is equivalent and faster.
+            // Rate and delay are constant here, so the constant link is equivalent and faster.
             return with_errors(Constant::new(rate, delay), &self.loss, context);
         }
         let mut rates = context.streams.stream(&format!("{}/rate", context.name));
@@ -144,34 +145,34 @@ impl LinkConfig for VariableConfig {
     }
 }
 
-/// A medium with a new rate and a new delay for every packet.
+/// Medium with a new rate and a new delay for every packet.
 struct PerPacket {
     law: Law<Rate>,
     rates: Stream,
     delays: Delays,
     outages: Outages,
-    /// The rate if it is constant: nothing is drawn then.
+    /// Rate of the link if it is constant, so that none is drawn; otherwise `None`.
     steady: Option<Pace>,
     /// Rate of the last packet.
     current: Rate,
     sent: Sent,
-    /// Time outside of outages, in nanobits of 1 bit/s.
+    /// Time outside of outages, expressed as nanobits at 1 bit/s.
     open: Potential,
 }
 
-/// Data sent at per-packet rates.
+/// Total data and time of packets sent at per-packet rates.
 #[derive(Default)]
 struct Sent {
     bytes: u64,
-    /// Transmission time without outages.
+    /// Total transmission time without outages.
     busy: Span,
-    /// When the last packet leaves.
+    /// Departure time of the last packet.
     departs: Time,
 }
 
 impl PerPacket {
     fn new(law: Law<Rate>, rates: Stream, delays: Delays, outages: Outages) -> Self {
-        // A packet sent at less than 1 bit/s would never end.
+        // The rate is at least 1 bit/s, so that every transmission ends.
         let constant = law.constant().map(|rate| rate.max(Rate::from_bps(1)));
         Self {
             steady: constant.map(Pace::new),
@@ -194,7 +195,7 @@ impl PerPacket {
         takes
     }
 
-    /// Nanobits sent until `until`, and the transmission time without outages, ns.
+    /// Nanobits sent up to `until`, and the transmission time without outages in ns.
     fn sent_until(&self, until: Time) -> (u128, u128) {
         let Sent { bytes, busy, departs } = self.sent;
         let one = |now| through(&self.outages, Rate::from_bps(1), now);
@@ -230,7 +231,7 @@ impl Medium for PerPacket {
         self.outages.at(now).1
     }
 
-    /// Mean rate while sending, extrapolated to all time without outages.
+    /// Capacity of the link: its mean rate while sending, extrapolated to all time outside of outages.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let open = self.open.reach(from, until, |now| through(&self.outages, Rate::from_bps(1), now));
         if self.steady.is_some() {
@@ -255,7 +256,7 @@ impl Medium for PerPacket {
     }
 }
 
-/// The rate at `now` considering outages, and until when it holds.
+/// Rate of the link at `now` considering outages, and the time until which it is valid.
 fn through(outages: &Outages, rate: Rate, now: Time) -> (Rate, Time) {
     match outages.at(now) {
         (Radio::On, until) => (rate, until),
@@ -263,7 +264,7 @@ fn through(outages: &Outages, rate: Rate, now: Time) -> (Rate, Time) {
     }
 }
 
-/// A medium with a new rate and a new delay for every interval.
+/// Medium with a new rate and a new delay for every interval.
 struct PerInterval {
     rate: Drawn,
     delay: ByNumber<Span>,
@@ -277,19 +278,19 @@ impl PerInterval {
         now.as_nanos() / self.length.as_nanos()
     }
 
-    /// The rate at `now`, and until when it holds.
+    /// Rate of the link at `now`, and the time until which it is valid.
     fn piece(&mut self, now: Time) -> (Rate, Time) {
         let number = self.number(now);
         let (rate, changes) = through(&self.outages, self.rate.draw(number), now);
         (rate, changes.min(self.end(number)))
     }
 
-    /// When an interval ends.
+    /// End time of an interval.
     fn end(&self, number: u64) -> Time {
         Time::ZERO + self.length * (number + 1)
     }
 
-    /// Sums the work of the intervals up to `until`.
+    /// Sums the capacity of the intervals up to `until`, in nanobits.
     fn reach(&mut self, from: Time, until: Time) -> u128 {
         let mut potential = std::mem::take(&mut self.potential);
         let work = potential.reach(from, until, |now| self.piece(now));
@@ -300,7 +301,7 @@ impl PerInterval {
 
 impl Medium for PerInterval {
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
-        // Sums at most `MOST_AT_ONCE` intervals of a long pause now, as packets are waiting.
+        // While packets are queued, at most `MOST_AT_ONCE` intervals of a long pause are summed at once.
         let soon = self.potential.reached() + self.length * MOST_AT_ONCE;
         self.reach(Time::ZERO, start.min(soon));
         self.rate.forget_before(self.number(start));
@@ -317,7 +318,7 @@ impl Medium for PerInterval {
         self.outages.at(now).1.min(self.end(self.number(now)))
     }
 
-    /// The sum over all intervals, including those in which nothing was sent.
+    /// Capacity summed over all intervals, including intervals without transmissions.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         Some(self.reach(from, until))
     }
@@ -331,13 +332,13 @@ impl Medium for PerInterval {
     }
 }
 
-/// Maximum number of intervals summed when a packet arrives, and of rates kept.
+/// Maximum number of intervals summed when a packet arrives, and of rates stored.
 const MOST_AT_ONCE: u64 = 4096;
 
 /// Recently drawn rates of consecutive intervals, so that each rate is drawn once.
 struct Drawn {
     rate: ByNumber<Rate>,
-    /// Number of the first interval.
+    /// Number of the first interval with a stored rate.
     first: u64,
     rates: Vec<Rate>,
 }
@@ -358,7 +359,7 @@ impl Drawn {
         rate
     }
 
-    /// Forgets the intervals before this one.
+    /// Discards the rates of intervals before `number`.
     fn forget_before(&mut self, number: u64) {
         let gone = number.saturating_sub(self.first).min(self.rates.len() as u64);
         self.rates.drain(..gone as usize);
@@ -366,8 +367,8 @@ impl Drawn {
     }
 }
 
-/// Draws by number: each number has a separate stream, so draws are independent of their order and an idle link need
-/// not draw.
+/// Random values by number: each number has a separate random stream. Values are therefore independent of the order of
+/// draws, and an idle link need not draw.
 struct ByNumber<Q> {
     law: Law<Q>,
     seed: u64,

@@ -1,6 +1,6 @@
-//! Collects the results of a plane outside the data thread.
+//! Collects the results of a data plane outside the data thread.
 //!
-//! However many connections there are, the data thread copies only a few at a time: current ones page by page, and each
+//! The data thread copies only a few connections at a time, however many exist: current ones page by page, and each
 //! finished one when its number is freed.
 
 use std::sync::mpsc::Receiver;
@@ -12,40 +12,40 @@ use ackclock_link::LinkView;
 use crate::namespace::DeviceCounters;
 use crate::{FlowReport, Traffic};
 
-/// Some of the connections that a plane knows.
+/// One page of the connections in a data plane.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// Connections on this page.
     pub flows: Vec<FlowReport>,
-    /// What follows this page.
+    /// Start of the next page, or the summary after the last page.
     pub rest: Rest,
 }
 
-/// What follows a page.
+/// Data that follows a page.
 #[derive(Clone, Debug)]
 pub enum Rest {
-    /// Another page, starting at this number.
+    /// Number of the connection at which the next page starts.
     From(usize),
-    /// No further page, but the summary.
+    /// Summary that follows the last page.
     Nothing(Box<Summary>),
 }
 
-/// Results other than connections.
+/// Results of a data plane other than its connections.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Time of the summary.
+    /// Time at which the summary was taken.
     pub now: Time,
-    /// Downlink, with the total of its queues.
+    /// State of the downlink, with the total of its queues.
     pub down: LinkView,
-    /// Counts at the link of each direction, in the order of [`Direction::BOTH`](ackclock_link::Direction::BOTH).
+    /// Counters at the link of each direction, in the order of [`Direction::BOTH`](ackclock_link::Direction::BOTH).
     pub links: [LinkCounts; 2],
-    /// Counts of the engine.
+    /// Counters of the simulation engine.
     pub engine: EngineResult,
-    /// Packets of each direction by their fate, in the same order.
+    /// Packet counts of each direction by fate, in the order of [`Direction::BOTH`](ackclock_link::Direction::BOTH).
     pub traffic: [Traffic; 2],
-    /// Total of packets that belong to no listed connection.
+    /// Totals of packets that belong to no listed connection.
     pub other: FlowReport,
-    /// Total of connections that are not listed because there were too many.
+    /// Totals of connections that are not listed, because there were too many.
     pub forgotten: Totals,
 }
 
@@ -54,12 +54,12 @@ pub struct Summary {
 pub struct Totals {
     /// Number of connections.
     pub flows: u64,
-    /// Acknowledged payload, bytes.
+    /// Acknowledged payload of the connections, bytes.
     pub delivered_bytes: u64,
 }
 
 impl Totals {
-    /// Adds a connection.
+    /// Adds a connection to the totals.
     pub fn add(&mut self, report: &FlowReport) {
         self.flows += 1;
         self.delivered_bytes += report.ways[report.sender() as usize].delivered_bytes;
@@ -71,13 +71,13 @@ impl Totals {
 pub struct Snapshot {
     /// Current connections.
     pub flows: Vec<FlowReport>,
-    /// Totals over all connections, finished ones included.
+    /// Totals over all connections, including finished ones.
     pub totals: Totals,
-    /// Results other than connections.
+    /// Results of the link other than its connections.
     pub summary: Summary,
 }
 
-/// Finished connections, and a way to query current ones.
+/// Record of finished connections, with a way to query current ones.
 #[derive(Debug)]
 pub struct Account {
     ended: Receiver<FlowReport>,
@@ -93,18 +93,18 @@ impl Account {
         Self { ended, past: Vec::new(), totals: Totals::default(), regulator, devices: None }
     }
 
-    /// Counts packets dropped by these devices as lost by the machine from now on; the wired side's device comes first.
+    /// Adds these devices, the wired side's first: packets that they drop from now on count as lost by the machine.
     pub fn include_devices(&mut self, devices: [DeviceCounters; 2]) {
         self.devices = Some(devices);
     }
 
-    /// Regulator of the connections.
+    /// Name of the regulator of the connections.
     pub fn regulator(&self) -> &str {
         &self.regulator
     }
 
-    /// Current state of the link. `page` is [`Plane::page`](crate::Plane::page); it returns `None` after the plane has
-    /// ended.
+    /// Returns the current state of the link, or `None` after the plane has ended. `page` is
+    /// [`Plane::page`](crate::Plane::page).
     pub fn snapshot(&mut self, mut page: impl FnMut(usize) -> Option<Page>) -> Option<Snapshot> {
         let mut flows = Vec::new();
         let mut from = 0;
@@ -127,8 +127,8 @@ impl Account {
         Some(Snapshot { flows, totals, summary })
     }
 
-    /// Results of a snapshot in the format of a simulated run. Each connection with ports has a row; a row named
-    /// `other` has the remaining packets.
+    /// Converts a snapshot to results in the format of a simulated run. Each connection with ports has a row; a row
+    /// named `other` has the remaining packets.
     pub fn results(
         &self,
         Snapshot { flows: present, summary, .. }: &Snapshot,
@@ -165,7 +165,8 @@ impl Account {
         }
     }
 
-    /// Receives connections whose numbers were freed. One freed during paging is removed from the current connections.
+    /// Receives connections whose numbers were freed. A connection freed during paging is removed from the current
+    /// connections.
     fn hear_of_the_past(&mut self, present: &mut Vec<FlowReport>) {
         let before = self.past.len();
         self.past.extend(self.ended.try_iter());

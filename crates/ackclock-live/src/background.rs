@@ -1,8 +1,8 @@
-//! Outputs that may be slow: records of the data thread are written on another thread.
+//! Background output: a separate thread writes records of the data thread, because outputs may be slow.
 //!
 //! The data thread puts records into a bounded queue and never blocks: a record that does not fit is dropped and
-//! counted. The other thread takes the complete queue at once, so the lock is held only for a swap. No record allocates
-//! memory.
+//! counted. The writer thread takes the entire queue at once, so the lock is held only for a swap. Queueing a record
+//! allocates no memory.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Sending end of an output; a record is one or more `T`. The output ends when it is dropped.
+/// Sending end of a background output; a record is one or more `T`. Dropping the sending end ends the output.
 pub(crate) struct Inlet<T> {
     shared: Arc<Shared<T>>,
     lost: u64,
@@ -26,10 +26,10 @@ struct Ended {
     written: io::Result<()>,
 }
 
-/// Reason why an output is incomplete.
+/// Reason why a background output is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwritten {
-    /// Writing failed.
+    /// Writing the output failed.
     #[error("{0}")]
     Failed(#[from] io::Error),
     /// The output is blocked or too slow.
@@ -44,18 +44,18 @@ struct Shared<T> {
 
 struct Queue<T> {
     records: Vec<T>,
-    /// Maximum number of elements.
+    /// Maximum number of queued elements.
     most: usize,
-    /// Records dropped because the queue was full.
+    /// Number of records dropped because the queue was full.
     lost: u64,
-    /// Whether records are still accepted.
+    /// Whether the queue still accepts records.
     open: bool,
 }
 
-/// Starts an output: a separate thread calls `write` with queued records, in order.
+/// Starts a background output: a separate thread calls `write` with queued records, in order.
 ///
 /// # Errors
-/// If the thread cannot be created.
+/// The thread cannot be created.
 pub(crate) fn begin<T: Copy + Send + 'static>(
     most: usize,
     mut write: impl FnMut(&[T]) -> io::Result<()> + Send + 'static,
@@ -67,14 +67,14 @@ pub(crate) fn begin<T: Copy + Send + 'static>(
     thread::Builder::new().name("output".to_owned()).spawn(move || {
         let written = shared.write_all(&mut write);
         let lost = shared.close();
-        // The receiver may be gone.
+        // The receiver may have been dropped, so the result of `send` is ignored.
         let _ = tell.send(Ended { lost, written });
     })?;
     Ok((inlet, Ending(ending)))
 }
 
 impl<T: Copy> Inlet<T> {
-    /// Queues a record completely, or drops it.
+    /// Queues a complete record, or drops it if it does not fit.
     pub(crate) fn put(&mut self, record: &[T]) {
         let mut queue = self.shared.lock();
         let before = queue.records.len();
@@ -94,12 +94,12 @@ impl<T: Copy> Inlet<T> {
         }
     }
 
-    /// Records dropped so far.
+    /// Number of records dropped so far.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Queues the last record, for which there is always room, and closes the queue.
+    /// Queues the last record, for which the queue always has room, and closes the queue.
     pub(crate) fn finish(&mut self, record: &[T]) {
         let mut queue = self.shared.lock();
         if queue.open {
@@ -118,10 +118,10 @@ impl<T> Drop for Inlet<T> {
 }
 
 impl Ending {
-    /// Waits at most `most` until everything is written; returns the number of dropped records.
+    /// Waits at most `most` until all records are written; returns the number of dropped records.
     ///
     /// # Errors
-    /// The first write error, or a timeout.
+    /// Returns the first write error, or a timeout.
     pub fn wait(&self, most: Duration) -> Result<u64, Unwritten> {
         match self.0.recv_timeout(most) {
             Ok(Ended { lost, written }) => written.map(|()| lost).map_err(Unwritten::Failed),
@@ -135,7 +135,7 @@ impl Ending {
 
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
-        // A thread that panicked has left complete records.
+        // A thread that panicked has left only complete records in the queue.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -166,7 +166,8 @@ impl<T> Shared<T> {
     fn take(&self, taken: &mut Vec<T>) -> bool {
         let waited = self.bell.wait_while(self.lock(), |queue| queue.records.is_empty() && queue.open);
         let queue = waited.unwrap_or_else(PoisonError::into_inner);
-        // Gathers more records before writing. The data thread signals only the first one, because signals are costly.
+        // The writer gathers more records before writing. The data thread signals only the first record, because
+        // signals are costly.
         let few = |queue: &mut Queue<T>| queue.records.len() < queue.most / MUCH && queue.open;
         let waited = self.bell.wait_timeout_while(queue, GATHER, few);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -175,9 +176,9 @@ impl<T> Shared<T> {
     }
 }
 
-/// A queue filled to one part in this many is written at once.
+/// Divisor of the queue's capacity: a queue filled to this fraction is written at once.
 const MUCH: usize = 4;
-/// Less than that is gathered for this long.
+/// Time for gathering more records while the queue is emptier than that fraction.
 const GATHER: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

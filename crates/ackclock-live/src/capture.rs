@@ -1,8 +1,8 @@
-//! Captures real packets in a pcapng file for Wireshark, at one end of the link: with both ends in one file, a reader
-//! would take the second sight of a packet for a retransmission.
+//! Captures real packets in a pcapng file for Wireshark, at one end of the link. With captures of both ends in one
+//! file, a reader would mistake the second copy of a packet for a retransmission.
 //!
-//! The driver's thread frames packets, and another thread writes them. If the file is too slow, packets are dropped;
-//! the next packet and the final statistics state how many.
+//! The driver's thread frames packets, and another thread writes them. If writing is too slow, packets are dropped; the
+//! next packet and the final statistics state how many.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -21,27 +21,27 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use crate::background::{self, Ending, Inlet};
 use crate::{Came, Pool, Port, Went};
 
-/// A port whose packets may be captured.
+/// Port whose packets may be captured.
 pub struct Tap<P> {
     port: P,
     to: Option<Recorder>,
 }
 
-/// Records packets for a capture, which ends when this is dropped.
+/// Records packets for a capture, which ends when the recorder is dropped.
 pub struct Recorder {
-    /// Frames one packet at a time.
+    /// Writer that frames one packet at a time.
     frame: PcapNgWriter<Vec<u8>>,
     inlet: Inlet<u8>,
     seen: u64,
-    /// Drops stated in the file so far.
+    /// Number of drops already stated in the file.
     told: u64,
 }
 
-/// Maximum of bytes waiting to be written: 13 ms at 10 Gbit/s, more than a second at 100 Mbit/s.
+/// Maximum number of bytes queued for writing: 13 ms at 10 Gbit/s, more than a second at 100 Mbit/s.
 const MOST: usize = 16 << 20;
 
 impl<P: Port> Tap<P> {
-    /// The port, captured by `recorder` if there is one.
+    /// Wraps a port, whose packets `recorder` captures if given.
     pub fn new(port: P, recorder: Option<Recorder>) -> Self {
         Self { port, to: recorder }
     }
@@ -74,15 +74,15 @@ impl<P: AsFd> AsFd for Tap<P> {
 }
 
 impl Recorder {
-    /// Starts a capture of the end called `name`.
+    /// Starts a capture at the end of the link called `name`.
     ///
     /// # Errors
-    /// If the thread cannot be created.
+    /// The writer thread cannot be created.
     pub fn begin(mut out: Box<dyn Write + Send>, name: &str) -> io::Result<(Self, Ending)> {
         let frame = begun(name).map_err(|error| io::Error::other(error.to_string()))?;
         let (inlet, ending) = background::begin(MOST, move |bytes: &[u8]| {
             out.write_all(bytes)?;
-            // Lets a reader of a pipe see packets at once.
+            // Flushing lets a reader of a pipe see packets at once.
             out.flush()
         })?;
         let mut recorder = Self { frame, inlet, seen: 0, told: 0 };
@@ -101,7 +101,7 @@ impl Recorder {
             data: Cow::Borrowed(packet),
             options: missing.into_iter().collect(),
         };
-        // Writing to memory cannot fail, and the interface is defined.
+        // Writing to memory cannot fail, and the interface block was written before.
         let _ = self.frame.write_pcapng_block(block);
         self.pass();
         if self.inlet.lost() == lost {
@@ -109,7 +109,7 @@ impl Recorder {
         }
     }
 
-    /// Passes on the framed bytes.
+    /// Passes the framed bytes to the writer thread.
     fn pass(&mut self) {
         self.inlet.put(self.frame.get_ref());
         self.frame.get_mut().clear();
@@ -122,7 +122,8 @@ impl Drop for Recorder {
             InterfaceStatisticsOption::IsbIfRecv(self.seen),
             InterfaceStatisticsOption::IsbIfDrop(self.inlet.lost()),
         ];
-        // The library writes one 64-bit number; the format has two of 32 bits, upper half first.
+        // The library writes the timestamp as one 64-bit number; the format has two 32-bit numbers, the upper half
+        // first.
         let timestamp = (time_of_day().as_nanos() as u64).rotate_left(32);
         let block = InterfaceStatisticsBlock { interface_id: 0, timestamp, options };
         let _ = self.frame.write_pcapng_block(block);
@@ -135,7 +136,7 @@ fn time_of_day() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Header of the file: the captured interface and the unit of time.
+/// Writes the file header: the captured interface and the unit of time.
 fn begun(name: &str) -> Result<PcapNgWriter<Vec<u8>>, PcapError> {
     let mut frame = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little)?;
     let options = vec![
@@ -146,7 +147,7 @@ fn begun(name: &str) -> Result<PcapNgWriter<Vec<u8>>, PcapError> {
     Ok(frame)
 }
 
-/// Times are in units of 10^-9 s.
+/// Exponent of the time unit: timestamps are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Serves clients of a socket: one question and one answer each, without blocking each other.
+//! Server for socket clients with one request and one answer each; clients do not block each other.
 //!
-//! One thread serves at most 64 clients. If another one connects, the client that has been asking longest is dropped. A
-//! client has five seconds in total to send its question and receive the answer.
+//! One thread serves at most 64 clients. If another client connects, the client that has been sending its request for
+//! longest is dropped. A client has five seconds in total to send its request and receive the answer.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Questions and answers of a service.
+/// Request and answer format of a service.
 pub(crate) trait Protocol {
-    /// Maximum length of a question, bytes; longer ones are not answered.
+    /// Maximum length of a request in bytes; longer requests are not answered.
     const LONGEST: usize;
 
-    /// Whether these bytes are a complete question.
+    /// Whether these bytes are a complete request.
     fn is_whole(question: &[u8]) -> bool;
 
-    /// Answer for a client that has no permission.
+    /// Answer to a client without permission; `None` for a permitted client.
     fn refusal(&self, client: &File) -> Option<Vec<u8>>;
 
-    /// Answer to a question.
+    /// Answer to a request.
     fn answer(&self, question: &[u8]) -> Vec<u8>;
 }
 
-/// Serves clients of a listening socket until the process ends; `accept` admits each.
+/// Serves clients of a listening socket until the process ends; `accept` accepts one client.
 ///
 /// # Errors
-/// If the kernel does not report new clients.
+/// The kernel does not report new clients.
 pub(crate) fn serve<P: Protocol>(
     door: BorrowedFd<'_>,
     accept: impl Fn() -> io::Result<OwnedFd>,
@@ -50,7 +50,7 @@ pub(crate) fn serve<P: Protocol>(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Came {
     Perhaps,
-    /// One is waiting but cannot be accepted: no file descriptors are left.
+    /// A client tried to connect but cannot be accepted: no file descriptors are left.
     InVain,
 }
 
@@ -60,12 +60,13 @@ fn let_in<P: Protocol>(
     now: Instant,
     clients: &mut Vec<Client>,
 ) -> Came {
-    // Many new clients must not block those already accepted.
+    // The loop is bounded, so that many new clients do not block those already accepted.
     for _ in 0..MOST {
         match accept().and_then(|client| stop_blocking(client.as_fd()).map(|()| client)) {
             Ok(client) => {
                 if clients.len() == MOST {
-                    // A client that is receiving its answer is nearly finished; drop one that is still asking.
+                    // A client that is receiving its answer is nearly finished, so a client that is still sending its
+                    // request is dropped first.
                     clients.remove(clients.iter().position(Client::is_asking).unwrap_or(0));
                 }
                 clients.push(Client::new(client, now, protocol));
@@ -106,23 +107,23 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Maximum number of clients.
+/// Maximum number of simultaneous clients.
 const MOST: usize = 64;
-/// Time limit for a client's question and answer.
+/// Time limit for a client's request and answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Pause after a client could not be accepted.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// A client, sending its question or receiving its answer.
+/// Client that is sending its request or receiving its answer.
 struct Client {
     stream: File,
     deadline: Instant,
     question: Vec<u8>,
-    /// The answer, and the number of bytes already sent.
+    /// Answer to the client, with the number of bytes already sent.
     answer: Option<(Vec<u8>, usize)>,
 }
 
-/// What to do with a client next.
+/// Next action for a client.
 #[derive(PartialEq, Eq)]
 enum Then {
     Stay,
@@ -145,7 +146,7 @@ impl Client {
         PollFd::new(self.stream.as_fd(), event)
     }
 
-    /// Receives and sends as far as possible without blocking.
+    /// Receives the request and sends the answer as far as possible without blocking.
     fn go_on<P: Protocol>(&mut self, protocol: &P) -> Then {
         if self.answer.is_none() {
             match self.hear::<P>() {
@@ -163,12 +164,12 @@ impl Client {
     fn after(error: &io::Error) -> Then {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::Interrupted => Then::Stay,
-            // The client left before its answer.
+            // The client disconnected before its answer.
             _ => Then::Leave,
         }
     }
 
-    /// Receives more of the question; an error if it is incomplete.
+    /// Receives more of the request; returns an error while the request is incomplete.
     fn hear<P: Protocol>(&mut self) -> io::Result<Heard> {
         let mut piece = [0; 4096];
         loop {
@@ -196,8 +197,8 @@ impl Client {
 }
 
 enum Heard {
-    /// The complete question.
+    /// The request is complete.
     All,
-    /// Nothing that can be answered.
+    /// The received bytes cannot be answered.
     Nothing,
 }

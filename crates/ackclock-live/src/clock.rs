@@ -1,4 +1,4 @@
-//! Real time, and waiting for it.
+//! Clocks for real time, with functions to wait.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,30 +11,30 @@ use nix::sys::time::TimeSpec;
 
 use crate::port::Side;
 
-/// A clock to read and to wait for; real, or simulated in tests.
+/// Clock that can be read and waited for; real, or simulated in tests.
 pub trait Clock {
-    /// Time since the start of the run.
+    /// Returns the time since the start of the run.
     fn now(&mut self) -> Time;
 
-    /// Waits until `until`, a readable port, or an order for the driver. Returns at once if the time has passed, and
-    /// even then reports what is ready.
+    /// Waits until the time `until`, a readable port, or an order for the driver. Returns at once if that time has
+    /// passed, and reports ready ports and orders even then.
     ///
     /// # Errors
-    /// If waiting is impossible.
+    /// The system call for waiting fails.
     fn wait(&mut self, until: Option<Time>) -> io::Result<Ready>;
 
-    /// How the time was spent.
+    /// Total times spent sleeping and busy-waiting.
     fn waits(&self) -> Waits {
         Waits::default()
     }
 }
 
-/// What is ready.
+/// Ports and orders that are ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
-    /// Ports with data to read, by [`Side`].
+    /// Whether each port has data to read, by [`Side`].
     pub ports: [bool; 2],
-    /// The driver has an order.
+    /// Whether the driver has an order.
     pub order: bool,
 }
 
@@ -44,23 +44,23 @@ impl Ready {
     }
 }
 
-/// How the time was spent.
+/// Total times spent sleeping and busy-waiting.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waits {
-    /// Sleeping.
+    /// Total time spent sleeping.
     pub slept: Span,
-    /// Busy-waiting for a close deadline.
+    /// Total time spent busy-waiting for a close deadline.
     pub spun: Span,
 }
 
-/// The machine's monotonic clock.
+/// Clock that reads the machine's monotonic time.
 ///
-/// A sleep ends some tens of microseconds late. So it is set to end early by the spin time, and the rest is busy-waited
-/// while polling the ports.
+/// A sleep ends some tens of microseconds late. The clock therefore ends sleeps early by the spin time, and busy-waits
+/// for the rest while polling the ports.
 pub struct RealClock {
     start: Instant,
     spin: Span,
-    /// Both ports, then the orders.
+    /// Files of the two ports, then the file for orders.
     files: [OwnedFd; 3],
     /// Time of the last poll of the files.
     looked: Time,
@@ -68,20 +68,21 @@ pub struct RealClock {
 }
 
 impl RealClock {
-    /// A clock that starts now and wakes for these files: both ports, by side, and the driver's orders.
+    /// Starts a clock that wakes for these files: the two ports, by side, and the driver's orders.
     ///
     /// # Errors
-    /// If the thread's timer slack cannot be set, or too many files are open.
+    /// The thread's timer slack cannot be set, or too many files are open.
     #[allow(clippy::disallowed_methods, reason = "the live driver is where time comes from")]
     pub fn new(ports: [BorrowedFd<'_>; 2], orders: BorrowedFd<'_>, spin: Span) -> io::Result<Self> {
-        // Otherwise sleeps of this thread may end 50 us late, so that the kernel can wake several threads together.
+        // Without this setting, sleeps of this thread may end 50 us late, so that the kernel can wake several threads
+        // together.
         nix::sys::prctl::set_timerslack(1)?;
         let [wired, radio] = ports;
         let files = [wired.try_clone_to_owned()?, radio.try_clone_to_owned()?, orders.try_clone_to_owned()?];
         Ok(Self { start: Instant::now(), spin, files, looked: Time::ZERO, waits: Waits::default() })
     }
 
-    /// Busy-waits until `until`; returns the time.
+    /// Busy-waits until `until`; returns the current time.
     fn spin(&mut self, from: Time, until: Time) -> Time {
         let mut now = from;
         while now < until {
@@ -100,7 +101,7 @@ impl RealClock {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        // An error or hang-up shows when the port is read.
+        // The next read of the port reports an error or hang-up.
         let ready = |index: usize| files[index].revents().is_some_and(|events| !events.is_empty());
         Ok(Ready { ports: Side::BOTH.map(|side| ready(side as usize)), order: ready(2) })
     }
@@ -112,7 +113,7 @@ const LOOK: Span = Span::from_micros(10);
 
 impl Clock for RealClock {
     fn now(&mut self) -> Time {
-        // Overflows after 584 years.
+        // The number of nanoseconds overflows after 584 years.
         Time::from_nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 

@@ -1,8 +1,8 @@
-//! The control socket, to query and change a running link.
+//! Control socket, which queries and changes a running link.
 //!
-//! There are two sockets. The one inside the link has an abstract name, which belongs to the network namespace and
-//! which nothing inside can have taken before. The one outside is in the user's private run-time folder; without such a
-//! folder it has an abstract name too, which another user may take first. So each side checks the peer process and
+//! A link has two control sockets. The inner socket has an abstract name in the link's network namespace, which no
+//! program inside can have taken before. The outer socket is in the user's private run-time folder. Without such a
+//! folder it also has an abstract name, which another user may take first. So each side checks the peer process and
 //! accepts only the same user and root. Request and answer are one line each: `set down.rate=1mbit` is answered by
 //! `ok`, `show` by `ok` and the current results as JSON, and a failed request by `error` and the reason.
 
@@ -23,7 +23,7 @@ use nix::unistd::geteuid;
 use crate::clients::{self, Protocol};
 use crate::runtime_dir;
 
-/// Name of the socket inside a link; the innermost link answers.
+/// Name of the control socket inside a link; with nested links, the innermost answers.
 pub const NAME_INSIDE: &str = "ackclock-link";
 
 /// Request to a running link.
@@ -31,20 +31,20 @@ pub const NAME_INSIDE: &str = "ackclock-link";
 pub enum LinkRequest {
     /// Sets keys of `[edge]`, such as `down.rate`.
     Set(Vec<(String, String)>),
-    /// Returns the results so far.
+    /// Requests the results so far.
     Show,
-    /// Stops both directions, or one, for a time.
+    /// Interrupts one or both directions for a time.
     Outage(Outage),
 }
 
 /// An interruption of a running link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// How long it lasts.
+    /// Duration of the interruption.
     pub lasts: Span,
-    /// The direction that stops; without one, both.
+    /// Interrupted direction; `None` interrupts both directions.
     pub direction: Option<Direction>,
-    /// Whether queued and arriving packets are lost; otherwise they wait for the end.
+    /// Whether queued and arriving packets are lost; otherwise they are queued until the end of the interruption.
     pub drop: bool,
 }
 
@@ -80,7 +80,7 @@ impl Outage {
     }
 }
 
-/// Which link receives a request.
+/// Link that receives a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
     /// The link in which the caller runs, or the only link of the caller's user.
@@ -92,7 +92,7 @@ pub enum Addressee {
 /// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
-    /// No link runs, or more than one.
+    /// No link is running, or several are.
     #[error("{0}")]
     Nobody(String),
     /// The link refused the request.
@@ -131,29 +131,30 @@ impl LinkRequest {
     }
 }
 
-/// A socket that accepts requests of this user and of root.
+/// Control socket that accepts requests of this user and of root.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
 }
 
-/// Path of a socket, removed when this is dropped.
+/// Path of a socket file, which is removed when the value is dropped.
 #[derive(Debug)]
 pub struct Name(Option<PathBuf>);
 
 impl Drop for Name {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // The next link removes leftovers.
+            // If removal fails, the next link removes the file.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Listens for this process: in the private run-time folder, or under an abstract name in this network namespace.
+/// Listens for requests to this process: in the private run-time folder, or under an abstract name in this network
+/// namespace.
 ///
 /// # Errors
-/// If there is no such folder and the name is taken.
+/// The user has no run-time folder, and the abstract name is taken.
 pub fn listen(process: u32) -> io::Result<(Listener, Name)> {
     if let Ok((socket, path)) = runtime_dir::private().and_then(|folder| listen_in(&folder, process)) {
         return Ok((Listener { socket }, Name(Some(path))));
@@ -165,7 +166,8 @@ pub fn listen(process: u32) -> io::Result<(Listener, Name)> {
 fn listen_in(folder: &Path, process: u32) -> io::Result<(UnixListener, PathBuf)> {
     remove_dead(folder);
     let path = folder.join(file_name(process)?);
-    // The socket is renamed after it listens: until then it would look like that of a dead link.
+    // The socket file gets its name only after the socket listens: until then it would look like the socket of a dead
+    // link.
     let nameless = path.with_extension("new");
     let _ = fs::remove_file(&nameless);
     let socket = UnixListener::bind(&nameless)?;
@@ -173,7 +175,7 @@ fn listen_in(folder: &Path, process: u32) -> io::Result<(UnixListener, PathBuf)>
     Ok((socket, path))
 }
 
-/// Removes sockets of killed links.
+/// Removes socket files of killed links.
 fn remove_dead(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_socket = entry.path().extension().is_some_and(|ending| ending == ENDING);
@@ -196,13 +198,13 @@ impl Listener {
     /// Answers requests until the process ends.
     ///
     /// # Errors
-    /// If the kernel does not report new clients.
+    /// The kernel does not report new clients.
     pub fn serve(&self, answer: impl Fn(&LinkRequest) -> Result<String, String>) -> io::Result<()> {
         clients::serve(self.socket.as_fd(), || Ok(self.socket.accept()?.0.into()), &Lines(answer))
     }
 }
 
-/// Answers each line with a line.
+/// Protocol that answers each request line with one line.
 struct Lines<F>(F);
 
 impl<F: Fn(&LinkRequest) -> Result<String, String>> Protocol for Lines<F> {
@@ -243,12 +245,12 @@ fn is_believed(peer: &impl AsFd) -> bool {
 /// Sends a request to a running link.
 ///
 /// # Errors
-/// If the link cannot be reached or refuses.
+/// The link cannot be reached or refuses the request.
 pub fn ask(whom: Addressee, request: &LinkRequest) -> Result<String, Unanswered> {
     let mut stream = connect(whom)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    // A link of another user answers before the request and reads nothing.
+    // A link of another user answers before it reads the request, so the write may fail.
     let asked = stream.write_all(request.line().as_bytes());
     let mut answer = String::new();
     BufReader::new(&stream).take(LONGEST_ANSWER).read_line(&mut answer)?;
@@ -261,14 +263,14 @@ pub fn ask(whom: Addressee, request: &LinkRequest) -> Result<String, Unanswered>
 
 /// Time limit for a link's answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Limit of an answer, bytes: more than the results of as many flows as have rows.
+/// Maximum size of an answer in bytes: more than the results of the maximum number of flows.
 const LONGEST_ANSWER: u64 = 1 << 28;
 
 fn connect(whom: Addressee) -> Result<UnixStream, Unanswered> {
     let process = match whom {
         Addressee::Process(process) => process,
         Addressee::Nearest => match connect_abstract(NAME_INSIDE) {
-            // Outside any link, another user may hold this name too.
+            // Outside of links, a process of another user may hold this socket name too.
             Ok(stream) if is_believed(&stream) => return Ok(stream),
             _ => only(&running())?,
         },
@@ -335,13 +337,14 @@ fn under_abstract_names() -> Vec<u32> {
         .lines()
         .filter_map(|line| line.split_whitespace().last()?.strip_prefix(&prefix)?.parse().ok())
         .collect();
-    // A connection has the name of its listener.
+    // Accepted connections are listed under the name of their listener, so names repeat.
     processes.sort_unstable();
     processes.dedup();
     processes
 }
 
-/// File name of a socket. All process namespaces share the folder, so it contains the namespace's number too.
+/// File name of a control socket. All process namespaces share the folder, so the name also contains the namespace's
+/// number.
 fn file_name(process: u32) -> io::Result<String> {
     let namespace = fs::read_link("/proc/self/ns/pid")?;
     let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();

@@ -1,5 +1,5 @@
-//! Runs the data plane in real time. A loop waits for the next wake or packet, processes due events, writes departing
-//! packets and reads the answers they trigger, then reads other packets with their arrival times.
+//! Driver that runs the data plane in real time. A loop waits for the next wake or packet, processes due events, writes
+//! departing packets and reads the answers they trigger, then reads other packets with their arrival times.
 //!
 //! The same loop runs with real and with simulated clocks and ports.
 
@@ -14,10 +14,10 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use crate::port::{Came, Went};
 use crate::{Clock, Plane, Port, Punctuality, Side};
 
-/// Packets read from one port before the other port is served; a super-packet counts as one.
+/// Maximum number of packets read from one port before the other port is served; a super-packet counts as one.
 const TRAIN: usize = 32;
 
-/// A packet's arrival time is at most this much earlier than the time of reading it.
+/// Maximum time by which a packet's arrival time is earlier than the time at which it is read.
 const LATE: Span = Span::from_millis(1);
 
 /// Function to call with the plane, after the plane has advanced to the given time.
@@ -25,13 +25,13 @@ pub type Call = Box<dyn FnOnce(&mut Plane, Time) + Send>;
 
 /// Task for the driver's thread.
 pub enum Order {
-    /// Inspect or change the plane, between packets.
+    /// Calls a function that inspects or changes the plane, between packets.
     Call(Call),
-    /// Stop; packets inside are lost.
+    /// Stops the driver; packets inside the link are lost.
     Stop,
 }
 
-/// Gives orders to a driver from another thread or a signal handler's thread.
+/// Sends orders to a driver from another thread.
 #[derive(Clone)]
 pub struct Remote {
     orders: Sender<Order>,
@@ -39,9 +39,9 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Gives an order; ignored if the driver has ended.
+    /// Sends an order to the driver; ignored if the driver has ended.
     pub fn give(&self, order: Order) {
-        // Both fail only if the driver has ended.
+        // Sending and signalling fail only if the driver has ended.
         let _ = self.orders.send(order);
         let _ = self.bell.write(1);
     }
@@ -58,14 +58,14 @@ impl Remote {
     ) -> Option<T> {
         let (answer, answered) = mpsc::channel();
         self.give(Order::Call(Box::new(move |plane, now| {
-            // The caller may be gone.
+            // The caller may have stopped waiting for the result.
             let _ = answer.send(with(plane, now));
         })));
         answered.recv().ok()
     }
 }
 
-/// Receives orders for a driver. Created before the clock, which wakes for it.
+/// Receiver of a driver's orders. Create it before the clock, which wakes for orders.
 pub struct Orders {
     orders: Receiver<Order>,
     bell: Arc<EventFd>,
@@ -75,14 +75,14 @@ impl Orders {
     /// Creates the receiver of orders and its remote.
     ///
     /// # Errors
-    /// If the kernel cannot create an event file.
+    /// The kernel cannot create an event file.
     pub fn new() -> io::Result<(Self, Remote)> {
         let bell = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
         let ((sender, orders), bell) = (mpsc::channel(), Arc::new(bell));
         Ok((Self { orders, bell: bell.clone() }, Remote { orders: sender, bell }))
     }
 
-    /// File that is readable while an order is pending.
+    /// Event file that is readable while an order is pending.
     pub fn bell(&self) -> Arc<EventFd> {
         self.bell.clone()
     }
@@ -94,18 +94,18 @@ impl AsFd for Orders {
     }
 }
 
-/// A data plane, a clock and two ports.
+/// Driver of a data plane, with a clock and two ports.
 pub struct Driver<C, P> {
     plane: Plane,
     clock: C,
     ports: [P; 2],
     punctuality: Punctuality,
-    /// Packets just read; kept to reuse the memory.
+    /// Packets just read; the vector is kept to reuse its memory.
     came: Vec<PacketId>,
 }
 
 impl<C: Clock, P: Port> Driver<C, P> {
-    /// A driver between these ports, by [`Side`].
+    /// Creates a driver between these ports, by [`Side`].
     pub fn new(plane: Plane, clock: C, ports: [P; 2]) -> Self {
         Self { plane, clock, ports, punctuality: Punctuality::default(), came: Vec::new() }
     }
@@ -113,7 +113,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
     /// Runs until ordered to stop, or until `end`.
     ///
     /// # Errors
-    /// If a device has disappeared.
+    /// A device has disappeared.
     pub fn run(&mut self, orders: &Orders, end: Option<Time>) -> io::Result<()> {
         let end = end.unwrap_or(Time::NEVER);
         loop {
@@ -124,7 +124,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
                     self.take_in(side, end)?;
                 }
             }
-            // Orders come last, so that they see all packets before them: for example a program's final
+            // Orders are processed last, so that they see all packets before them: for example a program's final
             // acknowledgements after the program has ended.
             if ready.order && self.obey(orders) == Then::Stop {
                 return Ok(());
@@ -137,28 +137,28 @@ impl<C: Clock, P: Port> Driver<C, P> {
         }
     }
 
-    /// The data plane.
+    /// Data plane of the driver.
     pub fn plane(&self) -> &Plane {
         &self.plane
     }
 
-    /// The data plane, mutable while the driver does not run.
+    /// Data plane of the driver, mutable while the driver does not run.
     pub fn plane_mut(&mut self) -> &mut Plane {
         &mut self.plane
     }
 
-    /// The clock.
+    /// Clock of the driver.
     pub fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// How exactly departures kept to their schedule.
+    /// Statistics of how late packets departed.
     pub fn punctuality(&self) -> &Punctuality {
         &self.punctuality
     }
 
     fn obey(&mut self, orders: &Orders) -> Then {
-        // The bell is reset before orders are read, so that no order is missed.
+        // The event file is reset before orders are read, so that no order is missed.
         let _ = orders.bell.read();
         while let Ok(order) = orders.orders.try_recv() {
             match order {
@@ -173,7 +173,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Then::GoOn
     }
 
-    /// Reads the packets of a port. Packets that become due meanwhile depart in between.
+    /// Reads the packets of a port. Between reads, packets that become due depart.
     fn take_in(&mut self, side: Side, end: Time) -> io::Result<()> {
         for _ in 0..TRAIN {
             let now = self.clock.now();
@@ -186,9 +186,10 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Ok(())
     }
 
-    /// Processes everything due up to `until`, one departure after another, and reads the answers each triggers.
+    /// Processes all events due up to `until`, one departure after another, and reads the answers that each departure
+    /// triggers.
     ///
-    /// The kernel's TCP mostly answers while a packet is written to its device. Such an answer counts as arriving when
+    /// The kernel's TCP usually answers while a packet is written to its device. Such an answer counts as arriving when
     /// the packet was due, so that delays of this thread do not affect the endpoints.
     fn keep_up(&mut self, until: Time) -> io::Result<()> {
         while let Some(due) = self.plane.next_wake().filter(|&due| due <= until) {
@@ -204,7 +205,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Ok(())
     }
 
-    /// Reads the answers of a port to which packets due at `due` were written.
+    /// Reads the answers from a port after packets due at `due` were written to it.
     fn take_answers(&mut self, side: Side, due: Time) -> io::Result<()> {
         for _ in 0..TRAIN {
             let at = due.max(self.clock.now() - LATE);
@@ -216,7 +217,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Ok(())
     }
 
-    /// Reads the next packet of a port, if there is one.
+    /// Reads the next packet of a port; returns false if none is available.
     fn read(&mut self, side: Side, at: Time) -> io::Result<bool> {
         let came = self.ports[side as usize].read(self.plane.pool_mut(), &mut self.came)?;
         let Came::Packets { lost } = came else { return Ok(false) };
@@ -227,7 +228,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Ok(true)
     }
 
-    /// Writes departing packets; returns the sides to which any were written.
+    /// Writes departing packets; returns the sides to which packets were written.
     fn send_out(&mut self) -> io::Result<[bool; 2]> {
         let mut written = [false; 2];
         while let Some(departure) = self.plane.poll_departure() {
@@ -244,7 +245,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
     }
 }
 
-/// What to do after an order.
+/// Next action after an order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     GoOn,

@@ -1,15 +1,15 @@
 //! Assigns packets of both directions to numbered connections.
 //!
-//! The graph identifies flows by small numbers. A connection gets one at its first observed packet and keeps it while
-//! it is among the `most` recently used. If all numbers are taken, a new connection takes the number of the one that
-//! was quiet longest. As anyone can send first packets, connections differ in protection: one is *proven* once an end
-//! has acknowledged data of the other, other than by its SYN or a RST, which forged packets cannot achieve. A new
-//! connection takes the number of an unproven one, preferably begun from the same side if there are many of those.
-//! Proven connections give up numbers only if they hold more than half of them.
+//! The graph identifies flows by small numbers. A connection gets a number at its first observed packet and keeps it
+//! while it is among the `most` recently used. If all numbers are taken, a new connection takes over the number of the
+//! connection that was idle longest. Anyone can send first packets, so connections differ in protection. A connection
+//! is *proven* once one end has acknowledged the peer's data, other than by its SYN or a RST, which forged packets
+//! cannot achieve. A new connection takes over the number of an unproven connection, preferably one started from the
+//! same side if many are. Proven connections lose numbers only if they hold more than half of them.
 //!
-//! A number is never reused while packets of its old connection are inside, because they would count for the new one.
-//! Without a free number, and for packets that are not IP, flow 0 is used, which is no connection and is never
-//! regulated.
+//! A number is never reused while packets of its old connection are inside the link, because they would count for the
+//! new connection. Packets that are not IP, or for which no number is free, use flow 0, which is no connection and is
+//! never regulated.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +18,22 @@ use ackclock_core::{Flags, FlowId, Segment};
 use crate::parse::{End, Tuple};
 use crate::port::Side;
 
-/// Flow of packets without a connection.
+/// Flow of packets that belong to no connection.
 pub const NO_FLOW: FlowId = FlowId(0);
 
-/// The ends of a connection, as seen by the emulated link.
+/// Two ends of a connection, as seen by the emulated link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ends {
-    /// The end on the wired side.
+    /// End of the connection on the wired side.
     pub wired: End,
-    /// The end on the mobile side.
+    /// End of the connection on the mobile side.
     pub radio: End,
     /// IP protocol number.
     pub protocol: u8,
 }
 
 impl Ends {
-    /// The end on the given side.
+    /// End of the connection on the given side.
     pub const fn of_side(&self, side: Side) -> End {
         match side {
             Side::Wired => self.wired,
@@ -46,7 +46,7 @@ impl Ends {
         self.wired.port != 0
     }
 
-    /// Name of the protocol, or its number if it has no row.
+    /// Name of the protocol; its number for protocols without a row in results.
     pub fn protocol_name(&self) -> String {
         match self.protocol {
             6 => "tcp".to_owned(),
@@ -67,11 +67,12 @@ impl Ends {
 /// Result of looking a packet up in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Met {
-    /// A known connection.
+    /// The packet belongs to a known connection.
     Known(FlowId),
-    /// A new connection with its number. State of earlier connections with this number must be discarded.
+    /// The packet starts a new connection with this number. State of earlier connections with the number must be
+    /// discarded.
     New(FlowId),
-    /// No connection, or no number left for it.
+    /// The packet belongs to no connection, or no number is left for its connection.
     None,
 }
 
@@ -79,32 +80,32 @@ pub enum Met {
 #[derive(Debug)]
 pub struct Connections {
     numbers: BTreeMap<Ends, u32>,
-    /// Entries by number; number 0 is no connection.
+    /// Table entries by connection number; number 0 is no connection.
     entries: Vec<Entry>,
     /// Connections grouped by [`Standing`].
     lists: [List; 3],
-    /// The number used last.
+    /// Number of the connection used last.
     last: u32,
     most: usize,
 }
 
-/// Trust in a connection.
+/// Level of trust in a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Begun from [`Side::Wired`], not proven.
+    /// Unproven connection started from [`Side::Wired`].
     FromWired = 0,
-    /// Begun from [`Side::Radio`], not proven.
+    /// Unproven connection started from [`Side::Radio`].
     FromRadio = 1,
-    /// One end has acknowledged data of the other.
+    /// Proven connection: one end has acknowledged the peer's data.
     Proven = 2,
 }
 
-/// Connections in order of use.
+/// Connections in order of last use.
 #[derive(Clone, Copy, Debug, Default)]
 struct List {
-    /// Number that was quiet longest; 0 if the list is empty.
+    /// Number of the connection that was idle longest; 0 if the list is empty.
     oldest: u32,
-    /// Number used last; 0 if the list is empty.
+    /// Number of the connection used last; 0 if the list is empty.
     newest: u32,
     length: usize,
 }
@@ -112,21 +113,21 @@ struct List {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     ends: Option<Ends>,
-    /// Packets inside the graph.
+    /// Number of the connection's packets inside the graph.
     inside: u32,
     scales: Scales,
     standing: Standing,
-    /// Neighbours in its list: the numbers used before and after it; 0 at an end.
+    /// Neighbours of the connection in its list: the connections used before and after it; 0 at an end of the list.
     older: u32,
     newer: u32,
 }
 
-/// Window scales of a connection by announcing side (RFC 7323 section 2).
+/// Window scales of a connection by advertising side (RFC 7323 section 2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Scales {
-    /// Offers of SYNs that are not yet answered.
+    /// Window scales offered in SYNs that are not yet answered.
     offered: [Option<u8>; 2],
-    /// Shift of the advertised windows of each side.
+    /// Shift of the windows that each side advertises, bits.
     shift: [Option<u8>; 2],
 }
 
@@ -139,11 +140,11 @@ impl Standing {
     }
 }
 
-/// Not a number of a connection.
+/// Number that stands for no connection.
 const NONE: u32 = 0;
 
 impl Connections {
-    /// A table of at most `most` connections.
+    /// Creates a table of at most `most` connections.
     pub fn new(most: usize) -> Self {
         let none = Entry {
             ends: None,
@@ -156,10 +157,10 @@ impl Connections {
         Self { numbers: BTreeMap::new(), entries: vec![none], lists: [List::default(); 3], last: NONE, most }
     }
 
-    /// Finds or assigns the connection of a packet that enters at `from`.
+    /// Returns the connection of a packet that enters at `from`, and adds an unknown connection to the table.
     pub fn meet(&mut self, from: Side, tuple: Option<&Tuple>) -> Met {
         let Some(ends) = tuple.map(|tuple| Ends::of(tuple, from)) else { return Met::None };
-        // Packets come in bursts: most belong to the connection used last.
+        // Packets arrive in bursts, so most belong to the connection used last.
         if self.entries[self.last as usize].ends == Some(ends) {
             return Met::Known(FlowId(self.last));
         }
@@ -171,7 +172,7 @@ impl Connections {
         self.number(ends, from).map_or(Met::None, |number| Met::New(FlowId(number)))
     }
 
-    /// Records that one end has acknowledged data of the other.
+    /// Marks a connection as proven: one end has acknowledged the peer's data.
     pub fn prove(&mut self, flow: FlowId) {
         if self.entries[flow.index()].standing != Standing::Proven {
             self.unlink(flow.0);
@@ -191,12 +192,12 @@ impl Connections {
         *inside = inside.saturating_sub(1);
     }
 
-    /// Packets of the flow inside the graph.
+    /// Number of the flow's packets inside the graph.
     pub fn inside(&self, flow: FlowId) -> u32 {
         self.entries[flow.index()].inside
     }
 
-    /// The ends of a connection.
+    /// Ends of a connection; `None` for a number without a connection.
     pub fn ends(&self, flow: FlowId) -> Option<Ends> {
         self.entries.get(flow.index()).and_then(|entry| entry.ends)
     }
@@ -215,7 +216,7 @@ impl Connections {
             return;
         }
         match scale {
-            // Scaling is in use only if both SYNs carry the option; a SYN-ACK carries it only if the SYN did.
+            // Window scaling is in use only if both SYNs have the option; a SYN-ACK has it only if the SYN did.
             Some(shift) => {
                 scales.shift[here] = Some(shift);
                 scales.shift[there] = scales.offered[there];
@@ -224,12 +225,12 @@ impl Connections {
         }
     }
 
-    /// Shift of the windows that a side advertises, if the handshake was seen.
+    /// Shift of the windows that a side advertises; `None` if the handshake was not seen.
     pub fn scale(&self, flow: FlowId, from: Side) -> Option<u8> {
         self.entries[flow.index()].scales.shift[from as usize]
     }
 
-    /// Number for a new connection: an unused one, or one taken from another connection.
+    /// Number for a new connection: an unused number, or one taken from another connection.
     fn number(&mut self, ends: Ends, from: Side) -> Option<u32> {
         let number = if self.entries.len() <= self.most {
             self.entries.push(self.entries[NONE as usize]);
@@ -250,9 +251,10 @@ impl Connections {
         Some(number)
     }
 
-    /// Number that a connection gives up for one that begins at `from`.
+    /// Number that an old connection loses to a new one started from side `from`.
     fn given_up(&self, from: Side) -> Option<u32> {
-        // Each side keeps a quarter of the numbers for connections it began, safe from floods of the other side.
+        // Each side keeps a quarter of the numbers for connections it started, so that floods from one side cannot take
+        // them.
         let share = (self.most / 4).max(1);
         let length = |standing: Standing| self.lists[standing as usize].length;
         let [own, other] = [Standing::begun(from), Standing::begun(from.other())];
@@ -262,9 +264,9 @@ impl Connections {
         proven.or_else(others).or_else(|| self.quiet(own))
     }
 
-    /// The connection of a list that was quiet longest and has no packets inside.
+    /// Connection of a list that was idle longest and has no packets inside the link.
     fn quiet(&self, standing: Standing) -> Option<u32> {
-        // Search limit: few quiet connections have packets inside a slow link.
+        // Maximum number of connections to search: few idle connections have packets inside a slow link.
         const LOOK_AT: usize = 64;
         let oldest = self.lists[standing as usize].oldest;
         std::iter::successors(Some(oldest), |&number| Some(self.entries[number as usize].newer))

@@ -1,5 +1,5 @@
-//! Graph of a scenario without its hosts: the extra delay of `[path]` if any, the edge, and the radio behind it if the
-//! edge observes one. Segments at a port without a wire leave the graph.
+//! Graph of a scenario without its hosts: the extra delay of `[path]` if any, the edge, and the radio behind the edge
+//! if the edge observes one. Segments at an unconnected port leave the graph.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::PlaneConfig;
 use crate::port::Side;
 use crate::watch::{Seen, Watch};
 
-/// The engine with the roles of its nodes.
+/// Engine, with the roles of its nodes.
 pub(crate) struct Graph {
     engine: Engine<AnyNode, Watch>,
-    /// The edge with the regulators, and the edge with the queues: the same node, or the observed radio.
+    /// Nodes of the edge with the regulators and of the edge with the queues: the same node, or the observed radio.
     edge: NodeId,
     queue: NodeId,
-    /// The edges next to the wired side and next to the mobiles.
+    /// Nodes of the edges next to the wired side and next to the mobiles.
     ends: [NodeId; 2],
     path: Option<NodeId>,
 }
 
 ackclock_core::nodes! {
-    /// A node of the graph.
+    /// Node of the graph.
     enum AnyNode {
         Path(Path),
         Edge(Edge),
@@ -68,7 +68,7 @@ impl Graph {
         Ok(Self { engine, edge, queue, ends, path })
     }
 
-    /// Injects a segment at a side.
+    /// Injects a segment that arrives from a side.
     pub(crate) fn inject(&mut self, now: Time, from: Side, segment: Segment) {
         let (node, port) = match (from, self.path) {
             (Side::Wired, Some(path)) => (path, path::SERVER),
@@ -94,7 +94,7 @@ impl Graph {
         self.engine.events()
     }
 
-    /// The next segment that left the graph, with its time and side.
+    /// Returns the next segment that left the graph, with its time and side.
     pub(crate) fn poll_left(&mut self) -> Option<(Time, Side, Segment)> {
         loop {
             let egress = self.engine.poll_egress()?;
@@ -136,7 +136,7 @@ impl Graph {
         self.engine.refresh(self.queue);
     }
 
-    /// Frees the number of a connection for another one.
+    /// Frees the number of a connection for reuse.
     pub(crate) fn forget(&mut self, flow: FlowId) {
         let now = self.engine.now();
         for node in self.edges() {
@@ -150,7 +150,7 @@ impl Graph {
         self.edges().for_each(|node| self.node_mut(node).assign(flow, user));
     }
 
-    /// The edge with the regulators and, if different, the edge with the queues.
+    /// Nodes of the edge with the regulators and, if different, of the edge with the queues.
     fn edges(&self) -> impl Iterator<Item = NodeId> + use<> {
         [self.edge].into_iter().chain(Some(self.queue).filter(|queue| *queue != self.edge))
     }
@@ -163,7 +163,7 @@ impl Graph {
         self.node_mut(self.edge)
     }
 
-    /// The edge with the queues.
+    /// Edge with the queues.
     pub(crate) fn queue(&self) -> &Edge {
         self.engine.node(self.queue).held().expect(ITS_EDGE)
     }

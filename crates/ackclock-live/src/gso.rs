@@ -1,20 +1,21 @@
 //! # Super-packets
 //!
 //! ## Source
-//! The header of `struct virtio_net_hdr` (Virtio 1.2 section 5.1.6), which the kernel puts before packets of a TUN device
+//! The header `struct virtio_net_hdr` (Virtio 1.2 section 5.1.6), which the kernel puts before packets of a TUN device
 //! opened with `IFF_VNET_HDR`.
 //!
 //! ## What it does
-//! Splits a super-packet at the size named in its header, before the link. Each part gets its own length, IP
-//! identification, sequence number and checksums; only the last part has FIN and PSH, only the first CWR. Completes
-//! checksums that the kernel left to the device. The crate `tun-rs` does the splitting; this module checks its
-//! preconditions.
+//! This module splits a super-packet before the link, into parts of the size given in its header. Each part gets its
+//! own length, IP identification, sequence number and checksums; only the last part has FIN and PSH, only the first
+//! CWR. Checksums that the kernel left to the device are completed. The crate `tun-rs` splits the packet; this module
+//! checks its preconditions.
 //!
 //! ## Differences from the source
 //! Packets are not merged when they are written (see [`TunPort`](crate::TunPort)).
 //!
 //! ## Validation
-//! The lengths of the parts add up, and each part parses with valid checksums (unit tests, fuzz target `live_gso`).
+//! Tests check that the lengths of the parts add up, and that each part parses with valid checksums (unit tests, fuzz
+//! target `live_gso`).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -25,7 +26,7 @@ use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 /// Length of the header before every packet, bytes.
 pub const HEADER: usize = VIRTIO_NET_HDR_LEN;
 
-/// The kernel's header of a packet.
+/// Kernel's header in front of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Header(VirtioNetHdr);
 
@@ -33,7 +34,7 @@ impl Header {
     /// Header of a single packet with complete checksums.
     pub const NONE: [u8; HEADER] = [0; HEADER];
 
-    /// Splits read bytes into header and packet; `None` if there is no packet.
+    /// Splits read bytes into header and packet; `None` if the bytes contain no packet.
     pub fn split_off(read: &mut [u8]) -> Option<(Self, &mut [u8])> {
         let (header, packet) = read.split_at_mut_checked(HEADER)?;
         let header = VirtioNetHdr::decode(header).ok()?;
@@ -42,7 +43,7 @@ impl Header {
 }
 
 /// Splits `packet` into `parts`, writes their lengths to `lengths`, and returns their number. A packet that is not a
-/// super-packet is copied. `None` if it does not fit or its header is invalid.
+/// super-packet is copied. Returns `None` if the packet does not fit or its header is invalid.
 pub fn split(
     header: Header,
     packet: &mut [u8],
@@ -58,7 +59,7 @@ pub fn split(
         *lengths.first_mut()? = packet.len();
         return Some(1);
     }
-    // If the packet was forwarded, the kernel's header length may include a complete part.
+    // For a forwarded packet, the kernel's header length may include a complete part.
     let transport = usize::from(header.csum_start);
     let transport_header = if header.gso_type == tun_rs::VIRTIO_NET_HDR_GSO_UDP_L4 {
         UDP_HEADER
@@ -74,7 +75,7 @@ pub fn split(
     tun_rs::gso_split(packet, header, parts, lengths, 0, v6).ok()
 }
 
-/// Length of the header before every packet of an open TUN device; 0 without one.
+/// Length in bytes of the header before every packet of an open TUN device; 0 if the device uses none.
 pub(crate) fn header(file: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(if flags(file)? & libc::IFF_VNET_HDR == 0 { 0 } else { HEADER })
 }
@@ -113,7 +114,8 @@ fn complete_checksum(packet: &mut [u8], start: usize, offset: usize) -> Option<(
     let &[high, low] = packet.get(field..field + 2)? else { return None };
     packet[field..field + 2].fill(0);
     let sum = !tun_rs::checksum(packet.get(start..)?, u16::from_be_bytes([high, low]).into());
-    // RFC 768: a UDP checksum of zero means that there is none. For TCP both are equivalent.
+    // By RFC 768, a UDP checksum of zero means that the packet has no checksum. For TCP the values 0 and 0xffff are
+    // equivalent.
     let sum = if sum == 0 && offset == UDP_CHECKSUM { u16::MAX } else { sum };
     packet[field..field + 2].copy_from_slice(&sum.to_be_bytes());
     Some(())

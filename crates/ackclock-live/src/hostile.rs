@@ -1,6 +1,6 @@
-//! Properties that must hold for any bytes. Fuzz targets and property tests call the same functions.
+//! Properties that must hold for arbitrary input bytes. Fuzz targets and property tests call the same functions.
 //!
-//! Each returns a description of the violation, so that a fuzzer stops and a property test shrinks.
+//! Each function returns a description of the violation, so that a fuzzer stops and a property test shrinks.
 
 mod neighbours;
 mod relay_trial;
@@ -16,14 +16,14 @@ use crate::rewrite::rewrite;
 use crate::{Plane, PlaneConfig, Side, Traffic};
 pub use neighbours::Neighbours;
 
-/// Parses a packet: its size must be right, and unknown packets must be opaque in every respect.
+/// Checks the parsing of a packet: the parsed size must be right, and unknown packets must be opaque in every respect.
 ///
 /// # Errors
-/// Describes the violation.
+/// Returns a description of the violation.
 pub fn parsing(bytes: &[u8]) -> Result<(), String> {
     let parsed = parse(bytes);
     let size = parsed.segment.wire_bytes() as usize;
-    // An opaque segment has 16 bits for its size; only a jumbogram exceeds them.
+    // The size field of an opaque segment has 16 bits; only a jumbogram exceeds it.
     if size != bytes.len() && (parsed.segment.is_tcp() || size != usize::from(u16::MAX)) {
         return Err(format!("{} bytes count as {size}", bytes.len()));
     }
@@ -33,11 +33,11 @@ pub fn parsing(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Changes a packet as a regulator may, according to `knobs`. Opaque packets must stay unchanged, others must parse to
-/// the changed segment, and without a change the bytes must be equal.
+/// Checks the rewriting of a packet by a regulator, controlled by `knobs`. Opaque packets must stay unchanged, others
+/// must parse to the changed segment, and without a change the bytes must be equal.
 ///
 /// # Errors
-/// Describes the violation.
+/// Returns a description of the violation.
 pub fn rewriting(knobs: [u8; 8], bytes: &[u8]) -> Result<(), String> {
     let parsed = parse(bytes);
     let mut after = bytes.to_vec();
@@ -54,14 +54,15 @@ pub fn rewriting(knobs: [u8; 8], bytes: &[u8]) -> Result<(), String> {
     if read == changed { Ok(()) } else { Err(format!("{changed:?} reads back as {read:?}")) }
 }
 
-/// Answers a line at the control socket: the answer must be one line, and an accepted request must parse to itself.
+/// Checks the answer to a line at the control socket: it must be one line, and an accepted request must parse to
+/// itself.
 ///
 /// # Errors
-/// Describes the violation.
+/// Returns a description of the violation.
 pub fn asking(line: &[u8]) -> Result<(), String> {
     let understood = |request: &LinkRequest| {
         let again = LinkRequest::parse(&request.line());
-        // A refusal repeats the name, which may be anything.
+        // A refusal repeats the name from the request, which may be any text.
         if again.as_ref() == Ok(request) { Err(format!("{request:?}")) } else { Ok(format!("{again:?}")) }
     };
     let answer = control::answer_to(line, understood);
@@ -76,19 +77,20 @@ pub fn asking(line: &[u8]) -> Result<(), String> {
     ))
 }
 
-/// Lets clients of a name server relay send anything in any order: memory must stay bounded, and an answer must reach
-/// only the client that asked.
+/// Checks the name server relay while clients send arbitrary data in any order: memory must stay bounded, and an answer
+/// must reach only the client that sent the query.
 ///
 /// # Errors
-/// Describes the violation.
+/// Returns a description of the violation.
 pub fn relaying(script: &[u8]) -> Result<(), String> {
     relay_trial::play(script).unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Splits bytes as read from a device: the parts must hold no more than the whole, and each must fit its buffer.
+/// Checks the splitting of bytes read from a device: the parts must hold no more than the packet, and each must fit its
+/// buffer.
 ///
 /// # Errors
-/// Describes the violation.
+/// Returns a description of the violation.
 pub fn splitting(read: &[u8]) -> Result<(), String> {
     let mut read = read.to_vec();
     let whole = read.len();
@@ -104,11 +106,11 @@ pub fn splitting(read: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Feeds packets to a data plane; two bytes before each select its side, length and delay. Every packet must depart, be
-/// discarded or be inside.
+/// Feeds packets to a data plane; two bytes before each packet select its side, length and delay. Every packet must
+/// depart, be discarded or be inside the link.
 ///
 /// # Errors
-/// Describes the violation.
+/// Returns a description of the violation.
 pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
     let config = PlaneConfig { flows: 4, packets: 64, packet_bytes: 300, ..PlaneConfig::new(edge) };
     let mut plane = Plane::new(&config, &NoFiles).map_err(|error| error.to_string())?;
@@ -132,11 +134,11 @@ pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
     conserves(&plane, arrived, departed)
 }
 
-/// Checks in each direction that every arrived packet has departed, is lost or is inside. `arrived` and `departed` are
-/// the caller's own counts.
+/// Checks in each direction that every arrived packet has departed, is lost or is inside the link. `arrived` and
+/// `departed` are the caller's own counts.
 ///
 /// # Errors
-/// Describes the imbalance.
+/// Returns a description of the imbalance.
 pub fn conserves(plane: &Plane, arrived: u64, departed: u64) -> Result<(), String> {
     let traffic = Direction::BOTH.map(|direction| plane.traffic(direction));
     let sum = |of: fn(&Traffic) -> u64| traffic.iter().map(of).sum::<u64>();
@@ -152,7 +154,7 @@ pub fn conserves(plane: &Plane, arrived: u64, departed: u64) -> Result<(), Strin
     }
 }
 
-/// A segment as a regulator or a queue may change it.
+/// Changes a segment as a regulator or a queue may do.
 fn turn(knobs: [u8; 8], mut segment: Segment) -> Segment {
     let [what, a, b, c, d, e, f, _] = knobs;
     if what & 1 != 0 && segment.flags.contains(Flags::ACK) {

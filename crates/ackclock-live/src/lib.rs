@@ -1,19 +1,20 @@
 //! # ackclock-live
 //!
-//! Real packets: the simulation's engine in real time between two TUN devices, and the namespaces that connect programs
-//! to it. The only crate with I/O and unsafe code.
+//! This crate emulates links for real packets. It runs the simulation's engine in real time between two TUN devices,
+//! and creates the namespaces that connect programs to it. No other crate has unsafe code or network I/O.
 //!
-//! The emulated link has a TUN device at each end. The *inside* one is the default route of the namespace in which the
-//! user's command runs (the mobile, [`Side::Radio`]). The *outside* one is where the kernel routes packets on
-//! ([`Side::Wired`]: a router in front of the machine, or a namespace with a server). The driver receives both as open
-//! files: `IFF_TUN | IFF_NO_PI | IFF_VNET_HDR`, close-on-exec, MTU 1500; [`TunPort`] makes them non-blocking and sets
-//! their offloads.
+//! The emulated link has a TUN device at each end. The *inside* device is the default route of the namespace in which
+//! the user's command runs (the mobile, [`Side::Radio`]). The *outside* device connects to further routes of the kernel
+//! ([`Side::Wired`]: a router in front of the machine, or a namespace with a server). The driver receives the two
+//! devices as open files: `IFF_TUN | IFF_NO_PI | IFF_VNET_HDR`, close-on-exec, MTU 1500; [`TunPort`] makes them
+//! non-blocking and sets their offloads.
 //!
-//! From the file to the graph and back: [`TunPort`] reads packets into the [`Pool`] and splits super-packets.
-//! [`parse`](parse::parse) makes a [`Segment`](ackclock_core::Segment) of each. [`Connections`] finds its flow.
-//! [`Plane`] injects it into the unchanged engine, takes out departing segments, rewrites packets that a regulator has
-//! changed ([`rewrite`](rewrite::rewrite)) and frees the buffers of lost ones. [`Driver`] does this in real time. With
-//! a simulated [`Clock`] and simulated [`Port`]s it runs as fast as possible, which tests equality with the simulation.
+//! [`TunPort`] reads packets into the [`Pool`] and splits super-packets. [`parse`](parse::parse) converts each packet
+//! to a [`Segment`](ackclock_core::Segment), and [`Connections`] finds its flow. [`Plane`] injects segments into the
+//! unchanged engine, takes out departing segments, rewrites packets that a regulator has changed
+//! ([`rewrite`](rewrite::rewrite)) and frees the buffers of lost packets. [`Driver`] runs these steps in real time.
+//! With a simulated [`Clock`] and simulated [`Port`]s the driver runs as fast as possible; tests compare such runs with
+//! the simulation.
 
 mod account;
 mod background;

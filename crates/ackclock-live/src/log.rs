@@ -5,17 +5,17 @@
 //! mm-delay-graph.
 //!
 //! ## What it does
-//! A header of comments, then one line per event with its time in ms since the link began: `TIME + BYTES` a packet
-//! arrived, `TIME # 1504` a delivery opportunity, `TIME - BYTES DELAY` a packet left `DELAY` ms after its arrival,
-//! `TIME d PACKETS BYTES` packets were dropped. Sizes include the four bytes of mm-link's TUN header.
+//! A log has a header of comments, then one line per event with its time in ms since the link started: `TIME + BYTES` a
+//! packet arrived, `TIME # 1504` a delivery opportunity, `TIME - BYTES DELAY` a packet left `DELAY` ms after its
+//! arrival, `TIME d PACKETS BYTES` packets were dropped. Sizes include the four bytes of mm-link's TUN header.
 //!
 //! ## Differences from the source
-//! Events that do not fit because the file is too slow are omitted and counted in a final comment. Only links that
-//! replay a mahimahi recording have opportunities. Times are scheduled times; mm-link logs the times at which it was
+//! Events that do not fit because the file is too slow are omitted and counted in a final comment. Only links that play
+//! a mahimahi recording have opportunities. Logged times are scheduled times; mm-link logs the times at which it was
 //! woken. Drops inside queues are logged when the link reports them, at the latest with the next delivery.
 //!
 //! ## Validation
-//! A log written by hand (unit test).
+//! A unit test compares with a log written by hand.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -27,20 +27,20 @@ use ackclock_link::trace::Opportunities;
 
 use crate::background::{self, Ending, Inlet};
 
-/// Header of a log.
+/// Header of a link's log.
 #[derive(Clone, Debug)]
 pub struct LogHeader<'a> {
-    /// `uplink` or `downlink`.
+    /// Name of the direction: `uplink` or `downlink`.
     pub link: &'a str,
-    /// Name of the recording that the link replays, as given.
+    /// Name of the recording that the link plays, as given by the user.
     pub recording: &'a str,
-    /// Name of the log file, as given.
+    /// Name of the log file, as given by the user.
     pub log: &'a str,
-    /// The command line.
+    /// Command line of the program.
     pub command_line: &'a str,
-    /// The queue, as mm-link writes it: `infinite`, `droptail [packets=50]`.
+    /// Description of the queue as in mm-link: `infinite`, `droptail [packets=50]`.
     pub queue: &'a str,
-    /// Start of the link, Unix time in ms.
+    /// Start time of the link, Unix time in ms.
     pub began_ms: u64,
     /// Prefix of the prompts of outer shells, from `MAHIMAHI_SHELL_PREFIX`.
     pub shell_prefix: Option<&'a str>,
@@ -49,7 +49,7 @@ pub struct LogHeader<'a> {
 /// Log of one direction; a separate thread writes its lines.
 pub struct LinkLog(Inlet<Event>);
 
-/// One line of the log, or its last lines.
+/// Event for one line of the log, or the end of the log.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Arrived { at: Time, bytes: u32 },
@@ -58,7 +58,7 @@ enum Event {
     Ended { at: Time, lost: u64 },
 }
 
-/// Maximum number of events waiting to be written: 6 MiB.
+/// Maximum number of events queued for writing: 6 MiB.
 const MOST: usize = 1 << 18;
 
 /// Writer of log text.
@@ -68,14 +68,14 @@ struct Lines<W> {
     opportunities: Option<Upcoming>,
 }
 
-/// Text is written in pieces of this size, bytes.
+/// Size of the pieces in which text is written, bytes.
 const PIECE: usize = 64 << 10;
 
-/// The next opportunity.
+/// Next opportunity to log.
 struct Upcoming {
     recording: Opportunities,
     index: usize,
-    /// Start of the current repetition of the recording.
+    /// Start time of the current pass through the recording, ms.
     round_ms: u64,
 }
 
@@ -84,10 +84,10 @@ const OPPORTUNITY_BYTES: u32 = 1504;
 const TUN_BYTES: u64 = 4;
 
 impl LinkLog {
-    /// A log that is written to `out`, with the opportunities of the replayed recording.
+    /// Starts a log that is written to `out`, with the opportunities of the played recording.
     ///
     /// # Errors
-    /// If the thread cannot be created.
+    /// The writer thread cannot be created.
     pub fn begin(
         out: impl Write + Send + 'static,
         header: &LogHeader<'_>,
@@ -99,17 +99,17 @@ impl LinkLog {
         Ok((Self(inlet), ending))
     }
 
-    /// A packet of `bytes` arrived.
+    /// Logs the arrival of a packet of `bytes`.
     pub fn arrived(&mut self, at: Time, bytes: u32) {
         self.0.put(&[Event::Arrived { at, bytes }]);
     }
 
-    /// A packet of `bytes` left, `delay` after its arrival.
+    /// Logs the departure of a packet of `bytes`, `delay` after its arrival.
     pub fn left(&mut self, at: Time, bytes: u32, delay: Span) {
         self.0.put(&[Event::Left { at, bytes, delay }]);
     }
 
-    /// A packet of `bytes` was dropped.
+    /// Logs the drop of a packet of `bytes`.
     pub fn dropped(&mut self, at: Time, bytes: u32) {
         self.0.put(&[Event::Dropped { at, bytes }]);
     }
@@ -122,7 +122,7 @@ impl LinkLog {
 }
 
 impl LogHeader<'_> {
-    /// Comments at the beginning, each on one line whatever the names contain.
+    /// Comments at the start of the log, each on one line whatever characters the names contain.
     fn text(&self) -> String {
         let fit = |text: &'_ str| -> String { Cow::into_owned(printable_line(text)) };
         let mut text = format!(
@@ -161,7 +161,7 @@ impl<W: Write> Lines<W> {
         let _ = match *event {
             Event::Arrived { bytes, .. } => writeln!(text, "{now} + {}", on_tun(bytes)),
             Event::Left { bytes, delay, .. } => {
-                // Difference of the two times as logged.
+                // The delay is the difference of the two times as logged, in whole ms.
                 writeln!(text, "{now} - {} {}", on_tun(bytes), now - millis(at - delay))
             }
             Event::Dropped { bytes, .. } => writeln!(text, "{now} d 1 {}", on_tun(bytes)),
@@ -194,7 +194,7 @@ impl<W: Write> Lines<W> {
 }
 
 impl Upcoming {
-    /// The next opportunity, if it is due.
+    /// Time of the next opportunity in ms, if it is due.
     fn take(&mut self, now_ms: u64) -> Option<u64> {
         let at = self.round_ms + u64::from(self.recording.millis()[self.index]);
         if at > now_ms {
@@ -202,14 +202,14 @@ impl Upcoming {
         }
         self.index += 1;
         if self.index == self.recording.millis().len() {
-            // The last opportunity is where the recording restarts.
+            // The recording restarts at its last opportunity.
             (self.index, self.round_ms) = (0, at);
         }
         Some(at)
     }
 }
 
-/// Size of a packet as mm-link counts it.
+/// Size of a packet as counted by mm-link, bytes.
 fn on_tun(bytes: u32) -> u64 {
     u64::from(bytes) + TUN_BYTES
 }

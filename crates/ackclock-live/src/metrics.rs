@@ -1,4 +1,4 @@
-//! Metrics in Prometheus' text format, and a server for this one page.
+//! Metrics in the text format of Prometheus, and a web server for this one page.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use crate::clients::{self, Protocol};
 
-/// A page of metrics, under construction.
+/// Page of metrics under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Page(String);
 
@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-/// Labels of a value.
+/// Labels of a metric value.
 pub type Labels = Vec<(&'static str, String)>;
 
 impl Page {
@@ -52,7 +52,7 @@ impl Page {
         self
     }
 
-    /// Adds a summary: existing quantiles, the sum of all observations, and their number.
+    /// Adds a summary metric: the available quantiles, the sum of all observations, and their number.
     pub fn summary(
         &mut self,
         name: &str,
@@ -83,7 +83,7 @@ impl Page {
         let _ = writeln!(self.0, "ackclock_{name}{labels} {value}");
     }
 
-    /// Text of the page.
+    /// Text of the metrics page.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -93,10 +93,10 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Parses an address. A port alone means the loopback address, so that nothing is exposed by default.
+/// Parses a socket address. A port alone means the loopback address, so that nothing is exposed by default.
 ///
 /// # Errors
-/// States how an address is written.
+/// The text is not an address; the error states the expected format.
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse() {
@@ -109,12 +109,12 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
 /// Serves `page` at `/metrics` until the process ends.
 ///
 /// # Errors
-/// If the kernel does not report new clients.
+/// The kernel does not report new clients.
 pub fn serve(listener: &TcpListener, page: impl Fn() -> String) -> io::Result<()> {
     clients::serve(listener.as_fd(), || Ok(listener.accept()?.0.into()), &Http(page))
 }
 
-/// The part of HTTP needed to serve one page.
+/// Minimal HTTP server for one page.
 struct Http<F>(F);
 
 impl<F: Fn() -> String> Protocol for Http<F> {

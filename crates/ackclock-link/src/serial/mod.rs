@@ -117,7 +117,7 @@ impl Link for SerialLink {
 
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
         match &mut self.mode {
-            // A link runs step by step as soon as reports are wanted.
+            // A link for which reports are requested runs step by step.
             Mode::Planned(_) => None,
             Mode::Stepwise(link) => link.poll_report(now),
         }

@@ -80,7 +80,7 @@ impl Parted {
         }
     }
 
-    /// The segment of `head`, the first packet; removes its other parts.
+    /// Returns the first packet, whose head is `head`, and removes its other parts from the queue.
     #[inline(never)]
     fn with_more(&mut self, head: Head) -> Segment {
         let timestamps = if head.has_timestamps() { take(&mut self.timestamps) } else { None };

@@ -41,7 +41,7 @@ impl RateReports {
         self.made.front().map_or(Time::NEVER, |report| report.at)
     }
 
-    /// The next pending report up to `now`.
+    /// Removes and returns the next pending report if its time is not after `now`.
     pub(super) fn poll(&mut self, now: Time) -> Option<RadioReport> {
         self.made.pop_front_if(|report| report.at <= now)
     }

@@ -390,7 +390,7 @@ impl Stepwise {
         self.queue.forget(flow);
     }
 
-    /// Frees packets in flight. Queued packets stay, as their queueing delay is still to be counted.
+    /// Frees packets in flight. Queued packets stay, because their queueing delay is still to be counted.
     pub(super) fn let_go(&mut self) {
         self.outcomes.flight = Flight::default();
     }

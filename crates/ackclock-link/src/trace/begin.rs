@@ -105,7 +105,7 @@ impl JsonSchema for Begin {
     }
 }
 
-/// The medium of a recording, `inner`, started `offset` after the start of the recording.
+/// Medium that plays the recording of `inner` from `offset` on.
 pub(super) struct Later<M> {
     pub(super) inner: M,
     pub(super) offset: Span,

@@ -199,7 +199,7 @@ fn assemble(rows: &[Row]) -> Result<Samples, TraceError> {
     let end = match (last.rate, rows) {
         (None, _) => last.time,
         (Some(_), [.., before, _]) => last.time + (last.time - before.time),
-        // A single row holds forever; its length does not matter.
+        // A single row is valid forever, so its length does not matter.
         (Some(_), _) => last.time + 1.0,
     };
     Samples::new(samples?, since_first(end))

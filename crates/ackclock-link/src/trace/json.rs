@@ -1,6 +1,7 @@
 //! Reader of a JSON list of `{"duration_ms", "bandwidth_kbps", "latency_ms"}`, the format of public 3G and LTE logs.
 //!
-//! The latency is used as one-way delay. In the public logs it is a constant that was added later, not a measurement.
+//! The latency is used as one-way delay. In the public logs the latency is a constant that was added later, not a
+//! measurement.
 
 use ackclock_core::{Rate, Span};
 use serde::Deserialize;

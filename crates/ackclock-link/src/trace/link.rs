@@ -192,7 +192,7 @@ struct SampleMedium {
 impl Medium for SampleMedium {
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let work = u64::from(segment.wire_bytes()) * NANOBITS_PER_BYTE;
-        // Whole passes are counted at once, so that a low-rate recording costs no more than others.
+        // All complete passes are counted in one step, so that a low-rate recording costs no more than others.
         let playings = u128::from(work) / self.work;
         let rest = (u128::from(work) - playings * self.work) as u64;
         let start = start + self.playhead.samples.length() * playings as u64;

@@ -134,7 +134,8 @@ impl Opportunities {
 /// outage of 11 days.
 const EPOCH: u32 = 1_000_000_000;
 
-/// Maximum number of bins: with about fifteen bytes a row the CSV is about as long as the limit for reading.
+/// Maximum number of bins: at about fifteen bytes a row, a CSV file with more bins would exceed the size limit for
+/// reading.
 const MOST_BINS: u64 = 20_000_000;
 
 impl fmt::Display for Opportunities {

@@ -118,7 +118,8 @@ impl Medium for OpportunityMedium {
         now + Span::from_nanos(next.min(length) - offset)
     }
 
-    /// Capacity of all opportunities for packets like those sent so far, or of 1500 bytes if none was.
+    /// Capacity of all opportunities for packets of the mean size sent so far, or of 1500 bytes before the first
+    /// packet.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let (packets, bytes) = match self.packets {
             0 => (1, Opportunities::BYTES),

@@ -151,7 +151,7 @@ impl Playhead {
         (self.samples.rows[self.index], self.begun + self.samples.end(self.index))
     }
 
-    /// The row valid at any instant, and until when.
+    /// Row valid at `now`, and its end time; `now` may be any instant.
     pub(super) fn at(&self, now: Time) -> (Sample, Time) {
         let (_, offset) = playing(self.samples.length, now);
         let index = self.samples.index_at(offset);

@@ -51,7 +51,7 @@ impl Statistics {
             .map(|&count| Rate::from_bps(u64::from(count) * Opportunities::BYTES * 8))
             .collect();
         seconds.sort_unstable();
-        // The recording restarts at its last instant, so the time before its first is a gap too.
+        // The recording restarts at its last instant, so the time before its first opportunity is a gap too.
         let before = std::iter::once(0).chain(millis.iter().copied());
         let gaps = before.zip(millis).map(|(before, &after)| Span::from_millis((after - before).into()));
         Self::new(length, opportunities.mean_rate(), seconds, gaps)

@@ -129,7 +129,7 @@ impl UmtsRlcConfig {
         self.rate.time_for(self.block_bytes().into())
     }
 
-    /// Share of blocks that arrives.
+    /// Expected share of blocks that arrive.
     fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let bad = self.bler.share(files).map_err(|error| error.under("bler"))?;
         if bad >= 1.0 {

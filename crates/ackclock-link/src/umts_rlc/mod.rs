@@ -177,7 +177,7 @@ impl Transmitter for UmtsRlc {
         self.config.rate
     }
 
-    /// Blocks that arrived, plus the expected number in idle time; nothing in outages.
+    /// Capacity: blocks that arrived, plus the expected number in idle time; outages add none.
     fn capacity_bps(&self, until: Time) -> Option<f64> {
         let all = until.since(Time::ZERO);
         let (on, busy) = (self.outages.on_until(all).as_secs_f64(), self.busy.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Allowed values of the timers.
+//! Allowed values of the RLC timers.
 
 use ackclock_core::{ConfigError, Span};
 

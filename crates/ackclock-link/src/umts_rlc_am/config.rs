@@ -131,7 +131,7 @@ impl UmtsRlcAmConfig {
         DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by }
     }
 
-    /// Renames the key in an error of a direction's channel to the key of this table.
+    /// Replaces the key in an error about one direction's channel with the key of this table.
     fn spelled(&self, direction: Direction, mut error: ConfigError) -> ConfigError {
         let has_own =
             error.path.starts_with("rate") || error.path.starts_with("errors") && self.up_errors.is_some();

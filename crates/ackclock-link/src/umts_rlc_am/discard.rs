@@ -79,7 +79,7 @@ impl Discard {
         self.failed
     }
 
-    /// When the MRW is sent next, or a reset is needed.
+    /// Time at which the MRW is next sent, or a reset is needed.
     pub(super) fn due(&self) -> Time {
         if self.failed {
             return Time::ZERO;

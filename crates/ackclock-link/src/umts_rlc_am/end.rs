@@ -125,7 +125,7 @@ impl End {
         let Self::Acknowledged(entity) = self else { return None };
         let Transmitter { window, retransmissions, .. } = entity.transmitter;
         let outstanding = entity.transmitter.outstanding();
-        // More than the window may be in flight after the peer has reduced it.
+        // After the peer reduced the window, more PDUs than the window may be in flight.
         let open = window.saturating_sub(outstanding);
         Some([outstanding.into(), open.into(), retransmissions as f64])
     }

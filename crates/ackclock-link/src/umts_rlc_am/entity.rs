@@ -143,7 +143,7 @@ impl Entity {
     }
 }
 
-/// Moves the only STATUS of a TTI into the padding of its last PDU, if it fits.
+/// Moves the only STATUS of a TTI into the padding of the last PDU, if it fits.
 fn put_into_padding(tti: &mut Vec<Pdu>, padding: u32) {
     let is_status = |pdu: &Pdu| matches!(pdu, Pdu::Status(_));
     let mut places = (0..tti.len()).filter(|&place| is_status(&tti[place]));

@@ -184,7 +184,7 @@ impl Bitmap {
         let mut bitmap = Self { first, octets: octets as u8, received: [0; BITMAP_WORDS] };
         for step in 0..octets * 8 {
             let sn = first.plus(step);
-            // PDUs before `base`, which compare above all numbers in use, have arrived.
+            // PDUs before `base` have arrived; modulo the number space they compare above all numbers in use.
             let arrived = received.contains(sn) || sn.above(base) >= to.above(base);
             bitmap.received[usize::from(step / 64)] |= u64::from(arrived) << (step % 64);
         }

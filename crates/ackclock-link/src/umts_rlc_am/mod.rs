@@ -74,7 +74,7 @@ pub(crate) use pdu::{Data, Payload, Pdu};
 pub(crate) use places::Places;
 pub(crate) use sdus::Sdus;
 
-/// Header octets of an AMD and of a UMD PDU.
+/// Header sizes of an AMD and of a UMD PDU, octets.
 const HEADER: [u32; 2] = [2, 1];
 
 #[cfg(test)]

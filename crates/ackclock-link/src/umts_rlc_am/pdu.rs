@@ -60,7 +60,7 @@ impl Payload {
         self.first..self.first + u64::from(self.ends) + u64::from(self.goes_on)
     }
 
-    /// SDUs that end in it.
+    /// SDUs that end in the PDU.
     pub(crate) fn ended(self) -> Range<SduNumber> {
         self.first..self.first + u64::from(self.ends)
     }

@@ -218,7 +218,7 @@ impl Polling {
         self.wanted || self.unanswered.is_some() || self.next_periodic.is_some()
     }
 
-    /// When the next poll is due while something is unacknowledged.
+    /// Time of the next poll while PDUs are unacknowledged.
     pub(super) fn due(&self) -> Time {
         let wanted = if self.wanted { self.prohibited } else { Time::NEVER };
         let timers = [self.unanswered, self.next_periodic].into_iter().flatten();

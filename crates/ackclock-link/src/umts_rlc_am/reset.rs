@@ -84,7 +84,7 @@ impl Resets {
         self.pending.as_ref().map_or(Time::NEVER, |pending| pending.next)
     }
 
-    /// Both entities are set up again.
+    /// Restores the initial state when the bearer is set up again.
     pub(super) const fn renew(&mut self) {
         *self = Self::new(self.timer, self.most);
     }

@@ -177,7 +177,7 @@ impl RlcConfig {
         }
     }
 
-    /// Names of the gauges of a direction where users share a cell.
+    /// Names of the gauges of a direction in a cell shared by several users.
     pub(crate) const fn gauges_over_cell(&self) -> &'static [&'static str] {
         match self.mode {
             RlcMode::Acknowledged => &[

@@ -1,4 +1,4 @@
-//! The SDUs of a direction, from their arrival until both ends have finished them.
+//! SDUs of a direction, from their arrival until both ends have finished them.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
 use crate::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 
-/// The queue, and the SDUs with parts in PDUs.
+/// Queue of a direction, and the SDUs with parts in PDUs.
 pub(crate) struct Sdus {
     queue: AnyQueue,
-    /// SDUs with a part in a PDU, in order.
+    /// SDUs with a part in a PDU, in order of arrival.
     begun: VecDeque<Sdu>,
-    /// Number of the first service.
+    /// Number of the first SDU in `begun`.
     first: SduNumber,
-    /// Octets of the newest SDU that are not in a PDU yet.
+    /// Octets of the newest SDU that are not yet in a PDU.
     pub(crate) uncut: u32,
-    /// The newest SDU filled its last PDU, so the next PDU must mark its end.
+    /// Whether the newest SDU filled its last PDU, so that the next PDU must mark the SDU's end.
     pub(crate) owes_end: bool,
     /// Positions of PDUs in TTIs; `None` if the layer below reports their transmission and arrival times.
     places: Option<Places>,
@@ -33,25 +33,25 @@ pub(crate) struct Sdus {
 #[derive(Clone, Copy, Debug)]
 struct Sdu {
     segment: Segment,
-    /// Number of PDUs with a part or the end of it.
+    /// Number of PDUs that contain a part or the end of the SDU.
     pdus: u32,
     acknowledged: u32,
     arrived: u32,
-    /// Last noted arrival of a part.
+    /// Latest arrival time of a PDU that contains a part of the SDU.
     latest: Time,
-    /// When it was put into the buffer, until its first octet was on the air.
+    /// Time at which the SDU entered the buffer; `None` once its first octet was transmitted.
     came: Option<Time>,
-    /// When its last PDU would have arrived without retransmissions, as far as reported.
+    /// Time at which the SDU's last PDU would have arrived without retransmissions, as far as reported.
     unrepeated: Time,
-    /// Places of the first and the last of its PDUs when first sent.
+    /// Positions of the SDU's first and last PDU at their first transmission.
     places: [Place; 2],
-    /// Number of retransmissions of its PDUs.
+    /// Number of retransmissions of the SDU's PDUs.
     repeated: u32,
-    /// Its end is in a PDU, or it was given up.
+    /// Whether the SDU's end is in a PDU, or the SDU was given up.
     cut: bool,
-    /// It has left the transmitter's buffer.
+    /// Whether the SDU has left the transmitter's buffer.
     freed: bool,
-    /// It was delivered or lost.
+    /// Whether the SDU was delivered or lost.
     ended: bool,
 }
 
@@ -85,19 +85,19 @@ impl Sdus {
         taken
     }
 
-    /// Accepts an SDU before all queued ones of its flow.
+    /// Accepts an SDU at the front of its flow's queue.
     pub(crate) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         let taken = self.queue.enqueue_front(now, segment, self.held(segment.flow));
         self.tell_drops(now);
         taken
     }
 
-    /// Whether there is data that was never sent.
+    /// Whether the buffer has data that was never sent.
     pub(crate) fn has_new(&self) -> bool {
         self.uncut > 0 || self.owes_end || !self.queue.is_empty()
     }
 
-    /// Starts the next SDU of the queue; false if there is none.
+    /// Starts the next queued SDU; returns false if the queue is empty.
     pub(crate) fn begin(&mut self, now: Time) -> bool {
         let next = self.queue.dequeue(now);
         self.tell_drops(now);
@@ -134,7 +134,7 @@ impl Sdus {
         self.first + self.begun.len() as u64
     }
 
-    /// A PDU was filled with these parts.
+    /// Registers a new PDU that was filled with these parts of SDUs.
     pub(crate) fn on_cut(&mut self, payload: Payload) {
         let here = self.here();
         for number in payload.sdus() {
@@ -146,13 +146,13 @@ impl Sdus {
         }
     }
 
-    /// A PDU with these parts is retransmitted.
+    /// Registers the retransmission of a PDU with these parts of SDUs.
     pub(crate) fn on_repeat(&mut self, payload: Payload) {
         self.places.iter_mut().for_each(Places::on_repeat);
         self.on_repeat_below(payload, 1);
     }
 
-    /// The layer below retransmitted a PDU with these parts this many times.
+    /// Registers that the layer below retransmitted a PDU with these parts `times` times.
     pub(crate) fn on_repeat_below(&mut self, payload: Payload, times: u32) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -161,7 +161,7 @@ impl Sdus {
         }
     }
 
-    /// A new PDU with these is on the air since `at`.
+    /// Registers that the transmission of a new PDU with these parts started at `at`.
     pub(crate) fn on_air(&mut self, at: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(came) = self.get(number).and_then(|sdu| sdu.came.take()) {
@@ -170,7 +170,7 @@ impl Sdus {
         }
     }
 
-    /// A new PDU with these parts would have arrived at `at` without retransmissions.
+    /// Registers that a new PDU with these parts would have arrived at `at` without retransmissions.
     pub(crate) fn on_unrepeated(&mut self, at: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -184,7 +184,7 @@ impl Sdus {
         self.places.iter_mut().for_each(|places| places.begin_tti(now));
     }
 
-    /// Continues at this place of the TTI.
+    /// Continues at PDU position `place` of the current TTI.
     pub(crate) fn go_to(&mut self, place: usize) {
         self.places.iter_mut().for_each(|places| places.go_to(place));
     }
@@ -193,7 +193,7 @@ impl Sdus {
         self.places.as_ref().map_or(Place::default(), Places::next)
     }
 
-    /// The last octet of the newest SDU is in a PDU sent at `now`.
+    /// Registers that the last octet of the newest SDU is in a PDU sent at `now`.
     pub(crate) fn depart(&mut self, now: Time) {
         if self.departures == Departures::Watched
             && let Some(sdu) = self.begun.back()
@@ -202,7 +202,7 @@ impl Sdus {
         }
     }
 
-    /// The peer has acknowledged a PDU with these parts.
+    /// Registers that the peer has acknowledged a PDU with these parts of SDUs.
     pub(crate) fn acknowledge(&mut self, now: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -215,7 +215,7 @@ impl Sdus {
         self.trim();
     }
 
-    /// A PDU with these parts was sent and needs no acknowledgement.
+    /// Registers that a PDU with these parts was sent and needs no acknowledgement.
     pub(crate) fn free(&mut self, payload: Payload) {
         for number in payload.ended() {
             if let Some(sdu) = self.get(number) {
@@ -225,7 +225,7 @@ impl Sdus {
         self.trim();
     }
 
-    /// An SDU leaves the buffer.
+    /// Removes an SDU from the transmitter's buffer.
     fn free_one(&mut self, now: Time, number: SduNumber) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.freed) else { return };
         sdu.freed = true;
@@ -235,7 +235,8 @@ impl Sdus {
         }
     }
 
-    /// A PDU with these parts arrived for the first time; with out-of-sequence delivery, delivers complete SDUs.
+    /// Registers the first arrival of a PDU with these parts. With out-of-sequence delivery, delivers the SDUs that are
+    /// now complete.
     pub(crate) fn arrive(&mut self, now: Time, payload: Payload, order: DeliveryOrder) {
         for number in payload.sdus() {
             let Some(sdu) = self.get(number) else { continue };
@@ -247,7 +248,8 @@ impl Sdus {
         }
     }
 
-    /// Delivers an SDU, unless it was lost. It was complete at `whole`, or with the last noted arrival.
+    /// Delivers an SDU, unless it was lost. The SDU was complete at `whole`, or else at the latest arrival of one of
+    /// its PDUs.
     pub(crate) fn deliver(&mut self, now: Time, number: SduNumber, whole: Option<Time>) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
@@ -258,7 +260,7 @@ impl Sdus {
         self.trim();
     }
 
-    /// Loses an SDU, unless it was delivered.
+    /// Reports an SDU as lost, unless it was delivered.
     pub(crate) fn lose(&mut self, now: Time, number: SduNumber) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
@@ -267,12 +269,13 @@ impl Sdus {
         self.trim();
     }
 
-    /// Loses every undelivered SDU before `keep`.
+    /// Reports every undelivered SDU before `keep` as lost.
     pub(crate) fn lose_before(&mut self, now: Time, keep: SduNumber) {
         (self.first..keep.min(self.next())).for_each(|number| self.lose(now, number));
     }
 
-    /// The transmitter gives up every SDU before `keep`; the unsent rest of the newest is dropped, so it is lost.
+    /// Removes every SDU before `keep` from the transmitter. If the newest SDU is among them, its unsent rest is
+    /// dropped, so it is lost.
     pub(crate) fn give_up_before(&mut self, now: Time, keep: SduNumber) {
         for number in self.first..keep.min(self.next()) {
             if let Some(sdu) = self.get(number) {
@@ -287,30 +290,30 @@ impl Sdus {
         self.trim();
     }
 
-    /// The transmitter forgets what it has sent; undelivered SDUs are lost.
+    /// Resets the transmitter's state of sent data; undelivered SDUs are lost.
     pub(crate) fn reset(&mut self, now: Time) {
         let keep = self.next();
         self.lose_before(now, keep);
         self.give_up_before(now, keep);
     }
 
-    /// Load that counts against the capacity of `flow` besides the queue: started and not freed.
+    /// Load outside the queue that counts against the capacity of `flow`: SDUs started and not freed.
     pub(crate) fn held(&self, flow: FlowId) -> Load {
         self.begun_load(flow, |_| true)
     }
 
-    /// Load in transmission, and load sent completely and not freed.
+    /// Load of SDUs in transmission, and load of SDUs sent completely but not freed.
     pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
         [false, true].map(|cut| self.begun_load(flow, |sdu| sdu.cut == cut))
     }
 
-    /// Load queued, and started but neither delivered nor lost.
+    /// Load of SDUs that are queued, or started but neither delivered nor lost.
     pub(crate) fn undelivered(&self) -> Load {
         let begun = self.begun.iter().filter(|sdu| !sdu.ended);
         begun.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
     }
 
-    /// SDUs of all flows in the buffer: queued, and started but not freed.
+    /// Number of SDUs of all flows in the buffer: queued, or started but not freed.
     pub(crate) fn buffered(&self) -> u32 {
         self.queue.load().packets + self.begun.iter().filter(|sdu| !sdu.freed).count() as u32
     }
@@ -336,7 +339,7 @@ impl Sdus {
         }
     }
 
-    /// Frees everything in flight.
+    /// Frees all SDUs in flight.
     pub(crate) fn let_go(&mut self) {
         self.outcomes = Outcomes::default();
         self.begun = VecDeque::new();

@@ -1,34 +1,34 @@
-//! Sequence numbers of 12 bits, sets of them, and the numbers of SDUs.
+//! Sequence numbers of 12 bits, sets of sequence numbers, and SDU numbers.
 
-/// Number of sequence numbers.
+/// Number of distinct sequence numbers.
 const MODULUS: u16 = 4096;
 
-/// A sequence number, modulo 4096.
+/// Sequence number of a PDU, modulo 4096.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sn(u16);
 
 impl Sn {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// Largest window in which each number identifies one PDU.
+    /// Largest window in which each sequence number identifies one PDU.
     pub(crate) const MOST: u16 = MODULUS - 1;
 
-    /// The number this many steps ahead.
+    /// Sequence number this many steps ahead.
     pub(crate) const fn plus(self, steps: u16) -> Self {
         Self((self.0 + steps) % MODULUS)
     }
 
-    /// The number this many steps back.
+    /// Sequence number this many steps back.
     pub(crate) const fn minus(self, steps: u16) -> Self {
         Self((self.0 + MODULUS - steps % MODULUS) % MODULUS)
     }
 
-    /// Steps up from `base`: all comparisons are relative to the lowest number in use.
+    /// Number of steps up from `base`: all comparisons are relative to the lowest sequence number in use.
     pub(crate) const fn above(self, base: Self) -> u16 {
         (self.0 + MODULUS - base.0) % MODULUS
     }
 
-    /// Index in a ring of `length` slots, a power of two.
+    /// Index of the sequence number in a ring of `length` slots, a power of two.
     pub(crate) const fn place(self, length: usize) -> usize {
         self.0 as usize & (length - 1)
     }
@@ -42,8 +42,8 @@ impl Sn {
     }
 }
 
-/// Number of an SDU of a direction, counted from 0. Real PDUs have no such field; it replaces the octets, which
-/// identify their SDU.
+/// Number of an SDU in its direction, counted from 0. Real PDUs have no such field: a receiver identifies SDUs by their
+/// octets, which the simulation omits.
 pub(crate) type SduNumber = u64;
 
 /// A set of sequence numbers.
@@ -80,13 +80,13 @@ impl SnSet {
         self.words[sn.word()] &= !sn.bit();
     }
 
-    /// The first member at or above `base`.
+    /// First sequence number of the set at or above `base`.
     pub(crate) fn first_from(&self, base: Sn) -> Option<Sn> {
         if self.is_empty() {
             return None;
         }
         let below = base.bit() - 1;
-        // The word of `base` is visited twice: its upper part first, its lower part last.
+        // The word of `base` is visited twice: its upper bits first, its lower bits last.
         (0..=WORDS).find_map(|step| {
             let word = (base.word() + step) % WORDS;
             let bits = match step {

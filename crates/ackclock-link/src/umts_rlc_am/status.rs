@@ -3,12 +3,12 @@
 use super::missing::{LENGTH, Missing, MissingFormat, NUMBER, Room, TYPE};
 use super::sn::{SduNumber, Sn, SnSet};
 
-/// The super-fields of a STATUS PDU.
+/// Super-fields of a STATUS PDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Status {
-    /// LIST or BITMAP, and ACK.
+    /// LIST or BITMAP, and ACK: received and missing PDUs.
     pub(crate) report: Option<Report>,
-    /// WINDOW: maximum unacknowledged PDUs.
+    /// WINDOW: maximum number of unacknowledged PDUs.
     pub(crate) window: Option<u16>,
     /// MRW: moves the receiver's window.
     pub(crate) mrw: Option<Mrw>,
@@ -16,22 +16,22 @@ pub(crate) struct Status {
     pub(crate) mrw_ack: Option<MrwAck>,
 }
 
-/// Arrived and missing PDUs.
+/// Report of received and missing PDUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Report {
-    /// LSN: every PDU before it has arrived, except those listed as missing.
+    /// LSN: every PDU below this number has arrived, except for those listed as missing.
     pub(crate) lsn: Sn,
     pub(crate) missing: Missing,
 }
 
-/// A window move: from which PDU on the receiver keeps data.
+/// Window move: the receiver keeps data from this PDU on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mrw {
-    /// SN_MRW: the first PDU to keep.
+    /// SN_MRW: sequence number of the first PDU to keep.
     pub(crate) sn: Sn,
-    /// N_LENGTH: number of SDUs ending in it that are discarded.
+    /// N_LENGTH: number of discarded SDUs that end in PDU SN_MRW.
     pub(crate) ends: u16,
-    /// The first SDU to keep.
+    /// Number of the first SDU to keep.
     pub(crate) keep: SduNumber,
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct Mrw {
 pub(crate) struct MrwAck {
     /// SN_ACK: lower edge of the receiver's window.
     pub(crate) sn: Sn,
-    /// N: equal to N_LENGTH if the window begins at the PDU of the MRW.
+    /// N: equal to N_LENGTH if the receiver's window starts at the PDU of the MRW; otherwise 0.
     pub(crate) ends: u16,
 }
 
-// Bits: D/C and PDU type; whole super-fields.
+// Sizes of fields in bits, including D/C and PDU type; complete super-fields.
 const HEADER: u32 = 4;
 const ACK: u32 = TYPE + NUMBER;
 const WINDOW: u32 = TYPE + NUMBER;
@@ -52,9 +52,9 @@ const MRW: u32 = TYPE + LENGTH + NUMBER + LENGTH;
 const MRW_ACK: u32 = TYPE + LENGTH + NUMBER;
 
 impl Status {
-    /// Octets that it takes, as a PDU or in place of padding.
+    /// Size of the STATUS in octets, as a PDU or in place of padding.
     pub(crate) fn octets(&self) -> u32 {
-        // Without an ACK, which is always last, NO_MORE ends it.
+        // The last super-field is an ACK, or NO_MORE in a STATUS without a report.
         let report = self.report.map_or(TYPE, |report| report.missing.bits() + ACK);
         let window = self.window.map_or(0, |_| WINDOW);
         let mrw = self.mrw.map_or(0, |_| MRW);
@@ -67,22 +67,23 @@ impl Status {
     }
 }
 
-/// Whether a receiver reports a window to its peer.
+/// Whether a receiver reports a window size to its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TellsWindow {
     Never,
     Sometimes,
 }
 
-/// Room for missing PDUs in a STATUS PDU of this size with an ACK, an MRW_ACK and, if reported, the window.
+/// Room for missing PDUs in a STATUS PDU of this size. The PDU also contains an ACK, an MRW_ACK and, if reported, the
+/// window.
 pub(crate) fn room(pdu_octets: u32, window: TellsWindow) -> Room {
     let window = if window == TellsWindow::Sometimes { WINDOW } else { 0 };
     Room::of((pdu_octets * 8).saturating_sub(HEADER + ACK + MRW_ACK + window))
 }
 
-/// Emits the reports of a receiver whose next PDU in sequence is `from` and whose highest expected one is `to`, in at
-/// most `most` PDUs. An ACK beyond `from` must be in one PDU with all missing PDUs below it. So the first report
-/// acknowledges as far as it covers, and further ones only list missing PDUs.
+/// Emits the reports of a receiver in at most `most` PDUs; its next PDU in sequence is `from`, the highest expected one
+/// is `to`. An ACK beyond `from` must be in one PDU with all missing PDUs below it. So the first report acknowledges as
+/// far as it covers, and further reports only list missing PDUs.
 pub(crate) fn reports(
     received: &SnSet,
     [from, to]: [Sn; 2],

@@ -1,4 +1,4 @@
-//! Transmitting side of an entity: window, transmissions, acknowledgements (TS 25.322 section 11.3).
+//! Transmitting side of an RLC entity: window, transmissions, acknowledgements (TS 25.322 section 11.3).
 
 use ackclock_core::{Span, Time};
 
@@ -10,23 +10,23 @@ use super::segmentation::{Filled, Shape};
 use super::sn::{Sn, SnSet};
 use super::status::{MrwAck, Report};
 
-/// Sent PDUs of the transmitter, and what it knows of their arrival.
+/// State of the PDUs sent by an RLC entity, and of their acknowledgements.
 pub(super) struct Transmitter {
     shape: Shape,
-    /// VT(WS): the window, PDUs.
+    /// VT(WS): window size, PDUs.
     pub(super) window: u16,
     configured: u16,
-    /// MaxDAT.
+    /// MaxDAT: limit of the number of transmissions of a PDU.
     max_dat: u32,
-    /// A PDU sent less than this before a STATUS arrived cannot be covered by it.
+    /// Minimum age of a PDU's last transmission at which an arriving STATUS can cover it.
     pub(super) guard: Span,
-    /// VT(S): number of the next new PDU.
+    /// VT(S): sequence number of the next new PDU.
     pub(super) vt_s: Sn,
-    /// VT(A): the oldest unacknowledged PDU.
+    /// VT(A): sequence number of the oldest unacknowledged PDU.
     pub(super) vt_a: Sn,
-    /// PDUs from VT(A) up to VT(S), by number.
+    /// PDUs from VT(A) up to VT(S), by sequence number.
     slots: Vec<Slot>,
-    /// PDUs to retransmit.
+    /// Sequence numbers of PDUs to retransmit.
     repeats: SnSet,
     /// Number of PDUs whose fate is unknown.
     pub(super) unacknowledged: u32,
@@ -36,27 +36,27 @@ pub(super) struct Transmitter {
     pub(super) discard: Discard,
 }
 
-/// A PDU in the window.
+/// PDU in the transmission window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     payload: Payload,
-    /// VT(DAT): how often it was sent.
+    /// VT(DAT): number of times the PDU was sent.
     sends: u32,
-    /// When it was last sent.
+    /// Time of the PDU's last transmission.
     sent: Time,
-    /// Whether it was acknowledged, or all of it was given up.
+    /// Whether the PDU was acknowledged, or all of its content was given up.
     done: bool,
 }
 
-/// A PDU to send.
+/// PDU to send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     pub(super) data: Data,
-    /// Octets of padding available for a STATUS.
+    /// Octets of padding in the PDU that are available for a STATUS.
     pub(super) padding: u32,
 }
 
-/// Limits of a transmitter.
+/// Limits of an RLC transmitter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) window: u16,
@@ -89,7 +89,7 @@ impl Transmitter {
         self.vt_s.above(self.vt_a)
     }
 
-    /// Whether a PDU can be sent without a request.
+    /// Whether the transmitter can send a PDU without being polled to.
     pub(super) fn has_pdu(&self, sdus: &Sdus) -> bool {
         !self.repeats.is_empty() || self.is_open() && sdus.has_new()
     }
@@ -98,8 +98,8 @@ impl Transmitter {
         self.outstanding() < self.window
     }
 
-    /// The next PDU to send: a retransmission, lowest number first, or a new PDU, or a retransmission only to carry a
-    /// poll. `None` if there is none, or its content was given up instead.
+    /// Returns the next PDU to send: the retransmission with the lowest number, else a new PDU, else a retransmission
+    /// only to send a poll. `None` if no PDU can be sent, or its content was given up instead.
     pub(super) fn next_pdu(&mut self, now: Time, sdus: &mut Sdus) -> Option<Outgoing> {
         if let Some(sn) = self.repeats.first_from(self.vt_a) {
             self.repeats.remove(sn);
@@ -133,7 +133,7 @@ impl Transmitter {
         Outgoing { data, padding: filled.padding }
     }
 
-    /// Retransmits a PDU, or gives up its content.
+    /// Retransmits a PDU, or gives up its content after MaxDAT - 1 transmissions.
     fn repeat(&mut self, now: Time, sn: Sn, sdus: &mut Sdus) -> Option<Outgoing> {
         let most = self.max_dat;
         let slot = self.slot(sn);
@@ -163,7 +163,7 @@ impl Transmitter {
         (1..=self.outstanding()).map(below).find(|sn| !self.slots[sn.place(length)].done)
     }
 
-    /// Processes a report. Returns false if it names a PDU that was not sent.
+    /// Processes a report of the peer. Returns false if the report names a PDU that was not sent.
     pub(super) fn on_report(&mut self, now: Time, report: &Report, sdus: &mut Sdus) -> bool {
         let reported = report.lsn.above(self.vt_a);
         if reported > self.outstanding()
@@ -202,7 +202,7 @@ impl Transmitter {
         }
     }
 
-    /// The peer lacks a PDU: schedules a retransmission, unless its last transmission may just be arriving.
+    /// Schedules the retransmission of a missing PDU, unless its last transmission may still be in flight.
     fn ask_again(&mut self, now: Time, sn: Sn) {
         let guard = self.guard;
         let slot = self.slot(sn);
@@ -221,7 +221,7 @@ impl Transmitter {
             let slot = self.slot(at);
             let payload = slot.payload;
             if payload.sdus().end > keep {
-                // Fewer SDUs end in a PDU than it has octets.
+                // The number of SDUs that end in a PDU is below its number of octets, so it fits into 16 bits.
                 (first_kept, ends) = (at, keep.saturating_sub(payload.first) as u16);
                 break;
             }
@@ -232,12 +232,12 @@ impl Transmitter {
         self.discard.begin(now, first_kept, ends, keep);
     }
 
-    /// The peer sets the maximum number of unacknowledged PDUs (WINDOW).
+    /// Sets the maximum number of unacknowledged PDUs, as reported by the peer (WINDOW).
     pub(super) const fn on_window(&mut self, window: u16) {
         self.window = window;
     }
 
-    /// The receiver has moved its window.
+    /// Processes an MRW_ACK: the receiver has moved its window.
     pub(super) fn on_mrw_ack(&mut self, now: Time, ack: MrwAck, sdus: &mut Sdus) {
         if !self.discard.on_ack(ack, self.vt_a) || ack.sn.above(self.vt_a) > self.outstanding() {
             return;
@@ -249,14 +249,14 @@ impl Transmitter {
         self.polling.on_status(self.vt_a, self.vt_s, |_| false);
     }
 
-    /// Starts Timer_Poll if something is unacknowledged and nothing else would poll for it.
+    /// Starts Timer_Poll if PDUs are unacknowledged and no other rule would poll for them.
     pub(super) fn stay_alert(&mut self, now: Time, sdus: &Sdus) {
         if self.unacknowledged > 0 && !self.polling.is_active() && !self.has_pdu(sdus) {
             self.polling.await_answer(now, self.vt_s);
         }
     }
 
-    /// Earliest time at which a PDU can be sent.
+    /// Earliest time at which the transmitter can send a PDU.
     pub(super) fn due(&self, sdus: &Sdus) -> Time {
         if self.has_pdu(sdus) {
             return Time::ZERO;
@@ -264,7 +264,7 @@ impl Transmitter {
         if self.unacknowledged > 0 { self.polling.due() } else { Time::NEVER }
     }
 
-    /// Forgets all PDUs (TS 25.322 section 11.4).
+    /// Discards the state of all PDUs (TS 25.322 section 11.4).
     pub(super) fn reset(&mut self) {
         (self.vt_s, self.vt_a) = (Sn::ZERO, Sn::ZERO);
         self.window = self.configured;

@@ -7,7 +7,7 @@ use super::sdus::Sdus;
 use super::segmentation::Shape;
 use super::sn::Sn;
 
-/// Transmitter and receiver of unacknowledged mode, without state of sent PDUs.
+/// Transmitter and receiver in unacknowledged mode, which keep no state of sent PDUs.
 pub(crate) struct Unacknowledged {
     pub(super) shape: Shape,
 }
@@ -36,7 +36,7 @@ impl Unacknowledged {
         }
     }
 
-    /// When there is something to send.
+    /// Earliest time at which the transmitter has data to send.
     pub(crate) fn due(sdus: &Sdus) -> Time {
         if sdus.has_new() { Time::ZERO } else { Time::NEVER }
     }

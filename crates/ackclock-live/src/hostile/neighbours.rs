@@ -1,4 +1,4 @@
-//! Tests one connection with hostile neighbours on the same plane: properties that hold whatever seven other
+//! Tests of one connection with hostile neighbours on the same plane: properties that hold whatever seven other
 //! connections send.
 
 use std::net::Ipv4Addr;
@@ -12,23 +12,23 @@ use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, TcpPacket};
 use crate::parse::parse;
 use crate::{Plane, PlaneConfig, Side};
 
-/// An edge, and the performance of a steady connection alone on it.
+/// Edge under test, with the performance of a steady connection alone on it.
 #[derive(Debug)]
 pub struct Neighbours {
     edge: EdgeConfig,
     alone: Achieved,
 }
 
-/// Results of a run.
+/// Results of a test run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Achieved {
-    /// Packets of the steady connection that reached its mobile.
+    /// Number of the steady connection's packets that reached its mobile.
     delivered: u64,
     /// Payload of the steady connection acknowledged at its server, bytes.
     acknowledged: u32,
-    /// Events of the engine.
+    /// Number of engine events.
     events: u64,
-    /// Neighbours' packets that were read and assigned to a flow.
+    /// Number of neighbours' packets that were read and assigned to a flow.
     entered: u64,
 }
 
@@ -36,24 +36,24 @@ struct Achieved {
 const PACKETS: u32 = 150;
 const PAYLOAD: u16 = 100;
 const INTERVAL: Span = Span::from_millis(20);
-/// Time for packets in transit or held at the end to arrive.
+/// Time for packets in transit or held at the end of the run to arrive.
 const PATIENCE: Span = Span::from_secs(3);
 
-/// Bytes per packet in a script, and maximum packets of a script.
+/// Number of bytes per packet in a script; the maximum number of packets in a script follows.
 const RECORD: usize = 8;
 const MOST: usize = 200;
 
-/// Maximum events that one neighbour's packet may cause: up to ten retransmissions, over bearers with several blocks
-/// per packet.
+/// Maximum number of events that one neighbour's packet may cause: up to ten retransmissions, over bearers with several
+/// blocks per packet.
 const EVENTS_PER_PACKET: u64 = 200;
-/// Events of timers that run only while neighbours' packets are inside.
+/// Maximum number of events of timers that run only while neighbours' packets are inside the link.
 const EVENTS_OF_TIMERS: u64 = 5_000;
 
 impl Neighbours {
-    /// Regulators with much state, over bearers whose state depends on both directions.
+    /// Creates tests of regulators with much state, over bearers whose state depends on both directions.
     ///
     /// # Errors
-    /// As for [`Neighbours::on`].
+    /// Fails under the same conditions as [`Neighbours::on`].
     pub fn on_all_edges() -> Result<Vec<Self>, String> {
         let plain = EdgeConfig::default().bearer;
         let rlc = json!({ "kind": "umts-rlc-am", "errors": "5%", "errors_by": "pdu" }).into();
@@ -71,10 +71,10 @@ impl Neighbours {
         pairs.into_iter().map(|(regulator, bearer)| Self::on(edge(regulator, bearer))).collect()
     }
 
-    /// Runs the steady connection alone.
+    /// Runs the steady connection alone on an edge.
     ///
     /// # Errors
-    /// If the edge cannot be built, or delivers nothing even to a single connection.
+    /// The edge cannot be built, or delivers nothing even to a single connection.
     pub fn on(edge: EdgeConfig) -> Result<Self, String> {
         let alone = Run::new(&edge)?.play(&[])?;
         if alone.delivered < u64::from(PACKETS / 2) || alone.acknowledged < PACKETS / 2 * u32::from(PAYLOAD) {
@@ -84,11 +84,11 @@ impl Neighbours {
     }
 
     /// Plays up to 200 packets of seven other connections, eight bytes per packet. Every packet must be accounted for,
-    /// the work per packet is bounded, and the steady connection must achieve at least half of its performance alone.
-    /// Returns how many neighbours' packets were assigned to a flow.
+    /// the number of events per packet is bounded, and the steady connection must achieve at least half of its
+    /// performance alone. Returns the number of neighbours' packets that were assigned to a flow.
     ///
     /// # Errors
-    /// The violated property.
+    /// Returns a description of the violated property.
     pub fn play(&self, script: &[u8]) -> Result<u64, String> {
         let beside = Run::new(&self.edge)?.play(script)?;
         let (alone, sent) = (self.alone, (script.len() / RECORD).min(MOST) as u64);
@@ -109,18 +109,18 @@ fn edge(regulator: &str, bearer: &Component<dyn BearerConfig>) -> EdgeConfig {
     EdgeConfig { down, up, bearer, regulator, buffer: Size::Packets(20), ..EdgeConfig::default() }
 }
 
-/// A single run.
+/// State of a single test run.
 struct Run {
     plane: Plane,
     now: Time,
     arrived: u64,
     departed: u64,
     achieved: Achieved,
-    /// Next new byte of each connection, by sending side.
+    /// Next unsent byte of each connection, by sending side.
     next: [[u32; 2]; 8],
 }
 
-/// The tested connection.
+/// Number of the tested connection.
 const STEADY: usize = 0;
 /// Initial sequence number of all connections.
 const FIRST: u32 = 1000;
@@ -176,12 +176,12 @@ impl Run {
         }
         let refused = self.refused();
         self.send(packet);
-        // There are more flow numbers than connections, so each parsed packet has one.
+        // The table has more flow numbers than this test has connections, so each parsed packet gets a flow number.
         let is_read = parse(&packet.bytes()).segment.is_tcp();
         self.achieved.entered += u64::from(is_read && self.refused() == refused);
     }
 
-    /// Packets refused for lack of room so far.
+    /// Number of packets refused so far for lack of room.
     fn refused(&self) -> u64 {
         Direction::BOTH.map(|direction| self.plane.traffic(direction).lost.no_room).iter().sum()
     }
@@ -207,7 +207,7 @@ impl Run {
         self.depart();
     }
 
-    /// Takes departing packets. The steady connection's mobile acknowledges everything it has received.
+    /// Takes departing packets. The steady connection's mobile acknowledges all data that it has received.
     fn depart(&mut self) {
         while let Some(departure) = self.plane.poll_departure() {
             self.departed += 1;
@@ -238,7 +238,7 @@ impl Run {
     }
 }
 
-/// A packet of a connection.
+/// Packet of a test connection.
 #[derive(Clone, Copy)]
 struct Packet {
     connection: usize,
@@ -248,7 +248,7 @@ struct Packet {
     window: u16,
     payload: u16,
     flags: Flags,
-    /// Left edge of a SACK block of 100 bytes.
+    /// Left edge of the packet's SACK block of 100 bytes.
     sack: Option<u32>,
 }
 
@@ -258,7 +258,8 @@ impl Packet {
         Self { connection, from, seq: FIRST, ack: FIRST, window: 60_000, payload: 0, flags, sack: None }
     }
 
-    /// Its bytes, with checksums. Connections with even numbers share one mobile, those with odd numbers another.
+    /// Bytes of the packet, with checksums. Connections with even numbers share one mobile, connections with odd
+    /// numbers another.
     fn bytes(&self) -> Vec<u8> {
         let header = if self.sack.is_some() { 32 } else { 20 };
         let length = 20 + header + usize::from(self.payload);

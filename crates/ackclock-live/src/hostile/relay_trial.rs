@@ -1,4 +1,4 @@
-//! Tests a relay for name servers with clients on local sockets.
+//! Tests of the name server relay with clients on local sockets.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -7,7 +7,7 @@ use crate::namespace::relay::{Entrance, QUERIES, Relay, STREAMS};
 
 const CLIENTS: usize = 4;
 const SERVERS: usize = 2;
-/// Length of a header (RFC 1035 section 4.1.1).
+/// Length of a DNS header in bytes (RFC 1035 section 4.1.1).
 const MESSAGE: usize = 12;
 
 /// Plays a script, one step per byte: a client sends a query, a server answers, or a client opens, uses or closes a
@@ -33,7 +33,7 @@ pub(super) fn play(script: &[u8]) -> io::Result<Result<(), String>> {
             6 => drop(connections.last_mut().map(|connection| connection.write(&query))),
             _ => drop(connections.pop()),
         }
-        // The query has arrived, so this does not block.
+        // The query has already arrived, so this round of the relay does not block.
         relay.round()?;
         let (queries, open) = relay.load();
         if queries > QUERIES || open > STREAMS {
@@ -57,7 +57,7 @@ fn answer(server: &UdpSocket, code: u8) -> io::Result<()> {
     let mut message = [0; MESSAGE];
     if let Some((_, from)) = received(server.recv_from(&mut message))? {
         (message[2], message[3]) = (0x80, code & 0xf);
-        // A relay that has dropped the query refuses the answer.
+        // A relay that has dropped the query rejects the answer, so the result of sending is ignored.
         drop(server.send_to(&message, from));
     }
     Ok(())
@@ -75,7 +75,7 @@ fn misled(clients: &[UdpSocket]) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// `None` if nothing has arrived, or only an error report about an undelivered packet.
+/// Returns `None` if no packet has arrived, or only an error report about an undelivered packet.
 fn received<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Err(error) if [ErrorKind::WouldBlock, ErrorKind::ConnectionRefused].contains(&error.kind()) => {

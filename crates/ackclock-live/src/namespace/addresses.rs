@@ -1,4 +1,4 @@
-//! Addresses for the two ends of a link that conflict with nothing on the machine.
+//! Addresses for the two ends of a link that do not conflict with other addresses on the machine.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,19 +9,19 @@ pub(crate) type Prefix = (Ipv4Addr, u8);
 /// Addresses of the two ends of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// The end on the wired side; programs inside find it in `$ACKCLOCK_BASE`.
+    /// Address of the end on the wired side; programs inside find it in `$ACKCLOCK_BASE`.
     pub base: Ipv4Addr,
-    /// The end on the mobile side.
+    /// Address of the end on the mobile side.
     pub inside: Ipv4Addr,
 }
 
 impl Pair {
-    /// Address of the router between the two ends, if there is one: it answers when a packet's TTL expires.
+    /// Address of the router between the two ends, if the link has one: the router answers when a packet's TTL expires.
     pub(crate) fn router(&self) -> Ipv4Addr {
         Ipv4Addr::from(u32::from(self.inside) + 1)
     }
 
-    /// Addresses 1 and 2 of a network of four; address 3 is the router's.
+    /// Pair of addresses 1 and 2 in a network of four; address 3 is the router's.
     fn of(network: u32) -> Self {
         Self { base: Ipv4Addr::from(network + 1), inside: Ipv4Addr::from(network + 2) }
     }
@@ -34,22 +34,22 @@ pub(crate) fn v6(address: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::new(0xfdac, 0x6b63, 0x6c6f, 0x636b, 0, 0, pair(a, b), pair(c, d))
 }
 
-/// An unrouted address pair of the numbered list.
+/// Unrouted address pair of a numbered list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
-    /// Its number in the list.
+    /// Number of the pair in the list.
     pub(crate) number: u32,
-    /// The addresses.
+    /// Addresses of the two ends.
     pub(crate) pair: Pair,
 }
 
-/// Ranges to search: the shared address space of carriers (RFC 6598), like mahimahi, then the range for benchmarks (RFC
-/// 2544).
+/// Address ranges to search: the shared address space of carriers (RFC 6598), like mahimahi, then the range for
+/// benchmarks (RFC 2544).
 const RANGES: [Prefix; 2] = [(Ipv4Addr::new(100, 64, 0, 0), 16), (Ipv4Addr::new(198, 18, 0, 0), 16)];
 const NETWORK_BITS: u8 = 30;
 const NETWORK: u32 = 1 << (32 - NETWORK_BITS);
 
-/// All pairs that no route covers.
+/// All address pairs that no route covers.
 pub(crate) fn free(routed: &[Prefix]) -> impl Iterator<Item = Candidate> + '_ {
     let networks = RANGES.iter().flat_map(|&(first, bits)| {
         (0..1 << (NETWORK_BITS - bits)).map(move |n| Ipv4Addr::from(u32::from(first) + n * NETWORK))
@@ -60,7 +60,8 @@ pub(crate) fn free(routed: &[Prefix]) -> impl Iterator<Item = Candidate> + '_ {
         .map(|(number, network)| Candidate { number, pair: Pair::of(network.into()) })
 }
 
-/// Routed parts of the ranges, by network. Links inside cannot see these routes but must not use the addresses.
+/// Routed parts of the address ranges, by network. Links nested inside cannot see these routes but must not use the
+/// addresses.
 pub(crate) fn beyond(routed: &[Prefix]) -> BTreeSet<Prefix> {
     let within = routed.iter().filter(|route| RANGES.iter().any(|range| overlap(**route, *range)));
     within.map(|&(address, bits)| network(address, bits.min(NETWORK_BITS))).collect()
@@ -70,7 +71,7 @@ fn network(address: Ipv4Addr, bits: u8) -> Prefix {
     (Ipv4Addr::from(u32::from(address) & u32::MAX << (32 - bits)), bits)
 }
 
-/// Whether two prefixes overlap. Default routes are ignored, and so are the two halves that a VPN uses instead.
+/// Whether two prefixes overlap. Default routes never overlap, nor do the two half-routes that a VPN uses instead.
 fn overlap(a: Prefix, b: Prefix) -> bool {
     let bits = a.1.min(b.1);
     bits > 1 && network(a.0, bits) == network(b.0, bits)

@@ -1,5 +1,5 @@
-//! Channel between `ackclock` and the processes in the namespaces: a report with open files, then the permission to
-//! start.
+//! Channel between `ackclock` and the processes in the namespaces: it passes a report with open files, then the
+//! permission to start.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
@@ -23,7 +23,7 @@ use super::relay::Entrance;
 use super::tun::{DeviceCounters, Tun};
 use crate::reach::Reach;
 
-/// One end of the channel.
+/// One end of the setup channel.
 #[derive(Debug)]
 pub(crate) struct SetupSocket(OwnedFd);
 
@@ -34,22 +34,22 @@ pub(crate) struct Report {
     pub(crate) reach: Reach,
     /// Messages for the user, one per line.
     pub(crate) remarks: Vec<String>,
-    /// The outer TUN, the inner TUN, and the listening control socket inside.
+    /// Open files: the outer TUN, the inner TUN, and the listening control socket inside.
     pub(crate) files: [OwnedFd; 3],
-    /// Counters of the outer and the inner TUN.
+    /// Drop counters of the outer and the inner TUN.
     pub(crate) counters: [DeviceCounters; 2],
-    /// Sockets of the relay for names, if needed.
+    /// Sockets of the name server relay, if needed.
     pub(crate) entrance: Option<Entrance>,
-    /// Where the relay of forwarded ports listens.
+    /// Listening sockets of the relay for forwarded ports.
     pub(crate) forwards: Vec<Entrance>,
-    /// The redirection of forwarded ports lasts as long as this is open.
+    /// Socket that keeps the redirection of forwarded ports alive until it is closed.
     pub(crate) redirect: Option<OwnedFd>,
-    /// Refused connections inside, where the kernel reports them.
+    /// Reports of refused connections inside, if the kernel provides them.
     pub(crate) refusals: Option<Refusals>,
 }
 
 impl Report {
-    /// Reads a report with its open files; nothing where it is not whole.
+    /// Parses a report with its open files; `None` if the report is incomplete.
     fn read(text: &Value, files: Vec<OwnedFd>) -> Option<Self> {
         let address = |key: &str| text[key].as_str().and_then(|text| text.parse::<Ipv4Addr>().ok());
         let has = |what: &str| text[what].as_bool().unwrap_or(false);
@@ -78,7 +78,7 @@ impl Report {
     }
 }
 
-/// The sockets of a link beside those that ask about its TUNs.
+/// Sockets of a link other than the sockets that query its TUNs.
 pub(crate) struct Sockets<'a> {
     pub(crate) control: &'a UnixListener,
     pub(crate) names: Option<&'a Entrance>,
@@ -97,19 +97,19 @@ impl Sockets<'_> {
     }
 }
 
-/// The TUNs, a socket that asks about each, the listener of the control socket, two sockets of each relayed port, and two more. The
-/// kernel passes 253 files at a time.
+/// Maximum number of files in a report: two TUNs, a query socket for each, the listener of the control socket, two
+/// sockets of each relayed port, and two more. The kernel passes at most 253 files at a time.
 const MOST_FILES: usize = 5 + 2 * (1 + MOST_PORTS) + 2;
 const LONGEST: usize = 8192;
 
 impl SetupSocket {
-    /// Creates both ends.
+    /// Creates the two ends of a channel.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
         Ok((Self(a), Self(b)))
     }
 
-    /// Reports that the namespaces are ready, and passes the files.
+    /// Reports that the namespaces are ready, and passes the open files.
     pub(crate) fn report(
         &self,
         pair: Pair,
@@ -135,13 +135,13 @@ impl SetupSocket {
         self.send(&text, &[ControlMessage::ScmRights(&files)]).map(drop).trying("reporting to ackclock")
     }
 
-    /// Reports an obstacle.
+    /// Reports an obstacle to the link.
     pub(crate) fn complain(&self, obstacle: &Obstacle) {
-        // If the receiver is gone, the link is not needed either.
+        // If the receiver has ended, the link is not needed, so errors are ignored.
         let _ = self.send(&json!({ "obstacle": obstacle.to_json() }), &[]);
     }
 
-    /// Waits for the report.
+    /// Waits for the report of the prepared namespaces.
     pub(crate) fn await_report(&self) -> Result<Report, Obstacle> {
         let mut bytes = vec![0; LONGEST];
         let (length, files) = self.receive(&mut bytes).trying("hearing from the namespaces")?;
@@ -162,13 +162,13 @@ impl SetupSocket {
         Ok(())
     }
 
-    /// Waits for the permission to start; false if it will never come.
+    /// Waits for the permission to start; returns false if it cannot arrive any more.
     pub(crate) fn await_go(&self) -> bool {
         let mut word = [0; 2];
         recv(self.0.as_raw_fd(), &mut word, MsgFlags::empty()).is_ok_and(|length| length > 0)
     }
 
-    /// Whether the other end has died.
+    /// Whether the process at the opposite end has died.
     pub(crate) fn is_dead(&self) -> bool {
         let mut end = [PollFd::new(self.0.as_fd(), PollFlags::empty())];
         poll(&mut end, PollTimeout::ZERO).is_ok()

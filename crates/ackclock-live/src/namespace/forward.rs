@@ -1,11 +1,12 @@
-//! Forwarded ports: a server on the machine is reached at a port of the inside's 127.0.0.1, across the link.
+//! Forwarded ports: programs inside reach a server on the machine across the link, at a port of 127.0.0.1 inside.
 //!
 //! ```text
 //!   inside                          link        outside                       the machine
 //!   127.0.0.1:8080 --redirected--> =======> ROUTER:8080 (accepted by this process) ----> 127.0.0.1:8080 or [::1]:8080
 //! ```
-//! The sockets at ROUTER are opened in the network namespace where the link ends. This process accepts on them, because a
-//! socket keeps the namespace it was opened in, and connects in its own, the machine's. So neither root nor a way out is needed.
+//! The sockets at ROUTER are opened in the network namespace where the link ends, and a socket keeps the namespace in
+//! which it was opened. The relay process accepts connections on these sockets, and connects to servers in its own
+//! namespace, the machine's. So forwarding needs neither root nor a route to the machine.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -24,72 +25,73 @@ use super::obstacle::{Obstacle, Trying};
 use super::relay::{Entrance, now, send_to};
 use super::stream::{Stream, reset};
 
-/// A port of the inside and the server on the machine that it leads to.
+/// Port inside the link, and the server on the machine to which it forwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
-    /// Port at 127.0.0.1 inside, for TCP and UDP.
+    /// Port of 127.0.0.1 inside the link, for TCP and UDP.
     pub inside: u16,
     /// Addresses of the server on the machine, tried in this order.
     pub servers: Vec<SocketAddr>,
 }
 
-/// Most ports of one link.
+/// Maximum number of forwarded ports per link.
 pub const MOST_PORTS: usize = 64;
-/// Most connections at a time; the kernel queues others until one has ended.
+/// Maximum number of simultaneous connections; the kernel queues further ones until one ends.
 const MOST_STREAMS: usize = 256;
-/// Most sockets of clients whose datagrams are relayed at a time.
+/// Maximum number of client sockets whose datagrams are relayed at a time.
 const MOST_PEERS: usize = 1024;
-/// After this time without a datagram the socket for a client is closed.
+/// Time without datagrams after which the socket for a client is closed.
 const IDLE: Duration = Duration::from_secs(60);
-/// How often idle sockets are looked for, milliseconds.
+/// Interval between searches for idle sockets, milliseconds.
 const TICK: u16 = 1000;
-/// How many datagrams are relayed from one socket before others have their turn.
+/// Maximum number of datagrams relayed from one socket before other sockets are served.
 const BURST: usize = 32;
 const LONGEST: usize = 1 << 16;
 
 /// Opens the sockets of the forwarded ports in the network namespace of the calling thread.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// The kernel refuses to open a socket.
 pub(crate) fn open(pair: Pair, forwards: &[Forward]) -> Result<Vec<Entrance>, Obstacle> {
     let open = |forward: &Forward| Entrance::open((pair.router(), forward.inside).into());
     forwards.iter().map(open).collect::<io::Result<_>>().trying("listening for forwarded ports")
 }
 
-/// The relay of all forwarded ports of a link.
+/// Relay of all forwarded ports of a link.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     ports: Vec<Port>,
     streams: BTreeMap<u64, (usize, Stream)>,
     next: u64,
-    /// Clients that send datagrams, by port and address.
+    /// Clients that send datagrams, by port number and client address.
     peers: BTreeMap<(usize, SocketAddr), Peer>,
     used: Used,
 }
 
-/// Whether a connection or a datagram has come for each port.
+/// Whether each port has received a connection or a datagram.
 pub(crate) type Used = Arc<[AtomicBool]>;
 
 #[derive(Debug)]
 struct Port {
     forward: Forward,
     entrance: Entrance,
-    /// Whether it was said that nothing listens.
+    /// Whether the user was informed that no server listens.
     told: bool,
 }
 
-/// A client that sends datagrams.
+/// Client that sends datagrams.
 #[derive(Debug)]
 struct Peer {
     upstream: UdpSocket,
-    /// Number of the server that `upstream` leads to.
+    /// Index of the server to which `upstream` is connected.
     server: usize,
-    /// The last datagram to the server, until the server has answered: the next server gets it where this one refuses.
+    /// Last datagram to a server that has not answered yet; if this server refuses, the datagram is sent to the next
+    /// server.
     unanswered: Option<Vec<u8>>,
     moved: Instant,
 }
 
-/// What can be read or written.
+/// Sockets that can be read or written.
 #[derive(Clone, Copy, Debug)]
 enum Ready {
     Connection(usize),
@@ -101,10 +103,10 @@ enum Ready {
 type Awaited<'a> = (BorrowedFd<'a>, PollFlags, Ready);
 
 impl Forwarding {
-    /// The relay of these ports, with the sockets of each.
+    /// Creates the relay of these ports, with the sockets of each.
     ///
     /// # Errors
-    /// Where the kernel refuses sockets that never block.
+    /// The kernel refuses non-blocking sockets.
     pub(crate) fn new(forwards: &[Forward], entrances: Vec<Entrance>) -> io::Result<Self> {
         let ports: Vec<Port> = forwards.iter().cloned().zip(entrances).map(Port::new).collect();
         for Port { entrance, .. } in &ports {
@@ -120,18 +122,19 @@ impl Forwarding {
         Arc::clone(&self.used)
     }
 
-    /// Congestion control by which downloads from forwarded ports are sent.
+    /// Name of the congestion control with which the relay sends downloads from forwarded ports.
     pub(crate) fn congestion_control(&self) -> Option<String> {
         let name = getsockopt(&self.ports.first()?.entrance.streams, sockopt::TcpCongestion).ok()?;
         Some(name.to_string_lossy().trim_end_matches('\0').to_owned())
     }
 
-    /// Serves for as long as the process lives; `say` gets what the user must know, a line each.
+    /// Serves until the process ends; `say` receives messages for the user, one line each.
     ///
     /// # Errors
-    /// Where the kernel cannot wait.
+    /// The system call for waiting fails.
     pub(crate) fn serve(mut self, say: fn(&str)) -> io::Result<()> {
-        // Each connection takes two files, each client of datagrams one. Where the limit is lower, fewer fit.
+        // Each connection needs two files, each client of datagrams one. A lower limit of open files reduces the number
+        // of connections.
         if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
             let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
         }
@@ -140,7 +143,7 @@ impl Forwarding {
         }
     }
 
-    /// Waits until there is something to do, and does it.
+    /// Waits until a socket is ready, and serves all ready sockets.
     fn round(&mut self, say: fn(&str)) -> io::Result<()> {
         for ready in self.wait()? {
             let now = now();
@@ -192,7 +195,7 @@ impl Forwarding {
             match self.ports[port].entrance.streams.accept() {
                 Ok((client, _)) => self.join(port, client, now, say),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // No file is left for it: the connection on which nothing has moved for longest gives way.
+                // No file is left for the new connection, so the connection that was idle longest is closed.
                 Err(_) => return self.drop_stillest(),
             }
         }
@@ -200,7 +203,7 @@ impl Forwarding {
 
     fn join(&mut self, port: usize, client: TcpStream, now: Instant, say: fn(&str)) {
         self.used[port].store(true, Ordering::Relaxed);
-        // Where either is refused, the relay is slower but works.
+        // If the kernel refuses one of these settings, the relay is slower but works.
         let _ = client.set_nonblocking(true).and_then(|()| client.set_nodelay(true));
         match Stream::join(client, &self.ports[port].forward.servers, now) {
             Ok(stream) => {
@@ -244,13 +247,13 @@ impl Forwarding {
             match self.ports[port].entrance.datagrams.recv_from(&mut datagram) {
                 Ok((length, client)) => self.pass(port, client, &datagram[..length], now, say),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // News of an answer that the client no longer takes.
+                // The socket reports that the client no longer accepts an answer; this error is ignored.
                 Err(_) => {}
             }
         }
     }
 
-    /// Passes a datagram of a client on to the server.
+    /// Forwards a datagram of a client to the server.
     fn pass(&mut self, port: usize, client: SocketAddr, datagram: &[u8], now: Instant, say: fn(&str)) {
         self.used[port].store(true, Ordering::Relaxed);
         if let Some(peer) = self.peers.get_mut(&(port, client)) {
@@ -258,7 +261,7 @@ impl Forwarding {
             if peer.unanswered.is_some() {
                 peer.unanswered = Some(datagram.to_vec());
             }
-            // A refusal of an earlier datagram is read as an answer; this datagram then goes to the next server.
+            // The refusal of an earlier datagram is read as an answer; this datagram then goes to the next server.
             let _ = peer.upstream.send(datagram);
             return;
         }
@@ -269,7 +272,7 @@ impl Forwarding {
         self.begin(port, client, datagram.to_vec(), 0, now, say);
     }
 
-    /// Sends the first datagram of a client to the first server from a number on that can be sent to.
+    /// Sends the first datagram of a client to the first reachable server, from a given server index on.
     fn begin(
         &mut self,
         port: usize,
@@ -289,7 +292,7 @@ impl Forwarding {
         }
     }
 
-    /// Passes answers of a server on to the client, or tries the next server.
+    /// Forwards a server's answers to the client, or tries the next server.
     fn answer(&mut self, port: usize, client: SocketAddr, now: Instant, say: fn(&str)) {
         let mut answer = [0; LONGEST];
         for _ in 0..BURST {
@@ -297,7 +300,7 @@ impl Forwarding {
             match peer.upstream.recv(&mut answer) {
                 Ok(length) => {
                     (peer.moved, peer.unanswered) = (now, None);
-                    // A client that cannot be sent to has gone.
+                    // If sending fails, the client has closed its socket.
                     drop(self.ports[port].entrance.datagrams.send_to(&answer[..length], client));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -318,7 +321,7 @@ impl Port {
         Self { forward, entrance, told: false }
     }
 
-    /// Says once that no server accepts.
+    /// Informs the user once that no server accepts.
     fn say_silent(&mut self, say: fn(&str)) {
         if !std::mem::replace(&mut self.told, true) {
             say(&format!("nothing listens on the machine's {}", self.forward.server_names()));
@@ -327,14 +330,14 @@ impl Port {
 }
 
 impl Forward {
-    /// The forward of a port to the machine's own loopback addresses: many servers listen at one of them alone.
+    /// Forwards a port to the machine's two loopback addresses, because many servers listen at only one of them.
     pub fn loopback(inside: u16, port: u16) -> Self {
         let addresses: [IpAddr; 2] =
             [std::net::Ipv4Addr::LOCALHOST.into(), std::net::Ipv6Addr::LOCALHOST.into()];
         Self { inside, servers: addresses.map(|address| (address, port).into()).to_vec() }
     }
 
-    /// Addresses of the server: `127.0.0.1:8080 or [::1]:8080`.
+    /// Addresses of the server as text: `127.0.0.1:8080 or [::1]:8080`.
     fn server_names(&self) -> String {
         self.servers.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(" or ")
     }

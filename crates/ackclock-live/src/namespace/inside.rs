@@ -1,4 +1,4 @@
-//! The inside: a network namespace whose only route out is the link, with the command in it.
+//! The inside of a link: a network namespace whose only route out is the link, with the command in it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,23 +22,23 @@ use super::tun::Tun;
 use crate::control;
 use crate::reach::{V6, Way, redirect};
 
-/// What the inside needs to know about the outside.
+/// Information from the outside that is needed to set up the inside.
 pub(crate) struct InsideSetup<'a> {
     pub(crate) pair: Pair,
     pub(crate) way: &'a Way,
-    /// Destinations routed beyond the link.
+    /// Destinations that are routed beyond the link.
     pub(crate) beyond: &'a BTreeSet<Prefix>,
     pub(crate) resolver: Resolver,
-    /// Sockets of the relay for names.
+    /// Sockets of the name server relay.
     pub(crate) entrance: Option<&'a Entrance>,
-    /// Where the relay of forwarded ports listens.
+    /// Listening sockets of the relay for forwarded ports.
     pub(crate) forwards: &'a [Entrance],
     /// Messages for the user, one per line.
     pub(crate) remarks: &'a [String],
     pub(crate) outside: &'a Tun,
 }
 
-/// Becomes the command; returns the exit status if that fails.
+/// Replaces this process by the command; returns the exit status if that fails.
 pub(crate) fn run(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> u8 {
     if let Err(obstacle) = stand(setting, setup) {
         setting.channel.complain(&obstacle);
@@ -51,11 +51,11 @@ pub(crate) fn run(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> u8 {
     let name = setting.plan.command.first().map(|name| name.display().to_string()).unwrap_or_default();
     let name = printable_line(&name);
     say(&format!("ackclock: {name}: cannot be started: {error}\n"));
-    // Like a shell: 127 if the command does not exist, 126 if it cannot be run.
+    // The exit status is the same as in a shell: 127 if the command does not exist, 126 if it cannot be run.
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// Creates the namespace and passes both ends of the link on.
+/// Creates the inside namespace and passes the two ends of the link to `ackclock`.
 fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle> {
     unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;
@@ -64,12 +64,12 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     tun.interface.configure(pair.inside, pair.base)?;
     let index = tun.interface.index;
     add_default_route(index, pair.base).trying("routing through the link")?;
-    // The default route would suffice, but a link nested in this one needs to see which addresses are used.
+    // The default route would suffice for packets, but a link nested in this one needs to see which addresses are used.
     add_routes(index, setup.beyond).trying("routing through the link")?;
     if setup.way.v6 == V6::Beyond {
         add_default_route_v6(index).trying("routing IPv6 through the link")?;
     }
-    // Allows `ping` without privileges; a refusal is acceptable.
+    // This setting allows `ping` without privileges; an error is ignored.
     let group = setting.group;
     let _ = fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"));
     setup.resolver.install()?;
@@ -78,7 +78,7 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     let forwards = &setting.plan.forwards;
     let redirect =
         if forwards.is_empty() { None } else { Some(redirect::install(&tun.interface, pair, forwards)?) };
-    // A kernel without packet sockets costs a hint.
+    // Without packet sockets in the kernel, only a hint to the user is missing.
     let refusals = Refusals::open().ok();
     let sockets = Sockets {
         control: &control,
@@ -107,6 +107,6 @@ fn command(setting: &Setting<'_>, pair: Pair) -> Command {
 
 fn say(text: &str) {
     use std::io::Write;
-    // A failure cannot be reported anywhere.
+    // A failed write to standard error cannot be reported.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

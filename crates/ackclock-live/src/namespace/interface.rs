@@ -1,4 +1,4 @@
-//! Interfaces of the calling thread's namespace: activation, addresses, routes.
+//! Network interfaces of the calling thread's namespace: activation, addresses, routes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,12 +11,12 @@ use super::addresses::{Prefix, v6};
 use super::netlink::{CREATE, Message, Netlink, attributes};
 use super::obstacle::{Obstacle, Trying};
 
-/// A point-to-point interface.
+/// Point-to-point interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
-    /// Its index in its namespace.
+    /// Index of the interface in its namespace.
     pub(crate) index: u32,
-    /// Its name there.
+    /// Name of the interface in its namespace.
     pub(crate) name: String,
 }
 
@@ -25,24 +25,25 @@ impl Interface {
     /// IPv6.
     ///
     /// # Errors
-    /// The kernel's error, except for IPv6.
+    /// Returns the kernel's error; errors for IPv6 are ignored.
     pub(crate) fn configure(&self, own: Ipv4Addr, peer: Ipv4Addr) -> Result<(), Obstacle> {
-        // Otherwise the kernel sends neighbour discovery packets over the link. A kernel without IPv6 does not.
+        // Without this setting the kernel sends neighbour discovery packets over the link. A kernel without IPv6 lacks
+        // the setting and sends none.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.name), "1");
         bring_up(self.index).trying(&format!("bringing {} up", self.name))?;
         add_address(self.index, own.into(), peer.into())
             .trying(&format!("giving {} its address", self.name))?;
-        // A kernel without IPv6 is acceptable.
+        // The error of a kernel without IPv6 is ignored.
         let _ = add_address(self.index, v6(own).into(), v6(peer).into());
         Ok(())
     }
 }
 
 impl Interface {
-    /// Adds an address without a peer.
+    /// Adds an address without a peer address to the interface.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(crate) fn add_address(&self, own: Ipv4Addr) -> io::Result<()> {
         add_address(self.index, own.into(), own.into())
     }
@@ -62,13 +63,13 @@ pub(crate) fn link(index: u32, flags: u32, changed: u32) -> [u8; LINK_BODY] {
     body
 }
 
-/// Length of the fixed part of a message about an interface.
+/// Length in bytes of the fixed part of a message about an interface.
 const LINK_BODY: usize = 16;
 
-/// An attribute of an interface in the socket's namespace.
+/// Value of an interface attribute in the socket's namespace.
 ///
 /// # Errors
-/// The kernel's error; `ENODEV` if the interface or attribute does not exist.
+/// Returns the kernel's error; `ENODEV` if the interface or attribute does not exist.
 pub(crate) fn attribute_of(netlink: &mut Netlink, index: u32, wanted: u16) -> io::Result<Vec<u8>> {
     let mut found = None;
     netlink.list(Message::list(libc::RTM_GETLINK, &link(0, 0, 0)), |entry| {
@@ -80,18 +81,18 @@ pub(crate) fn attribute_of(netlink: &mut Netlink, index: u32, wanted: u16) -> io
     found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
-/// Brings loopback up; its index is 1 in every namespace.
+/// Brings the loopback interface up; its index is 1 in every namespace.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the kernel's error.
 pub(crate) fn bring_loopback_up() -> io::Result<()> {
     bring_up(1)
 }
 
-/// Gives an interface an address and its peer's address.
+/// Gives an interface its own address and its peer's address.
 fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
     let (family, bits) = family(own);
-    // There are no neighbours, so duplicate address detection is unnecessary.
+    // A point-to-point link has no neighbours, so duplicate address detection is unnecessary.
     let mut body = vec![family, bits, libc::IFA_F_NODAD as u8, 0];
     body.extend(index.to_ne_bytes());
     let message = Message::new(libc::RTM_NEWADDR, CREATE, &body)
@@ -103,17 +104,17 @@ fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
 /// Adds an IPv4 default route through a gateway behind an interface.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the kernel's error.
 pub(crate) fn add_default_route(index: u32, gateway: Ipv4Addr) -> io::Result<()> {
     let message = route(libc::AF_INET, index, DEFAULT).attribute(libc::RTA_GATEWAY, &gateway.octets());
     Netlink::route()?.request(&[message])
 }
 
-/// Adds an IPv6 default route through a point-to-point interface. It names no gateway, because the kernel can route to
-/// a peer only some time after assigning the address.
+/// Adds an IPv6 default route through a point-to-point interface. The route names no gateway, because the kernel can
+/// route to a peer only some time after assigning the address.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the kernel's error.
 pub(crate) fn add_default_route_v6(index: u32) -> io::Result<()> {
     Netlink::route()?.request(&[route(libc::AF_INET6, index, DEFAULT)])
 }
@@ -121,14 +122,14 @@ pub(crate) fn add_default_route_v6(index: u32) -> io::Result<()> {
 /// Routes these destinations through a point-to-point interface.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the kernel's error.
 pub(crate) fn add_routes(index: u32, destinations: &BTreeSet<Prefix>) -> io::Result<()> {
     let routes = destinations.iter().map(|&(address, bits)| {
         route(libc::AF_INET, index, bits).attribute(libc::RTA_DST, &address.octets())
     });
     let routes: Vec<Message> = routes.collect();
     let mut netlink = Netlink::route()?;
-    // Limited by the socket buffer.
+    // The size of the socket buffer limits the number of routes per request.
     routes.chunks(256).try_for_each(|some| netlink.request(some))
 }
 
@@ -145,7 +146,7 @@ const DEFAULT: u8 = 0;
 /// All IPv4 destinations in any routing table, without default routes.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the kernel's error.
 pub(crate) fn routed() -> io::Result<Vec<Prefix>> {
     let mut prefixes = Vec::new();
     let mut body = [0; ROUTE_BODY];
@@ -169,7 +170,7 @@ fn family(address: IpAddr) -> (u8, u8) {
     }
 }
 
-/// Bytes of an address as in a packet header.
+/// Bytes of an IP address as in a packet header.
 pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),

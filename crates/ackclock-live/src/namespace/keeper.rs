@@ -1,5 +1,5 @@
-//! The keeper: process 1 of the link's process namespace. It creates the outside, starts the command inside, forwards
-//! signals and exits with the command's status, which ends every process of the namespace.
+//! The keeper: process 1 of the link's process namespace. The keeper creates the outside, starts the command inside,
+//! forwards signals and exits with the command's status, which ends every process of the namespace.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -30,14 +30,14 @@ use super::tun::Tun;
 use super::users::{Rights, map_to_themselves};
 use crate::reach::{self, Way};
 
-/// The outside end of the link. Its resources exist as long as the keeper.
+/// Outside end of the link. Its resources exist as long as the keeper.
 struct End {
     pair: Pair,
     tun: Tun,
     way: Way,
-    /// The sockets of forwarded ports.
+    /// Sockets of the relay for forwarded ports.
     forwards: Vec<Entrance>,
-    /// Destinations routed beyond the link, which must not be used inside.
+    /// Destinations routed beyond the link, whose addresses must not be used inside.
     beyond: BTreeSet<Prefix>,
     /// Messages for the user, one per line.
     remarks: Vec<String>,
@@ -55,10 +55,10 @@ pub(crate) fn run(setting: &Setting<'_>) -> u8 {
 }
 
 fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
-    // Creating a user namespace clears this setting, so it is set afterwards.
+    // Creating a user namespace clears the parent-death signal, so it is set afterwards.
     set_pdeathsig(Signal::SIGKILL).trying("tying the namespaces to ackclock")?;
     if setting.channel.is_dead() {
-        // ackclock ended before the setting took effect, and nothing would end this process.
+        // If ackclock ended before the parent-death signal was set, no signal would end this process.
         return Err(Obstacle::new("tying the namespaces to ackclock", "it has died"));
     }
     if setting.rights == Rights::User {
@@ -71,7 +71,8 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     if let Outside::Server(server) = &setting.plan.outside {
         end.remarks.extend(start_server(server, end.pair)?);
     }
-    // Before the command starts: process 1 of a namespace receives no signal that it neither blocks nor handles.
+    // Signals are taken over before the command starts: process 1 of a namespace receives only signals that it blocks
+    // or handles.
     let signals = Signals::take().trying(COLLECTING)?;
     let command = apart(|| {
         if let Err(obstacle) = signals.leave().trying(COLLECTING) {
@@ -100,7 +101,7 @@ fn own_mounts() -> Result<(), Obstacle> {
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
         .trying("keeping mounts to ourselves")?;
-    // A container may hide parts of /proc and refuse a new mount; the existing one works as well.
+    // A container may hide parts of /proc and refuse a new mount; the existing mount works as well.
     let _ = mount(
         Some("proc"),
         "/proc",
@@ -113,7 +114,7 @@ fn own_mounts() -> Result<(), Obstacle> {
 
 /// Creates the outside end of the link.
 fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
-    // Before a new namespace hides the addresses in use outside: links can be nested.
+    // Routes are read before a new network namespace hides the addresses in use outside: links can be nested.
     let routed = routed().trying(FINDING)?;
     let mut free = free(&routed).peekable();
     let Some(&Candidate { pair, .. }) = free.peek() else {
@@ -145,7 +146,8 @@ fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
 
 const FINDING: &str = "finding free addresses";
 
-/// Creates the outside end in a new network namespace and enters it. Also returns the sockets of forwarded ports there.
+/// Creates the outside end in a new network namespace and enters it. Also returns the sockets of forwarded ports in
+/// that namespace.
 fn alone(pair: Pair, forwards: &[Forward]) -> Result<(Tun, Vec<Entrance>), Obstacle> {
     unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;
@@ -168,8 +170,9 @@ fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
     }
 }
 
-/// Starts the server and waits until it listens on a port, or for a limited time, as it may not be a network server.
-/// Returns a remark if the server went to the background; its processes then become children of this one.
+/// Starts the server and waits until it listens on a port. The wait is limited, because the program may not be a
+/// network server. Returns a remark if the server went to the background; its processes then become children of this
+/// one.
 fn start_server(server: &OsStr, pair: Pair) -> Result<Option<String>, Obstacle> {
     let mut child = Command::new("/bin/sh")
         .arg("-c")
@@ -198,7 +201,7 @@ fn start_server(server: &OsStr, pair: Pair) -> Result<Option<String>, Obstacle> 
     Ok(remark.map(|text| format!("{text}, and does not listen on any port")))
 }
 
-/// Whether this process has running children. Collects ended ones.
+/// Whether this process has running children. Reaps ended ones.
 fn has_children() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -217,7 +220,7 @@ fn pause(length: Duration) {
     sleep(length);
 }
 
-/// Whether any process in this network namespace waits for connections or datagrams.
+/// Whether any process in this network namespace listens for connections or datagrams.
 fn listens() -> bool {
     // State 0A is a listening TCP socket, 07 an unconnected UDP socket.
     [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].iter().any(|(table, state)| {
@@ -226,20 +229,20 @@ fn listens() -> bool {
     })
 }
 
-/// Waits for the command to end. Meanwhile collects orphans and forwards signals sent to the link.
+/// Waits for the command to end. Meanwhile reaps orphans and forwards signals sent to the link.
 fn await_end(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
     loop {
         if let Some(status) = bury(command) {
             return Ok(status);
         }
         for received in signals.wait().trying("waiting for the command")?.filter(Received::is_ours) {
-            // If it has just ended, its status follows.
+            // If the command has just ended, the signal fails and the command's status follows.
             let _ = kill(command, received.signal);
         }
     }
 }
 
-/// Collects the status of every ended process; returns the command's, if included.
+/// Reaps every ended process; returns the command's status if it has ended.
 fn bury(command: Pid) -> Option<u8> {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {

@@ -1,4 +1,4 @@
-//! The namespaces of a link: one for the command, and one for the far end of the link.
+//! Network namespaces of a link: one for the command, and one for the far end of the link.
 //!
 //! ```text
 //!  ackclock (this process)            outside                              inside
@@ -12,7 +12,8 @@
 //!                             +---------------------------+   +-----------------------------+
 //! ```
 //!
-//! With root, the outside is the machine's network, in which the keeper stays. A veth pair connects the TUN to it:
+//! With root, the outside is the machine's network, in which the keeper stays. A veth pair connects the TUN to that
+//! network:
 //! ```text
 //!        the machine's network             the router, a network namespace
 //!  +--------------------------------+   +-----------------------------------+
@@ -22,10 +23,10 @@
 //!  +--------------------------------+   +-----------------------------------+
 //! ```
 //!
-//! Nothing is left behind, whichever process ends first, because every resource belongs to a process. When `ackclock`
-//! ends, the kernel kills the keeper and all processes of its process namespace. A network namespace disappears with
-//! its last process or socket (an open TUN is one), a TUN with its last open file, a veth pair with the namespace of
-//! either end, and an abstract socket or a firewall table with the socket that created it.
+//! No resource is left behind, whichever process ends first, because every resource belongs to a process. When
+//! `ackclock` ends, the kernel kills the keeper and all processes of its process namespace. A network namespace
+//! disappears with its last process or socket (an open TUN is one), a TUN with its last open file, a veth pair with the
+//! namespace of either end, and an abstract socket or a firewall table with the socket that created it.
 
 mod addresses;
 mod channel;

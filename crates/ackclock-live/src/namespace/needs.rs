@@ -1,8 +1,9 @@
-//! Requirements of a link on a machine or container, and how to meet each: the single list for both.
+//! Requirements of a link on a machine or container, and how to meet each requirement; the only list for machines and
+//! containers.
 //!
-//! Each requirement is tested separately, in a short-lived process if the test changes the process, so that all missing
-//! ones are reported together. A requirement that cannot be tested because another is missing is judged by this
-//! process's rights.
+//! Each requirement is tested separately, so that all missing ones are reported together. A test that would change the
+//! process runs in a short-lived child process. If a requirement cannot be tested because another is missing, the
+//! rights of this process decide.
 
 use std::path::Path;
 use std::{env, fs};
@@ -19,13 +20,13 @@ use super::obstacle::Obstacle;
 use super::tun::DEVICE;
 use super::users::{self, Rights, map_to_themselves};
 
-/// A requirement of a link.
+/// Requirement of a link.
 #[derive(Debug)]
 pub struct Need {
-    /// What a link uses it for.
+    /// Purpose of the requirement for a link.
     pub what: &'static str,
     check: fn() -> nix::Result<()>,
-    /// How to meet it after the check failed with this error.
+    /// Text that explains how to meet the requirement after the check failed with this error.
     remedy: fn(Errno) -> String,
 }
 
@@ -47,14 +48,15 @@ const APPARMOR: &str = "--security-opt apparmor=unconfined";
 const SECCOMP: &str = "--security-opt seccomp=unconfined";
 
 impl Need {
-    /// Why it is missing and how to meet it; `None` if it is met. Call before the process starts a thread.
+    /// Returns why the requirement is missing and how to meet it; `None` if it is met. Call before the process starts a
+    /// thread.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let errno = (self.check)().err()?;
         Some(Obstacle::new(self.what, errno.desc()).remedy((self.remedy)(errno)))
     }
 }
 
-/// Obstacles to a link: all missing requirements, or else the actual failure.
+/// Obstacles to a link: all missing requirements, or the actual failure if none is missing.
 pub fn obstacles(failed: Obstacle) -> Vec<Obstacle> {
     let missing: Vec<Obstacle> = NEEDS.iter().filter_map(Need::obstacle).collect();
     if missing.is_empty() { vec![failed] } else { missing }
@@ -73,7 +75,7 @@ fn namespaces_remedy(_: Errno) -> String {
     }
 }
 
-/// An ordinary user gains this right in a user namespace; root must have it in the current one.
+/// An ordinary user gains this right in a user namespace; root must have the right in the current namespace.
 fn network() -> nix::Result<()> {
     tried(|| match enter() {
         Ok(Rights::User) => Ok(()),
@@ -89,7 +91,7 @@ fn device() -> nix::Result<()> {
 fn device_remedy(errno: Errno) -> String {
     match errno {
         Errno::EACCES => "let everyone open it: sudo chmod 666 /dev/net/tun".to_owned(),
-        // The container's device groups lack the device.
+        // The container's device cgroup does not allow the TUN device.
         Errno::EPERM => start_with(TUN),
         _ if is_container() => {
             format!("{}; it needs the driver on the host: sudo modprobe tun", start_with(TUN))
@@ -102,7 +104,7 @@ fn mounts() -> nix::Result<()> {
     let none = None::<&str>;
     tried(|| match enter() {
         Ok(_) => mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none),
-        // Container profiles refuse mounts regardless of rights.
+        // The security profile of a container refuses mounts regardless of rights.
         Err(_) if is_confined() => Err(Errno::EACCES),
         Err(_) => Ok(()),
     })
@@ -120,7 +122,7 @@ fn start_with(option: &str) -> String {
     format!("start the container with {option}")
 }
 
-/// Enters namespaces as a link does.
+/// Enters the namespaces that a link uses.
 fn enter() -> nix::Result<Rights> {
     let base = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
     let (user, group) = (geteuid(), getegid());
@@ -143,7 +145,7 @@ fn tried(check: impl FnOnce() -> nix::Result<()>) -> nix::Result<()> {
         ForkResult::Parent { child } => match waitpid(child, None)? {
             WaitStatus::Exited(_, 0) => Ok(()),
             WaitStatus::Exited(_, errno) => Err(Errno::from_raw(errno)),
-            // A system call filter may kill the process.
+            // A child without an exit status may have been killed by a system call filter.
             _ => Err(Errno::EPERM),
         },
     }

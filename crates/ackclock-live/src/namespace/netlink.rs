@@ -1,4 +1,4 @@
-//! Netlink: requests to the kernel about addresses, routes and firewall rules. Builds messages and checks
+//! Netlink requests to the kernel about addresses, routes and firewall rules. This module builds messages and checks
 //! acknowledgements.
 
 use std::io;
@@ -17,25 +17,25 @@ const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const HEADER: usize = 16;
 
-/// Create the object, and fail if it exists.
+/// Flags of a request that creates an object, and fails if the object exists.
 pub(crate) const CREATE: u16 = 0x400 | 0x200;
 
-/// A request under construction.
+/// Netlink request under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct Message(Vec<u8>);
 
 impl Message {
-    /// A request of this kind with the fixed part of its body. The kernel acknowledges it.
+    /// Starts a request of this kind with the fixed part of its body. The kernel acknowledges the request.
     pub(crate) fn new(kind: u16, flags: u16, body: &[u8]) -> Self {
         Self::bare(kind, flags | REQUEST | ACK, body)
     }
 
-    /// A request without acknowledgement: begin or end of a batch.
+    /// Starts a request without acknowledgement: the begin or end of a batch.
     pub(crate) fn bracket(kind: u16, body: &[u8]) -> Self {
         Self::bare(kind, REQUEST, body)
     }
 
-    /// A request for a list.
+    /// Starts a request for a list of objects.
     pub(crate) fn list(kind: u16, body: &[u8]) -> Self {
         Self::bare(kind, REQUEST | DUMP, body)
     }
@@ -47,7 +47,7 @@ impl Message {
         self
     }
 
-    /// Adds an attribute.
+    /// Adds an attribute to the message.
     pub(crate) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
         let length = (value.len() + 4) as u16;
         self.0.extend(length.to_ne_bytes());
@@ -57,19 +57,19 @@ impl Message {
         self
     }
 
-    /// Adds a number in network byte order, as the firewall expects.
+    /// Adds a numeric attribute in network byte order, as the firewall expects.
     pub(crate) fn number(self, kind: u16, value: u32) -> Self {
         self.attribute(kind, &value.to_be_bytes())
     }
 
-    /// Adds a text, terminated by a zero byte.
+    /// Adds a text attribute, terminated by a zero byte.
     pub(crate) fn text(self, kind: u16, value: &str) -> Self {
         let mut bytes = value.as_bytes().to_vec();
         bytes.push(0);
         self.attribute(kind, &bytes)
     }
 
-    /// Adds an attribute that contains attributes.
+    /// Adds an attribute that contains nested attributes.
     pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.0.len();
         self.0.extend([0; 2]);
@@ -97,7 +97,7 @@ impl Message {
         u16::from_ne_bytes([self.0[6], self.0[7]]) & ACK != 0
     }
 
-    /// The bytes to send, with length and sequence number.
+    /// Bytes of the message to send, with length and sequence number.
     fn finished(&self, sequence: u32) -> Vec<u8> {
         let mut bytes = self.0.clone();
         bytes[0..4].copy_from_slice(&(self.0.len() as u32).to_ne_bytes());
@@ -106,14 +106,14 @@ impl Message {
     }
 }
 
-/// A socket of one netlink family in the network namespace in which it was opened.
+/// Socket of one netlink family in the network namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: OwnedFd,
     sequence: u32,
 }
 
-/// A socket opened elsewhere keeps its namespace.
+/// A socket opened in another namespace keeps that namespace.
 impl From<OwnedFd> for Netlink {
     fn from(socket: OwnedFd) -> Self {
         Self { socket, sequence: 0 }
@@ -127,17 +127,17 @@ impl AsRawFd for Netlink {
 }
 
 impl Netlink {
-    /// Socket for interfaces, addresses and routes.
+    /// Opens a socket for interfaces, addresses and routes.
     pub(crate) fn route() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkRoute)
     }
 
-    /// Socket for the firewall.
+    /// Opens a socket for the firewall.
     pub(crate) fn netfilter() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkNetFilter)
     }
 
-    /// Socket for the firewall's reports to a multicast group.
+    /// Opens a socket for the firewall's reports to a multicast group.
     pub(crate) fn netfilter_reports(group: i32) -> io::Result<Self> {
         let netlink = Self::netfilter()?;
         bind(netlink.socket.as_raw_fd(), &NetlinkAddr::new(0, 1 << (group - 1)))?;
@@ -152,10 +152,10 @@ impl Netlink {
         }
     }
 
-    /// Requests one object and returns the body of the answer.
+    /// Requests one object and returns the body of the kernel's answer.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(crate) fn ask(&mut self, request: Message) -> io::Result<Vec<u8>> {
         self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];
@@ -176,7 +176,7 @@ impl Netlink {
     /// Sends the messages together and waits for all acknowledgements.
     ///
     /// # Errors
-    /// The kernel's first error.
+    /// Returns the kernel's first error.
     pub(crate) fn request(&mut self, messages: &[Message]) -> io::Result<()> {
         self.send(messages)?;
         let mut awaited = messages.iter().filter(|message| message.wants_ack()).count();
@@ -195,7 +195,7 @@ impl Netlink {
     /// Requests a list and calls `entry` with the body of each entry.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(crate) fn list(&mut self, request: Message, mut entry: impl FnMut(&[u8])) -> io::Result<()> {
         self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];
@@ -237,7 +237,7 @@ impl AsFd for Netlink {
     }
 }
 
-/// More than the kernel puts into one datagram of a list.
+/// Buffer size in bytes: more than the kernel puts into one datagram of a list.
 const BUFFER: usize = 64 << 10;
 
 /// Kind and body of each message in a datagram.

@@ -52,7 +52,7 @@ impl Certainty {
         format!("{COMMENT}{self}\n")
     }
 
-    /// The grade that a comment at the beginning of a CSV states.
+    /// Grade stated by a comment at the start of a CSV file.
     pub(super) fn of_comments(bytes: &[u8]) -> Option<Self> {
         let lines = super::super::lines(bytes).map_while(|(_, line)| line.ok());
         let mut comments = lines.take_while(|line| line.is_empty() || line.starts_with('#'));

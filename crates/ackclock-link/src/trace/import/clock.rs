@@ -83,7 +83,7 @@ fn stamp(text: &str) -> Option<f64> {
 fn days(year: u32, month: u32, day: u32) -> u32 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_years = year * 365 + year / 4 - year / 100 + year / 400;
-    // 719 468 days lie between March of year 0 and 1970.
+    // The constant 719 468 is the number of days between March of year 0 and 1970.
     of_years + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 

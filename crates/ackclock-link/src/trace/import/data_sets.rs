@@ -137,7 +137,7 @@ pub(super) fn bytes_and_times(bytes: &[u8], form: Form) -> Result<Read, TraceErr
 /// Smallest load that is read as a percentage; smaller loads are shares.
 const PERCENT: f64 = 2.0;
 
-/// cake-autorate: what passed is the load times the rate of the shaper.
+/// Reads a log of cake-autorate: the delivered rate is the load times the shaper rate.
 pub(super) fn autorate(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     let table = Table::of(bytes, &options.columns)?;
     let up = options.towards == Some(Towards::Server);

@@ -80,7 +80,7 @@ fn name_of_sum(test: &Value, options: &Options) -> Result<&'static str, TraceErr
     }
 }
 
-/// Shares of a target that a sender reached, and of its rates that differ, from which the link was not the limit.
+/// Shares of the target rate reached, and of differing rates, above which a sender's target limited the transfer.
 const REACHED: f64 = 0.98;
 const FLAT: f64 = 1.05;
 

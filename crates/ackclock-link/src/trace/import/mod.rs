@@ -385,7 +385,7 @@ pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     })
 }
 
-/// Why a form with one number a test is not read.
+/// Error for a format with only one number per test, which is not supported.
 fn refused(what: &str) -> TraceError {
     TraceError::whole(format!(
         "it is {what}; one number a test is no recording, and two values a minute cannot show outages"

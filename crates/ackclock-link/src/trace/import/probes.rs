@@ -96,7 +96,8 @@ pub(super) fn irtt(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
     )
 }
 
-/// CSV of LENS: `timestamp` in ns; `rtt`, `uplink`, `downlink` in ms, where -1 is lost in that direction and 0 not known.
+/// Reads the CSV files of LENS: `timestamp` in ns; `rtt`, `uplink`, `downlink` in ms. The value -1 means a loss in that
+/// direction, 0 an unknown delay.
 pub(super) fn lens(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     let table = Table::of(bytes, &Columns::default())?;
     let own = if options.towards == Some(Towards::Server) { "uplink" } else { "downlink" };

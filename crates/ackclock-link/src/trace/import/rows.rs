@@ -36,7 +36,8 @@ pub(super) struct Finished {
     pub(super) even: bool,
 }
 
-/// Puts rows together: each holds until the next, the last until `end` or as long as the one before it.
+/// Combines rows into a table: each row is valid until the next; the last is valid until `end`, or as long as the row
+/// before it.
 pub(super) fn finish(
     mut rows: Vec<Row>,
     end: Option<f64>,

@@ -45,7 +45,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, TraceError> {
     })
 }
 
-/// The number of a field `name=`.
+/// Number in the field `name=` of a log line.
 fn field(fields: &str, name: &str) -> Option<u64> {
     let (_, rest) = fields.split_once(&format!("{name}="))?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

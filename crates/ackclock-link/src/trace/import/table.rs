@@ -244,7 +244,8 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<
     Ok(if unit == Unit::Bytes { (since_the_row_before(&rows), end) } else { (rows, None) })
 }
 
-/// Rates of rows with the bits since the row before: each holds from the time of that row on.
+/// Converts rows with the bits since the previous row to rates; each rate is valid from the time of the previous row
+/// on.
 fn since_the_row_before(rows: &[Row]) -> Vec<Row> {
     let pairs = rows.windows(2);
     pairs
