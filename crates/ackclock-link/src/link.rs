@@ -356,9 +356,9 @@ impl LinkView {
         self.capacity.packets(packet_bytes).saturating_sub(self.occupied.packets)
     }
 
-    /// Number of packets of `packet_bytes` bytes, including headers, that the buffer can queue. The number is the
-    /// buffer's capacity less the transmitted packets that it keeps until they are acknowledged; `u32::MAX` if
-    /// unlimited.
+    /// Number of packets of `packet_bytes` bytes, including headers, that the buffer can queue; `u32::MAX` if
+    /// unlimited. The number is the buffer's capacity less the transmitted packets that the buffer keeps until they are
+    /// acknowledged.
     pub fn places(&self, packet_bytes: u32) -> u32 {
         match self.capacity {
             Capacity::Unlimited => u32::MAX,

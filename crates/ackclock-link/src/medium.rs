@@ -6,7 +6,7 @@ use delegate::delegate;
 use crate::Constant;
 use crate::pieces::work_at;
 
-/// Determines the transmission time of each packet, its propagation delay, and whether it is lost.
+/// Determines the transmission time and propagation delay of each packet, and whether the packet is lost.
 ///
 /// The default methods suit a medium that can always transmit, at a constant rate and with unknown delays. A medium
 /// that wraps another medium must forward every method.

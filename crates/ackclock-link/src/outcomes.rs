@@ -27,8 +27,8 @@ impl Outcomes {
         self.happened.push_back((at, event, segment));
     }
 
-    /// Adds a segment that arrives at `arrives` after these retransmissions. A link must call this method for all of
-    /// its packets or for no packet.
+    /// Adds a segment that arrives at `arrives` after link-layer retransmissions. A link must call this method for all
+    /// of its packets or for no packet.
     pub(crate) fn put_repeated(&mut self, arrives: Time, segment: &Segment, repetitions: Repetitions) {
         self.flight.put(arrives, segment);
         let later = self.repeated.iter().rev().take_while(|&&(at, _)| at > arrives).count();

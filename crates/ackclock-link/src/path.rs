@@ -53,7 +53,7 @@ pub struct Wires {
 }
 
 impl Path {
-    /// Creates paths with this rate and one-way delay that lose each packet with probability `loss`.
+    /// Creates paths with the given rate and one-way delay that lose each packet with probability `loss`.
     pub fn new(rate: Rate, delay: Span, loss: f64, streams: &Streams) -> Self {
         let wires = |name| Wires {
             pace: Pace::new(rate),

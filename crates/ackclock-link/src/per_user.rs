@@ -118,7 +118,7 @@ impl Link for PerUser {
         self.links.iter_mut().filter_map(|link| link.capacity_bps(until)).reduce(|sum, one| sum + one)
     }
 
-    // No effect: each user has a separate medium, and no scenario table can replace it.
+    // The call has no effect, because each user has a separate medium that no scenario table can replace.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {

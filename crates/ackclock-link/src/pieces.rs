@@ -31,7 +31,7 @@ pub(crate) fn work_at(rate: Rate, time: Span) -> u128 {
 }
 
 /// Data that could have been sent so far, summed piece by piece. Each call continues from the last call, so frequent
-/// calls cost no more than one.
+/// calls cost no more than one call.
 #[derive(Debug, Default)]
 pub(crate) struct Potential {
     until: Time,

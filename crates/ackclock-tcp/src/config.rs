@@ -62,7 +62,7 @@ pub struct SenderConfig {
     /// Explicit congestion notification (RFC 3168).
     pub ecn: Switch,
     /// Retransmit segments at once, without a window reduction, if an agent at the edge reports them missing (Snoop
-    /// with `nacks`). In the Linux stack, this option needs SACK.
+    /// with `nacks`). This option needs the Linux stack and a sender with SACK.
     pub nacks: Switch,
     /// Open the connection with a handshake and wait for the peer's SYN; `off` starts with an established connection.
     pub handshake: Switch,

@@ -321,8 +321,8 @@ impl Chain {
     }
 
     /// State at frame `to` if it does not depend on the state at frame `from`, because the lowest and the highest chain
-    /// have met by then. Chains that have not met within the maximum number of frames hardly ever will; in this case
-    /// the lower chain is used.
+    /// have met by then. If the chains have not met within the maximum number of frames, which is rare, the lower chain
+    /// is used.
     fn met(&mut self, from: u64, to: u64) -> Option<usize> {
         let period = self.period() as usize;
         let mut low = self.lowest_at(from);

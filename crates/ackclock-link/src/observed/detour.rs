@@ -1,10 +1,11 @@
 //! Measures the excess delay of the part of a loop that does not include the queue.
 //!
-//! A loop, the round trip that the box measures, has two parts, and one of them includes the queue. Delay in the part
+//! A loop, the round trip that the box measures, has two parts, and one part includes the queue. Delay in the part
 //! without the queue, such as the delay of ACKs in a varying uplink, must not be mistaken for queueing delay; nor must
 //! time in which the sender has no data. Between the two parts is an end that timestamps its segments (TSval, RFC 7323
-//! section 3): the mobile if the box is before the queue, the server if the box is behind it. The timestamp divides the
-//! loop into its two parts, up to a constant offset of the clock; so only differences to the minimum are used.
+//! section 3): the mobile if the box is before the queue, the server if the box is behind the queue. The timestamp
+//! divides the loop into its two parts, up to a constant offset of the clock; so only differences to the minimum are
+//! used.
 
 use ackclock_core::{Span, Time};
 

@@ -10,7 +10,7 @@ use ackclock_core::{Span, Time};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floor {
     least: Option<Span>,
-    /// Time of the last sample near the minimum; times without traffic advance it.
+    /// Time of the last sample near the minimum, moved forward by times without traffic.
     low: Time,
     /// Minimum of the samples taken during a probe.
     fresh: Option<Span>,
@@ -82,7 +82,7 @@ impl Floor {
         self.count
     }
 
-    /// Raises the minimum loop to the minimum of the probe, if that is larger.
+    /// Raises the minimum loop to the minimum of the probe, if the minimum of the probe is larger.
     pub(super) fn rise(&mut self) {
         if let (Some(fresh), Some(least)) = (self.fresh, self.least) {
             self.least = Some(least.max(fresh));

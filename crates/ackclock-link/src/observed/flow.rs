@@ -34,7 +34,7 @@ pub(super) struct Flow {
     passed: Outstanding,
     /// Numbers of the segments that an ACK covers; kept to reuse the memory.
     covered: Vec<u64>,
-    /// All segments in `passed` with a number below this one have left the queue.
+    /// All segments in `passed` with a number below `staying` have left the queue.
     staying: u64,
     /// Number of unacknowledged bytes.
     unacknowledged: u64,
@@ -111,7 +111,7 @@ impl Flow {
     pub(super) fn on_syn_ack(&mut self, now: Time, end: Seq) -> Option<Span> {
         self.syn_ack = Some(now);
         let (asked, window) = self.syn.take()?;
-        // The sender may have sent a complete window of the SYN even if a smaller right edge is advertised next.
+        // The sender may have sent the complete window of the SYN, even if a smaller right edge is advertised next.
         self.on_told(asked, end + window, None);
         let round_trip = now.since(asked);
         self.wired.add(now, round_trip);
@@ -152,7 +152,8 @@ impl Flow {
         Passage { is_new: true, since_told, prompt: self.prompt }
     }
 
-    /// Whether the sender sent a segment promptly: no right edge newer than the needed one had reached it before.
+    /// Whether the sender sent a segment promptly: no right edge newer than the needed one had reached the sender
+    /// before.
     fn is_prompt(&self, segment: &Segment) -> bool {
         let (Some(needed), Some(timestamps)) = (self.told.front(), segment.timestamps()) else { return true };
         let not_heard = |told: &AdvertisedEdge| {

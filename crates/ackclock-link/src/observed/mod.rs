@@ -6,8 +6,8 @@
 //! ## What it does
 //! A box that only observes passing traffic has no queue, delay or loss. The queue that the box regulates is elsewhere:
 //! between the box and the mobiles (`side = "network"`), as for an operator's gateway; or between the box and the
-//! servers (`side = "mobile"`), as for a router behind an LTE or satellite link. You configure no rate. The state of
-//! the queue is inferred from passing traffic:
+//! servers (`side = "mobile"`), as for a router behind an LTE or satellite link. The rate of the queue is not
+//! configured. The state of the queue is inferred from passing traffic:
 //! - `record`: the traffic of a flow as cumulative sums. All estimates are calculated from records (`observer`), so a
 //!   box that cannot report each packet, or whose records get lost, calculates the same estimates;
 //! - `flow`: windows advertised to the sender of a flow, data that passed the box, and the flow's ACKs;

@@ -34,9 +34,9 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Creates an observer on this side of the queue, with the buffer `capacity` for the flows of each user. A probe
-    /// starts after `probe_after` without a loop near the minimum; `None` means never. The observer assumes that a
-    /// regulator uses the estimates.
+    /// Creates an observer on the side `side` of the queue, with the buffer `capacity` for the flows of each user. A
+    /// probe starts after `probe_after` without a loop near the minimum; `None` means never. The observer assumes that
+    /// a regulator uses the estimates.
     pub fn new(side: Side, probe_after: Option<Span>, capacity: Capacity) -> Self {
         Self {
             side,
@@ -82,7 +82,7 @@ impl Observer {
         }
     }
 
-    /// Removes a flow that ended; removes its user if it has no other flow.
+    /// Removes a flow that ended, and the flow's user if the user has no other flow.
     pub fn forget(&mut self, flow: FlowId) {
         let number = self.user_of(flow);
         if let Some(user) = self.users.get_mut(&number) {

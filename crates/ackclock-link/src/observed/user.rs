@@ -35,7 +35,7 @@ pub(super) struct User {
     pub(super) probe: Probe,
     /// Number of loops that were measured.
     samples: u64,
-    /// Total bytes of the user outside its flows, and the part of them that no departure has counted yet.
+    /// Total bytes of the user outside its flows, and the part of these bytes that no departure has counted yet.
     others: Option<u64>,
     uncounted: u64,
 }

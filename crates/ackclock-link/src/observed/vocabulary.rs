@@ -24,8 +24,8 @@ pub(super) struct Passage {
     pub(super) is_new: bool,
     /// Time since the right edge that the segment needed was advertised.
     pub(super) since_told: Option<Span>,
-    /// Whether the sender sent the segment as soon as the needed right edge arrived; the segment's timestamp echo shows
-    /// this.
+    /// Whether the sender sent the segment as soon as the needed right edge arrived, as shown by the segment's
+    /// timestamp echo.
     pub(super) prompt: bool,
 }
 
@@ -33,7 +33,8 @@ pub(super) struct Passage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Acknowledged {
     pub(super) bytes: u64,
-    /// Newest acknowledged segment that was sent only once: time since it passed, and whether the window triggered it.
+    /// Newest acknowledged segment that was sent only once: time since the segment passed, and whether the window
+    /// triggered the segment.
     pub(super) newest: Option<(Span, bool)>,
 }
 

@@ -21,8 +21,8 @@
 //! `NAME/errors`.
 //!
 //! ## Differences from the source
-//! No difference is known. The source does not cover schemes in which two frames are due in one slot, as with several
-//! copies per round: here the frame that was due first is sent first.
+//! No difference from the source is known. The source does not cover schemes in which two frames are due in one slot,
+//! as with several copies per round: here the frame that was due first is sent first.
 //!
 //! ## Validation
 //! Unit tests compare slots worked out by hand, and check the properties required of all links.

@@ -30,7 +30,7 @@ use crate::{Capacity, Cause, Load};
 /// forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish flows.
 pub trait Queue: Send {
     /// Accepts a segment that found the transmitter busy. The load `unqueued` counts against the capacity but is not in
-    /// this queue (the head packet of a link that keeps it in its buffer).
+    /// this queue, for instance a packet in transmission that the link keeps in its buffer.
     ///
     /// # Errors
     /// Returns the cause if the segment is refused.

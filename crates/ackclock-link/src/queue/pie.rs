@@ -11,8 +11,9 @@
 //!
 //! ## Differences from the source
 //! The queueing delay is measured from the timestamp of the last packet that left, and is zero once the queue is empty;
-//! section 5.2 estimates the delay from the departure rate. Switching off (5.3) and derandomisation (5.4) are omitted.
-//! Updates happen at multiples of 15 ms from the start of the run, so polling does not affect them.
+//! section 5.2 estimates the delay from the departure rate. Switching PIE off (5.3) and derandomisation (5.4) are
+//! omitted. Updates of the drop probability happen at multiples of 15 ms from the start of the run, so polling does not
+//! affect the updates.
 //!
 //! ## Validation
 //! Unit tests check one step of the controller worked out by hand, and the convergence to the target.

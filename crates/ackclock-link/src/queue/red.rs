@@ -51,8 +51,8 @@ pub struct RedConfig {
 }
 
 impl Default for RedConfig {
-    /// Returns the weight of section 7 of the source; 0.1, 5 and 15 packets and the gentle form are Floyd's
-    /// recommendations of 1997 and 2000.
+    /// Returns the weight of section 7 of the source. The probability of 0.1, the thresholds of 5 and 15 packets, and
+    /// the gentle form are Floyd's recommendations of 1997 and 2000.
     fn default() -> Self {
         Self {
             min_threshold: Size::Packets(5),

@@ -15,8 +15,8 @@
 //! in order.
 //!
 //! ## Differences from the source
-//! In the source this priority applies to users of a cell, and users with short flows are served in order of their
-//! rates.
+//! In CR04 the priority of short flows applies to the users of a cell, and users with short flows are served in order
+//! of their rates.
 //!
 //! ## Validation
 //! Unit tests compare the order of service, the share of long flows and drops with values worked out by hand.

@@ -2,8 +2,8 @@
 //! separately.
 //!
 //! TTIs start at multiples of their length; a TTI without data needs no simulation. A TTI that starts at t arrives
-//! completely at t + TTI + delay. The TTI may contain all data that arrived, or entered the buffer, before it starts. A
-//! timer that expires between two TTI starts takes effect in the later TTI.
+//! completely at t + TTI + delay. A TTI may contain all data that arrived, or entered the buffer, before the TTI
+//! starts. A timer that expires between two TTI starts takes effect in the later TTI.
 
 use std::collections::VecDeque;
 

@@ -146,7 +146,7 @@ impl FlowControlConfig for UncontrolledConfig {
 /// Message of the base station to the controller about a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Allocation {
-    /// The controller may send this number of PDUs in addition.
+    /// The controller may send the given number of additional PDUs.
     More(u64),
     /// The controller may send all PDUs that the RLC window allows.
     Go,
@@ -155,7 +155,7 @@ pub(super) enum Allocation {
 }
 
 impl Allocation {
-    /// Number of PDUs that may be sent after this message, if `before` PDUs were allowed before it.
+    /// Number of PDUs that may be sent after this message, if `before` PDUs were allowed before the message.
     pub(super) const fn allotted(self, before: u64) -> u64 {
         match self {
             Self::More(credits) => before.saturating_add(credits),

@@ -71,7 +71,7 @@ impl IubConfig {
         match self.base_station_buffer {
             Some(Size::Packets(pdus)) => Capacity::Packets(pdus),
             Some(Size::Bytes(bytes)) => Capacity::Bytes(bytes),
-            // Any other size was refused by `check`.
+            // `check` has refused sizes in any other unit.
             _ => Capacity::Unlimited,
         }
     }

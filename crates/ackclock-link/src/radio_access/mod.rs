@@ -16,7 +16,7 @@
 //! existing users.
 //!
 //! ## Differences from the source
-//! Differences from the source: see the RLC.
+//! The differences from the source are those of the RLC (`umts_rlc_am`).
 //!
 //! ## Validation
 //! `tests/radio_access.rs` checks the properties required of all bearers, with one user and with three users, and that

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Candidate, SchedulerContext, Service, Turn};
 
-/// How the average rate of a user is calculated.
+/// Settings of the users' average rates.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Average {
@@ -145,7 +145,7 @@ impl Averages {
         }
         self.upto[user] = match self.idle {
             IdleUsers::Decay => service.slot + service.slots,
-            // The next update applies no decay, because the slots of the service already include it.
+            // The next update applies no decay, because the service has already applied the decay of its slots.
             IdleUsers::Freeze => u64::MAX,
         };
         self.turn.served(service.user);

@@ -25,7 +25,7 @@ pub struct Candidate {
     pub class: Class,
 }
 
-/// Whether a flow counts as short.
+/// Class of a flow by the amount of data that the flow has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The flow has sent little since it was last idle.

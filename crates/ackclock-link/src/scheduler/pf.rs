@@ -10,7 +10,7 @@
 //!
 //! ## Differences from the source
 //! The source does not define the treatment of users without backlog, the initial averages, and the rate counted in a
-//! slot in which the queue ran empty; [`Average`] has an option for each.
+//! slot in which the queue ran empty. [`Average`] has an option for each of these choices.
 //!
 //! ## Validation
 //! `tests/cell.rs` compares the total throughput of 1, 4 and 8 users with unlimited data with `schedulers.md` section

@@ -18,8 +18,8 @@ pub(crate) struct Flight<P> {
     /// Arrival time of the last packet in the queue.
     last: Time,
     side_lanes: Lanes<P>,
-    /// Whether late packets exist. Among packets with equal arrival times, a late packet was inserted before those in
-    /// the queue, an overtaking packet after them.
+    /// Whether late packets exist. Among packets with equal arrival times, a late packet was inserted before the
+    /// packets in the queue, and an overtaking packet after the packets in the queue.
     has_late: bool,
     due: Time,
 }
@@ -99,7 +99,8 @@ impl<P: Packets> Flight<P> {
     }
 
     /// Removes the last packets of many flows, one packet for each time a flow is listed. The packet of the flow listed
-    /// first arrives last. One pass handles all flows, so that a long queue costs no more than sorting it.
+    /// first arrives last. One pass handles all flows, so the cost for a long queue is at most the cost of sorting the
+    /// queue.
     pub(crate) fn remove_last_of_each(&mut self, flows: &[FlowId]) -> Vec<Segment> {
         let mut wanted = BTreeMap::<FlowId, usize>::new();
         flows.iter().for_each(|&flow| *wanted.entry(flow).or_default() += 1);
