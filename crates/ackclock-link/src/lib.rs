@@ -1,8 +1,8 @@
 //! # ackclock-link
 //!
 //! Models of a channel: links (one direction), bearers (both directions of a radio channel), queue disciplines, cell
-//! schedulers and error processes. Each model is one file. The registries [`LINKS`], [`BEARERS`], [`queue::QUEUES`],
-//! [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] list all models.
+//! schedulers and error processes. Each model is in a separate file. The registries [`LINKS`], [`BEARERS`],
+//! [`queue::QUEUES`], [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] list all models.
 
 mod artificial_delay;
 mod autorate;

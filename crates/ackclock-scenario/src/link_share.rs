@@ -1,7 +1,7 @@
 //! Share of the link capacity that each transfer used while it was active: `measure = ["utilisation"]`.
 //!
-//! A link reports only the total of its capacity so far. The link is therefore queried at the start and end of each
-//! transfer.
+//! A link reports only the total of its capacity so far. The capacity of the link is therefore queried at the start and
+//! end of each transfer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

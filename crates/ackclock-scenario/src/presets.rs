@@ -72,7 +72,7 @@ impl Layers {
         scenario
     }
 
-    /// Removes the preset's link keys if the bearer does not use links. Keys from the user's file stay.
+    /// Removes the preset's link keys if the bearer does not use links. Link keys from the user's file stay.
     pub(crate) fn without_unused_links(&self, mut scenario: Tree) -> Tree {
         let Some(edge) = scenario.get_mut("edge") else { return scenario };
         let bearer = edge.get("bearer").and_then(|bearer| BEARERS.resolve(&bearer.value()).ok());

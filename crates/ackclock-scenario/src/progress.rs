@@ -69,10 +69,11 @@ impl Progress {
     }
 }
 
-/// Progress value of a complete run. The value is large, so that the parts of many executors are whole numbers.
+/// Progress value of a complete run. The progress value of a complete run is large, so that the shares of many
+/// executors are whole numbers.
 const WHOLE: u64 = 1 << 62;
 
-/// Minimum number of progress reports in a run. Each report also checks whether the run was stopped.
+/// Minimum number of progress reports in a run. Each progress report also checks whether the run was stopped.
 const STEPS: u64 = 100;
 /// Longest simulated time between two progress reports.
 const LONGEST: Span = Span::from_secs(1);

@@ -46,7 +46,7 @@ impl Default for RelayTable {
     }
 }
 
-/// Default of `fallback`. Cubic is unsuitable, because it would fill a buffer of any size.
+/// Default of `fallback`. CUBIC is unsuitable as fallback, because CUBIC would fill a relay buffer of any size.
 const FALLBACK: &str = "bbr";
 
 /// Largest TCP window, bytes (RFC 7323 section 2.3).

@@ -152,7 +152,7 @@ impl Scenario {
         self.begins_anywhere
     }
 
-    /// File and overrides as JSON, without values from presets and defaults. The JSON is an equivalent scenario.
+    /// File and overrides as JSON, without values from presets and defaults. The JSON describes an equivalent scenario.
     pub fn said(&self) -> Value {
         self.merged.said().map_or_else(|| Value::Object(Map::new()), |tree| tree.value())
     }
@@ -257,7 +257,7 @@ fn defaults() -> Tree {
 }
 
 impl Override {
-    /// Parses an override `key=value`. The value is TOML if it is valid TOML, otherwise a string.
+    /// Parses an override `key=value`. The value of an override is parsed as TOML if possible, otherwise as a string.
     fn parse(set: &str) -> Result<Self, ScenarioError> {
         let place = format!("--set {set}");
         let Some((key, text)) = set.split_once('=') else {

@@ -38,7 +38,7 @@ pub struct Series {
 pub(crate) type Column = (String, Vec<f64>);
 
 impl Series {
-    /// Writes the series as CSV with a header row. NaN becomes an empty field.
+    /// Writes the series as CSV with a header row. A value of NaN becomes an empty field.
     ///
     /// # Errors
     /// Returns an error if writing to `out` fails.
@@ -122,7 +122,8 @@ impl Recorder {
         Ok(Self { interval, samples, channel: tables.edge.channel, gauges, relayed })
     }
 
-    /// Runs `executor` until `end` and samples all its islands. Returns the columns of these islands.
+    /// Runs `executor` until `end` and samples all its islands. Returns the time-series columns of the executor's
+    /// islands.
     pub(crate) fn record(
         &self,
         executor: &mut impl Executor,

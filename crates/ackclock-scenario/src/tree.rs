@@ -80,7 +80,7 @@ impl Tree {
             .map_err(|(line, message)| ScenarioError::of_text(format!("{name}:{line}"), message))
     }
 
-    /// Converts a JSON value to a tree. All parts get the origin `origin`.
+    /// Converts a JSON value to a tree. All parts of the tree get the origin `origin`.
     pub(crate) fn of(value: Value, origin: &Origin) -> Self {
         let node = match value {
             Value::Array(items) => Node::List(items.into_iter().map(|item| Self::of(item, origin)).collect()),

@@ -11,8 +11,8 @@
 //! progress of watched endpoints as [`EndpointEvent`]s, and the caller removes the endpoints. An event is reported at
 //! the instant when it happens. The event's flow is due at that instant, so poll for events only when a flow was due.
 //!
-//! The host does not reschedule a deadline that moves later, like a retransmission timer at every ACK. The early
-//! wake-up then finds no event, and schedules the new deadline.
+//! The host does not reschedule a deadline that moves later, like a retransmission timer at every ACK. A wake-up that
+//! is too early finds no event, and schedules the new deadline.
 //!
 //! ## Differences from the source
 //! The host has no published source to deviate from.

@@ -3,7 +3,7 @@
 //! PRR spreads the reduction of the window over the recovery, instead of pausing for half a round trip.
 //!
 //! ## Source
-//! RFC 6937 section 3 with the slow-start bound. RFC 9937 defines when one more segment may be sent.
+//! RFC 6937 section 3 with the slow-start bound. RFC 9937 defines when PRR may send one more segment.
 //!
 //! ## What it does
 //! While bytes in flight exceed the target, PRR sends a fraction of the data delivered: the target divided by the

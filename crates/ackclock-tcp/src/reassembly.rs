@@ -8,8 +8,8 @@
 //!
 //! ## What it does
 //! Ranges are never adjacent. Every arrival stamps the range that it joins, so SACK blocks are the ranges by descending
-//! stamp. Only positions are stored, not the bytes. A stack of stamps gives the newest ranges in constant time, for any
-//! number of gaps.
+//! stamp. Only the positions of received bytes are stored, not the bytes. A stack of stamps gives the newest ranges in
+//! constant time, for any number of gaps.
 //!
 //! ## Differences from the source
 //! The order of SACK blocks follows RFC 2018, which requires the most recently reported blocks to be repeated. This

@@ -161,7 +161,8 @@ impl Scoreboard {
         None
     }
 
-    /// Moves `cursor` to the first record below `below` that is not SACKed, or to `below`. Returns the record found.
+    /// Moves `cursor` to the first record below `below` that is not SACKed, or to `below`. Returns the index of the
+    /// unSACKed record, if any.
     pub fn next_hole(&self, cursor: &mut Index, below: Index) -> Option<Index> {
         let hole = self.hole(*cursor, below);
         *cursor = hole.unwrap_or(below.max(*cursor));
@@ -344,8 +345,8 @@ impl Scoreboard {
         (record, known)
     }
 
-    /// Removes the acknowledged front record from the counts. Returns how many of its bytes were already known to have
-    /// arrived.
+    /// Removes the acknowledged front record from the counts. Returns how many bytes of the record were already known
+    /// to have arrived.
     #[cold]
     fn uncount(&mut self) -> u32 {
         let record = *self.sent.get(self.sent.first());
@@ -354,8 +355,8 @@ impl Scoreboard {
         known
     }
 
-    /// Removes `len` acknowledged bytes of the front record from the counts. Returns how many of these bytes were
-    /// already known to have arrived.
+    /// Removes `len` acknowledged bytes of the front record from the counts. Returns how many of the acknowledged bytes
+    /// were already known to have arrived.
     fn discount(&mut self, record: &Record, len: u16) -> u32 {
         let len = u32::from(len);
         if record.marks.has(Marks::SACKED) {

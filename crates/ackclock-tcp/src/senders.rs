@@ -44,8 +44,9 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
     /// Returns an error if a packet has no room for data, or a window is invalid.
     fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError>;
 
-    /// Builds a sender whose congestion window can be [steered](Sender::steer). The recovery comes from this row. While
-    /// no controller steers the sender, it uses the congestion control of row `own` with the options of this row.
+    /// Builds a sender whose congestion window can be [steered](Sender::steer). The sender's recovery comes from this
+    /// row. While no controller steers the sender, it uses the congestion control of row `own` with the options of this
+    /// row.
     ///
     /// # Errors
     /// Returns the same errors as [`build`](Self::build).

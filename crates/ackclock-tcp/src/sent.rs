@@ -18,7 +18,7 @@ pub struct Record {
     pub sent_at: Time,
     /// First sequence number of the segment.
     pub seq: Seq,
-    /// Number of records in a run of SACKed records. Valid only in the first and last record of the run.
+    /// Number of records in a run of SACKed records. The field is valid only in the first and last record of the run.
     pub run: u32,
     /// Number of sequence numbers used: one per byte of payload, and one each for SYN and FIN.
     pub len: u16,

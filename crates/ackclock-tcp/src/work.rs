@@ -1,5 +1,5 @@
-//! Counts how many records in flight and how many ranges of a receiver are examined. Tests limit these counts instead
-//! of the time.
+//! Counts how many records in flight and how many ranges of a receiver are examined. Tests limit the number of examined
+//! records and ranges instead of the CPU time.
 
 use std::cell::Cell;
 

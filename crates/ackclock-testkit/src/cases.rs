@@ -1,7 +1,8 @@
 //! Number of random cases with which a property test runs.
 
-/// Environment variable that multiplies the usual number of cases; the default factor is 1. `make properties` sets this
-/// variable. `make properties` also sets `PROPTEST_CASES`, for property tests that leave the number to proptest.
+/// Environment variable that multiplies the usual number of cases; the default factor is 1. `make properties` sets the
+/// environment variable `ACKCLOCK_CASES_TIMES`. `make properties` also sets `PROPTEST_CASES`, for property tests that
+/// leave the number to proptest.
 const TIMES: &str = "ACKCLOCK_CASES_TIMES";
 
 /// Number of cases to run: `usual` times the factor in the environment.

@@ -1,5 +1,5 @@
-//! Error processes decide when a channel loses packets or blocks. Each process is one file; the registry [`ERRORS`]
-//! lists all processes.
+//! Error processes decide when a channel loses packets or blocks. Each process is in a separate file; the registry
+//! [`ERRORS`] lists all processes.
 //!
 //! The state of a channel at an instant does not depend on when or how often it is queried, nor on idle times. Two
 //! processes are exceptions: independent losses, which draw a random number for each query, and a power control that

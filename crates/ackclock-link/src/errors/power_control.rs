@@ -257,8 +257,8 @@ impl Losses {
         }
     }
 
-    /// Maximum number of frames that a reference is followed back. The number is lower with an inner loop, because a
-    /// frame then costs a hundred times more.
+    /// Maximum number of frames that a reference is followed back. The maximum is lower with an inner loop, because a
+    /// frame then takes a hundred times more CPU time.
     const fn horizon(&self) -> u64 {
         match self {
             Self::Fixed(_) => ORIGIN,

@@ -19,8 +19,8 @@ pub(super) struct Detour {
     least: Option<(Time, i64)>,
 }
 
-/// Maximum relative drift of two clocks. The minimum increases at this rate, so that a slow clock is not mistaken for a
-/// longer path.
+/// Maximum relative drift of two clocks. The minimum delay increases at the rate of the drift, so that a slow clock is
+/// not mistaken for a longer path.
 const DRIFT: f64 = 1e-4;
 
 impl Detour {

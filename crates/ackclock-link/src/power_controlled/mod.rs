@@ -15,7 +15,7 @@
 //! packet are still sent: the transmitter does not learn of the loss. `arq = "none"` gives up a frame when it is first
 //! damaged.
 //!
-//! `errors` decides in which slots frames are damaged. The default is the [power
+//! `errors` decides in which slots frames are damaged. The default error process is the [power
 //! control](crate::errors::PowerControlConfig), whose reference changes in every slot: in slots that this link leaves
 //! idle, other users send frames. A packet departs when it is delivered. Random numbers for errors come from the stream
 //! `NAME/errors`.

@@ -176,7 +176,7 @@ impl Control {
         (Some((arrived, segment)), ok_to_drop)
     }
 
-    /// Marks the packet, or drops it and takes the next packet. Returns whether it marked the packet.
+    /// Marks the packet, or drops it and takes the next packet. Returns whether the packet was marked.
     fn punish(
         &mut self,
         settings: &Settings,

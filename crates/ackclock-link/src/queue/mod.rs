@@ -1,4 +1,4 @@
-//! Queue disciplines: they decide which segment is queued, dropped or sent next. Each discipline is one file.
+//! Queue disciplines: they decide which segment is queued, dropped or sent next. Each discipline is in a separate file.
 
 mod codel;
 mod drop_head;

@@ -1,4 +1,4 @@
-//! Kinds of air interface for one direction. Each kind is one file; the registry [`AIRS`] lists all kinds.
+//! Kinds of air interface for one direction. Each kind is in a separate file; the registry [`AIRS`] lists all kinds.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Schedulers of a cell: they select the user to serve in each slot. Each scheduler is one file.
+//! Schedulers of a cell: they select the user to serve in each slot. Each scheduler is in a separate file.
 
 mod average;
 mod max_rate;

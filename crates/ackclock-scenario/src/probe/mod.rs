@@ -98,8 +98,7 @@ struct Transits {
 
 /// Number of later segments that may overtake a segment before its delay is left unmeasured.
 const MOST_OVERTAKEN: usize = 1024;
-/// Number of transmissions remembered while no segment arrives. With this limit, 16-bit packet numbers stay
-/// unambiguous.
+/// Number of transmissions remembered while no segment arrives. The limit keeps 16-bit packet numbers unambiguous.
 const MOST_REMEMBERED: usize = 32_768;
 
 #[derive(Default)]

@@ -83,7 +83,8 @@ impl Bictcp {
         }
     }
 
-    /// Congestion window in segments after `acked` more segments are delivered. `cwnd` is the current window.
+    /// Congestion window in segments after `acked` more segments are delivered. `cwnd` is the current congestion
+    /// window, segments.
     pub(super) fn grow(&mut self, now: Time, cwnd: f64, acked: f64) -> f64 {
         self.update(now, cwnd, acked);
         self.steps.grow(cwnd, self.per.max(LEAST), acked)
@@ -138,7 +139,7 @@ impl Bictcp {
     }
 
     /// Handles a departing segment. If nothing was in flight, the time since the last transmission does not count for
-    /// the curve.
+    /// the cubic curve.
     pub(super) fn on_sent(&mut self, now: Time, idle: bool) {
         let now = ticks(now);
         if idle && let Some(epoch) = &mut self.epoch {

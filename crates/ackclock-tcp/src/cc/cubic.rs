@@ -174,8 +174,8 @@ impl Cubic {
         }
     }
 
-    /// Grows the window by whole segments, counting a partial segment as whole. Slow start grows up to the threshold,
-    /// then the curve uses the remainder.
+    /// Grows the window by whole segments, counting a partial segment as whole. Slow start grows the window up to the
+    /// threshold; the cubic curve uses the remaining delivered segments.
     fn grow_as_linux(&mut self, sample: &AckSample) {
         let before = self.state.cwnd.floor();
         let delivered = libm::ceil(f64::from(sample.delivered) / self.mss);
@@ -282,7 +282,8 @@ impl CongestionControl for Cubic {
         }
         let held = event.cause == Congestion::Timeout && event.repeated_timeout;
         if held {
-            // On a repeated timeout, ssthresh keeps its value (RFC 5681 section 3.1). The state for an undo stays, too.
+            // On a repeated timeout, ssthresh keeps its value (RFC 5681 section 3.1). The state saved for an undo also
+            // stays on a repeated timeout.
             self.state.cwnd = self.loss_window;
             self.state.stage = None;
         } else {
@@ -346,7 +347,8 @@ impl Stage {
         C * from_k * from_k * from_k + self.w_max
     }
 
-    /// Advances the stage's clock to `now`. The time counts only if the window limited the sender since the last ACK.
+    /// Advances the stage's clock to `now`. The time since the last ACK counts only if the window limited the sender
+    /// during that time.
     fn pass(&mut self, now: Time, limited: Limited) {
         if self.limited {
             self.age += now.since(self.last);

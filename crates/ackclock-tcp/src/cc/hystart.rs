@@ -13,7 +13,8 @@
 //!
 //! ## Differences from the source
 //! A round ends when all bytes in flight at its start have been delivered. RFC 9406 compares sequence numbers, which a
-//! controller does not see. Without loss, which ends slow start anyway, the two rules are equivalent.
+//! controller does not see. Without loss, which ends slow start anyway, counting bytes and comparing sequence numbers
+//! are equivalent.
 //!
 //! ## Validation
 //! Unit tests below compare with hand-computed values.

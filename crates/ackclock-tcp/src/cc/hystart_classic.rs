@@ -29,7 +29,7 @@ const GAP: Span = Span::from_millis(2);
 /// Extra length of the ACK train, which allows for the sender's own bursts.
 const BURST: Span = Span::from_millis(1);
 /// Bounds for the rise of the round-trip time that ends slow start. The rise is an eighth of the smallest round-trip
-/// time, within these bounds.
+/// time, limited to 4 to 16 ms.
 const LEAST_RISE: Span = Span::from_millis(4);
 const MOST_RISE: Span = Span::from_millis(16);
 /// Number of RTT samples in a round before the round-trip time is evaluated.

@@ -13,8 +13,8 @@
 //! window, by default one segment. An ECN echo halves the window like a loss.
 //!
 //! ## Differences from the source
-//! - The congestion window also grows while the peer's window is the limit. A loss halves the smaller of the two
-//!   windows.
+//! - The congestion window also grows while the peer's window is the limit. A loss halves the smaller of the congestion
+//!   window and the peer's window.
 //!
 //! ## Validation
 //! `tests/table_one.rs` reproduces item 1 of CR02 Table 1.
@@ -84,8 +84,8 @@ impl Reno {
         whole.saturating_mul(self.mss).saturating_add(part as u32)
     }
 
-    /// Grows the window by the bytes delivered, while the window limits the sender. Slow start grows up to the
-    /// threshold, then congestion avoidance uses the remainder.
+    /// Grows the window by the bytes delivered, while the window limits the sender. Slow start grows the window up to
+    /// the threshold; congestion avoidance uses the remaining bytes.
     // `delivered` is passed by value, so that unused fields of the sample need not be computed.
     #[inline(never)]
     fn grow_by_bytes(&mut self, delivered: u32) {

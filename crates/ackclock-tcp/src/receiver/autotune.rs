@@ -172,7 +172,8 @@ impl Autotune {
     }
 
     /// Processes the data that the program read before `now`. If the reading completed a round trip, the data of the
-    /// round trip ends with the first segment of this reading. Unread data behind that segment is deducted.
+    /// round trip ends with the first segment of this reading. Unread data behind the first segment of the reading is
+    /// deducted.
     fn read(&mut self, now: Time) {
         let Some((at, before)) = self.reading.finished(now, self.delivered) else { return };
         let first = (self.delivered - before).min(self.mss.into());
@@ -193,7 +194,7 @@ impl Autotune {
     }
 
     /// Takes a round-trip time sample. Among segments with equal timestamp echoes, only the first is timed, because the
-    /// sender sent the later segments after it. A segment that arrives while earlier segments wait to be read may only
+    /// sender sent the other segments later. A segment that arrives while earlier segments wait to be read may only
     /// shorten the estimate, because it was queued behind them.
     fn time(&mut self, echo: u32, sample: Span, waits: bool) {
         let known = self.round_trip.unwrap_or(sample);

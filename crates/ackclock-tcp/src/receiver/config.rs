@@ -69,8 +69,8 @@ pub struct ReceiverConfig {
     pub max_window: u32,
     /// Policy that sets the advertised window.
     pub window: WindowPolicy,
-    /// Payload of a full segment, bytes. The handshake offers this size plus the options that every segment has (RFC
-    /// 6691).
+    /// Payload of a full segment, bytes. The handshake offers the payload size plus the size of the options that every
+    /// segment has (RFC 6691).
     pub mss: u16,
     /// Report data that arrived out of order (SACK, RFC 2018).
     pub sack: bool,

@@ -72,7 +72,8 @@ impl Receiver {
         }
     }
 
-    /// Processes the peer's acknowledgement of our SYN-ACK. Returns whether `seg` is this acknowledgement.
+    /// Processes the peer's acknowledgement of our SYN-ACK. Returns whether `seg` is the acknowledgement of our
+    /// SYN-ACK.
     pub(super) fn on_answer(&mut self, seg: &Segment) -> bool {
         let answers = self.state == ReceiverState::SynReceived
             && seg.flags.contains(Flags::ACK)

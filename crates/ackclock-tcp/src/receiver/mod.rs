@@ -9,16 +9,17 @@
 //! ## What it does
 //! The application reads data at once, or in the Linux stack [within a tenth of a millisecond](self::reading). In-order
 //! data therefore takes no room in the buffer. The advertised window is the configured maximum, and bytes beyond a gap
-//! do not reduce it. With [autotuning](self::autotune) the window grows up to this maximum, and bytes beyond gaps use
-//! part of the window. If the application reads late, like a relay, the window is [the free buffer](self::unread).
+//! do not reduce it. With [autotuning](self::autotune) the window grows up to the configured maximum, and bytes beyond
+//! gaps use part of the window. If the application reads late, like a relay, the window is [the free
+//! buffer](self::unread).
 //!
 //! If the handshake is on, the receiver of a download is the client and opens the connection. The receiver of an upload
 //! is the server and waits for the peer's SYN.
 //!
 //! ## Differences from the source
 //! - A delayed ACK counts segments of any size, not only full-sized segments.
-//! - A segment without timestamps is accepted even if timestamps were negotiated. RFC 7323 section 3.2 would drop this
-//!   segment.
+//! - A segment without timestamps is accepted even if timestamps were negotiated. RFC 7323 section 3.2 would drop a
+//!   segment without timestamps.
 //! - PAWS has no exception for connections idle for 24 days (RFC 7323 section 5.5).
 //! - The receiver repeats a SYN without limit, ignores RST, and never closes its own direction.
 //!
@@ -214,7 +215,7 @@ impl Receiver {
         self.delivered
     }
 
-    /// Bytes delivered in order including the headers of their segments. Each segment counts once.
+    /// Bytes delivered in order including the headers of their segments. A segment that arrives repeatedly counts once.
     pub fn delivered_wire_bytes(&self) -> u64 {
         self.delivered + self.delivered_headers
     }

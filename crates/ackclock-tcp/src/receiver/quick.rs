@@ -58,8 +58,8 @@ impl Quick {
         }
     }
 
-    /// Handles a congestion mark, or a segment that is not ECN-capable (a retransmission). The peer may then have a
-    /// small window.
+    /// Handles a congestion mark, or a segment that is not ECN-capable (a retransmission). After congestion or a
+    /// retransmission, the peer may have a small window.
     pub(super) fn on_congestion(&mut self) {
         self.left = self.left.max(CONGESTED.min(self.most));
         self.ack_delay.reset();

@@ -278,7 +278,7 @@ impl Counted {
 
     /// Sets the number of segments assumed to have left the network to `left`, up to the possible maximum. If `left`
     /// exceeds the maximum, Linux infers reordering over the segments in flight and the `acked` segments just
-    /// acknowledged. Linux then raises its duplicate threshold to the number of these segments.
+    /// acknowledged. Linux then raises its duplicate threshold to the number of segments counted as reordered.
     fn bound(&mut self, left: u32, acked: u32, board: &Scoreboard) {
         let outstanding = segments(board);
         let most = outstanding.saturating_sub(board.lost().div_ceil(self.mss.max(1)).max(1));

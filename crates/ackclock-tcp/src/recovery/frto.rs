@@ -11,7 +11,8 @@
 //! data instead of the segments marked lost. If the new data arrives but the earlier data does not, the loss was real.
 //!
 //! ## Differences from the source
-//! Segments marked lost stay marked until the timeout proves spurious. RFC 5682 would not mark these segments as lost.
+//! Segments marked lost stay marked until the timeout proves spurious. RFC 5682 would not mark segments as lost during
+//! the F-RTO test.
 //!
 //! ## Validation
 //! `tests/linux.rs` checks exchanges of segments.
@@ -38,7 +39,7 @@ pub(super) enum SpuriousTest {
 
 impl SpuriousTest {
     /// State of the test after a timeout in `phase`. `in_a_row` says that nothing was acknowledged since the previous
-    /// timeout. A timeout during recovery is not tested (RFC 5682 step 1), unless it is one of several in a row.
+    /// timeout. A timeout during recovery is not tested (RFC 5682 step 1), unless several timeouts occur in a row.
     pub(super) fn after_timeout(phase: Phase, in_a_row: bool) -> Self {
         if phase == Phase::Open || in_a_row { Self::Open } else { Self::None }
     }

@@ -67,9 +67,9 @@ pub trait Recovery: Send {
     /// Handles an expired retransmission timer.
     fn on_timeout(&mut self, now: Time, board: &mut Scoreboard);
 
-    /// Handles proof that the last timeout or fast retransmit was spurious. After a timeout, the data sent before it is
-    /// still in transit (RFC 4015 section 3.2 step SPTO). After a fast retransmit, retransmissions due to an earlier
-    /// timeout remain due.
+    /// Handles proof that the last timeout or fast retransmit was spurious. After a timeout, the data sent before the
+    /// timeout is still in transit (RFC 4015 section 3.2 step SPTO). After a fast retransmit, retransmissions due to an
+    /// earlier timeout remain due.
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard);
 
     /// Sets the end of a recovery that has just started. The recovery continues a window reduction; the recovery and
@@ -126,7 +126,7 @@ pub trait Recovery: Send {
         None
     }
 
-    /// Chooses the next segment to send, if the window allows one. The caller must send that segment.
+    /// Chooses the next segment to send, if the window allows one. The caller must send the chosen segment.
     fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next>;
 
     /// Phase of loss recovery.
@@ -274,7 +274,7 @@ pub enum Next {
 }
 
 /// Next segment in sequence, for senders without SACK. The segment must be within `usable` bytes from the left edge and
-/// within the other limits.
+/// within the limits of `window`.
 #[inline]
 pub(crate) fn in_sequence(window: &Window, usable: u32, board: &Scoreboard) -> Option<Next> {
     let usable = usable.min(window.limit);

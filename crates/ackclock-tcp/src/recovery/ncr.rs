@@ -10,7 +10,7 @@
 //! Meanwhile new data keeps the ACK clock running (extended limited transmit). `aggressive` sends one packet for each
 //! packet that leaves the network, `careful` sends one for every second packet. An ACK that advances the left edge
 //! shows that packets were only reordered. The window is then limited to prevent a burst, and slow start returns the
-//! window to the earlier bytes in flight. A loss halves the bytes in flight from before the extension.
+//! window to the earlier bytes in flight. A loss halves the bytes in flight from before extended limited transmit.
 //!
 //! ## Differences from the source
 //! - A fraction of a packet in `LT_F * (FlightSize / SMSS)` is rounded up, because only whole packets arrive.

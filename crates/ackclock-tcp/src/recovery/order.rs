@@ -13,7 +13,7 @@
 //!
 //! ## Differences from the source
 //! At each ACK, Linux examines all overtaken segments that are too young. This implementation examines only the first
-//! and the last of these segments, with an equal result.
+//! and the last overtaken segment, and gets an equal result.
 //!
 //! ## Validation
 //! Unit tests below compare the order with a walk over all segments in flight, under random arrivals. `overshoot`
@@ -34,7 +34,8 @@ pub(super) struct Order {
     once: Index,
     /// Retransmissions that are not overtaken, in order of transmission.
     again: VecDeque<Sending>,
-    /// Overtaken transmissions. When a transmission was queued, its segment was neither lost nor known to have arrived.
+    /// Transmissions overtaken by a later transmission that has arrived. When a transmission was queued, its segment
+    /// was neither lost nor known to have arrived.
     overtaken: VecDeque<Sending>,
     /// Lost records to retransmit, including records that may have arrived or been retransmitted since.
     lost: BinaryHeap<Reverse<Index>>,

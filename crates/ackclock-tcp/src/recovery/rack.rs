@@ -44,7 +44,7 @@ use crate::sent::{Index, Marks};
 /// 7.2).
 const DELAYED_ACK: Span = Span::from_millis(200);
 
-/// Extra delay of other probes and of the reordering timer: two ticks of Linux's 250 Hz clock.
+/// Extra delay of a probe for several segments, and of the reordering timer: two ticks of Linux's 250 Hz clock.
 const TICKS: Span = Span::from_millis(8);
 
 /// State of RACK and of the tail loss probe.

@@ -5,8 +5,8 @@
 //!
 //! ## What it does
 //! Detects whether the path reorders, and sets the reordering window in quarters of the smallest round-trip time. The
-//! window grows by one quarter for each round trip in which a D-SACK reports a spurious retransmission. After sixteen
-//! recoveries without a D-SACK the window is reset.
+//! reordering window grows by one quarter for each round trip in which a D-SACK reports a spurious retransmission.
+//! After sixteen recoveries without a D-SACK the reordering window is reset.
 //!
 //! ## Differences from the source
 //! As in Linux, a D-SACK has no effect until reordering was seen on the path (tcp_dsack_seen).

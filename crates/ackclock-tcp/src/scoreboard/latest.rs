@@ -19,8 +19,8 @@ impl Latest {
         Self { sent_at: record.sent_at, end: record.end() }
     }
 
-    /// Whether this segment was sent after the segment that was sent at `sent_at` and ends at `end`. At equal times,
-    /// sequence numbers decide.
+    /// Whether this segment was sent after the segment that was sent at `sent_at` and ends at `end`. If the
+    /// transmission times are equal, the sequence numbers decide.
     pub fn was_sent_after(&self, sent_at: Time, end: Seq) -> bool {
         self.sent_at > sent_at || (self.sent_at == sent_at && self.end.after(end))
     }
@@ -37,7 +37,8 @@ impl Latest {
 pub struct Sendings {
     /// Arrival time of the acknowledgement.
     pub now: Time,
-    /// Smallest round-trip time so far. Transmissions younger than this time cannot have been acknowledged.
+    /// Smallest round-trip time so far. Transmissions younger than the smallest round-trip time cannot have been
+    /// acknowledged.
     pub min_rtt: Span,
     /// Timestamp that the acknowledgement echoes.
     pub echo: Option<u32>,

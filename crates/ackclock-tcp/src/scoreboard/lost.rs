@@ -20,7 +20,7 @@ impl Scoreboard {
     }
 
     /// First record from `cursor` on that is lost, not SACKed, and not retransmitted since. Moves `cursor` past the
-    /// record, or to the end if there is none. Marking an earlier record as lost must move `cursor` back.
+    /// record, or to the end if no record is found. Marking an earlier record as lost must move `cursor` back.
     #[inline]
     pub fn next_lost(&self, cursor: &mut Index) -> Option<Index> {
         if self.lost == 0 {

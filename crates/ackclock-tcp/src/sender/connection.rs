@@ -106,11 +106,12 @@ pub(super) enum Due {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ecn {
     pub(super) enabled: Switch,
-    /// End of the data in flight at the last ECN reaction. Further ECN echoes for that window of data are ignored.
+    /// End of the data in flight at the last ECN reaction. ECN echoes are ignored until this data is acknowledged.
     pub(super) reacted: Option<Seq>,
     /// Whether the next new segment must report the reaction to the peer (CWR).
     pub(super) cwr: bool,
-    /// Whether an ECN echo arrived since the last reduction. In the Linux stack that reduction is then not undone.
+    /// Whether an ECN echo arrived since the last reduction. In the Linux stack, a reduction that an ECN echo follows
+    /// is not undone.
     pub(super) lasting: bool,
 }
 

@@ -168,7 +168,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.stats.spurious_fast_retransmits = None;
     }
 
-    /// Processes the peer's acknowledgement of our SYN. Returns whether `seg` is this acknowledgement.
+    /// Processes the peer's acknowledgement of our SYN. Returns whether `seg` is the acknowledgement of our SYN.
     #[cold]
     pub(super) fn complete_handshake(&mut self, now: Time, seg: &Segment) -> bool {
         if seg.ack != self.params.first {

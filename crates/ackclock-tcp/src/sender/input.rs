@@ -45,8 +45,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.take_ack(now, seg, window);
     }
 
-    /// Processes a segment with an old ACK number, which a newer segment has overtaken. The other fields of the segment
-    /// still count.
+    /// Processes a segment with an old ACK number, which a newer segment has overtaken. All fields of the segment
+    /// except the ACK number still count.
     #[cold]
     fn take_overtaken(&mut self, now: Time, seg: &Segment) {
         if self.state != SenderState::Established {
@@ -81,7 +81,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Acknowledges the peer's FIN. The peer sends no data.
+    /// Acknowledges the peer's FIN. Only the FIN needs an acknowledgement, because the peer sends no data.
     fn take_peer_data(&mut self, seg: &Segment) {
         if !seg.has_data() {
             return;

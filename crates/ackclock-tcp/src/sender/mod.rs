@@ -89,11 +89,11 @@ pub trait Sender: Send {
     }
 
     /// Hints that an acknowledgement will arrive soon: fetches the state that the acknowledgement will access into the
-    /// CPU cache. The call has no other effect.
+    /// CPU cache. The prefetch has no other effect.
     fn prefetch(&self) {}
 
     /// Hints that an ACK will arrive in two or three events: fetches the data that the [prefetched](Self::prefetch)
-    /// state refers to. The call has no other effect.
+    /// state refers to. The prefetch has no other effect.
     fn prefetch_more(&self) {}
 
     /// Sets the data to send. Call `supply` before any other method. If the supply is [`Supply::Open`], call `supply`
@@ -106,7 +106,7 @@ pub trait Sender: Send {
     fn connect(&mut self, now: Time);
 
     /// Sets TCP_NODELAY: a partial segment, due to the peer's window or a full buffer, does not wait for an
-    /// acknowledgement. The end of an object never waits.
+    /// acknowledgement. The last segment of an object never waits.
     fn set_nodelay(&mut self);
 
     /// Ends the data. The FIN is sent with the last byte or after it.
@@ -211,8 +211,8 @@ pub struct TcpSender<R, C> {
     params: FlowParams,
 }
 
-/// Number of cache lines, starting at `timer`, that an ordinary acknowledgement accesses. Rarely used fields follow
-/// these lines.
+/// Number of cache lines, starting at `timer`, that an ordinary acknowledgement accesses. Rarely used fields follow the
+/// cache lines of ordinary acknowledgements.
 const HOT_LINES: usize = 9;
 
 /// Context for building the congestion control of a flow.

@@ -10,7 +10,7 @@ use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
 use crate::stack::Stack;
 
-/// Window that the sender advertises. The value is arbitrary, because the sender accepts no data.
+/// Window that the sender advertises. The advertised window is arbitrary, because the sender accepts no data.
 pub(super) const OWN_WINDOW: u16 = u16::MAX;
 
 /// Number of segments that Linux sends before pacing starts. Linux's pacing queue discipline has an equal limit.
@@ -116,8 +116,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return if held { 0 } else { payload };
         }
         // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): a partial segment must have at least half of the
-        // largest window advertised. Linux applies this rule to whole chunks, and fills the rest of the window with
-        // part of a chunk (tcp_mss_split_point).
+        // largest window advertised. Linux applies silly window avoidance to whole chunks, and fills the rest of the
+        // window with part of a chunk (tcp_mss_split_point).
         let worthwhile = usable >= self.peer.largest / 2 || self.may_end_short();
         if usable > 0 && worthwhile { usable } else { 0 }
     }
@@ -129,7 +129,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Whether a segment that is partial due to a full buffer or the peer's window must wait. A partial segment waits
     /// if an earlier partial segment is in flight and TCP_NODELAY is off (Nagle's rule as in tcp_minshall_check). The
-    /// end of an object never waits.
+    /// last segment of an object never waits.
     #[cold]
     fn holds_short(&self) -> bool {
         !self.buffer.has_nodelay() && self.outgoing.is_short_out(self.board.una())

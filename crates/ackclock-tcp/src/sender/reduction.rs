@@ -50,7 +50,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery()
     }
 
-    /// Ends a reduction for an ECN echo or for a loss. Linux does not distinguish the two.
+    /// Ends a reduction for an ECN echo or for a loss. Linux does not distinguish reductions for an ECN echo from
+    /// reductions for a loss.
     pub(super) fn end_reduction(&mut self) {
         self.reduction = None;
         if self.config.stack == Stack::Linux {
@@ -152,7 +153,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             now,
             cause,
             // During recovery the bytes sent exceed the window's limit on bytes in the network. Limited transmit may
-            // exceed this limit too (RFC 5681 section 3.2 step 2).
+            // also exceed the limit on bytes in the network (RFC 5681 section 3.2 step 2).
             flight: match self.recovery.flight_before() {
                 Some(before) if cause == Congestion::FastRetransmit => before,
                 _ if halves_window => cwnd,
@@ -204,8 +205,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// window was computed.
     pub(super) fn undo_if_spurious(&mut self, now: Time, seg: &Segment, outcome: &AckOutcome) -> bool {
         let echo = seg.timestamps().map(|stamps| stamps.echo);
-        // A D-SACK shows that the receiver had both copies. RFC 3522 then rejects the timestamp as proof, but Linux
-        // accepts it.
+        // A D-SACK shows that the receiver had both copies. If both copies arrived, RFC 3522 rejects the timestamp as
+        // proof, but Linux accepts the timestamp.
         let both = outcome.dsack.is_some() && self.config.stack == Stack::Rfc;
         let Some(cause) = self.detectors.echoes.on_advance(echo, both) else { return false };
         self.detectors.repeats.forget();

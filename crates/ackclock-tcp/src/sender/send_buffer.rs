@@ -38,7 +38,7 @@ pub(super) struct SendBuffer {
     size: u32,
     /// Sequence number after the last written byte.
     end: Seq,
-    /// Sequence number after the last byte written to be sent without delay. The segment of this byte has PSH.
+    /// Sequence number after the last byte written to be sent without delay. The segment with that byte has PSH.
     pushed: Seq,
     /// Payload of the last piece, bytes.
     piece: u32,
@@ -166,8 +166,8 @@ impl Writing {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Starts writing when more data is available than the previous `before` bytes. Linux checks at this point whether
-    /// the application limited the sender (tcp_rate_check_app_limited), not when all data has been sent.
+    /// Starts writing when more data is available than the previous `before` bytes. Linux checks when writing starts,
+    /// not when all data has been sent, whether the application limited the sender (tcp_rate_check_app_limited).
     pub(super) fn begin_writing(&mut self, before: u32) {
         if self.config.stack == Stack::Rfc || self.buffer.application != Application::Done {
             return;

@@ -1,9 +1,9 @@
 //! Tracks whether the congestion window or the application limits the sender.
 //!
-//! Linux checks the limit after sending all it can, and keeps the strongest result until that window of data is
-//! acknowledged (tcp_cwnd_validate, tcp_is_cwnd_limited). If the last bytes of an object fill the window, the window
-//! therefore still grows when these bytes are acknowledged. If the application limited the sender for a timeout, the
-//! window falls half-way to the number of bytes used (RFC 2861, tcp_cwnd_application_limited).
+//! Linux checks the limit after sending all that it can. The strongest result is kept until the window of data at the
+//! check is acknowledged (tcp_cwnd_validate, tcp_is_cwnd_limited). If the last bytes of an object fill the window, the
+//! window therefore still grows when these bytes are acknowledged. If the application limited the sender for a timeout,
+//! the window falls half-way to the number of bytes used (RFC 2861, tcp_cwnd_application_limited).
 
 use ackclock_core::{Seq, Time};
 
@@ -14,7 +14,7 @@ pub(super) struct Usage {
     pub(super) limited: bool,
     /// Largest number of bytes in flight during this window of data.
     pub(super) most: u32,
-    /// End of the data sent when the result was recorded. The result holds until this data is acknowledged.
+    /// End of the data sent when the result was recorded. The result holds until all data sent by then is acknowledged.
     until: Seq,
     /// Sequence number after the data sent at the last check of the window.
     seen: Seq,
@@ -70,7 +70,8 @@ impl Usage {
         (self.used, self.since) = (0, now);
     }
 
-    /// Records that the application limits the sender. Returns the time at which this limitation started.
+    /// Records that the application limits the sender. Returns the time since which the application has limited the
+    /// sender.
     pub(super) fn on_unlimited(&mut self, outstanding: u32) -> Time {
         self.used = self.used.max(outstanding);
         self.since

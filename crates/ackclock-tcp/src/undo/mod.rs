@@ -1,7 +1,7 @@
 //! Spurious window reductions: detection and response.
 //!
 //! Detection follows RFC 3522 for every sender with timestamps; the Linux stack also uses D-SACK. An [`Undo`] is the
-//! response.
+//! response to a spurious reduction.
 
 pub mod eifel;
 pub mod none;
@@ -122,7 +122,7 @@ pub struct Repeats {
 #[derive(Clone, Copy, Debug)]
 struct Tested {
     cause: Congestion,
-    /// Left edge at the reduction. Retransmissions below this edge belong to an earlier reduction.
+    /// Left edge at the reduction. Retransmissions below the left edge at the reduction belong to an earlier reduction.
     above: Seq,
     /// Retransmitted segments not yet reported as duplicates; `None` if nothing was retransmitted so far.
     left: Option<u32>,

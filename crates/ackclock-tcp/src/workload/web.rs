@@ -81,7 +81,7 @@ impl Default for Web {
     }
 }
 
-/// Largest accepted mean number of objects per page. A larger number is assumed to be a mistake.
+/// Largest accepted mean number of objects per page. A larger mean number of objects is assumed to be a mistake.
 const MOST_OBJECTS: f64 = 1e6;
 
 impl Config for Web {

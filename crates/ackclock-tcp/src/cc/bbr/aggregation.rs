@@ -6,7 +6,7 @@
 
 use ackclock_core::{Rate, Span, Time};
 
-/// Number of rounds that each of the two maxima covers.
+/// Number of rounds in each of the two periods whose largest excess is kept.
 const ROUNDS: u64 = 5;
 /// Largest extra window, expressed as time at the estimated rate.
 const LONGEST: Span = Span::from_millis(100);

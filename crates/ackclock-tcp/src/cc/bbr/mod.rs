@@ -4,12 +4,12 @@
 //! rate estimate.
 //!
 //! ## Source
-//! draft-cardwell-iccrg-bbr-congestion-control-00 (BBR v1), section 4. Comments name the functions of this draft.
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (BBR v1), section 4. Comments name the functions of the BBR draft.
 //!
 //! ## What it does
 //! Two filters model the path: the largest delivery rate of ten rounds and the smallest round-trip time of ten seconds.
-//! Four states, each in a separate file, choose gains. The gains turn this model into a pacing rate and a congestion
-//! window.
+//! Four BBR states, each in a separate file, choose the gains. The gains turn the model of the path into a pacing rate
+//! and a congestion window.
 //!
 //! ## Differences from the source
 //! - The clock determines the first phase of the gain cycle; the draft draws the phase at random.
@@ -262,8 +262,8 @@ impl Bbr {
         pairs.saturating_mul(2).saturating_mul(self.mss)
     }
 
-    /// Bytes that will be in flight when pacing releases the next segment. `in_flight` is the current count. Linux
-    /// estimates the bytes in flight at the departure time, and counts whole delivered segments.
+    /// Bytes that will be in flight when pacing releases the next segment. `in_flight` is the number of bytes currently
+    /// in flight. Linux estimates the bytes in flight at the departure time, and counts whole delivered segments.
     fn in_flight_at_departure(&self, sample: &AckSample, in_flight: u32) -> u32 {
         if self.stack == Stack::Rfc {
             return in_flight;

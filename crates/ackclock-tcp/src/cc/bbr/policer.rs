@@ -14,7 +14,7 @@ const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
 /// Loss ratio of an interval that indicates a policer, in 256ths of the delivered data.
 const LOST_256THS: u64 = 50;
-/// Absolute difference up to which two rates count as equal. Rates within an eighth of each other are equal too.
+/// Absolute difference up to which two rates count as equal. Rates within an eighth of each other also count as equal.
 const RATE_TOLERANCE: Rate = Rate::from_bps(4000);
 /// Number of rounds for which a policed rate is kept.
 const KEPT_ROUNDS: u32 = 48;
