@@ -4,22 +4,22 @@
 //! RFC 791, RFC 8200 (IPv6 and its extension headers), RFC 9293, RFC 7323, RFC 2018, RFC 3168.
 //!
 //! ## What it does
-//! Makes a [`Segment`] from the bytes of an IP packet: TCP with its options, or an opaque packet of a certain size.
-//! Also returns its addresses and ports ([`Tuple`]) and the offset of its TCP header ([`Layout`]), so that fields can
-//! be changed in place.
+//! This parser converts the bytes of an IP packet to a [`Segment`]: TCP with its options, or an opaque packet of a
+//! certain size. It also returns the packet's addresses and ports ([`Tuple`]) and the offset of its TCP header
+//! ([`Layout`]), so that fields can be changed in place.
 //!
-//! Packets that a regulator could not change safely are opaque and never changed: anything but TCP; fragments; packets
-//! with a wrong IP or TCP checksum (the receiver will discard them, so their contents are not trusted); malformed
-//! headers or options; source routes with remaining hops, whose pseudo-header has another destination; and signed
-//! segments (TCP-MD5, TCP-AO, IPsec), which a change would invalidate.
+//! Packets that a regulator could not change safely are opaque and never changed: any protocol but TCP; fragments;
+//! packets with a wrong IP or TCP checksum (the receiver will discard them, so their contents are not trusted);
+//! malformed headers or options; source routes with remaining hops, whose pseudo-header has another destination; and
+//! signed segments (TCP-MD5, TCP-AO, IPsec), which a change would invalidate.
 //!
 //! ## Differences from the source
-//! Of four SACK blocks the first three are read. Jumbograms (RFC 2675) are opaque. A window scale above 14 counts as 14
-//! (RFC 7323 section 2.3).
+//! Only the first three of four SACK blocks are parsed. Jumbograms (RFC 2675) are opaque. A window scale above 14
+//! counts as 14 (RFC 7323 section 2.3).
 //!
 //! ## Validation
-//! Against an independent builder of packets (unit tests); random and mutated bytes (property tests, fuzz target
-//! `live_parse`).
+//! Unit tests compare with an independent builder of packets; property tests and the fuzz target `live_parse` use
+//! random and mutated bytes.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -29,14 +29,14 @@ use ackclock_core::{
 };
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, Ipv6ExtHeader, Ipv6Packet, TcpOption, TcpPacket};
 
-/// Contents of a packet.
+/// Parsed contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed {
-    /// The segment; its flow and its raw packet are not set.
+    /// Parsed segment; its flow and its raw packet are not set.
     pub segment: Segment,
     /// Addresses, ports and protocol; `None` if the packet is not IP.
     pub tuple: Option<Tuple>,
-    /// Offsets of its headers.
+    /// Offsets of the packet's headers.
     pub layout: Layout,
 }
 
@@ -51,12 +51,12 @@ pub struct Tuple {
     pub protocol: u8,
 }
 
-/// An address and a port.
+/// IP address and port of one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
-    /// IP address.
+    /// IP address of the end.
     pub address: std::net::IpAddr,
-    /// Port number.
+    /// Port number of the end.
     pub port: u16,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for End {
 /// Offsets of a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Layout {
-    /// Not parsed: passed on unchanged.
+    /// Unparsed packet, which is passed on unchanged.
     #[default]
     Opaque,
     /// TCP over IPv4, with its header at this offset.
@@ -128,7 +128,7 @@ fn ipv6(bytes: &[u8]) -> Option<Network<'_>> {
     let packet = Ipv6Packet::new_checked(bytes).ok()?;
     let (protocol, skipped) = skip_extensions(packet.next_header(), packet.payload());
     let transport = skipped.and_then(|skipped| packet.payload().get(skipped..)).unwrap_or_default();
-    // The offset fits: an IPv6 payload has at most 65535 bytes and is not empty where TCP will be found in it.
+    // The offset fits into 16 bits: an IPv6 payload has at most 65535 bytes and is not empty if it contains TCP.
     let offset = u16::try_from(packet.header_len() + skipped.unwrap_or(0)).ok()?;
     Some(Network {
         source: packet.src_addr().into(),
@@ -140,9 +140,10 @@ fn ipv6(bytes: &[u8]) -> Option<Network<'_>> {
     })
 }
 
-/// Protocol after the extension headers, and their length; `None` if the bytes after them cannot be parsed.
+/// Protocol after the extension headers, and the length of these headers; `None` if the bytes after them cannot be
+/// parsed.
 fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<usize>) {
-    // RFC 8200 section 4.1 allows seven; longer chains are not followed.
+    // RFC 8200 section 4.1 allows seven extension headers; longer chains are not followed.
     const MOST: usize = 8;
     let mut at = 0;
     for _ in 0..MOST {
@@ -153,7 +154,7 @@ fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<
         }
         let rest = payload.get(at..).unwrap_or_default();
         let Ok(header) = Ipv6ExtHeader::new_checked(rest) else { return (next, None) };
-        // RFC 8200 section 4.4: the fourth byte of a routing header counts the remaining hops.
+        // The fourth byte of a routing header is the number of remaining hops (RFC 8200 section 4.4).
         if next == IpProtocol::Ipv6Route && rest[3] != 0 {
             return (next, None);
         }
@@ -164,7 +165,7 @@ fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<
 }
 
 impl Network<'_> {
-    /// Addresses and ports. Every protocol with ports has them first in its header.
+    /// Addresses and ports of the packet. Every protocol with ports has them first in its header.
     fn tuple(&self) -> Tuple {
         let port = |at: usize| match (self.protocol, self.transport.get(at..at + 2)) {
             (IpProtocol::Tcp | IpProtocol::Udp, Some(&[high, low])) => u16::from_be_bytes([high, low]),
@@ -177,7 +178,7 @@ impl Network<'_> {
         }
     }
 
-    /// The segment, if the packet is TCP and can be trusted.
+    /// Parsed segment, if the packet is TCP and can be trusted.
     fn tcp(&self, wire_bytes: usize) -> Option<Segment> {
         if self.protocol != IpProtocol::Tcp {
             return None;
@@ -198,7 +199,7 @@ impl Network<'_> {
     }
 }
 
-/// Reads the options into `segment`; `None` if they are malformed or sign the segment.
+/// Parses the TCP options into `segment`; `None` if they are malformed or sign the segment.
 fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
     let mut syn = SynOptions::default();
     while !rest.is_empty() {
@@ -231,9 +232,9 @@ fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
 
 /// Offset of the flags in a TCP header.
 const FLAGS: usize = 13;
-/// TCP MD5 signature (RFC 2385).
+/// Kind of the TCP MD5 signature option (RFC 2385).
 const MD5: u8 = 19;
-/// TCP authentication option (RFC 5925).
+/// Kind of the TCP authentication option (RFC 5925).
 const AO: u8 = 29;
 
 #[cfg(test)]

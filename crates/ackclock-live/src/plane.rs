@@ -1,8 +1,8 @@
-//! The data plane: raw packets in, the unchanged graph of the simulation, raw packets out. It has no clock and no
-//! devices.
+//! The data plane: it passes raw packets through the simulation's unchanged graph. It has no clock and no devices.
 //!
-//! Every arriving packet departs, is discarded by the graph, or is inside it. So does every segment that a regulator
-//! generates or retransmits, unless its packet could not be built. [`Plane::traffic`] counts them per direction.
+//! Every arriving packet departs, is discarded by the graph, or is inside it. The same is true of every segment that a
+//! regulator generates or retransmits, unless its packet could not be built. [`Plane::traffic`] counts these packets
+//! per direction.
 
 mod collect;
 mod inventory;
@@ -29,18 +29,18 @@ use crate::users::Users;
 use crate::{FlowReport, PlaneConfig, Pool};
 use inventory::{Inside, Inventory};
 
-/// A departing packet.
+/// Packet that leaves the data plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// Departure time.
+    /// Departure time of the packet.
     pub at: Time,
-    /// Side at which it leaves.
+    /// Side at which the packet leaves.
     pub side: Side,
-    /// Its bytes in the pool, to be released after writing.
+    /// Id of the packet in the pool, to be released after writing.
     pub packet: PacketId,
 }
 
-/// The graph with the packets inside it.
+/// Graph with the packets inside it.
 pub struct Plane {
     graph: Graph,
     inventory: Inventory,
@@ -50,34 +50,34 @@ pub struct Plane {
     /// Receives the reports of connections whose numbers were reused.
     past: Sender<FlowReport>,
     past_room: usize,
-    /// Totals of connections whose reports did not fit.
+    /// Totals of finished connections whose reports exceeded the limit.
     forgotten: Totals,
-    /// Connections with ports so far.
+    /// Number of connections with ports so far.
     met: u32,
-    /// Receiving end of `past`, until it is taken.
+    /// Receiving end of `past`, until an account takes it.
     account: Option<Receiver<FlowReport>>,
-    /// An unused buffer for generated packets.
+    /// Unused buffer for generated packets.
     spare: Box<[u8]>,
     regulator: String,
     logs: [Option<LinkLog>; 2],
     /// Packet counts by the side of arrival.
     traffic: [Traffic; 2],
-    /// Packets of no connection with its own row.
+    /// Counters of packets that belong to no connection with its own row.
     other: Tally,
-    /// Contents of the plane when the first packet was refused.
+    /// Numbers of packets inside the plane when the first packet was refused.
     crowd: Option<Crowd>,
 }
 
-/// Packets inside a plane by state. A waiting packet may also be kept.
+/// Numbers of packets inside a plane, by state. A queued packet may also be kept as a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// All packets inside.
+    /// Number of all packets inside.
     pub inside: usize,
-    /// Packets in queues, both directions.
+    /// Number of packets in queues, for the two directions together.
     pub waiting: usize,
-    /// ACKs held by regulators.
+    /// Number of ACKs held by regulators.
     pub held: usize,
-    /// Packets of which regulators keep a copy.
+    /// Number of packets of which regulators keep a copy.
     pub kept: usize,
 }
 
@@ -85,7 +85,7 @@ pub struct Crowd {
 struct Connection {
     tally: Tally,
     user: u32,
-    /// Header fields of its packets, by the side of arrival.
+    /// Header fields of the connection's packets, by the side of arrival.
     templates: [Template; 2],
 }
 
@@ -93,20 +93,20 @@ struct Connection {
 const MOST_PAST: usize = 1 << 16;
 
 impl Plane {
-    /// Builds the graph.
+    /// Builds a data plane from its configuration.
     ///
     /// # Errors
-    /// Names the invalid key of the `[edge]` table.
+    /// A key of the `[edge]` table is invalid; the error names it.
     pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
         let regulator =
             config.edge.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
         Self::with_regulator(config, Arc::clone(regulator), files)
     }
 
-    /// Builds the graph with a given regulator, which need not be registered, regardless of the `[edge]` table.
+    /// Builds a data plane with a given regulator, which need not be registered, regardless of the `[edge]` table.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// Fails under the same conditions as [`new`](Self::new).
     pub fn with_regulator(
         config: &PlaneConfig<'_>,
         regulator: Arc<dyn RegulatorConfig>,
@@ -115,7 +115,7 @@ impl Plane {
         let inventory = Inventory::new(config);
         let (past, account) = mpsc::channel();
         let mut graph = Graph::new(config, regulator, files)?;
-        // Arriving packets can use three quarters of a side's packets, so copies are limited.
+        // Arriving packets can use only three quarters of a side's packets, so the number of copies is limited.
         graph.edge_mut().keep_at_most(config.packets / 8);
         Ok(Self {
             graph,
@@ -136,7 +136,7 @@ impl Plane {
         })
     }
 
-    /// Accepts a packet at `from`. The plane now owns the pool's packet.
+    /// Accepts a packet that arrives from side `from`. The plane now owns the pool's packet.
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
         let Some(bytes) = self.inventory.pool.bytes(packet) else { return };
         self.traffic[from as usize].arrived += 1;
@@ -164,18 +164,18 @@ impl Plane {
         self.collect();
     }
 
-    /// Processes everything due up to and including `now`.
+    /// Processes all events due up to and including `now`.
     pub fn advance(&mut self, now: Time) {
         self.graph.advance(now);
         self.collect();
     }
 
-    /// Time of the next event.
+    /// Time of the plane's next event; `None` without one.
     pub fn next_wake(&self) -> Option<Time> {
         self.graph.next_wake()
     }
 
-    /// The next departing packet, with its bytes ready to write.
+    /// Returns the next departing packet, with its bytes ready to write.
     pub fn poll_departure(&mut self) -> Option<Departure> {
         while let Some((at, side, segment)) = self.graph.poll_left() {
             if let Some(packet) = self.finish(at, &segment, side) {
@@ -188,7 +188,7 @@ impl Plane {
         None
     }
 
-    /// Bytes of a packet.
+    /// Bytes of a packet in the pool.
     pub fn bytes(&self, packet: PacketId) -> &[u8] {
         self.inventory.pool.bytes(packet).unwrap_or_default()
     }
@@ -203,17 +203,17 @@ impl Plane {
         &mut self.inventory.pool
     }
 
-    /// The pool.
+    /// Pool of the packets inside the plane.
     pub fn pool(&self) -> &Pool {
         &self.inventory.pool
     }
 
-    /// Packets that arrived and have neither departed nor been discarded.
+    /// Number of packets that arrived and have neither departed nor been discarded.
     pub fn inside(&self) -> usize {
         self.inventory.pool.in_use()
     }
 
-    /// Counts packets that could not be read at `from`.
+    /// Counts packets that could not be read from the device of side `from`.
     pub fn count_unread(&mut self, from: Side, packets: u32) {
         self.traffic[from as usize].lost.unread += u64::from(packets);
     }
@@ -224,7 +224,7 @@ impl Plane {
         self.release(departure.packet);
     }
 
-    /// Packets of a direction by their fate.
+    /// Packet counts of a direction, by fate.
     pub fn traffic(&self, direction: Direction) -> Traffic {
         let from = Side::BOTH[direction as usize];
         let (edge, queue) = (self.graph.edge().statistics(), self.graph.queue().statistics());
@@ -233,30 +233,30 @@ impl Plane {
             Direction::Up => queue.dropped_up,
         };
         let traffic = self.traffic[from as usize];
-        // Removed segments that never had a packet were generated by a regulator.
+        // Removed segments without a packet were generated by a regulator.
         let made_removed = (drops + edge.discarded[direction as usize]).saturating_sub(traffic.removed);
         let made_gone = traffic.built + traffic.lost.unbuilt + made_removed;
         let made_inside = edge.made[direction as usize].saturating_sub(made_gone);
         Traffic { inside: self.inventory.under_way(from), made_inside, ..traffic }
     }
 
-    /// Contents of the plane when the first packet was refused.
+    /// Numbers of packets inside the plane when the first packet was refused.
     pub fn crowd(&self) -> Option<Crowd> {
         self.crowd
     }
 
-    /// Total of all downlink queues.
+    /// Total load of all downlink queues.
     pub fn waiting(&mut self) -> Load {
         let now = self.graph.now();
         self.graph.queue_mut().waiting(now, Direction::Down)
     }
 
-    /// The edge, for reading its statistics.
+    /// Edge of the plane, for reading its statistics.
     pub fn edge(&self) -> &Edge {
         self.graph.edge()
     }
 
-    /// The edge, for changing it between packets.
+    /// Edge of the plane, for changing it between packets.
     pub fn edge_mut(&mut self) -> &mut Edge {
         self.graph.edge_mut()
     }
@@ -286,12 +286,12 @@ impl Plane {
         Crowd { inside: self.inside(), waiting, held, kept: self.edge().copies() }
     }
 
-    /// Events of the engine so far.
+    /// Number of engine events so far.
     pub(crate) fn events(&self) -> u64 {
         self.graph.events()
     }
 
-    /// Number of a packet's connection, which is opened if new.
+    /// Number of a packet's connection, which is opened if it is new.
     fn flow(&mut self, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
         match self.inventory.flows.meet(from, tuple) {
             Met::None => NO_FLOW,
@@ -309,14 +309,14 @@ impl Plane {
         }
     }
 
-    /// Opens a connection under a number, and closes the one that had it.
+    /// Opens a connection with number `flow`, and closes the connection that had this number.
     fn open(&mut self, flow: FlowId) {
         self.connections.resize(self.connections.len().max(flow.index() + 1), None);
         let old = self.connections[flow.index()].take();
         if let Some(old) = &old {
             self.archive(flow, old);
-            // The last packets of a connection between the same ends may still be inside; the edge then continues with
-            // its state.
+            // The last packets of an earlier connection between the same ends may still be inside; the edge then keeps
+            // its state for the new connection.
             if self.inventory.flows.inside(flow) == 0 {
                 self.graph.forget(flow);
             }
@@ -324,7 +324,7 @@ impl Plane {
         let ends = self.inventory.flows.ends(flow);
         let tally = ends.map(|ends| Tally::new(self.met, ends));
         self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| ends.have_row())));
-        // The new user gets a number before the old one frees its own, because they may be the same user.
+        // The new user gets a number before the old user frees one, because both may be the same user.
         let user = ends.map(|ends| self.users.enter(ends.radio.address));
         if let Some(user) = user {
             self.graph.assign(flow, user);
@@ -359,7 +359,7 @@ impl Plane {
         self.inventory.flows.learn(flow, from, segment);
     }
 
-    /// Counters of a connection, or the common counters if it has no row.
+    /// Counters of a connection; for a connection without a row, the common counters.
     fn tally(&mut self, flow: FlowId) -> &mut Tally {
         match self.connections.get_mut(flow.index()) {
             Some(Some(connection)) if connection.tally.has_row() => &mut connection.tally,
@@ -367,7 +367,7 @@ impl Plane {
         }
     }
 
-    /// Updates the bytes of a departing segment. `None` if it has none and they cannot be built.
+    /// Writes a departing segment's changes into its packet. `None` if it has no packet and none can be built.
     fn finish(&mut self, at: Time, segment: &Segment, side: Side) -> Option<PacketId> {
         let from = side.other();
         let packet = if segment.packet().has_bytes() {

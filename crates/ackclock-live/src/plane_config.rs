@@ -3,16 +3,16 @@
 use ackclock_core::Span;
 use ackclock_edge::EdgeConfig;
 
-/// Configuration of a data plane.
+/// Settings of a data plane.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneConfig<'a> {
-    /// The `[edge]` table.
+    /// Configuration of the edge: the `[edge]` table.
     pub edge: &'a EdgeConfig,
-    /// Extra delay one way between the wired side and the edge, `[path].delay`.
+    /// Extra one-way delay between the wired side and the edge, `[path].delay`.
     pub delay: Span,
     /// Seed of the random streams.
     pub seed: u64,
-    /// Maximum number of packets inside; half of them from each side.
+    /// Maximum number of packets inside; half of the packets are reserved for each side.
     pub packets: usize,
     /// Maximum packet size on either side, bytes: the MTU.
     pub packet_bytes: usize,
@@ -21,7 +21,7 @@ pub struct PlaneConfig<'a> {
 }
 
 impl<'a> PlaneConfig<'a> {
-    /// A plane for this edge: no extra delay, 65 536 packets of at most 1500 bytes, 16 384 connections.
+    /// Settings for this edge: no extra delay, 65 536 packets of at most 1500 bytes, 16 384 connections.
     pub const fn new(edge: &'a EdgeConfig) -> Self {
         Self { edge, delay: Span::ZERO, seed: 1, packets: 1 << 16, packet_bytes: 1500, flows: 1 << 14 }
     }

@@ -1,20 +1,20 @@
-//! The packet pool: raw bytes by [`PacketId`], in reused buffers.
+//! Pool of raw packets, which stores packet bytes by [`PacketId`] in reused buffers.
 //!
-//! A packet's id contains the generation of its slot, so an outdated id finds nothing. Buffers are allocated in blocks
-//! when first needed; afterwards no packet allocates memory. Every claim, and every additional hold
-//! ([`Pool::add_holder`]), must be released. The law of conservation checks this with [`Pool::in_use`] and
-//! [`Pool::copies`].
+//! A packet's id contains the generation of its slot, so an outdated id finds no packet. Buffers are allocated in
+//! blocks when first needed; afterwards no packet allocates memory. Every claim, and every additional hold
+//! ([`Pool::add_holder`]), must be released. The conservation check uses [`Pool::in_use`] and [`Pool::copies`] to
+//! verify this.
 
 use ackclock_core::PacketId;
 
-/// Buffers allocated at a time.
+/// Number of buffers allocated at a time.
 const BLOCK: usize = 256;
 
-/// Raw packets by number.
+/// Pool of raw packets by packet number.
 #[derive(Debug)]
 pub struct Pool {
     slots: Vec<Slot>,
-    /// Free slots. The one freed last is on top, as its bytes are likely to be cached.
+    /// Free slots. The slot freed last is on top, because its bytes are likely to be cached.
     free: Vec<u32>,
     slot_bytes: usize,
     most: usize,
@@ -26,12 +26,12 @@ struct Slot {
     buffer: Box<[u8]>,
     length: usize,
     generation: u32,
-    /// Number of holders; 0 if the slot is free.
+    /// Number of holders of the packet; 0 if the slot is free.
     holders: u32,
 }
 
 impl Pool {
-    /// A pool of at most `most` packets of at most `slot_bytes` bytes.
+    /// Creates a pool of at most `most` packets of at most `slot_bytes` bytes.
     pub fn new(most: usize, slot_bytes: usize) -> Self {
         let mut pool = Self { slots: Vec::new(), free: Vec::new(), slot_bytes, most, copies: 0 };
         pool.grow();
@@ -43,26 +43,26 @@ impl Pool {
         self.slot_bytes
     }
 
-    /// Maximum number of packets.
+    /// Maximum number of packets in the pool.
     pub const fn most(&self) -> usize {
         self.most
     }
 
-    /// Packets in use.
+    /// Number of packets in use.
     pub const fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Holds beyond the first of each packet.
+    /// Number of holds beyond the first hold of each packet.
     pub const fn copies(&self) -> usize {
         self.copies
     }
 
     /// Claims a packet by swapping buffers: the packet takes `buffer`, whose first `length` bytes are its contents, and
-    /// `buffer` becomes an unused one of the same size. `None` if the pool is full.
+    /// `buffer` becomes an unused buffer of the same size. `None` if the pool is full.
     ///
     /// # Panics
-    /// If the buffer is not from [`Self::buffer`] or the packet is longer than it: a bug in the caller.
+    /// Panics if the buffer is not from [`Self::buffer`] or the packet is longer than the buffer: a bug in the caller.
     pub fn claim(&mut self, buffer: &mut Box<[u8]>, length: usize) -> Option<PacketId> {
         assert!(buffer.len() == self.slot_bytes && length <= self.slot_bytes, "a buffer of another pool");
         if self.free.is_empty() {
@@ -76,7 +76,7 @@ impl Pool {
         Some(PacketId { slot: number, generation: slot.generation })
     }
 
-    /// A buffer for [`Self::claim`].
+    /// Creates a buffer for [`Self::claim`].
     pub fn buffer(&self) -> Box<[u8]> {
         vec![0; self.slot_bytes].into_boxed_slice()
     }
@@ -95,7 +95,7 @@ impl Pool {
         Some(&mut slot.buffer[..slot.length])
     }
 
-    /// Adds a holder of a packet, who must release it.
+    /// Adds a holder of a packet, which must release it later.
     pub fn add_holder(&mut self, packet: PacketId) {
         if let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) {
             slot.holders += 1;
@@ -103,7 +103,7 @@ impl Pool {
         }
     }
 
-    /// Releases one hold of a packet; true if it was the last one. False if the packet did not exist.
+    /// Releases one hold of a packet. Returns whether it was the last hold; false if the packet did not exist.
     pub fn release(&mut self, packet: PacketId) -> bool {
         let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) else {
             return false;

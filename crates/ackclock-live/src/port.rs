@@ -1,4 +1,4 @@
-//! Ports: where packets enter from and leave to the real network.
+//! Ports at which packets enter from and leave to the real network.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -10,20 +10,20 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use crate::Pool;
 use crate::gso::{self, HEADER, Header};
 
-/// The two ends of the emulated link.
+/// End of the emulated link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The wired network with the servers.
+    /// Side of the wired network with the servers.
     Wired = 0,
-    /// The mobiles.
+    /// Side of the mobiles.
     Radio = 1,
 }
 
 impl Side {
-    /// Both sides, in the order of service.
+    /// The two sides, in the order of service.
     pub const BOTH: [Self; 2] = [Self::Wired, Self::Radio];
 
-    /// The opposite side.
+    /// Opposite side of the link.
     pub const fn other(self) -> Self {
         match self {
             Self::Wired => Self::Radio,
@@ -32,30 +32,31 @@ impl Side {
     }
 }
 
-/// One end of the emulated link.
+/// Port at one end of the emulated link.
 pub trait Port {
-    /// Reads the next packet, or the parts of a super-packet in sequence, into the pool and appends them to `into`.
-    /// Nothing if nothing has arrived. Packets that do not fit into the pool are lost and counted.
+    /// Reads the next packet, or the parts of a super-packet in sequence, into the pool and appends their ids to
+    /// `into`. Returns [`Came::Nothing`] if no packet has arrived. Packets that do not fit into the pool are lost and
+    /// counted.
     ///
     /// # Errors
-    /// If the device has disappeared.
+    /// The device has disappeared.
     fn read(&mut self, pool: &mut Pool, into: &mut Vec<PacketId>) -> io::Result<Came>;
 
     /// Writes a packet. A packet that the device refuses is lost, as on any interface.
     ///
     /// # Errors
-    /// If the device has disappeared.
+    /// The device has disappeared.
     fn write(&mut self, packet: &[u8]) -> io::Result<Went>;
 }
 
 /// Result of reading a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// There was no packet.
+    /// No packet was available.
     Nothing,
-    /// Packets arrived; `lost` more could not be read.
+    /// Packets arrived; `lost` further packets could not be read.
     Packets {
-        /// Lost packets: the pool was full, or a super-packet could not be split.
+        /// Number of lost packets: the pool was full, or a super-packet could not be split.
         lost: u32,
     },
 }
@@ -71,10 +72,10 @@ pub enum Went {
 
 /// A TUN device opened with `IFF_TUN | IFF_NO_PI`, and with `IFF_VNET_HDR` if the driver supports it.
 ///
-/// With `IFF_VNET_HDR` the kernel passes super-packets of up to 64 KiB, as to a segmenting network card; they are split
-/// at once. Without it packets arrive one by one with their checksums, which only costs time. Packets are always
-/// written one by one, although the kernel would accept super-packets: a receiver acknowledges a merged packet once,
-/// which would change the ACK clock (`docs/adr/0010-packets-are-written-one-by-one.md`).
+/// With `IFF_VNET_HDR` the kernel passes super-packets of up to 64 KiB, as to a segmenting network card; the port
+/// splits them at once. Without that flag packets arrive one by one with their checksums, which only costs time.
+/// Packets are always written one by one, although the kernel would accept super-packets: a receiver acknowledges a
+/// merged packet once, which would change the ACK clock (`docs/adr/0010-packets-are-written-one-by-one.md`).
 #[derive(Debug)]
 pub struct TunPort {
     file: OwnedFd,
@@ -87,15 +88,16 @@ pub struct TunPort {
     lengths: Vec<usize>,
 }
 
-/// Maximum parts of a super-packet: 64 KiB at Linux's smallest MSS, 48 bytes, of which timestamps take 12.
+/// Maximum number of parts of a super-packet: 64 KiB at Linux's smallest MSS, 48 bytes, of which timestamps take 12.
 const PARTS: usize = 1821;
 
 impl TunPort {
-    /// Takes over an open device and makes it non-blocking. If it was opened with `IFF_VNET_HDR`, the kernel may pass
-    /// TCP and UDP super-packets and incomplete checksums. `pool` must be the one into which packets are read.
+    /// Takes over an open TUN device and makes it non-blocking. If the device was opened with `IFF_VNET_HDR`, the
+    /// kernel may pass TCP and UDP super-packets and incomplete checksums. `pool` must be the pool into which packets
+    /// are read.
     ///
     /// # Errors
-    /// If the file is not a TUN device.
+    /// The file is not a TUN device.
     pub fn new(file: OwnedFd, pool: &Pool) -> io::Result<Self> {
         let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
         fcntl(&file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
@@ -127,7 +129,7 @@ impl AsRawFd for TunPort {
 
 impl Port for TunPort {
     fn read(&mut self, pool: &mut Pool, into: &mut Vec<PacketId>) -> io::Result<Came> {
-        // If the device writes no header, the zeros before the packet are an empty one.
+        // If the device writes no header, the zeros before the packet serve as an empty header.
         let start = HEADER - self.header;
         let length = match nix::unistd::read(&self.file, &mut self.scratch[start..]) {
             Ok(length) => start + length,
@@ -154,7 +156,8 @@ impl Port for TunPort {
         let whole = [io::IoSlice::new(&Header::NONE[..self.header]), io::IoSlice::new(packet)];
         match nix::sys::uio::writev(&self.file, &whole) {
             Ok(_) => Ok(Went::Out),
-            // The device is down, its queue is full (EAGAIN, ENOBUFS), or the kernel refuses a packet that is not IP.
+            // These errors mean that the device is down, its queue is full (EAGAIN, ENOBUFS), or the kernel refuses a
+            // packet that is not IP.
             Err(
                 Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::EIO | Errno::EINVAL | Errno::ENOMEM,
             ) => Ok(Went::Lost),

@@ -4,15 +4,16 @@
 //! RFC 1624 (incremental update of the Internet checksum), equation 3; RFC 3168 for the ECN bits.
 //!
 //! ## What it does
-//! Writes a segment's changes by a regulator or a queue into the bytes of its packet: window, acknowledgement number,
-//! flags ECE and CWR, and the ECN codepoint of the IP header. Checksums are updated by the difference and never
-//! recomputed, so a payload damaged earlier stays detectable. Unchanged packets leave bit for bit as they arrived.
+//! This module writes a regulator's or queue's changes to a segment into the bytes of its packet: window,
+//! acknowledgement number, flags ECE and CWR, and the ECN codepoint of the IP header. Checksums are updated by the
+//! difference and never recomputed, so a payload damaged earlier stays detectable. Unchanged packets leave bit for bit
+//! as they arrived.
 //!
 //! ## Differences from the source
-//! None.
+//! No deviations are known.
 //!
 //! ## Validation
-//! Compared with fully computed checksums, over IPv4 and IPv6 (property tests, fuzz target `live_rewrite`).
+//! Property tests and the fuzz target `live_rewrite` compare with fully computed checksums, over IPv4 and IPv6.
 
 use ackclock_core::{Flags, Segment};
 
@@ -25,12 +26,12 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
         Layout::Ipv4(offset) | Layout::Ipv6(offset) => usize::from(offset),
     };
     match layout {
-        // The type of service shares its word with version and header length.
+        // The type of service shares a 16-bit word with version and header length.
         Layout::Ipv4(_) => {
             let word = (word(bytes, 0) & !0x0003) | u16::from(segment.ecn.bits());
             replace(bytes, 0, word, Some(IPV4_CHECKSUM));
         }
-        // The traffic class spans the first two bytes, and no checksum covers it.
+        // The traffic class of IPv6 spans the first two bytes, and no checksum covers it.
         _ => {
             let word = (word(bytes, 0) & !0x0030) | (u16::from(segment.ecn.bits()) << 4);
             replace(bytes, 0, word, None);
@@ -38,7 +39,7 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     }
     let checksum = Some(tcp + CHECKSUM);
     let acknowledges = segment.flags.contains(Flags::ACK);
-    // Without the ACK flag the field has no meaning and stays unchanged.
+    // Without the ACK flag the acknowledgement number has no meaning and stays unchanged.
     if acknowledges {
         replace(bytes, tcp + ACK, (segment.ack.0 >> 16) as u16, checksum);
         replace(bytes, tcp + ACK + 2, segment.ack.0 as u16, checksum);
@@ -48,7 +49,7 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     replace(bytes, tcp + WINDOW, segment.window, checksum);
 }
 
-/// Replaces a word, and updates the checksum at `checksum` that covers it.
+/// Replaces a 16-bit word of the packet, and updates the checksum at offset `checksum` that covers it.
 fn replace(bytes: &mut [u8], at: usize, new: u16, checksum: Option<usize>) {
     let old = word(bytes, at);
     if old == new {
@@ -61,10 +62,10 @@ fn replace(bytes: &mut [u8], at: usize, new: u16, checksum: Option<usize>) {
     }
 }
 
-/// RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+/// Updates a checksum by RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
 fn update(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-    // Three words carry at most two; adding the carry can carry once more.
+    // The sum of three words has a carry of at most two; adding the carry can overflow once more.
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
@@ -73,13 +74,13 @@ fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Offsets in an IPv4 and in a TCP header.
+/// Offset of the checksum in an IPv4 header; offsets in a TCP header follow.
 const IPV4_CHECKSUM: usize = 10;
 const ACK: usize = 8;
 const FLAGS: usize = 12;
 const WINDOW: usize = 14;
 const CHECKSUM: usize = 16;
-/// Flags that a regulator may change.
+/// TCP flags that a regulator may change.
 const CHANGEABLE: u16 = (Flags::ECE.0 | Flags::CWR.0) as u16;
 
 #[cfg(test)]

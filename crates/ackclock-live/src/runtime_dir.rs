@@ -1,7 +1,7 @@
 //! The private run-time folder of a user: no other user except root can create, read or replace files in it.
 //!
-//! All links of a user share it, from all namespaces. File names must not depend on a process number alone, because it
-//! differs between process namespaces.
+//! All links of a user share the run-time folder, from all namespaces. File names must not depend on a process number
+//! alone, because process numbers differ between process namespaces.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{Uid, geteuid};
 
-/// Returns the folder, creating it if necessary: `/run/ackclock` for root; otherwise `ackclock` in the user's session
-/// folder (`$XDG_RUNTIME_DIR`, `/run/user/UID`), or else `/tmp/ackclock-UID`.
+/// Returns the run-time folder, and creates it if necessary: `/run/ackclock` for root; otherwise `ackclock` in the
+/// user's session folder (`$XDG_RUNTIME_DIR`, `/run/user/UID`), or else `/tmp/ackclock-UID`.
 ///
 /// # Errors
-/// If none can be created, or the last one belongs to or is open to another user.
+/// No folder can be created, or the last candidate belongs to or is open to another user.
 pub fn private() -> io::Result<PathBuf> {
     let user = geteuid();
     let mut outcome = Err(io::ErrorKind::NotFound.into());
@@ -28,7 +28,7 @@ pub fn private() -> io::Result<PathBuf> {
     outcome
 }
 
-/// Possible folders, best first. Root has only one, whatever its environment.
+/// Possible run-time folders, best first. Root has only one candidate, whatever its environment.
 fn candidates(user: Uid, session: Option<PathBuf>) -> Vec<PathBuf> {
     let system = user.is_root().then(|| PathBuf::from("/run/ackclock"));
     let sessions = session.into_iter().chain([PathBuf::from(format!("/run/user/{user}"))]);
@@ -47,7 +47,7 @@ fn made(folder: &Path, user: Uid) -> io::Result<()> {
     }
 }
 
-/// Checks that this is a folder, not a symbolic link, belongs to this user, and is closed to others.
+/// Checks that the path is a folder and no symbolic link, belongs to this user, and is closed to other users.
 fn check(folder: &Path, user: Uid) -> io::Result<()> {
     let found = fs::symlink_metadata(folder).map_err(|error| named(folder, &error))?;
     let why = if !found.is_dir() {

@@ -1,7 +1,7 @@
 //! Detects whether this process was started with an open standard output.
 //!
 //! Before `main`, the standard library replaces closed standard files by `/dev/null`, and later writes succeed without
-//! effect. So this module asks the kernel earlier, when the program is loaded.
+//! effect. So this module queries the kernel earlier, when the program is loaded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,7 +23,7 @@ static AT_LOAD: extern "C" fn() = ask;
 
 #[allow(unsafe_code)]
 extern "C" fn ask() {
-    // SAFETY: the call only inspects the descriptor, and fails if it is closed.
+    // SAFETY: the call only inspects the descriptor, and fails if the descriptor is closed.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     WAS_OPEN.store(flags >= 0, Ordering::Relaxed);
 }

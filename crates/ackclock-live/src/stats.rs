@@ -1,4 +1,4 @@
-//! Statistics of real connections, and their result rows, which equal the simulator's.
+//! Statistics of real connections, and their result rows, which have the same format as the simulator's.
 
 use ackclock_core::results::{Distribution, FlowResult, RealFlow, Towards};
 use ackclock_core::{Histogram, Span, Time};
@@ -6,45 +6,46 @@ use ackclock_core::{Histogram, Span, Time};
 use crate::flow::Ends;
 use crate::port::Side;
 
-/// A connection as observed at the edge.
+/// Report of a connection as observed at the edge.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowReport {
-    /// Number of the connection; those with rows count from 0 in order of appearance.
+    /// Number of the connection; connections with rows count from 0 in order of appearance.
     pub id: u32,
     /// Ends of the connection; `None` for packets of several connections together.
     pub ends: Option<Ends>,
-    /// Packets that arrived, from both sides.
+    /// Number of packets that arrived, from the two sides together.
     pub packets: u64,
-    /// Arrival of its first packet.
+    /// Arrival time of the connection's first packet.
     pub first: Time,
-    /// Arrival of its last packet, or departure of its last data from the link.
+    /// Arrival time of the connection's last packet, or departure time of its last data from the link.
     pub last: Time,
-    /// Counts per sending side, by [`Side`].
+    /// Counters per sending side, by [`Side`].
     pub ways: [Way; 2],
     /// Mean round-trip time between edge and mobile.
     pub edge_rtt: Option<Span>,
-    /// Packets lost in the data queue or on the radio.
+    /// Number of packets lost in the data queue or on the radio.
     pub dropped: u64,
-    /// ACKs that its regulator holds.
+    /// Number of ACKs that the connection's regulator holds.
     pub held: usize,
 }
 
-/// Counts of one direction.
+/// Counters of one direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Way {
-    /// Data segments that arrived, retransmissions included; for protocols other than TCP, all packets.
+    /// Number of data segments that arrived, including retransmissions; for protocols other than TCP, number of all
+    /// packets.
     pub segments: u64,
-    /// Data segments of which every byte had arrived before.
+    /// Number of data segments whose bytes had all arrived before.
     pub retransmits: u64,
     /// Payload that arrived for the first time, bytes.
     pub payload_bytes: u64,
     /// Headers of segments that arrived for the first time, bytes.
     pub header_bytes: u64,
-    /// Payload that left the link, bytes; for TCP only acknowledged bytes, each once.
+    /// Payload that left the link, bytes; for TCP only acknowledged bytes, each counted once.
     pub delivered_bytes: u64,
-    /// Payload that left the link, retransmissions included, bytes.
+    /// Payload that left the link, including retransmissions, bytes.
     pub left_payload_bytes: u64,
-    /// Bytes that left the link, headers and retransmissions included.
+    /// Bytes that left the link, including headers and retransmissions.
     pub left_bytes: u64,
 }
 
@@ -61,13 +62,13 @@ impl std::ops::AddAssign<&Self> for Way {
 }
 
 impl FlowReport {
-    /// The side that sent most payload; the wired side if equal.
+    /// Side that sent most payload; the wired side if equal.
     pub fn sender(&self) -> Side {
         let [wired, radio] = &self.ways;
         if radio.payload_bytes > wired.payload_bytes { Side::Radio } else { Side::Wired }
     }
 
-    /// Result row of the direction with most payload.
+    /// Result row for the direction with most payload.
     pub fn result(&self, sender: &str, regulator: &str) -> FlowResult {
         let from = self.sender();
         let towards = if from == Side::Radio { Towards::Server } else { Towards::Mobile };
@@ -105,7 +106,7 @@ impl FlowReport {
         }
     }
 
-    /// Values that only real packets have, for the direction with most payload.
+    /// Values that exist only for real packets, for the direction with most payload.
     pub fn real(&self) -> RealFlow {
         let from = self.sender();
         RealFlow {
@@ -120,9 +121,9 @@ impl FlowReport {
     }
 }
 
-/// How exactly departures keep to their schedule.
+/// Statistics of how late packets depart.
 #[derive(Clone, Debug, Default)]
 pub struct Punctuality {
-    /// Lateness of departures, measured just before each packet was written.
+    /// Lateness of packet departures, measured just before each packet was written.
     pub error: Histogram,
 }

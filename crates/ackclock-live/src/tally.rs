@@ -1,9 +1,9 @@
 //! Counters of a real connection.
 //!
-//! The edge is the point of observation. A segment is sent when it arrives at the edge, and retransmitted if its bytes
-//! had arrived before. It is delivered when the receiver's ACK arrives at the edge or, without TCP, when it leaves the
-//! link. Goodput divides these bytes by a time that ends no earlier than the last data left. Values known only to a
-//! sender (timeouts, round-trip times) are missing.
+//! The edge is the point of observation. A segment counts as sent when it arrives at the edge, and as retransmitted if
+//! its bytes had arrived before. A segment counts as delivered when the receiver's ACK arrives at the edge or, without
+//! TCP, when the packet leaves the link. Goodput divides the delivered bytes by a time that ends no earlier than the
+//! departure of the last data. Values known only to a sender (timeouts, RTTs) are missing.
 
 use ackclock_core::{Flags, SackBlock, Segment, Seq, Time};
 
@@ -22,11 +22,11 @@ pub(crate) struct Tally {
 /// Sequence numbers that arrived from one side.
 #[derive(Clone, Debug, Default)]
 struct Sent {
-    /// Start of the first segment.
+    /// Sequence number at the start of the first segment.
     first: Option<Seq>,
-    /// End of the highest segment sent.
+    /// Sequence number at the end of the highest segment sent.
     highest: Option<Seq>,
-    /// Highest acknowledgement number.
+    /// Highest acknowledgement number received.
     acknowledged: Option<Seq>,
     /// Bytes below `highest` that never arrived: lost before the edge.
     gaps: Gaps,
@@ -42,12 +42,12 @@ impl Tally {
         self.report.ends.is_some_and(|ends| ends.have_row())
     }
 
-    /// Current counts.
+    /// Current counters of the connection.
     pub(crate) const fn report(&self) -> &FlowReport {
         &self.report
     }
 
-    /// Whether one end has acknowledged data of the other.
+    /// Whether one end has acknowledged the peer's data.
     pub(crate) const fn is_proven(&self) -> bool {
         self.proven
     }
@@ -69,7 +69,7 @@ impl Tally {
         }
         self.sent[here].on_segment(&mut self.report.ways[here], segment);
         if segment.flags.contains(Flags::ACK) {
-            // An ACK of a SYN, or a RST, proves nothing: it answers forged packets as well.
+            // An ACK of a SYN, or a RST, proves nothing, because hosts also answer forged packets with it.
             let of_itself = segment.flags.intersects(Flags::SYN | Flags::RST);
             self.proven |= !of_itself && self.sent[there].covers(segment.ack);
             self.sent[there].on_acknowledged(&mut self.report.ways[there], segment.ack);
@@ -88,7 +88,7 @@ impl Tally {
         }
     }
 
-    /// Adds the counts of another connection.
+    /// Adds the counters of another connection.
     pub(crate) fn absorb(&mut self, other: &FlowReport) {
         let report = &mut self.report;
         report.first = if report.packets == 0 { other.first } else { report.first.min(other.first) };
@@ -97,7 +97,7 @@ impl Tally {
         report.ways.iter_mut().zip(&other.ways).for_each(|(way, more)| *way += more);
     }
 
-    /// Payload of a packet other than TCP, bytes: the bytes after UDP and IP headers, assumed to have no options. For
+    /// Payload in bytes of a packet other than TCP: the bytes after UDP and IP headers, assumed to have no options. For
     /// several connections together, all bytes.
     fn datagram(&self, segment: &Segment) -> Option<u64> {
         let headers = match self.report.ends {
@@ -109,7 +109,7 @@ impl Tally {
         Some(u64::from(segment.wire_bytes()).saturating_sub(headers))
     }
 
-    /// Whether a segment begins a new connection between the same ends: a SYN that does not repeat the first one.
+    /// Whether a segment starts a new connection between the same ends: a SYN that does not repeat the first SYN.
     pub(crate) fn is_over_with(&self, from: Side, segment: &Segment) -> bool {
         let opens = segment.flags.intersects(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         opens && self.sent[from as usize].first.is_some_and(|first| first != segment.seq)
@@ -143,13 +143,13 @@ impl Sent {
         }
     }
 
-    /// Whether `ack` acknowledges bytes that arrived.
+    /// Whether `ack` acknowledges bytes that arrived at the edge.
     fn covers(&self, ack: Seq) -> bool {
         let sent = self.first.zip(self.highest);
         sent.is_some_and(|(first, highest)| ack.after(first) && !ack.after(highest))
     }
 
-    /// Counts newly acknowledged bytes. SYN and FIN use a sequence number each, which is not a byte.
+    /// Counts newly acknowledged bytes. SYN and FIN use one sequence number each, which does not count as a byte.
     fn on_acknowledged(&mut self, way: &mut Way, ack: Seq) {
         let (Some(before), Some(highest)) = (self.acknowledged, self.highest) else { return };
         let ack = ack.min(highest);
@@ -164,7 +164,7 @@ impl Sent {
 struct Gaps(Vec<SackBlock>);
 
 impl Gaps {
-    /// More ranges than a path loses per window; beyond that the oldest is dropped.
+    /// Maximum number of ranges, more than a path loses per window; further ranges replace the oldest.
     const MOST: usize = 256;
 
     fn open(&mut self, left: Seq, right: Seq) {
@@ -174,7 +174,8 @@ impl Gaps {
         self.0.push(SackBlock { left, right });
     }
 
-    /// Removes the arrived range from `left` to `right`; returns how many of its bytes were missing.
+    /// Removes the range from `left` to `right`, which arrived, from the gaps; returns the number of its bytes that
+    /// were missing.
     fn fill(&mut self, left: Seq, right: Seq) -> u32 {
         let mut filled = 0;
         let mut rest = Vec::new();

@@ -1,7 +1,7 @@
-//! Builds packets for segments that a regulator generates, modelled on other packets of the flow.
+//! Builds packets for segments that a regulator generates, modelled on real packets of the flow.
 //!
 //! A generated segment has no addresses, hop limit or traffic class. Addresses and ports come from the flow table, the
-//! rest from the last packet in the same direction.
+//! other fields from the last packet in the same direction.
 
 use ackclock_core::{Flags, Segment};
 use smoltcp::phy::ChecksumCapabilities;
@@ -30,7 +30,7 @@ impl Default for Template {
 }
 
 impl Template {
-    /// Learns the header fields of a packet; ignores opaque ones.
+    /// Stores the header fields of a packet; ignores opaque packets.
     pub(crate) fn learn(&mut self, bytes: &[u8], layout: Layout) {
         match layout {
             Layout::Opaque => {}
@@ -47,7 +47,7 @@ impl Template {
     }
 
     /// Writes the packet of `segment`, sent from the side `from` of the connection `ends`, and returns its length.
-    /// `None` if it does not fit or has a payload, whose bytes are unknown.
+    /// `None` if the packet does not fit or has a payload, whose bytes are unknown.
     pub(crate) fn build(&self, segment: &Segment, ends: &Ends, from: Side, out: &mut [u8]) -> Option<usize> {
         if segment.payload > 0 || !segment.is_tcp() {
             return None;

@@ -1,57 +1,57 @@
-//! Packets of one direction by their fate: delivered, dropped by the model, lost by this machine, or still inside.
+//! Packet counts of one direction by fate: delivered, dropped by the model, lost by this machine, or still inside.
 
 use std::fmt;
 
 use ackclock_core::results::RealTraffic;
 
-/// Packets of one direction of a link.
+/// Packet counts of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Packets that arrived at the link.
+    /// Number of packets that arrived at the link.
     pub arrived: u64,
-    /// Packets that a regulator retransmitted from copies.
+    /// Number of packets that a regulator retransmitted from copies.
     pub resent: u64,
-    /// Packets built for segments that a regulator generated.
+    /// Number of packets built for segments that a regulator generated.
     pub built: u64,
-    /// Packets that left the link, resent and built ones included.
+    /// Number of packets that left the link, including retransmitted and built ones.
     pub left: u64,
-    /// Bytes of the packets that left the link.
+    /// Total size of the packets that left the link, bytes.
     pub left_bytes: u64,
-    /// Packets that arrived and were then dropped by the model or discarded by a regulator.
+    /// Number of packets that arrived and were then dropped by the model or discarded by a regulator.
     pub removed: u64,
-    /// Packets that arrived and are still inside.
+    /// Number of packets that arrived and are still inside.
     pub inside: u64,
-    /// Generated segments that are still inside: they have no packet before they leave.
+    /// Number of generated segments still inside; a generated segment has no packet before it leaves.
     pub made_inside: u64,
-    /// Packets that this machine lost.
+    /// Packets that this machine lost, by cause.
     pub lost: Lost,
 }
 
-/// Packets of one direction that this machine lost, by cause.
+/// Number of packets of one direction that this machine lost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// The queue of the arrival device was full. `None` if the kernel does not report it.
+    /// Packets lost because the queue of the arrival device was full. `None` if the kernel does not report the number.
     pub device: Option<u64>,
-    /// They could not be read from the device: the pool was full, or a super-packet could not be split.
+    /// Packets that could not be read from the device: the pool was full, or a super-packet could not be split.
     pub unread: u64,
-    /// This direction already had half of the packets that may be inside.
+    /// Packets refused because this direction already had half of the packets allowed inside.
     pub no_room: u64,
-    /// No packet could be built for a generated segment: its connection was unknown, it had a payload, it was too
-    /// large, or the pool was full.
+    /// Generated segments for which no packet could be built: the connection was unknown, the segment had a payload or
+    /// was too large, or the pool was full.
     pub unbuilt: u64,
-    /// The departure device refused them.
+    /// Packets refused by the departure device.
     pub refused: u64,
 }
 
 impl Traffic {
-    /// Packets not accounted for: 0 unless ackclock has a bug.
+    /// Number of packets not accounted for: 0 unless ackclock has a bug.
     pub fn unaccounted(&self) -> i64 {
         let came = self.arrived + self.resent + self.built;
         let went = self.left + self.removed + self.lost.no_room + self.inside;
         came.wrapping_sub(went).cast_signed()
     }
 
-    /// The counts in the format of results.
+    /// Packet counts in the format of results.
     pub fn result(&self) -> RealTraffic {
         let Lost { device, unread, refused, .. } = self.lost;
         RealTraffic {
@@ -65,13 +65,13 @@ impl Traffic {
 }
 
 impl Lost {
-    /// Sum of all causes; `None` if the kernel does not report them.
+    /// Sum over all causes of loss; `None` if the kernel does not report one of them.
     pub fn total(&self) -> Option<u64> {
         Some(self.device? + self.unread + self.no_room + self.unbuilt + self.refused)
     }
 }
 
-/// Causes with their counts, on one line.
+/// Formats the causes of loss with their counts, on one line.
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let causes = [

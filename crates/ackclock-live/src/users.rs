@@ -1,8 +1,8 @@
-//! Numbers the users: the mobiles to which connections belong.
+//! Numbers of users: the mobiles to which connections belong.
 //!
 //! A user is an address on the mobile side; for IPv6 its first 64 bits, because a mobile may change addresses within
-//! them (RFC 6459 section 5.2). A number is in use while a connection of the user is open, and is then reused. So there
-//! are never more numbers than connections.
+//! them (RFC 6459 section 5.2). A user's number is in use while one of the user's connections is open, and is then
+//! reused. So there are never more user numbers than connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 #[derive(Debug, Default)]
 pub(crate) struct Users {
     known: BTreeMap<IpAddr, User>,
-    /// Unused numbers; the next one to use is last.
+    /// Unused user numbers; the next one to use is last.
     free: Vec<u32>,
 }
 
@@ -26,7 +26,7 @@ impl Users {
     pub(crate) fn enter(&mut self, address: IpAddr) -> u32 {
         let next = self.known.len() as u32;
         let user = self.known.entry(prefix(address)).or_insert_with(|| User {
-            // If no number is free, the users have all numbers below this one.
+            // If the list of unused numbers is empty, all numbers below `next` are in use.
             number: self.free.pop().unwrap_or(next),
             connections: 0,
         });
@@ -34,7 +34,7 @@ impl Users {
         user.number
     }
 
-    /// Removes a connection.
+    /// Removes a connection of the user with this address.
     pub(crate) fn leave(&mut self, address: IpAddr) {
         let prefix = prefix(address);
         let Some(user) = self.known.get_mut(&prefix) else { return };

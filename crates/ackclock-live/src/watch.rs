@@ -1,40 +1,41 @@
-//! Packets on the wires of the graph, for the logs: those arriving at the link, and those leaving it for the path.
+//! Records packets between nodes of the graph, for the logs: packets that arrive at the link, and packets that leave it
+//! for the path.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Message, NodeId, PacketId, Port, Time, Tracer};
 
-/// Records packets at the ports of the edge with the queues, once started.
+/// Recorder of packets at the ports of the edge with the queues.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     link: NodeId,
-    /// Where packets from the link to the wired side arrive, if that node is in the graph.
+    /// Node and port at which packets from the link to the wired side arrive, if that node is in the graph.
     beyond: Option<(NodeId, Port)>,
     watching: bool,
     seen: VecDeque<Seen>,
 }
 
-/// A packet on a wire.
+/// Recorded packet between two nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seen {
-    /// It arrives at the link, from either side.
+    /// The packet arrives at the link, from either side.
     Arrived { at: Time, packet: PacketId },
-    /// It has left the link towards `beyond`.
+    /// The packet has left the link towards `beyond`.
     Left { at: Time, packet: PacketId },
 }
 
 impl Watch {
-    /// Sets the nodes to watch.
+    /// Sets the graph nodes to watch.
     pub(crate) fn at(&mut self, link: NodeId, beyond: Option<(NodeId, Port)>) {
         (self.link, self.beyond) = (link, beyond);
     }
 
-    /// Starts recording.
+    /// Starts recording packets.
     pub(crate) fn begin(&mut self) {
         self.watching = true;
     }
 
-    /// The next recorded packet.
+    /// Removes and returns the next recorded packet.
     pub(crate) fn poll(&mut self) -> Option<Seen> {
         self.seen.pop_front()
     }

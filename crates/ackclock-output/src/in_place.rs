@@ -1,4 +1,4 @@
-//! Files that grow under their final name.
+//! Output files that grow under their final name.
 
 use std::fs::File;
 use std::io;
@@ -11,10 +11,10 @@ use rustix::process::geteuid;
 use crate::place::{Found, OF_ANOTHER_USER, Place, denied};
 use crate::{Folders, WriteError};
 
-/// Opens a file that grows under its final name, so that it can be watched. Earlier contents are removed.
+/// Opens an output file that grows under its final name, so that it can be watched. Earlier contents are removed.
 ///
 /// # Errors
-/// If the file cannot be created, or another user has planted a link or file on its path.
+/// The file cannot be created, or another user has planted a link or file on its path.
 pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
     let open = || {
         let place = Place::find(target, Folders::Existing)?;
@@ -27,7 +27,7 @@ pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
 }
 
 fn emptied(place: &Place) -> io::Result<File> {
-    // Without NONBLOCK the call would wait for the reader of a pipe that has taken the name meanwhile.
+    // Without NONBLOCK the call would block if a named pipe without a reader replaced the file meanwhile.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = place.folder.open(&place.name, flags)?;
     check_own(&file, place)?;
@@ -35,13 +35,13 @@ fn emptied(place: &Place) -> io::Result<File> {
     Ok(file)
 }
 
-/// Checks that an open file is a regular file of this user without a second name given by another user.
+/// Checks that an open file is a regular file of this user without a second name (hard link) given by another user.
 pub(crate) fn check_own(file: &File, place: &Place) -> io::Result<()> {
     let found = file.metadata()?;
     if found.uid() != geteuid().as_raw() {
         return Err(denied(OF_ANOTHER_USER));
     }
-    // Through a second name, another user could make this user overwrite the file.
+    // Through a second name (hard link), another user could make this user overwrite the file.
     if !found.is_file() || found.nlink() != 1 && place.folder.is_open_to_all() {
         return Err(denied("it was replaced meanwhile, or has another name"));
     }

@@ -1,7 +1,7 @@
 //! # ackclock-output
 //!
-//! Result files: complete or absent, and never written through links or files planted by another user. The command and
-//! the Python module write all files here.
+//! Writes result files: complete or absent, and never through links or files planted by another user. The command and
+//! the Python module write all files through this crate.
 //!
 //! A path is resolved one name at a time, relative to a folder that is held open, and the kernel follows no links. Each
 //! check inspects the open descriptor, and the file is created and renamed in the checked folder, so that concurrent
@@ -20,13 +20,13 @@ pub use place::Folders;
 pub use rows::{FoundRow, Rows};
 pub use whole::{WholeFile, write_whole};
 
-/// A file that cannot be written.
+/// Error for a file that cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: cannot be written: {source}", path.display())]
 pub struct WriteError {
-    /// Path of the file as the caller named it.
+    /// Path of the file as given by the caller.
     pub path: PathBuf,
-    /// Reason, without the path.
+    /// Reason for the error, without the path.
     pub source: io::Error,
 }
 

@@ -22,7 +22,7 @@ pub enum Folders {
     Created,
 }
 
-/// A name in an open folder, and its entry when the path was resolved.
+/// Name in an open folder, with the directory entry found when the path was resolved.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) folder: Folder,
@@ -30,14 +30,14 @@ pub(crate) struct Place {
     pub(crate) found: Found,
 }
 
-/// Kind of entry.
+/// Kind of directory entry.
 #[derive(Debug)]
 pub(crate) enum Found {
     Nothing,
     File,
     /// Device, named pipe or socket.
     Special,
-    /// Link in `/proc` to a pipe, device or deleted file that the process of that number has open.
+    /// Link in `/proc` to a pipe, device or deleted file that the process with this number has open.
     Opened,
 }
 
@@ -45,11 +45,11 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) descriptor: OwnedFd,
-    /// Path without symbolic links, for messages.
+    /// Path of the folder without symbolic links, for messages.
     pub(crate) path: PathBuf,
     owner: u32,
     mode: u32,
-    /// Whether the folder's owner may create links and files for results, as root and this user may.
+    /// Whether links and files created by the folder's owner are trusted, as those of root and this user are.
     owner_trusted: bool,
 }
 
@@ -63,7 +63,7 @@ impl Place {
     /// Resolves `path`. Links are followed only if this user, root or the owner of their folder created them.
     ///
     /// # Errors
-    /// If a folder is missing, or another user has planted a link, a folder or a special file on the path.
+    /// A folder is missing, or another user has planted a link, a folder or a special file on the path.
     pub(crate) fn find(path: &Path, folders: Folders) -> io::Result<Self> {
         let mut walk = Walk { folder: Folder::start(path)?, ahead: names(path), links: 0 };
         while let Some(name) = walk.ahead.pop() {
@@ -76,10 +76,10 @@ impl Place {
         Err(if path.as_os_str().is_empty() { Errno::NOENT } else { Errno::ISDIR }.into())
     }
 
-    /// Opens the entry for writing. Only links in `/proc` are followed.
+    /// Opens the directory entry for writing. Only links in `/proc` are followed.
     ///
     /// # Errors
-    /// If it cannot be opened, or was replaced by a link, a file, or another user's entry.
+    /// The entry cannot be opened, or was replaced by a link, a file, or another user's entry.
     pub(crate) fn open_special(&self) -> io::Result<File> {
         let follow = if matches!(self.found, Found::Opened) { OFlags::empty() } else { OFlags::NOFOLLOW };
         let file = self.folder.open(&self.name, OFlags::WRONLY | OFlags::NOCTTY | follow)?;
@@ -117,7 +117,7 @@ impl Walk {
         }
     }
 
-    /// The entry of the last name; `None` for a link, whose names are then queued in `ahead`.
+    /// Returns the directory entry of the last name; `None` for a link, whose names are then queued in `ahead`.
     fn last(&mut self, name: &OsStr) -> io::Result<Option<Found>> {
         let Some(entry) = self.folder.entry(name)? else { return Ok(Some(Found::Nothing)) };
         match entry.kind() {
@@ -162,7 +162,7 @@ impl Folder {
         Ok(Self::new(Entry { descriptor, stat }, path.into(), true))
     }
 
-    /// The entry with this name, opened without access to its content.
+    /// Opens the directory entry with this name, without access to its content.
     fn entry(&self, name: &OsStr) -> io::Result<Option<Entry>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(&self.descriptor, name, flags, Mode::empty()) {
@@ -172,10 +172,10 @@ impl Folder {
         }
     }
 
-    /// Enters a subfolder, or the parent if `name` is `..`.
+    /// Enters a subfolder, or the parent folder if `name` is `..`.
     ///
-    /// A folder of another user is refused if any user could have planted it. If only its owner and group can write
-    /// there, it is entered, but links and special files of its owner are not followed.
+    /// A folder of another user is refused if any user could have planted it. If only its owner and group can write to
+    /// its parent, the folder is entered, but links and special files of its owner are not followed.
     fn enter(&self, name: &OsStr, entry: Entry) -> io::Result<Self> {
         let path = match self.path.file_name() {
             Some(_) if name == ".." => self.path.parent().unwrap_or(Path::new("")).to_owned(),
@@ -198,23 +198,23 @@ impl Folder {
             return Err(Errno::NOENT.into());
         }
         match mkdirat(&self.descriptor, name, Mode::from_raw_mode(0o777)) {
-            // Another process of this user may have created it; the next step inspects it.
+            // Another process of this user may have created the folder; the next step inspects it.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Opens a file in this folder; a new file gets permissions according to the umask.
+    /// Opens a file in this folder; the umask determines the permissions of a new file.
     pub(crate) fn open(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
         Ok(openat(&self.descriptor, name, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666))?.into())
     }
 
-    /// Whether root, this user or a trusted owner of this folder created an entry.
+    /// Whether a directory entry was created by root, this user or a trusted owner of this folder.
     fn trusts(&self, stat: &Stat) -> bool {
         [geteuid().as_raw(), 0].contains(&stat.st_uid) || self.owner_trusted && stat.st_uid == self.owner
     }
 
-    /// Whether any user may create entries here.
+    /// Whether any user may create entries in this folder.
     pub(crate) fn is_open_to_all(&self) -> bool {
         self.mode & EVERY_USER_WRITES != 0
     }
@@ -223,13 +223,13 @@ impl Folder {
         if self.trusts(stat) { Ok(()) } else { Err(denied(OF_ANOTHER_USER)) }
     }
 
-    /// Refuses a file that only another user may replace.
+    /// Rejects a file that only another user may replace.
     fn check_replaceable(&self, stat: &Stat) -> io::Result<()> {
         let replaceable = geteuid().is_root() || self.mode & STICKY == 0;
         if replaceable { Ok(()) } else { self.check_owner(stat) }
     }
 
-    /// Whether a link in `/proc` leads to something without a path: a pipe, a terminal, a deleted file.
+    /// Whether a link in `/proc` refers to a file without a path: a pipe, a terminal, a deleted file.
     fn is_link_to_open_file(&self, name: &OsStr) -> io::Result<bool> {
         if fstatfs(&self.descriptor)?.f_type != PROC_SUPER_MAGIC {
             return Ok(false);
@@ -246,7 +246,7 @@ impl Folder {
     }
 }
 
-/// Names of a path, the first one last.
+/// Components of a path, the first component last.
 fn names(path: &Path) -> Vec<OsString> {
     let name = |component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -261,7 +261,7 @@ pub(crate) fn denied(why: &str) -> io::Error {
 }
 
 pub(crate) const OF_ANOTHER_USER: &str = "it belongs to another user";
-/// The kernel's limit of followed links (path_resolution(7)).
+/// Maximum number of followed links, as in the kernel (path_resolution(7)).
 const MOST_LINKS: u32 = 40;
 const STICKY: u32 = 0o1000;
 const EVERY_USER_WRITES: u32 = 0o002;

@@ -1,4 +1,4 @@
-//! Rows that are stored one by one until their file is complete.
+//! Result rows that are stored one by one until their file is complete.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,11 +14,11 @@ use crate::place::{Found, Place};
 use crate::whole::{PARTIAL, joined};
 use crate::{Folders, WholeFile, WriteError};
 
-/// Rows of an incomplete file. Each is appended to `NAME.partial` at once, so that a killed process loses none; the
-/// next process continues with them.
+/// Rows of an incomplete result file. Each row is appended to `NAME.partial` at once, so that a killed process loses
+/// none; the next process continues with these rows.
 #[derive(Debug)]
 pub struct Rows {
-    /// Path as given by the caller.
+    /// Path of the result file as given by the caller.
     target: PathBuf,
     place: Place,
     name: OsString,
@@ -27,22 +27,22 @@ pub struct Rows {
     empty: bool,
 }
 
-/// A row written by an earlier process.
+/// Row written by an earlier process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundRow {
-    /// Its file and line, for messages.
+    /// File name and line number of the row, for messages.
     pub place: String,
     /// Text of the row.
     pub text: String,
-    /// Modification time of its file.
+    /// Modification time of the row's file.
     pub written: SystemTime,
 }
 
 impl Rows {
-    /// Opens the rows of `target`; `None` if it is a device or a pipe, which stores nothing.
+    /// Opens the rows of `target`; `None` if the target is a device or a pipe, which stores nothing.
     ///
     /// # Errors
-    /// If the file cannot be written, another process is writing it, or another user has planted a link or file on its
+    /// The file cannot be written, another process is writing it, or another user has planted a link or file on its
     /// path.
     pub fn open(target: &Path, folders: Folders) -> Result<Option<Self>, WriteError> {
         let open = || {
@@ -58,11 +58,11 @@ impl Rows {
         open().map_err(|error| WriteError::new(target, error))
     }
 
-    /// Existing rows: those of the file, then those of its partial file. If the partial file's last row is incomplete,
-    /// it is removed.
+    /// Returns existing rows: those of the file, then those of its partial file. If the partial file's last row is
+    /// incomplete, it is removed.
     ///
     /// # Errors
-    /// If a file cannot be read, or belongs to another user.
+    /// A file cannot be read, or belongs to another user.
     pub fn found(&mut self) -> Result<Vec<FoundRow>, WriteError> {
         let read = || {
             let mut rows = Vec::new();
@@ -79,7 +79,7 @@ impl Rows {
         read().map_err(|error| WriteError::new(&self.target, error))
     }
 
-    /// Appends a row: a line without its newline.
+    /// Appends a row, which is a line without its newline.
     ///
     /// # Errors
     /// If the disk is full.

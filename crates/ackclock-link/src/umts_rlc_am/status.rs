@@ -44,7 +44,7 @@ pub(crate) struct MrwAck {
     pub(crate) ends: u16,
 }
 
-// Sizes of fields in bits, including D/C and PDU type; complete super-fields.
+// Sizes in bits of the PDU header (D/C and PDU type) and of complete super-fields.
 const HEADER: u32 = 4;
 const ACK: u32 = TYPE + NUMBER;
 const WINDOW: u32 = TYPE + NUMBER;

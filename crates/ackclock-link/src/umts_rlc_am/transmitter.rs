@@ -89,7 +89,7 @@ impl Transmitter {
         self.vt_s.above(self.vt_a)
     }
 
-    /// Whether the transmitter can send a PDU without being polled to.
+    /// Whether a retransmission or a new PDU can be sent.
     pub(super) fn has_pdu(&self, sdus: &Sdus) -> bool {
         !self.repeats.is_empty() || self.is_open() && sdus.has_new()
     }

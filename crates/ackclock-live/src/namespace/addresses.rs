@@ -71,7 +71,7 @@ fn network(address: Ipv4Addr, bits: u8) -> Prefix {
     (Ipv4Addr::from(u32::from(address) & u32::MAX << (32 - bits)), bits)
 }
 
-/// Whether two prefixes overlap. Default routes never overlap, nor do the two half-routes that a VPN uses instead.
+/// Whether two prefixes overlap. Default routes are ignored, and so are the two half-routes that a VPN uses instead.
 fn overlap(a: Prefix, b: Prefix) -> bool {
     let bits = a.1.min(b.1);
     bits > 1 && network(a.0, bits) == network(b.0, bits)

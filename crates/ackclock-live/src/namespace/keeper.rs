@@ -154,7 +154,7 @@ fn alone(pair: Pair, forwards: &[Forward]) -> Result<(Tun, Vec<Entrance>), Obsta
     let tun = Tun::open("ackclock%d")?;
     tun.interface.configure(pair.base, pair.inside)?;
     if !forwards.is_empty() {
-        // The base address may stand for the machine.
+        // Forwarded ports need a separate address, because the base address may represent the machine.
         tun.interface.add_address(pair.router()).trying("adding the address of forwarded ports")?;
     }
     Ok((tun, forward::open(pair, forwards)?))

@@ -240,7 +240,7 @@ impl AsFd for Netlink {
 /// Buffer size in bytes: more than the kernel puts into one datagram of a list.
 const BUFFER: usize = 64 << 10;
 
-/// Kind and body of each message in a datagram.
+/// Message kind and body of each message in a datagram.
 fn replies(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = u32::from_ne_bytes(bytes.get(0..4)?.try_into().ok()?) as usize;
@@ -251,7 +251,7 @@ fn replies(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Kind and value of each attribute in the variable part of a message.
+/// Attribute kind and value of each attribute in the variable part of a message.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(bytes.get(0..2)?.try_into().ok()?));
@@ -262,7 +262,7 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// Error of a reply; an acknowledgement is error zero.
+/// Error code of a kernel reply; an acknowledgement has error code zero.
 fn refusal(body: &[u8]) -> io::Result<()> {
     let code = body.get(0..4).and_then(|bytes| bytes.try_into().ok()).map_or(-libc::EIO, i32::from_ne_bytes);
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-code)) }

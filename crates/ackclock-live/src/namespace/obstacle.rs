@@ -1,28 +1,28 @@
-//! Obstacles to creating a link, with remedies.
+//! Obstacles to creating a link, with their remedies.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Something that this machine does not allow, with a one-line remedy if known.
+/// Operation that this machine does not allow, with a one-line remedy if known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {why}{}", remedy.as_deref().map(|text| format!("; {text}")).unwrap_or_default())]
 pub struct Obstacle {
-    /// What was tried.
+    /// Operation that failed.
     pub what: String,
-    /// Why it failed.
+    /// Reason for the failure.
     pub why: String,
-    /// A remedy.
+    /// Remedy for the obstacle, if known.
     pub remedy: Option<String>,
 }
 
 impl Obstacle {
-    /// An obstacle: `what` failed with `why`.
+    /// Creates an obstacle: operation `what` failed for reason `why`.
     pub fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
         Self { what: what.into(), why: why.to_string(), remedy: None }
     }
 
-    /// Adds a remedy.
+    /// Adds a remedy to the obstacle.
     #[must_use]
     pub fn remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
@@ -42,9 +42,9 @@ impl Obstacle {
     }
 }
 
-/// Converts errors to obstacles that state what was tried.
+/// Converts errors to obstacles that state which operation failed.
 pub(crate) trait Trying<T> {
-    /// The error as an obstacle.
+    /// Converts the error to an obstacle of operation `what`.
     fn trying(self, what: &str) -> Result<T, Obstacle>;
 }
 

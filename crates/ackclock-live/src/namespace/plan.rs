@@ -1,4 +1,4 @@
-//! The task of a link's processes: the command to run, what lies beyond the link, and how they report failure.
+//! Plan for a link's processes: the command to run, the network beyond the link, and how failures are reported.
 
 use std::ffi::OsString;
 
@@ -8,16 +8,16 @@ use super::channel::SetupSocket;
 use super::forward::Forward;
 use super::users::Rights;
 
-/// The command to run, and the far end of the link.
+/// Command to run inside a link, and the network at its far end.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The command with its arguments.
+    /// Command to run, with its arguments.
     pub command: Vec<OsString>,
-    /// Environment variables in addition to those of this process.
+    /// Environment variables to set in addition to this process's variables.
     pub environment: Vec<(String, OsString)>,
     /// Network beyond the link.
     pub outside: Outside,
-    /// Ports of the inside that lead to servers on the machine.
+    /// Ports inside that are forwarded to servers on the machine.
     pub forwards: Vec<Forward>,
 }
 
@@ -26,9 +26,9 @@ pub struct Plan {
 pub enum Outside {
     /// The machine's network, as far as the user's rights allow.
     Machine,
-    /// Only the base address.
+    /// Only the base address is reachable.
     Nothing,
-    /// A host with this server (a shell command line).
+    /// A host that runs this server (a shell command line).
     Server(OsString),
 }
 
@@ -37,12 +37,12 @@ pub(crate) struct Setting<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) channel: &'a SetupSocket,
     pub(crate) rights: Rights,
-    /// User and group before a user namespace was created.
+    /// User and group of the process before it created a user namespace.
     pub(crate) user: Uid,
     pub(crate) group: Gid,
     /// Whether pasta is installed.
     pub(crate) pasta: bool,
 }
 
-/// Exit status for own failures, as in `env` and `timeout`.
+/// Exit status for failures of ackclock itself, as in `env` and `timeout`.
 pub(crate) const FAILED: u8 = 125;

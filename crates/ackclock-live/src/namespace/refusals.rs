@@ -1,8 +1,8 @@
-//! Connections inside to a closed port of the loopback address: a server of the machine is not there, and the user is told how to
-//! reach it.
+//! Detects refused connections inside to closed ports of the loopback address. The server may run on the machine, so
+//! the user is informed how to reach it.
 //!
-//! A packet socket at the loopback interface of the inside takes the refusals alone, that is resets with a sequence number of 0,
-//! and the SYN-ACKs of ports that answer. Its namespace is the inside's, wherever it is read.
+//! A packet socket at the inside's loopback interface receives only refusals, that is, resets with a sequence number of
+//! 0, and SYN-ACKs of open ports. The socket stays in the inside's namespace, whichever process reads it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,7 +14,7 @@ use nix::libc;
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, socket};
 
-/// Refused connections of a link, and the socket that reports them.
+/// Counts of refused connections of a link, and the socket that reports them.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     socket: OwnedFd,
@@ -22,7 +22,7 @@ pub(crate) struct Refusals {
     answered: BTreeSet<SocketAddr>,
 }
 
-/// A socket that was opened in another process.
+/// Takes over a socket that was opened in another process.
 impl From<OwnedFd> for Refusals {
     fn from(socket: OwnedFd) -> Self {
         Self { socket, refused: BTreeMap::new(), answered: BTreeSet::new() }
@@ -36,20 +36,20 @@ impl AsRawFd for Refusals {
 }
 
 impl Refusals {
-    /// Takes refusals in the network namespace of the calling thread.
+    /// Starts to receive refusals in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// Where the kernel has no packet sockets.
+    /// The kernel has no packet sockets.
     pub(crate) fn open() -> io::Result<Self> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        // Before it is bound it takes nothing.
+        // An unbound packet socket receives no packets.
         let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, None)?;
         attach(&socket, &FILTER)?;
         bind(&socket, if_nametoindex("lo")?)?;
         Ok(socket.into())
     }
 
-    /// Notes what has come.
+    /// Counts the refusals and SYN-ACKs that have arrived.
     pub(crate) fn take(&mut self) {
         let mut packet = [0; LONGEST];
         while let Ok(length) = recv(self.socket.as_raw_fd(), &mut packet, MsgFlags::empty()) {
@@ -61,14 +61,14 @@ impl Refusals {
         }
     }
 
-    /// How many connections each address refused that accepted none.
+    /// Number of refused connections of each address that accepted none.
     pub(crate) fn all(&self) -> impl Iterator<Item = (SocketAddr, u64)> + '_ {
         let refused = self.refused.iter().filter(|(server, _)| !self.answered.contains(server));
         refused.map(|(server, count)| (*server, *count))
     }
 }
 
-/// The longest headers of IP, and the first bytes of TCP's.
+/// Buffer size in bytes: the longest IP headers, and the first bytes of a TCP header.
 const LONGEST: usize = 60 + 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ enum Answer {
     Accepted,
 }
 
-/// Who answers a SYN in this packet, and how.
+/// Address that answers a SYN in this packet, with its answer.
 fn answer(packet: &[u8]) -> Option<(SocketAddr, Answer)> {
     let (from, header): (IpAddr, usize) = match packet.first()? >> 4 {
         4 => {
@@ -109,11 +109,12 @@ const JUMP: u32 = libc::BPF_JMP | libc::BPF_JA;
 const HEADER_LENGTH: u32 = libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH;
 const SET_INDEX: u32 = libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM;
 const TAKE: u32 = libc::BPF_RET | libc::BPF_K;
-/// Type of the packet (linux/filter.h, `SKF_AD_OFF + SKF_AD_PKTTYPE`).
+/// Offset from which a socket filter loads the packet type (linux/filter.h, `SKF_AD_OFF + SKF_AD_PKTTYPE`).
 const PACKET_TYPE: u32 = (-0x1000_i32 + 4) as u32;
 const OUTGOING: u32 = 4;
 
-/// TCP over IPv4 or IPv6, each packet once: SYN and ACK, or RST and ACK with the sequence number 0.
+/// Socket filter for TCP over IPv4 or IPv6 that accepts each packet once: SYN and ACK, or RST and ACK with the sequence
+/// number 0.
 const FILTER: [libc::sock_filter; 21] = [
     step(LOAD_BYTE, 0, 0, PACKET_TYPE),
     step(EQUAL, 18, 0, OUTGOING),
@@ -121,16 +122,16 @@ const FILTER: [libc::sock_filter; 21] = [
     step(AND, 0, 0, 0xf0),
     step(EQUAL, 1, 0, 0x40),
     step(EQUAL, 4, 14, 0x60),
-    // IPv4: protocol, length of the header.
+    // IPv4 part of the filter: protocol, then length of the header.
     step(LOAD_BYTE, 0, 0, 9),
     step(EQUAL, 0, 12, libc::IPPROTO_TCP as u32),
     step(HEADER_LENGTH, 0, 0, 0),
     step(JUMP, 0, 0, 3),
-    // IPv6: next header, length of the header.
+    // IPv6 part of the filter: next header, then length of the header.
     step(LOAD_BYTE, 0, 0, 6),
     step(EQUAL, 0, 8, libc::IPPROTO_TCP as u32),
     step(SET_INDEX, 0, 0, 40),
-    // TCP: flags.
+    // TCP part of the filter: flags.
     step(LOAD_INDEXED | libc::BPF_B, 0, 0, 13),
     step(AND, 0, 0, 0x16),
     step(EQUAL, 3, 0, 0x12),
@@ -157,7 +158,7 @@ fn attach(socket: &OwnedFd, filter: &[libc::sock_filter]) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Takes packets of every protocol of one interface from now on.
+/// Binds the socket, which then receives packets of every protocol of one interface.
 #[allow(unsafe_code)]
 fn bind(socket: &OwnedFd, interface: u32) -> io::Result<()> {
     // SAFETY: an address of the link layer is plain data, for which zeros are valid.

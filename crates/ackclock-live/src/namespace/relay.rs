@@ -1,11 +1,12 @@
-//! A relay for name servers: forwards datagrams and connections at one address to the first server that answers, and
-//! the answers back.
+//! Relay for name servers. It forwards queries and connections that arrive at one address to the first server that
+//! answers, and returns the answers.
 //!
-//! Like a stub resolver (resolv.conf(5)), it asks the servers in their order: the next one if a server cannot be
-//! reached, stays silent, or refuses the query.
+//! Like a stub resolver (resolv.conf(5)), the relay tries the servers in order. It tries the next server if one is
+//! unreachable, does not answer, or refuses the query.
 //!
-//! Clients inside may send anything at any rate. So one thread serves all without blocking, and queries and connections
-//! have small tables. When a table is full, an old entry is dropped; resolvers repeat their queries.
+//! Clients inside may send arbitrary data at any rate. So one thread serves all clients without blocking, and the
+//! tables of queries and connections are small. When a table is full, an old entry is dropped; resolvers repeat their
+//! queries.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -17,14 +18,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::stream::Stream;
 
-/// A relay between an address and name servers.
+/// Relay between an address and name servers.
 #[derive(Debug)]
 pub(crate) struct Relay {
     datagrams: Datagrams,
     streams: Streams,
 }
 
-/// Sockets at which queries arrive.
+/// Sockets at which the relay receives queries.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     pub(crate) datagrams: UdpSocket,
@@ -32,16 +33,16 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    /// Listens at an address of the calling thread's network namespace.
+    /// Listens at `at` in the calling thread's network namespace.
     ///
     /// # Errors
-    /// If the port is taken.
+    /// The port is in use.
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
         Ok(Self { datagrams: UdpSocket::bind(at)?, streams: TcpListener::bind(at)? })
     }
 }
 
-/// Sources of events.
+/// Source of a socket event.
 #[derive(Clone, Copy, Debug)]
 enum Ready {
     Datagram,
@@ -51,32 +52,32 @@ enum Ready {
 }
 
 impl Relay {
-    /// A relay to these servers, asked in this order from the calling thread's network namespace.
+    /// Creates a relay to these servers. It tries them in this order, from the calling thread's network namespace.
     ///
     /// # Errors
-    /// If the kernel refuses non-blocking sockets.
+    /// The kernel refuses non-blocking sockets.
     pub(crate) fn new(entrance: Entrance, servers: Vec<SocketAddr>) -> io::Result<Self> {
         let Entrance { datagrams, streams } = entrance;
         let datagrams = Datagrams::new(datagrams, servers.clone())?;
         Ok(Self { datagrams, streams: Streams::new(streams, servers)? })
     }
 
-    /// Serves until the process ends.
+    /// Serves queries until the process ends.
     ///
     /// # Errors
-    /// If the kernel cannot wait.
+    /// The system call for waiting fails.
     pub(crate) fn serve(mut self) -> io::Result<()> {
         loop {
             self.round()?;
         }
     }
 
-    /// Numbers of pending queries and of connections.
+    /// Number of pending queries, and number of connections.
     pub(crate) fn load(&self) -> (usize, usize) {
         (self.datagrams.waiting.len(), self.streams.open.len())
     }
 
-    /// Waits for events and processes them.
+    /// Waits for socket events and processes them.
     pub(crate) fn round(&mut self) -> io::Result<()> {
         let ready = self.wait()?;
         let now = now();
@@ -96,7 +97,7 @@ impl Relay {
     fn wait(&self) -> io::Result<Vec<Ready>> {
         let mut files: Vec<Awaited<'_>> = self.datagrams.awaited().collect();
         files.extend(self.streams.awaited());
-        // Only the two listening sockets: nothing can expire.
+        // With only the two listening sockets, no entry can expire.
         let idle = files.len() == 2;
         let timeout = if idle { PollTimeout::NONE } else { TICK.into() };
         let mut polled: Vec<_> = files.iter().map(|(file, flags, _)| PollFd::new(*file, *flags)).collect();
@@ -109,27 +110,27 @@ impl Relay {
     }
 }
 
-/// A file, the events to wait for, and their meaning.
+/// A file, the poll events to wait for, and the meaning of these events.
 type Awaited<'a> = (BorrowedFd<'a>, PollFlags, Ready);
 
-/// Interval of checking for expired entries, ms.
+/// Interval between checks for expired entries, ms.
 const TICK: u16 = 500;
 /// Time limit for the last server's answer, and for the next byte of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time limit for servers other than the last. Three of them take less than the 5 s after which a stub resolver repeats
-/// its query (resolv.conf(5), `timeout`).
+/// Time limit for servers other than the last. Three such limits take less than the 5 s after which a stub resolver
+/// repeats its query (resolv.conf(5), `timeout`).
 const TRIAL: Duration = Duration::from_millis(1500);
-/// Datagrams or connections processed before others get their turn.
+/// Maximum number of datagrams or connections processed from one socket before other sockets are served.
 const BURST: usize = 32;
-/// Maximum length of a resolver's datagram.
+/// Maximum length of a resolver's datagram, bytes.
 const LONGEST: usize = 4096;
 
-/// Pending queries, each with a separate socket, whose port no one else knows.
+/// Pending queries, each with a separate socket, whose port other processes cannot guess.
 #[derive(Debug)]
 struct Datagrams {
     socket: UdpSocket,
     servers: Vec<SocketAddr>,
-    /// By age, oldest first.
+    /// Pending queries by age, oldest first.
     waiting: BTreeMap<u64, Query>,
     next: u64,
 }
@@ -139,7 +140,7 @@ struct Query {
     bytes: Vec<u8>,
     client: SocketAddr,
     upstream: UdpSocket,
-    /// Number of the server asked last.
+    /// Index of the server tried last.
     server: usize,
     until: Instant,
 }
@@ -168,7 +169,7 @@ impl Datagrams {
             match self.socket.recv_from(&mut query) {
                 Ok((length, client)) => self.take(query[..length].to_vec(), client, now),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // Error report for an answer that was not delivered.
+                // The socket reports that an answer was not delivered; this error is ignored.
                 Err(_) => {}
             }
         }
@@ -184,7 +185,7 @@ impl Datagrams {
         }
     }
 
-    /// Sends a query to the first reachable server, starting at number `from`; returns its number and the query's
+    /// Sends a query to the first reachable server, from index `from` on; returns the server's index and the query's
     /// socket.
     fn ask(&self, query: &[u8], from: usize) -> Option<(usize, UdpSocket)> {
         let mut servers = self.servers.iter().enumerate().skip(from);
@@ -195,7 +196,7 @@ impl Datagrams {
         now + if server + 1 < self.servers.len() { TRIAL } else { PATIENCE }
     }
 
-    /// Asks the next reachable server, if there is one.
+    /// Sends the query to the next reachable server, if any.
     fn ask_next(&mut self, mut query: Query, id: u64, now: Instant) {
         if let Some((server, upstream)) = self.ask(&query.bytes, query.server + 1) {
             (query.server, query.upstream, query.until) = (server, upstream, self.until(server, now));
@@ -203,7 +204,7 @@ impl Datagrams {
         }
     }
 
-    /// Drops the oldest query: the client's own if it has used its share, otherwise the oldest of all.
+    /// Drops one query: the client's oldest if the client has used its share, otherwise the oldest of all.
     fn make_room(&mut self, client: SocketAddr) {
         let mut own = self.waiting.iter().filter(|(_, query)| query.client == client).map(|(id, _)| *id);
         let oldest = own.next();
@@ -222,10 +223,10 @@ impl Datagrams {
         match query.upstream.recv(&mut answer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => drop(self.waiting.insert(id, query)),
             Ok(length) if !refuses(&answer[..length]) || query.server + 1 == self.servers.len() => {
-                // The client may be gone.
+                // The client may have closed its socket, so errors are ignored.
                 drop(self.socket.send_to(&answer[..length], query.client));
             }
-            // The server is unreachable or refuses.
+            // The server is unreachable or refuses the query, so the next server is tried.
             Ok(_) | Err(_) => self.ask_next(query, id, now),
         }
     }
@@ -241,7 +242,7 @@ impl Datagrams {
     }
 }
 
-/// A socket from which a query was sent to a server.
+/// Sends a query to a server from a new socket, and returns that socket.
 pub(super) fn send_to(server: SocketAddr, query: &[u8]) -> io::Result<UdpSocket> {
     let any: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -252,7 +253,7 @@ pub(super) fn send_to(server: SocketAddr, query: &[u8]) -> io::Result<UdpSocket>
     Ok(upstream)
 }
 
-/// Whether an answer means that another server should be asked: server failure, not implemented, refused (RFC 1035
+/// Whether an answer means that another server should be tried: server failure, not implemented, refused (RFC 1035
 /// section 4.1.1), as in glibc's stub resolver.
 fn refuses(answer: &[u8]) -> bool {
     answer.get(3).is_some_and(|flags| matches!(flags & 0x0f, 2 | 4 | 5))
@@ -286,7 +287,7 @@ impl Streams {
 
     fn accept(&mut self, now: Instant) {
         for _ in 0..BURST {
-            // Before accepting, so that a file descriptor is free.
+            // An old connection is dropped before the next one is accepted, so that a file descriptor is free.
             if self.open.len() >= STREAMS {
                 self.drop_stillest();
             }
@@ -324,7 +325,7 @@ impl Streams {
         let servers = &self.servers;
         self.open.retain(|_, stream| {
             if now >= stream.moved + TRIAL {
-                // The last server gets the full time limit.
+                // Only the last server gets the full time limit.
                 stream.join_next(servers, now);
             }
             now < stream.moved + PATIENCE

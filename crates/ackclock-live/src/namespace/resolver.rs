@@ -1,5 +1,5 @@
-//! Lets the inside resolve names like the outside, even if the machine's resolver is unreachable from inside: on its
-//! loopback address, behind one of its interfaces, or at an IPv6 address without IPv6 on the link.
+//! Enables the inside to resolve names like the outside, even if the machine's resolver is unreachable from inside: on
+//! its loopback address, behind one of its interfaces, or at an IPv6 address without IPv6 on the link.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -15,21 +15,21 @@ use super::obstacle::{Obstacle, Trying};
 use super::relay::Entrance;
 use crate::reach::{Reach, V6, Way, pasta};
 
-/// Name servers for the inside.
+/// Name servers that the inside uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolver {
-    /// The same servers as the machine.
+    /// The inside uses the same name servers as the machine.
     Same,
-    /// A relay at this address, which asks the machine's servers.
+    /// The inside uses a relay at this address, which queries the machine's name servers.
     Relay(Ipv4Addr),
 }
 
 const CONFIGURATION: &str = "/etc/resolv.conf";
 const PORT: u16 = 53;
 
-/// Chooses the resolver for the machine's configuration and the route out.
+/// Chooses the resolver from the machine's configuration and the route out of the link.
 pub(crate) fn choose(way: &Way, pair: Pair) -> Resolver {
-    // Without a configuration file there is nothing to mount over.
+    // Without a resolver configuration file there is no file to mount over.
     let Ok(text) = fs::read_to_string(CONFIGURATION) else { return Resolver::Same };
     let at = match way.reach {
         Reach::Machine => pair.base,
@@ -41,8 +41,8 @@ pub(crate) fn choose(way: &Way, pair: Pair) -> Resolver {
 }
 
 impl Resolver {
-    /// Sockets of the relay, if one is needed and the port is free. Otherwise a resolver of the machine that listens on
-    /// all addresses answers at the relay's address too.
+    /// Returns the sockets of the relay, if a relay is needed and its port is free. If the port is in use, a resolver
+    /// of the machine listens on all addresses and also answers at the relay's address.
     pub(crate) fn entrance(self) -> Option<Entrance> {
         match self {
             Self::Same => None,
@@ -50,7 +50,7 @@ impl Resolver {
         }
     }
 
-    /// Mounts the inside's configuration over the machine's, in the calling process's mounts.
+    /// Mounts the inside's resolver configuration over the machine's, in the calling process's mounts.
     pub(crate) fn install(self) -> Result<(), Obstacle> {
         let Self::Relay(at) = self else { return Ok(()) };
         let text = fs::read_to_string(CONFIGURATION).unwrap_or_default();
@@ -58,8 +58,8 @@ impl Resolver {
     }
 }
 
-/// Mounts a file with this text over the configuration. Its name is never visible to others: it lies in a separate file
-/// system, visible only in this process's mounts and only until the file is mounted.
+/// Mounts a file with this text over the resolver configuration. The file's name is never visible to other processes:
+/// it lies in a separate file system, visible only in this process's mounts and only until the file is mounted.
 fn mount_file(text: &str) -> io::Result<()> {
     let none = None::<&str>;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -72,7 +72,7 @@ fn mount_file(text: &str) -> io::Result<()> {
     mounted
 }
 
-/// A folder that exists on every machine and is not needed meanwhile.
+/// Mount point of the temporary file system: a folder that exists on every machine and is not needed meanwhile.
 const HIDDEN: &str = "/proc";
 
 /// Name servers of the machine in order, as seen by the calling thread.
@@ -80,7 +80,7 @@ pub(crate) fn of_machine() -> Vec<SocketAddr> {
     servers(&fs::read_to_string(CONFIGURATION).unwrap_or_default()).iter().map(Server::socket).collect()
 }
 
-/// A name server in a configuration.
+/// Name server in a resolver configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Server {
     address: IpAddr,
@@ -116,7 +116,7 @@ impl Server {
     }
 }
 
-/// Name servers of a configuration; without any, a stub resolver asks its own host (resolv.conf(5)).
+/// Name servers of a resolver configuration; without any, a stub resolver queries its own host (resolv.conf(5)).
 fn servers(text: &str) -> Vec<Server> {
     let named = text.lines().filter_map(|line| {
         let (key, rest) = line.trim().split_once([' ', '\t'])?;
@@ -129,7 +129,7 @@ fn servers(text: &str) -> Vec<Server> {
     servers
 }
 
-/// The configuration with a single server instead of all.
+/// Resolver configuration with all name servers replaced by a single one.
 fn with_server(text: &str, server: Ipv4Addr) -> String {
     let others = text.lines().filter(|line| !line.trim_start().starts_with("nameserver"));
     let mut lines: Vec<String> = others.map(str::to_owned).collect();

@@ -1,8 +1,8 @@
-//! The router: a network namespace in which the link ends, connected to the machine's by a veth pair.
+//! The router: a network namespace in which the link ends, connected to the machine's network namespace by a veth pair.
 //!
 //! The link must end at a TUN, where packets leave and enter the kernel. The kernel forwards between the TUN and the
-//! pair. No process stays in this namespace: the open TUN keeps it. When its last copy is closed, the namespace, the
-//! pair and its routes on the machine disappear.
+//! veth pair. No process stays in the router's namespace: the open TUN keeps it. When the last copy of the TUN's file
+//! is closed, the namespace, the pair and its routes on the machine disappear.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -22,7 +22,8 @@ use super::veth::Veth;
 /// address, and the sockets of forwarded ports in the router.
 ///
 /// # Errors
-/// What this machine does not allow. The process may then be left in the router, which has no route out.
+/// Returns the operation that this machine does not allow. The process may then be left in the router, which has no
+/// route out.
 pub(crate) fn stand(
     free: impl Iterator<Item = Candidate>,
     forwards: &[Forward],
@@ -36,7 +37,7 @@ pub(crate) fn stand(
     tun.interface.configure(pair.router(), pair.inside)?;
     veth.near.configure(pair.router(), pair.base)?;
     add_default_route(veth.near.index, pair.base).trying("routing to the machine")?;
-    // A kernel without IPv6 is acceptable.
+    // The error of a kernel without IPv6 is ignored.
     let _ = add_default_route_v6(veth.near.index);
     let entrances = forward::open(pair, forwards)?;
     setns(&here, CloneFlags::CLONE_NEWNET).trying("returning from the router")?;
@@ -46,8 +47,9 @@ pub(crate) fn stand(
     Ok((pair, tun, ours, entrances))
 }
 
-/// Creates the veth pair. Its local interface is named after the number of the addresses, so that the owner of the
-/// interface owns the addresses: the kernel assigns a name once, and only to administrators of this namespace.
+/// Creates the veth pair. The name of its local interface contains the number of the address pair, so that the
+/// interface reserves these addresses. The kernel gives out each name once, and only to administrators of this
+/// namespace.
 fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, Veth), Obstacle> {
     for Candidate { number, pair } in free {
         if let Some(veth) = Veth::create("machine", &format!("ackclock{number}"), here)? {
@@ -59,11 +61,11 @@ fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, 
 
 const HERE: &str = "/proc/thread-self/ns/net";
 
-/// Enables forwarding in this namespace.
+/// Enables forwarding of packets in this namespace.
 fn forward_packets() -> Result<(), Obstacle> {
     let forwarding = "/proc/sys/net/ipv4/ip_forward";
     fs::write(forwarding, "1").trying(&format!("writing {forwarding}"))?;
-    // A kernel without IPv6 is acceptable.
+    // The error of a kernel without IPv6 is ignored.
     let _ = fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
     Ok(())
 }

@@ -8,56 +8,56 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// Signals that ask a program to end.
+/// Signals that request a program to end.
 const REQUESTS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 /// Other signals of a link: child state changes, and background writes to a terminal.
 const OTHERS: [Signal; 2] = [Signal::SIGCHLD, Signal::SIGTTOU];
 
-/// Pending signals of this process, instead of their default actions.
+/// Receiver of this process's pending signals, which replaces their default actions.
 #[derive(Debug)]
 pub struct Signals {
     pending: SignalFd,
-    /// Signal mask before.
+    /// Signal mask before the signals were blocked.
     before: SigSet,
 }
 
 /// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// The signal.
+    /// Number of the signal.
     pub signal: Signal,
-    /// Its sender.
+    /// Sender of the signal.
     pub sender: Sender,
 }
 
 /// Sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// The kernel, for a terminal.
+    /// The kernel sent the signal, for a terminal.
     Kernel,
-    /// A process.
+    /// A process sent the signal.
     Process,
 }
 
 impl Received {
-    /// Whether it asks this process to end and the supervised command has not received it. Key presses reach every
-    /// foreground process of a terminal; a hang-up reaches only the first process of its session.
+    /// Whether the signal requests this process to end and was not sent to the supervised command too. Key presses
+    /// reach every foreground process of a terminal; a hang-up reaches only the first process of its session.
     pub fn is_ours(&self) -> bool {
         REQUESTS.contains(&self.signal) && (self.sender == Sender::Process || self.signal == Signal::SIGHUP)
     }
 
-    /// Whether it asks any process to end.
+    /// Whether the signal requests a process to end.
     pub fn is_request(&self) -> bool {
         REQUESTS.contains(&self.signal)
     }
 }
 
 impl Signals {
-    /// Blocks the signals in this thread and in threads it starts later, and collects them instead. Requests that were
-    /// ignored when this process started, as under `nohup`, stay ignored.
+    /// Blocks the signals in this thread and in threads that it starts later, and collects them instead. Signals that
+    /// were ignored when this process started, as under `nohup`, stay ignored.
     ///
     /// # Errors
-    /// If the kernel has no file descriptors left.
+    /// The kernel has no file descriptors left.
     pub fn take() -> io::Result<Self> {
         let ignored = ignored();
         let heeded = REQUESTS.into_iter().filter(|signal| ignored & bit(*signal) == 0);
@@ -67,10 +67,11 @@ impl Signals {
         Ok(Self { pending, before })
     }
 
-    /// Restores this thread's signals, for a forked child that starts a program and would pass the blocked mask on.
+    /// Restores this thread's signal mask. A forked child calls this before it starts a program, which would inherit
+    /// the blocked mask.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(crate) fn leave(&self) -> io::Result<()> {
         Ok(self.before.thread_set_mask()?)
     }
@@ -78,7 +79,7 @@ impl Signals {
     /// Waits for pending signals and returns them.
     ///
     /// # Errors
-    /// If the kernel cannot wait.
+    /// The system call for waiting fails.
     pub fn wait(&self) -> io::Result<impl Iterator<Item = Received> + '_> {
         match poll(&mut [PollFd::new(self.pending.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(std::iter::from_fn(|| self.next())),
@@ -88,13 +89,14 @@ impl Signals {
 
     fn next(&self) -> Option<Received> {
         let info = self.pending.read_signal().ok().flatten()?;
-        // SI_USER, SI_QUEUE and SI_TKILL, which processes use, are not above zero.
+        // Codes above zero come from the kernel; processes use SI_USER, SI_QUEUE and SI_TKILL, which are not above
+        // zero.
         let sender = if info.ssi_code > 0 { Sender::Kernel } else { Sender::Process };
         Some(Received { signal: Signal::try_from(info.ssi_signo as i32).ok()?, sender })
     }
 }
 
-/// Signals that this process ignores, bit n - 1 for signal n (proc(5)); none if unreadable.
+/// Bit mask of the signals that this process ignores, bit n - 1 for signal n (proc(5)); zero if unreadable.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! A TCP connection that a relay passes on: what comes from the client goes to a server, and back.
+//! Relayed TCP connection: bytes from the client are sent to a server, and the server's bytes to the client.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,36 +11,37 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, connect, setsockopt, socket, sockopt,
 };
 
-/// Most bytes that are held for one direction.
+/// Maximum number of bytes buffered for one direction.
 const CARRIED: usize = 64 << 10;
 
-/// A client's connection and the one to the server.
+/// Client's connection, and the relay's connection to the server.
 #[derive(Debug)]
 pub(super) struct Stream {
     client: TcpStream,
     upstream: TcpStream,
-    /// Number of the server that `upstream` leads to.
+    /// Index of the server to which `upstream` is connected.
     server: usize,
-    /// From the client to the server, and back.
+    /// Directions from the client to the server, and back.
     ways: [Way; 2],
-    /// When bytes moved last.
+    /// Time at which bytes were last relayed.
     pub(super) moved: Instant,
 }
 
-/// One direction of a connection.
+/// One direction of a relayed connection.
 #[derive(Debug, Default)]
 struct Way {
-    /// What was read and not yet written.
+    /// Bytes that were read and not yet written.
     carried: Vec<u8>,
-    /// Nothing more comes, and the other end knows it.
+    /// Whether the sending end has finished and the receiving end was informed.
     ended: bool,
 }
 
 impl Stream {
-    /// Connects a client, whose socket does not block, with the first of these servers that a connection can be begun to.
+    /// Connects a client, whose socket is non-blocking, to the first of these servers to which a connection can be
+    /// started.
     ///
     /// # Errors
-    /// The client, where there is none.
+    /// Returns the client if no connection can be started.
     pub(super) fn join(client: TcpStream, servers: &[SocketAddr], now: Instant) -> Result<Self, TcpStream> {
         match begin_connecting(servers, 0) {
             Some((server, upstream)) => {
@@ -50,8 +51,9 @@ impl Stream {
         }
     }
 
-    /// Each direction waits until what it holds can be written, else until something can be read. An ended direction is left
-    /// out: the kernel would report a broken connection again and again.
+    /// Files and events to wait for. Each direction waits until its buffered bytes can be written, or, without any,
+    /// until bytes can be read. An ended direction is omitted, because the kernel would report a broken connection
+    /// repeatedly.
     pub(super) fn awaited(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let ends = [(&self.client, &self.upstream), (&self.upstream, &self.client)];
         ends.into_iter().zip(&self.ways).filter_map(|((from, to), way)| match way {
@@ -61,20 +63,21 @@ impl Stream {
         })
     }
 
-    /// Connects to the next server where this one has not been reached; false where there is no other.
+    /// Connects to the next server if the current one was not reached; returns false if no server is left.
     pub(super) fn join_next(&mut self, servers: &[SocketAddr], now: Instant) -> bool {
-        // Bytes sent over an established connection are lost with it.
+        // Bytes sent over an established connection are lost with the connection, so only an unestablished one is
+        // replaced.
         let next = self.upstream.peer_addr().is_err().then(|| begin_connecting(servers, self.server + 1));
         let Some((server, upstream)) = next.flatten() else { return false };
         (self.server, self.upstream, self.moved) = (server, upstream, now);
         true
     }
 
-    /// Moves the bytes that can be moved, or connects to the next server where this one refuses; false when both directions
-    /// have ended.
+    /// Relays the bytes that can be relayed, or connects to the next server if the current one refuses. Returns false
+    /// when both directions have ended.
     ///
     /// # Errors
-    /// Where the connection is broken, or no server accepts it.
+    /// The connection is broken, or no server accepts it.
     pub(super) fn carry(&mut self, servers: &[SocketAddr], now: Instant) -> io::Result<bool> {
         self.moved = now;
         let [up, down] = &mut self.ways;
@@ -82,7 +85,7 @@ impl Stream {
             up.carry(&self.client, &self.upstream).and_then(|()| down.carry(&self.upstream, &self.client));
         match carried {
             Ok(()) => Ok(self.ways.iter().any(|way| !way.ended)),
-            // A reset ends an established connection, which no other server can go on with.
+            // A reset ends an established connection, which no other server can continue.
             Err(error) if error.kind() != ErrorKind::ConnectionReset && self.join_next(servers, now) => {
                 Ok(true)
             }
@@ -90,20 +93,20 @@ impl Stream {
         }
     }
 
-    /// Resets both connections.
+    /// Resets the connections to the client and to the server.
     pub(super) fn reset(self) {
         [self.client, self.upstream].into_iter().for_each(reset);
     }
 }
 
-/// Closes a connection by a reset.
+/// Closes a connection with a RST.
 pub(super) fn reset(connection: TcpStream) {
-    // Without it the connection is closed in order.
+    // Without this option the connection is closed with a FIN.
     let _ = setsockopt(&connection, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 });
 }
 
 impl Way {
-    /// Reads where nothing is held, and writes what is.
+    /// Reads into an empty buffer, and writes buffered bytes.
     fn carry(&mut self, mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
         if self.ended {
             return Ok(());
@@ -124,13 +127,14 @@ impl Way {
     }
 }
 
-/// A connection that is being made to the first server from a number on that can be, and the number of that server.
+/// Starts a connection to the first possible server, from index `from` on; returns that server's index and the
+/// connection.
 fn begin_connecting(servers: &[SocketAddr], from: usize) -> Option<(usize, TcpStream)> {
     let mut servers = servers.iter().enumerate().skip(from);
     servers.find_map(|(number, server)| Some((number, connecting(*server).ok()?)))
 }
 
-/// A connection that is being made; what is read from it or written to it before would block.
+/// Starts a connection. Reads and writes before it is established return `WouldBlock`.
 fn connecting(server: SocketAddr) -> io::Result<TcpStream> {
     let family = if server.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;

@@ -1,4 +1,4 @@
-//! TUN devices: packet interfaces between a namespace's kernel and a program.
+//! TUN devices: packet interfaces between the kernel of a namespace and a program.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,10 +12,11 @@ use super::interface::{Interface, attribute_of, link};
 use super::netlink::{Message, Netlink};
 use super::obstacle::{Obstacle, Trying};
 
-/// A TUN device in the namespace in which it was opened. It disappears when the last copy of its file is closed.
+/// A TUN device in the namespace in which it was opened. The device disappears when the last copy of its file is
+/// closed.
 #[derive(Debug)]
 pub(crate) struct Tun {
-    /// Reads and writes packets, each with a virtio header if the driver supports it; never blocks.
+    /// Non-blocking file that reads and writes packets, each with a virtio header if the driver supports it.
     pub(crate) file: OwnedFd,
     pub(crate) interface: Interface,
     /// Netlink socket for the device, usable from any namespace.
@@ -30,15 +31,15 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// Counters of the interface with this index in the socket's namespace.
+    /// Creates counters of the interface with this index in the socket's namespace.
     pub(crate) const fn new(netlink: Netlink, index: u32) -> Self {
         Self { netlink, index }
     }
 
-    /// Packets dropped because the device's queue was full; a super-packet counts once.
+    /// Number of packets dropped because the device's queue was full; a super-packet counts once.
     ///
     /// # Errors
-    /// If the kernel does not report it.
+    /// The kernel does not report the counter.
     pub fn dropped(&mut self) -> io::Result<u64> {
         let all = attribute_of(&mut self.netlink, self.index, libc::IFLA_STATS64)?;
         let count = all.get(TX_DROPPED * 8..).and_then(|rest| rest.first_chunk());
@@ -46,21 +47,21 @@ impl DeviceCounters {
     }
 }
 
-/// The file that creates devices.
+/// Path of the device file that creates TUN devices.
 pub(crate) const DEVICE: &str = "/dev/net/tun";
-/// Position of the counter in `struct rtnl_link_stats64` of `linux/if_link.h`.
+/// Index of the counter in `struct rtnl_link_stats64` of `linux/if_link.h`.
 const TX_DROPPED: usize = 7;
-/// Packets that a device queues until they are read. The kernel's default of 500 is too small for bursts: a device
-/// drops the excess and does not block senders.
+/// Number of packets that a device queues until they are read. The kernel's default of 500 is too small for bursts: a
+/// device drops the excess and does not block senders.
 const QUEUE: u32 = 1 << 14;
-/// No header before packets.
+/// Flag value for a device without headers before packets.
 const PLAIN: libc::c_int = 0;
 
 impl Tun {
-    /// A new device in the calling thread's namespace; `%d` in the name becomes the first free number.
+    /// Creates a device in the calling thread's namespace; `%d` in the name becomes the first free number.
     ///
     /// # Errors
-    /// If the device file is missing or inaccessible, or the namespace must not be changed.
+    /// The device file is missing or inaccessible, or the process has no right to change the namespace.
     pub(crate) fn open(pattern: &str) -> Result<Self, Obstacle> {
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = open(DEVICE, flags, Mode::empty()).trying("opening /dev/net/tun")?;
@@ -75,13 +76,14 @@ impl Tun {
         let mut netlink = Netlink::route().trying("finding the TUN device")?;
         let longer = Message::new(libc::RTM_NEWLINK, 0, &link(index, 0, 0))
             .attribute(libc::IFLA_TXQLEN, &QUEUE.to_ne_bytes());
-        // If the kernel refuses, more packets are lost, and counted.
+        // If the kernel refuses a longer queue, more packets are lost, and counted.
         let _ = netlink.request(&[longer]);
         Ok(Self { file, interface: Interface { index, name }, netlink })
     }
 }
 
-/// Turns the open file into a device whose packets follow the header that `before` selects; returns its name.
+/// Converts the open file to a TUN device, with the header before packets that `before` selects; returns the device's
+/// name.
 #[allow(unsafe_code)]
 fn attach(file: &OwnedFd, pattern: &str, before: libc::c_int) -> io::Result<String> {
     // SAFETY: an interface request is plain data, for which zeros are valid.

@@ -1,4 +1,4 @@
-//! User namespaces: the same user inside as outside, with all rights over the namespace's resources.
+//! User namespaces: inside, a process has the same user as outside, with all rights over the namespace's resources.
 
 use std::fs;
 
@@ -9,22 +9,22 @@ use super::obstacle::{Obstacle, Trying};
 /// Rights with which the namespaces of a link are created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// The administrator's: the link may route through the machine's network.
+    /// Administrator rights: the link may route through the machine's network.
     Administrator,
-    /// An ordinary user's, who is administrator of a user namespace only.
+    /// Rights of an ordinary user, who is administrator only of a user namespace.
     User,
 }
 
-/// Maps user and group of this process, as before the user namespace was created, to themselves.
+/// Maps user and group of this process to the same numbers as before the user namespace was created.
 pub(crate) fn map_to_themselves(user: Uid, group: Gid) -> Result<(), Obstacle> {
     let write = |file: &str, text: &str| fs::write(format!("/proc/self/{file}"), text);
-    // Otherwise a user could drop a group that denies access to a file.
+    // Without this setting, a user could drop a group that denies access to a file.
     write("setgroups", "deny").trying("giving up supplementary groups")?;
     write("uid_map", &format!("{user} {user} 1")).trying("mapping the user into the user namespace")?;
     write("gid_map", &format!("{group} {group} 1")).trying("mapping the group into the user namespace")
 }
 
-/// How to allow ordinary users to create namespaces, if a setting of this machine forbids it.
+/// Command that allows ordinary users to create namespaces, if a setting of this machine forbids it.
 pub(crate) fn remedy() -> Option<&'static str> {
     let is = |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     Some(if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {

@@ -1,7 +1,7 @@
 //! A veth pair: a virtual cable between two network namespaces, with an interface at each end.
 //!
-//! Both ends have the same hardware address and use no neighbour discovery. The kernel uses its own address as the
-//! destination, which is correct because the peer's is equal: the pair is point-to-point like a TUN.
+//! The two ends have the same hardware address and use no neighbour discovery. The kernel uses its own address as the
+//! destination, which is correct because the peer's address is equal: the pair is point-to-point like a TUN.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::sleep;
@@ -14,21 +14,22 @@ use super::interface::{Interface, attribute_of, link};
 use super::netlink::{CREATE, Message, Netlink};
 use super::obstacle::{Obstacle, Trying};
 
-/// A pair with one end in the namespace in which it was created. It disappears with the namespace of either end.
+/// A veth pair with one end in the namespace in which it was created. The pair disappears with the namespace of either
+/// end.
 #[derive(Debug)]
 pub(crate) struct Veth {
     pub(crate) near: Interface,
-    /// Index of the other end in its namespace.
+    /// Index of the pair's far interface in its namespace.
     far: u32,
     /// Netlink socket for the near end, usable from any namespace.
     netlink: Netlink,
 }
 
 impl Veth {
-    /// Creates a pair between the calling thread's namespace and `beyond`; `None` if the far name is taken.
+    /// Creates a veth pair between the calling thread's namespace and `beyond`; `None` if the name `far` is taken.
     ///
     /// # Errors
-    /// If the kernel does not support veth, or one of the namespaces must not be changed.
+    /// The kernel does not support veth, or the process has no right to change one of the namespaces.
     pub(crate) fn create(near: &str, far: &str, beyond: &OwnedFd) -> Result<Option<Self>, Obstacle> {
         let mut netlink = Netlink::route().trying(CREATING)?;
         if let Err(error) = netlink.request(&[request(near, far, beyond)]) {
@@ -45,19 +46,20 @@ impl Veth {
         Ok(Some(Self { near, far, netlink }))
     }
 
-    /// The far end, to be called in its namespace.
+    /// Interface at the far end of the pair; call this function in the far end's namespace.
     ///
     /// # Errors
-    /// If the calling thread is in another namespace.
+    /// The calling thread is in another namespace.
     pub(crate) fn far(&self) -> Result<Interface, Obstacle> {
         let name = if_indextoname(self.far).trying("finding the veth pair")?;
         Ok(Interface { index: self.far, name: name.to_string_lossy().into_owned() })
     }
 
-    /// Waits until packets pass: the end that came up first drops packets until the kernel has detected the other one.
+    /// Waits until the pair forwards packets: the end that came up first drops packets until the kernel has detected
+    /// the peer.
     ///
     /// # Errors
-    /// If an end is not up, or the pair has disappeared.
+    /// One end is not up, or the pair has disappeared.
     pub(crate) fn await_carrier(&mut self) -> Result<(), Obstacle> {
         for _ in 0..LOOKS {
             let state = attribute_of(&mut self.netlink, self.near.index, libc::IFLA_OPERSTATE);
@@ -91,12 +93,12 @@ fn request(near: &str, far: &str, beyond: &OwnedFd) -> Message {
         })
 }
 
-/// A local address (IEEE 802 section 8.4: second bit of the first byte). Every pair is a separate cable, so all may
-/// have the same.
+/// Locally administered hardware address (IEEE 802 section 8.4: second bit of the first byte). Every pair is a separate
+/// cable, so all pairs may use the same address.
 const HARDWARE: [u8; 6] = *b"\x02ackck";
-/// `VETH_INFO_PEER` of `linux/veth.h`.
+/// Attribute `VETH_INFO_PEER` of `linux/veth.h`.
 const PEER: u16 = 1;
-/// `IF_OPER_UP` of `linux/if.h` (RFC 2863 section 3.1.14).
+/// Interface state `IF_OPER_UP` of `linux/if.h` (RFC 2863 section 3.1.14).
 const OPERATIONAL: u8 = 6;
 const LOOK: Duration = Duration::from_millis(1);
 const LOOKS: u32 = 5000;

@@ -26,16 +26,16 @@ use super::tun::DeviceCounters;
 use super::users::Rights;
 use crate::reach::{Reach, pasta::Pasta};
 
-/// Prepared namespaces, and the command that waits in them.
+/// Prepared namespaces, and the command that waits in them to start.
 #[derive(Debug)]
 pub struct World {
-    /// The addresses of the two ends.
+    /// Addresses of the two ends of the link.
     pub pair: Pair,
-    /// What the inside can reach.
+    /// Networks that the inside can reach.
     pub reach: Reach,
     /// Messages for the user, one per line.
     pub remarks: Vec<String>,
-    /// Answers for the machine's name servers if they are unreachable from inside.
+    /// Relay that answers for the machine's name servers if they are unreachable from inside.
     relay: Option<Relay>,
     forwarding: Option<Forwarding>,
     /// Whether each forwarded port was used.
@@ -50,33 +50,34 @@ pub struct World {
 /// Open files of a link.
 #[derive(Debug)]
 pub struct Ends {
-    /// The TUN on the wired side.
+    /// File of the TUN on the wired side.
     pub outside: OwnedFd,
-    /// The TUN on the mobile side.
+    /// File of the TUN on the mobile side.
     pub inside: OwnedFd,
-    /// Listening stream socket inside, to control the link from there.
+    /// Listening stream socket inside, for programs that control the link.
     pub control: OwnedFd,
     /// Counters of the TUN on the wired side, and of the TUN on the mobile side.
     pub counters: [DeviceCounters; 2],
 }
 
 impl World {
-    /// Creates the namespaces. Call before the process starts a thread, because its memory is copied as by `fork`.
+    /// Creates the namespaces of a link. Call before the process starts a thread, because its memory is copied as by
+    /// `fork`.
     ///
     /// # Errors
-    /// What this machine does not allow, with a remedy.
+    /// Returns the operation that this machine does not allow, with a remedy.
     pub fn begin(plan: &Plan) -> Result<(Self, Ends), Obstacle> {
         let (ours, theirs) = SetupSocket::pair().trying("making a socket pair")?;
         let pasta = Pasta::program();
         let mut ours = Some(ours);
         let keeper = start_keeper(plan, (&mut ours, &theirs), pasta.is_some())?;
         drop(theirs);
-        // Dropped in the copy only.
+        // The channel end is dropped only in the child's copy of the memory.
         let ours = ours.ok_or_else(|| Obstacle::new("setting up the namespaces", "the channel is gone"))?;
         let report = match ours.await_report() {
             Ok(report) => report,
             Err(obstacle) => {
-                // It ends by itself; its status says no more than the obstacle.
+                // The keeper ends by itself; the obstacle already says why, so its exit status is ignored.
                 let _ = waitpid(keeper, None);
                 return Err(obstacle);
             }
@@ -103,11 +104,11 @@ impl World {
         Ok((world, Ends { outside, inside, control, counters }))
     }
 
-    /// Lets the command run. Threads of this process answer for name servers and relay forwarded ports from now on; `say` gets
-    /// what the user must know of the latter, a line each.
+    /// Starts the command. From now on, threads of this process relay name server queries and forwarded ports; `say`
+    /// receives messages for the user about forwarded ports, one line each.
     ///
     /// # Errors
-    /// If the command has already ended.
+    /// The command has already ended.
     pub fn go(&mut self, say: fn(&str)) -> io::Result<()> {
         if let Some(relay) = self.relay.take() {
             thread::spawn(move || relay.serve());
@@ -118,35 +119,36 @@ impl World {
         self.channel.go()
     }
 
-    /// Congestion control by which downloads from forwarded ports are sent; nothing where there are none, or the relay has begun.
+    /// Name of the congestion control with which the relay sends downloads from forwarded ports. `None` without
+    /// forwarded ports, or after the relay has started.
     pub fn forwarding_congestion_control(&self) -> Option<String> {
         self.forwarding.as_ref()?.congestion_control()
     }
 
-    /// Whether each forwarded port was used, in their order.
+    /// Whether each forwarded port was used, in the order of the ports.
     pub fn used_ports(&self) -> impl Iterator<Item = bool> + '_ {
         self.used.iter().map(|used| used.load(Ordering::Relaxed))
     }
 
-    /// Notes connections that were refused at loopback addresses inside. Called often, it misses none.
+    /// Counts connections that were refused at loopback addresses inside. Frequent calls are needed to miss none.
     pub fn note_refusals(&mut self) {
         if let Some(refusals) = &mut self.refusals {
             refusals.take();
         }
     }
 
-    /// How many connections were refused at each loopback address inside where none was accepted.
+    /// Number of refused connections at each loopback address inside that accepted none.
     pub fn refusals(&self) -> impl Iterator<Item = (SocketAddr, u64)> + '_ {
         self.refusals.iter().flat_map(Refusals::all)
     }
 
     /// Forwards a signal to the command.
     pub fn signal(&self, signal: Signal) {
-        // If the keeper is gone, the command has ended as well.
+        // If the keeper has ended, the command has ended as well, so errors are ignored.
         let _ = kill(self.keeper, signal);
     }
 
-    /// Exit status of the command after it has ended; 128 plus the signal number if a signal ended it.
+    /// Exit status of the command; `None` while it runs, and 128 plus the signal number if a signal ended it.
     pub fn ended(&self) -> Option<u8> {
         match waitpid(self.keeper, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(_, status)) => Some(status as u8),
@@ -160,14 +162,14 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if self.ended().is_none() {
-            // Dropping a running world ends everything in it.
+            // Dropping a running world kills all of its processes.
             let _ = kill(self.keeper, Signal::SIGKILL);
             let _ = waitpid(self.keeper, None);
         }
     }
 }
 
-/// Attaches pasta where the inside is to reach beyond the link through it; gives how far it reaches.
+/// Attaches pasta if the inside needs it to reach networks beyond the link; returns the resulting reach.
 fn attach(reach: Reach, pasta: Option<PathBuf>, keeper: Pid) -> (Reach, Option<Pasta>) {
     match (&reach, pasta) {
         (Reach::Pasta, Some(program)) => match Pasta::attach(&program, keeper) {
@@ -204,7 +206,7 @@ fn copy_process(
     let (user, group) = (geteuid(), getegid());
     let mut stack = vec![0; STACK];
     let run = || {
-        // In the copy of the memory: only then does the other end notice this process's death.
+        // The child drops its copy of this end of the channel, so that the peer notices the death of this process.
         *ours = None;
         let setting = Setting { plan, channel, rights, user, group, pasta };
         isize::from(keeper::run(&setting))
@@ -214,5 +216,5 @@ fn copy_process(
     unsafe { clone(Box::new(run), &mut stack, flags, Some(Signal::SIGCHLD as i32)) }
 }
 
-/// Usual size of a main thread's stack.
+/// Stack size of the keeper in bytes, the usual size of a main thread's stack.
 const STACK: usize = 8 << 20;

@@ -1,4 +1,4 @@
-//! Follows packets in the graph: frees lost ones and logs all of them.
+//! Tracks packets in the graph: frees lost packets and logs all packets.
 
 use ackclock_core::{Copied, PacketId, Time};
 
@@ -9,19 +9,19 @@ use crate::port::Side;
 use crate::watch::Seen;
 
 impl Plane {
-    /// Logs packets that cross the link towards the side `to` from now on.
+    /// Starts logging packets that cross the link towards the side `to`.
     pub fn log(&mut self, to: Side, log: LinkLog) {
         self.graph.begin();
         self.logs[to as usize] = Some(log);
     }
 
-    /// Ends the logs.
+    /// Ends the packet logs.
     pub fn finish_logs(&mut self) {
         let now = self.graph.now();
         self.logs.iter_mut().filter_map(Option::take).for_each(|log| log.finish(now));
     }
 
-    /// Frees packets that the graph discarded, and logs packets seen on its wires.
+    /// Frees packets that the graph discarded, and logs packets seen on its connections.
     pub(super) fn collect(&mut self) {
         while let Some(seen) = self.graph.poll_seen() {
             self.log_seen(seen);
@@ -38,7 +38,7 @@ impl Plane {
         }
     }
 
-    /// Counts one copy of a packet more or less.
+    /// Adjusts the number of copies of a packet by one.
     fn copy(&mut self, packet: PacketId, copied: Copied) {
         match copied {
             Copied::Kept => self.inventory.pool.add_holder(packet),

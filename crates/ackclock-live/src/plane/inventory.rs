@@ -1,4 +1,4 @@
-//! The packets inside a plane, and their connections.
+//! Inventory of the packets inside a plane, and of their connections.
 
 use ackclock_core::{FlowId, PacketId, Time};
 
@@ -6,32 +6,32 @@ use crate::parse::Layout;
 use crate::port::Side;
 use crate::{Connections, PlaneConfig, Pool};
 
-/// Packets and connections by number. A connection keeps its number while packets of it are inside.
+/// Packets and connections by number. A connection keeps its number while its packets are inside.
 pub(super) struct Inventory {
     pub(super) pool: Pool,
     pub(super) flows: Connections,
     /// State of each packet, by slot of the pool.
     packets: Vec<Inside>,
-    /// Packets inside, by side of arrival.
+    /// Number of packets inside, by side of arrival.
     present: [usize; 2],
-    /// Packets inside, by user.
+    /// Number of packets inside, by user.
     of_users: Vec<usize>,
-    /// Packets in transit through the graph, by side of arrival. Kept copies do not count; a resent packet counts
-    /// again.
+    /// Number of packets in transit through the graph, by side of arrival. Kept copies do not count; a retransmitted
+    /// copy counts again.
     under_way: [u64; 2],
 }
 
-/// State of a packet inside.
+/// State of a packet inside the plane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Inside {
     pub(super) flow: FlowId,
-    /// User of its connection, if it has one.
+    /// User of the packet's connection, if it has one.
     pub(super) user: Option<u32>,
     pub(super) layout: Layout,
     pub(super) bytes: u32,
-    /// Arrival time at the link.
+    /// Time at which the packet arrived at the link.
     pub(super) arrived: Time,
-    /// Side of arrival.
+    /// Side at which the packet arrived.
     pub(super) from: Option<Side>,
 }
 
@@ -47,22 +47,22 @@ impl Inventory {
         }
     }
 
-    /// Whether a side must refuse packets, so that a queue in one direction does not block the other.
+    /// Whether a side must refuse packets, so that a queue in one direction does not block the opposite direction.
     pub(super) fn is_crowded(&self, from: Side) -> bool {
         self.present[from as usize] >= self.pool.most() / 2
     }
 
-    /// Whether a connection has used its share of a side's packets, which leaves room for others.
+    /// Whether a connection has used its share of a side's packets, so that other connections have room.
     ///
-    /// The packets inside of the connection, of its user and of the side together stay below three quarters of all. So
-    /// a single connection gets half of a side, and the connections of one user three quarters of it.
+    /// The sum of packets inside from the connection, from its user and from the side stays below three quarters of
+    /// all. So a single connection gets half of a side's packets, and the connections of one user get three quarters.
     pub(super) fn has_its_share(&self, from: Side, flow: FlowId, user: Option<u32>) -> bool {
         let of_flow = self.flows.inside(flow) as usize;
         let of_user = user.map_or(of_flow, |user| self.of_users.get(user as usize).copied().unwrap_or(0));
         self.present[from as usize] + of_flow + of_user >= self.pool.most() * 3 / 4
     }
 
-    /// Records a claimed packet.
+    /// Records a packet that was claimed from the pool.
     pub(super) fn enter(&mut self, packet: PacketId, inside: Inside) {
         let slot = packet.slot as usize;
         self.packets.resize(self.packets.len().max(slot + 1), Inside::default());
@@ -79,7 +79,7 @@ impl Inventory {
         }
     }
 
-    /// Counts a kept copy that is sent again.
+    /// Counts a kept copy that a regulator retransmits.
     pub(super) fn resend(&mut self, packet: PacketId) {
         self.pool.add_holder(packet);
         if let Some(from) = self.side(packet) {
@@ -95,7 +95,7 @@ impl Inventory {
         self.give_back(packet);
     }
 
-    /// Releases a packet or a copy of it. The packet is inside until all holders have released it.
+    /// Releases a packet or a copy of the packet. The packet is inside until all holders have released it.
     pub(super) fn give_back(&mut self, packet: PacketId) {
         if self.pool.release(packet)
             && let Some(&Inside { flow, user, from, .. }) = self.get(packet)
@@ -110,22 +110,22 @@ impl Inventory {
         }
     }
 
-    /// Packets from a side that are in transit through the graph.
+    /// Number of packets from a side that are in transit through the graph.
     pub(super) const fn under_way(&self, from: Side) -> u64 {
         self.under_way[from as usize]
     }
 
-    /// Side of arrival of a packet inside.
+    /// Side at which a packet inside arrived.
     fn side(&self, packet: PacketId) -> Option<Side> {
         self.pool.bytes(packet).and(self.get(packet)?.from)
     }
 
-    /// State of a packet.
+    /// State of a packet inside.
     pub(super) fn get(&self, packet: PacketId) -> Option<&Inside> {
         self.packets.get(packet.slot as usize)
     }
 
-    /// Mutable state of a packet.
+    /// Mutable state of a packet inside.
     pub(super) fn get_mut(&mut self, packet: PacketId) -> Option<&mut Inside> {
         self.packets.get_mut(packet.slot as usize)
     }

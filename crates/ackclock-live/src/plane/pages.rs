@@ -1,4 +1,4 @@
-//! Reports of a plane, in pieces that delay no packet.
+//! Reports of a data plane, in small pages so that packets are not delayed.
 
 use ackclock_core::results::{EngineResult, LinkCounts};
 use ackclock_core::{FlowId, Time};
@@ -9,16 +9,17 @@ use crate::FlowReport;
 use crate::account::{Account, Page, Rest, Summary};
 use crate::flow::NO_FLOW;
 
-/// Connection numbers that one [`Page`] covers.
+/// Number of connection numbers that one [`Page`] covers.
 const PAGE: usize = 64;
 
 impl Plane {
-    /// The collector of results; `None` on further calls.
+    /// Returns the collector of results on the first call, and `None` on further calls.
     pub fn account(&mut self) -> Option<Account> {
         Some(Account::new(self.account.take()?, self.regulator.clone()))
     }
 
-    /// Some current connections, with numbers from `from` on. Reporting all at once would delay packets.
+    /// Reports one page of current connections, from number `from` on. Reporting all connections at once would delay
+    /// packets.
     pub fn page(&mut self, from: usize) -> Page {
         let to = (from + PAGE).min(self.connections.len());
         let known = self.connections.get(from..to).unwrap_or_default().iter().enumerate();
@@ -36,7 +37,7 @@ impl Plane {
         Page { flows, rest }
     }
 
-    /// Results other than connections.
+    /// Results of the plane other than its connections.
     fn summary(&mut self) -> Summary {
         let now = self.graph.now();
         let waiting = self.waiting();
@@ -55,20 +56,20 @@ impl Plane {
         }
     }
 
-    /// Counts at the link with the queue, and counts of regulators wherever they are.
+    /// Counters at the link with the queue, and counters of all regulators.
     fn link_counts(&mut self, now: Time, direction: Direction) -> LinkCounts {
         let counts = self.edge_mut().link_counts(now, direction);
         self.graph.queue_mut().link_counts(now, direction).regulated_by(&counts)
     }
 
-    /// Passes on the report of a connection whose number is reused.
+    /// Sends the report of a connection whose number is reused to the account.
     pub(super) fn archive(&mut self, flow: FlowId, connection: &Connection) {
         if !connection.tally.has_row() {
             return;
         }
         let report = self.report(flow, connection);
         match self.past_room.checked_sub(1) {
-            // The receiver may be gone.
+            // Sending fails if the receiver was dropped.
             Some(room) if self.past.send(report).is_ok() => self.past_room = room,
             _ => {
                 self.forgotten.add(&report);
@@ -77,7 +78,7 @@ impl Plane {
         }
     }
 
-    /// Report of a connection, with values known only to the edge.
+    /// Report of a connection, including values known only to the edge.
     fn report(&self, flow: FlowId, connection: &Connection) -> FlowReport {
         let mut report = *connection.tally.report();
         if let Some(statistics) = self.edge().flow_statistics(flow) {

@@ -1,6 +1,7 @@
-//! Masquerading in separate tables with `flags owner`: the kernel removes them with the socket that created them.
+//! Address translation (masquerading) in separate firewall tables with `flags owner`: the kernel removes such a table
+//! with the socket that created it.
 //!
-//! In the notation of `nft`, for IPv4; the table `ip6` is equal but for its addresses:
+//! The tables in the notation of `nft`, for IPv4; the table `ip6` differs only in its addresses:
 //! ```text
 //! table ip ackclock0 { flags owner
 //!   chain out  { type nat hook postrouting priority srcnat; ip saddr INSIDE oif != LINK masquerade }
@@ -11,12 +12,12 @@
 //!   chain strays { type filter hook prerouting priority dstnat + 10; ct state invalid drop }
 //! }
 //! ```
-//! LINK is the interface towards the inside: our end of a veth pair, or the TUN itself with pasta. `back` exists only
-//! if the machine does not forward packets from its other interfaces. It would drop a reply after its address is
-//! translated back, so this chain sends replies to the link without changing settings of other interfaces. `base` and
-//! `strays` exist if the base address is not the machine's. `base` makes a server on the machine reachable at it.
-//! `strays` drops pasta's packets without ACK flag, whose addresses are not translated back, so that this host does not
-//! answer them with a RST.
+//! LINK is the interface towards the inside: our end of a veth pair, or the TUN itself with pasta. The chain `back`
+//! exists only if the machine does not forward packets from its other interfaces. Such a machine would drop a reply
+//! after its address is translated back, so `back` sends replies to the link without changing settings of other
+//! interfaces. The chains `base` and `strays` exist if the machine does not have the base address. `base` makes a
+//! server on the machine reachable at the base address. `strays` drops pasta's packets without ACK flag, whose
+//! addresses are not translated back, so that this host does not answer them with a RST.
 
 use std::fs;
 use std::io;
@@ -32,12 +33,12 @@ use crate::namespace::interface::octets;
 use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::{Pair, v6};
 
-/// What the kernel does not do by itself in the table's namespace.
+/// Functions that the kernel does not provide by itself in the table's namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
-    /// Nothing: it forwards packets from every interface.
+    /// No help is needed: the kernel forwards packets from every interface.
     None,
-    /// Replies must be sent to the link.
+    /// The table must send replies to the link.
     Replies,
     /// The base address represents the machine, which has this address.
     Base(Ipv4Addr),
@@ -60,7 +61,7 @@ impl Help {
 /// the interface towards the inside.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the kernel's error.
 pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
     let table = Table { name: name(link), link, inside: pair.inside.into() };
     let mut messages = table.out();
@@ -74,10 +75,10 @@ pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> 
     table.commit(messages)
 }
 
-/// Installs the IPv6 table in addition.
+/// Installs the IPv6 table in addition to the IPv4 table.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the kernel's error.
 pub(crate) fn install_v6(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
     let table = Table { name: name(link), link, inside: v6(pair.inside).into() };
     let mut messages = table.out();
@@ -87,12 +88,12 @@ pub(crate) fn install_v6(link: u32, pair: Pair, help: Help) -> io::Result<Netlin
     table.commit(messages)
 }
 
-/// Name of a link's tables.
+/// Name of the firewall tables of a link.
 pub(super) fn name(link: u32) -> String {
     format!("ackclock{link}")
 }
 
-/// The chain that packets from inside pass unless something else drops them.
+/// Name of the chain that packets from inside traverse, unless another rule drops them.
 pub(super) const OUT: &str = "out";
 
 impl Table {
@@ -138,7 +139,7 @@ impl Table {
     }
 }
 
-/// Sends a copy to the link and drops the original.
+/// Sends a copy of the packet to the link and drops the original.
 fn send_on(list: Message, link: u32, to: IpAddr) -> Message {
     let list = set(list, REGISTER, &octets(to));
     let list = set(list, SECOND_REGISTER, &link.to_ne_bytes());
@@ -147,15 +148,15 @@ fn send_on(list: Message, link: u32, to: IpAddr) -> Message {
     }))
 }
 
-/// Direction of packets that answer the first packets of a connection.
+/// Conntrack direction of packets that answer the first packets of a connection.
 const REPLY: u8 = 1;
-/// State of packets that belong to no connection.
+/// Conntrack state of packets that belong to no connection.
 const CT_INVALID: u32 = 1;
 const ICMP: u8 = libc::IPPROTO_ICMP as u8;
 pub(super) const NAT_DESTINATION: u32 = 1;
 /// Hook priority at which source addresses are translated.
 pub(super) const SRCNAT: i32 = 100;
-/// Hook priority at which destination addresses are translated, also back.
+/// Hook priority at which destination addresses are translated, and translated back in replies.
 pub(super) const DSTNAT: i32 = -100;
 const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
 pub(super) const META_OIF: i32 = libc::NFT_META_OIF;

@@ -1,4 +1,4 @@
-//! What the inside of a link can reach.
+//! Networks that the inside of a link can reach.
 
 mod masquerade;
 mod nftables;
@@ -22,14 +22,14 @@ use crate::namespace::router;
 use crate::namespace::tun::Tun;
 use crate::namespace::{Candidate, Obstacle, Pair, Trying, v6};
 
-/// What the inside of a link can reach.
+/// Networks that the inside of a link can reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Everything that the machine can reach, with the machine's address.
+    /// The inside reaches all networks of the machine, with the machine's address.
     Machine,
-    /// Everything that the user can reach, through sockets opened by pasta.
+    /// The inside reaches all networks of the user, through sockets opened by pasta.
     Pasta,
-    /// Only the base address, for this reason.
+    /// The inside reaches only the base address, for this reason.
     Closed(String),
 }
 
@@ -51,38 +51,40 @@ impl Reach {
     }
 }
 
-/// The route out of a link, with the resources that keep it open.
+/// Route out of a link, with the resources that keep it open.
 pub(crate) struct Way {
     pub(crate) reach: Reach,
-    /// Reach of IPv6.
+    /// Networks that the inside reaches over IPv6.
     pub(crate) v6: V6,
-    /// Obstacles to packets, one per line.
+    /// Obstacles to packets on the route, one per line.
     pub(crate) remarks: Vec<String>,
-    /// The firewall tables exist as long as these sockets.
+    /// Sockets that keep the firewall tables alive.
     _tables: Vec<Netlink>,
 }
 
-/// Reach of IPv6. If there is none, the inside has no IPv6 route, so that programs use IPv4 at once.
+/// Networks that the inside reaches over IPv6. Without any, the inside has no IPv6 route, so that programs use IPv4 at
+/// once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum V6 {
-    /// Like IPv4.
+    /// IPv6 reaches the same networks as IPv4.
     Beyond,
-    /// Only the far end of the link.
+    /// IPv6 reaches only the far end of the link.
     OtherEnd,
 }
 
-/// Connects through the machine's network: its kernel forwards packets of our veth pair with the machine's address.
-/// Also returns the address pair, the link's end, which is in a router in front of the pair, and the sockets of forwarded
-/// ports there.
+/// Connects the link to the machine's network, whose kernel forwards packets of our veth pair with the machine's
+/// address. Also returns the address pair, the link's end, which is in a router in front of the pair, and the sockets
+/// of forwarded ports in that router.
 ///
 /// # Errors
-/// What this machine does not allow. Nothing is left then, and the process may be in a namespace without a route out.
+/// Returns the operation that this machine does not allow. All resources are then released, and the process may be in a
+/// namespace without a route out.
 pub(crate) fn through_machine(
     free: impl Iterator<Item = Candidate>,
     forwards: &[Forward],
 ) -> Result<(Pair, Tun, Way, Vec<Entrance>), Obstacle> {
     let (pair, tun, veth, entrances) = router::stand(free, forwards)?;
-    // Only our own interface; the setting disappears with it.
+    // Forwarding is enabled only on our own interface; the setting disappears with the interface.
     let forwarding = format!("/proc/sys/net/ipv4/conf/{}/forwarding", veth.name);
     fs::write(&forwarding, "1").trying(&format!("writing {forwarding}"))?;
     let table = masquerade::install(veth.index, pair, Help::of_this_machine()).map_err(|error| {
@@ -101,9 +103,9 @@ pub(crate) fn through_machine(
     Ok((pair, tun, Way { reach: Reach::Machine, v6: leads, remarks, _tables: tables }, entrances))
 }
 
-/// Connects through the machine's IPv6 network. Linux forwards IPv6 from all interfaces or none, and a forwarding
-/// machine ignores router advertisements, so ackclock does not enable it. Linux 6.17 and later can forward from our
-/// interface alone.
+/// Connects the link to the machine's IPv6 network. Linux forwards IPv6 from all interfaces or none, and a forwarding
+/// machine ignores router advertisements, so ackclock does not enable forwarding. Linux 6.17 and later can forward from
+/// our interface alone.
 fn through_machine_v6(veth: &Interface, pair: Pair) -> io::Result<Netlink> {
     let all = fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding")?;
     let help = if all.trim() == "0" { Help::Replies } else { Help::None };
@@ -113,7 +115,7 @@ fn through_machine_v6(veth: &Interface, pair: Pair) -> io::Result<Netlink> {
     masquerade::install_v6(veth.index, pair, help)
 }
 
-/// Connects through a separate namespace, to which pasta is attached later.
+/// Connects the link through a separate namespace, to which pasta is attached later.
 pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
     if !installed {
         return closed("without root `pasta` is needed: sudo apt install passt".to_owned());
@@ -123,7 +125,7 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
             "forwarding cannot be switched on in the namespace: /proc/sys is read-only".to_owned(),
         );
     }
-    // A separate address there; without it, names are not relayed.
+    // The name server relay uses a separate address; without that address, names are not relayed.
     let _ = tun.interface.add_address(pasta::RESOLVER);
     match masquerade::install(tun.interface.index, pair, Help::Base(pasta::MACHINE)) {
         Ok(table) => Way { reach: Reach::Pasta, v6: V6::OtherEnd, remarks: Vec::new(), _tables: vec![table] },
@@ -131,14 +133,14 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
     }
 }
 
-/// Connects to nothing, in a separate namespace.
+/// Creates a separate namespace without a route out.
 pub(crate) fn closed(why: String) -> Way {
-    // With forwarding, the kernel reports at once that there is no route, so that programs do not wait.
+    // With forwarding enabled, the kernel reports at once that there is no route, so that programs do not wait.
     forward_all();
     Way { reach: Reach::Closed(why), v6: V6::OtherEnd, remarks: Vec::new(), _tables: Vec::new() }
 }
 
-/// Enables forwarding in this process's namespace, which is our own.
+/// Enables forwarding in this process's own namespace.
 fn forward_all() -> bool {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1").is_ok()
 }

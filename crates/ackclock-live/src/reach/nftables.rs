@@ -9,19 +9,19 @@ use nix::libc;
 use crate::namespace::interface::octets;
 use crate::namespace::netlink::{Message, Netlink};
 
-/// A table of one IP version, for the inside of one link.
+/// Firewall table of one IP version, for the inside of one link.
 pub(super) struct Table {
     pub(super) name: String,
-    /// Index of the interface towards the inside.
+    /// Index of the network interface towards the inside.
     pub(super) link: u32,
     pub(super) inside: IpAddr,
 }
 
 impl Table {
-    /// Creates the table; it exists as long as the socket.
+    /// Creates the firewall table; the table exists as long as the socket.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(super) fn commit(&self, messages: Vec<Message>) -> io::Result<Netlink> {
         let create = self.request(libc::NFT_MSG_NEWTABLE, CREATE).text(1, &self.name).number(2, FLAG_OWNER);
         let batch = [vec![bracket(BATCH_BEGIN), create], messages, vec![bracket(BATCH_END)]].concat();
@@ -45,19 +45,19 @@ impl Table {
             .nested(4, expressions)
     }
 
-    /// A request about tables of this IP version.
+    /// Creates a request about tables of this IP version.
     pub(super) fn request(&self, kind: i32, flags: u16) -> Message {
         let kind = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | kind as u16;
         let family = if self.inside.is_ipv4() { libc::NFPROTO_IPV4 } else { libc::NFPROTO_IPV6 };
         Message::new(kind, flags, &[family as u8, 0, 0, 0])
     }
 
-    /// Offset of the source address in an IP header.
+    /// Offset of the source address in an IP header, bytes.
     pub(super) fn source(&self) -> u32 {
         if self.inside.is_ipv4() { 12 } else { 8 }
     }
 
-    /// Offset of the destination address, which follows the source.
+    /// Offset of the destination address in an IP header, which follows the source address.
     pub(super) fn destination(&self) -> u32 {
         if self.inside.is_ipv4() { 16 } else { 24 }
     }

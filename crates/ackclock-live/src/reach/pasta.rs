@@ -1,5 +1,5 @@
-//! pasta (Debian package `passt`): network access for an ordinary user, through sockets that pasta opens with the
-//! user's rights.
+//! Network access through pasta (Debian package `passt`): an ordinary user reaches networks through sockets that pasta
+//! opens with the user's rights.
 //!
 //! Connections end in pasta: data from beyond crosses the link over pasta's own TCP, which has no congestion control.
 //! For measurements, use a server in the outer namespace, or root.
@@ -17,22 +17,25 @@ use nix::unistd::Pid;
 
 use crate::namespace::Obstacle;
 
-/// Address of our end for queries to the machine's name servers. The base address represents the machine.
+/// Address of our end for queries to the machine's name servers. The base address cannot be used, because it represents
+/// the machine.
 pub(crate) const RESOLVER: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
-/// Address at which pasta answers for the machine's loopback address. With pasta's default, the machine's gateway, the
-/// gateway would be unreachable.
+/// Address at which pasta answers for the machine's loopback address. By default pasta uses the gateway's address,
+/// which would make the machine's gateway unreachable.
 pub(crate) const MACHINE: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 2);
 /// Address of the namespace at pasta's end.
 const OWN: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 3);
-/// A local hardware address, for machines whose outgoing interface has none, such as another link.
+/// Locally administered hardware address, for machines whose outgoing interface has no hardware address, such as
+/// another link.
 const HARDWARE: &str = "02:61:63:6b:00:01";
 
-/// A pasta process that serves the outside of a link. It ends when this is dropped, or with the process that holds it.
+/// A pasta process that serves the outside of a link. The process ends when this value is dropped, or with the process
+/// that holds it.
 #[derive(Debug)]
 pub struct Pasta(Child);
 
 impl Pasta {
-    /// Path of the program, if installed.
+    /// Path of the program pasta, if installed.
     pub(crate) fn program() -> Option<PathBuf> {
         let paths = env::var_os("PATH")?;
         env::split_paths(&paths).map(|folder| folder.join("pasta")).find(|program| program.is_file())
@@ -41,7 +44,7 @@ impl Pasta {
     /// Connects a process's network namespace to the machine's network.
     ///
     /// # Errors
-    /// If pasta cannot be started or sets up no route.
+    /// The program pasta cannot be started or sets up no route.
     pub(crate) fn attach(program: &Path, process: Pid) -> Result<Self, Obstacle> {
         let mut guard = Self(start(program, process)?);
         for _ in 0..LOOKS {
@@ -61,18 +64,18 @@ impl Pasta {
 impl Drop for Pasta {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        // The shell ends as soon as its input is closed.
+        // The shell that supervises pasta ends as soon as its input is closed.
         let _ = self.0.wait();
     }
 }
 
-/// pasta clears the signal that would kill it with its parent. So a shell waits beside it until the other end of its
-/// input is closed, however the holder ended.
+/// Starts pasta under a shell. pasta clears the signal that would kill it with its parent, so the shell waits until its
+/// own input is closed, however the holder ended, and then ends pasta.
 fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
     Command::new("/bin/sh")
         .args(["-c", "\"$@\" & read -r _; kill -KILL $!; wait", "sh"])
         .arg(program)
-        // Opens no port of the machine inside, and none of the inside on the machine.
+        // These options forward no port of the machine to the inside, and no port of the inside to the machine.
         .args([
             "--config-net",
             "--foreground",
@@ -92,7 +95,7 @@ fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // Protects it from a Ctrl-C meant for the command.
+        // A separate process group protects pasta from a Ctrl-C meant for the command.
         .process_group(0)
         .spawn()
         .map_err(|error| Obstacle::new("starting pasta", error))

@@ -1,9 +1,9 @@
 //! Tests the route out of a link before its command starts.
 //!
-//! Writes SYN segments into the link's end as if they came from inside: one to the base address, where our own socket
-//! listens, and others to addresses beyond the machine, with a TTL that expires one hop out. The machine's routing and
-//! a trace of its firewall show what refuses them. If neither shows a cause and an answer is missing, only the route to
-//! this machine is reported as broken.
+//! The test writes SYN segments into the link's end as if they came from inside: one to the base address, where our own
+//! socket listens, and others to addresses beyond the machine, with a TTL that expires one hop out. The machine's
+//! routing and a trace of its firewall show what refuses the segments. If neither shows a cause and an answer is
+//! missing, only the route to this machine is reported as broken.
 
 use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
@@ -24,26 +24,28 @@ use crate::namespace::interface::{Interface, octets};
 use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::tun::Tun;
 
-/// The end of a link, and this machine's interface towards it.
+/// End of a link, and this machine's interface towards the link.
 pub(super) struct Way<'a> {
     pub(super) tun: &'a Tun,
     pub(super) link: &'a Interface,
-    /// The inside address of one IP version.
+    /// Address of the inside in one IP version.
     pub(super) inside: IpAddr,
     pub(super) base: IpAddr,
 }
 
-/// Time limit. IPv4 and IPv6 are tested one after the other, together in less than 100 ms.
+/// Time limit of a test. IPv4 and IPv6 are tested one after the other, together in less than 100 ms.
 const PATIENCE: Duration = Duration::from_millis(45);
-/// HTTPS port: firewalls of routers pass it if anything.
+/// Destination port of the test segments: HTTPS, the port that router firewalls are most likely to pass.
 const PORT: u16 = 443;
-/// Addresses for documentation (RFC 5737, RFC 3849), which no host has: packets to them take the default route.
+/// Addresses reserved for documentation (RFC 5737, RFC 3849), which no host has: packets to them take the default
+/// route.
 const FAR: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
-/// The router, this machine, and one hop out.
+/// TTL of the test segments: it covers the router, this machine, and one hop out.
 const HOPS: u8 = 3;
 
-/// Where and why packets are lost, as lines for the user; none if all routes work or the cause is unknown.
+/// Remarks for the user on where and why packets are lost, one per line; empty if all routes work or the cause is
+/// unknown.
 pub(super) fn remarks(ways: &[Way<'_>]) -> Vec<String> {
     let findings: Vec<Finding> = ways.iter().flat_map(findings).collect();
     let mut ends: Vec<Option<&End>> = Vec::new();
@@ -81,7 +83,7 @@ fn findings(way: &Way<'_>) -> Vec<Finding> {
 }
 
 impl Way<'_> {
-    /// Addresses to test: this machine's gateway and an address behind it. None if the machine has no default route.
+    /// Addresses to test: this machine's gateway and an address behind it. Empty if the machine has no default route.
     fn targets(&self) -> Vec<IpAddr> {
         let far = FAR[usize::from(self.inside.is_ipv6())];
         let Ok(gateway) = routing::gateway(far) else { return Vec::new() };
@@ -89,11 +91,11 @@ impl Way<'_> {
     }
 }
 
-/// A test segment and its fate.
+/// Test segment and its fate.
 struct Probe {
     to: IpAddr,
     port: u16,
-    /// It has left this machine.
+    /// Whether the segment has left this machine.
     passed: bool,
     end: Option<End>,
 }
@@ -102,7 +104,7 @@ struct Probe {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     Answered,
-    /// Refused by the machine's routing, for this reason.
+    /// The machine's routing refused the segment, for this reason.
     Refused(String),
     Dropped(Place),
     AnswerDropped(Place),
@@ -121,7 +123,7 @@ impl Probe {
         own
     }
 
-    /// Whether it has left this machine without being dropped later.
+    /// Whether the segment has left this machine without being dropped later.
     fn has_left(&self) -> bool {
         self.passed && self.end.is_none()
     }
@@ -133,11 +135,11 @@ impl Probe {
 
 struct Trial<'a> {
     way: &'a Way<'a>,
-    /// Source port of the segments, and port of our listening socket.
+    /// Source port of the test segments, and port of our listening socket.
     port: u16,
     own: Probe,
     beyond: Vec<Probe>,
-    /// Result of the first answer from beyond.
+    /// Result of the first answer from beyond this machine.
     answer: Option<End>,
 }
 
@@ -160,7 +162,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Follows segments and answers until the result is known or the time is up.
+    /// Receives the trace of segments and their answers until the result is known or the time limit has passed.
     fn watch(&mut self, trace: &mut Trace) {
         let until = now() + PATIENCE;
         loop {
@@ -172,7 +174,7 @@ impl Trial<'_> {
             }
             let mut files =
                 [trace.as_fd(), self.way.tun.file.as_fd()].map(|file| PollFd::new(file, PollFlags::POLLIN));
-            // An interruption is treated like an event.
+            // An interrupted wait is treated like an event.
             let _ = poll(&mut files, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO));
         }
     }
@@ -211,8 +213,8 @@ impl Trial<'_> {
         while let Ok(length) = read(&self.way.tun.file, &mut bytes) {
             let Some(packet) = bytes.get(header..length) else { continue };
             match ends(packet) {
-                // A firewall that rejects a segment also answers with this machine's address, but does not accept the
-                // connection.
+                // A firewall that rejects a segment also answers with this machine's address, but such an answer does
+                // not accept the connection.
                 Some((from, _)) if from == self.way.base && accepts(packet, self.port) => {
                     self.own.ends(End::Answered);
                 }
@@ -224,18 +226,19 @@ impl Trial<'_> {
         }
     }
 
-    /// Makes the kernel forget the connections, so that late packets are dropped.
+    /// Removes the test connections from the kernel's table, so that late packets are dropped.
     fn forget(&mut self) {
         let from = (self.way.inside, self.port);
         for probe in self.probes() {
-            // A missing connection is already forgotten.
+            // A connection that is missing in the table is already removed.
             let _ = Netlink::netfilter()
                 .and_then(|mut netlink| netlink.request(&[delete_connection(from, (probe.to, probe.port))]));
         }
         self.read_answers();
     }
 
-    /// Unreached addresses. Addresses beyond the machine are left out if the packet has left it: routers may be silent.
+    /// Unreached addresses. Addresses beyond the machine are left out if the segment has left the machine: routers may
+    /// be silent.
     fn findings(&self) -> impl Iterator<Item = Finding> {
         let version = if self.way.inside.is_ipv6() { " by IPv6" } else { "" };
         let finding =
@@ -253,16 +256,16 @@ impl Trial<'_> {
     }
 }
 
-/// An unreached address, with the reason if known.
+/// Unreached address, with the reason if known.
 struct Finding {
     unreached: String,
-    /// It is beyond this machine.
+    /// Whether the address is beyond this machine.
     beyond: bool,
     end: Option<End>,
     inside: IpAddr,
 }
 
-/// One line for all addresses unreached for the same reason.
+/// Remark about all addresses unreached for the same reason, on one line.
 fn line(findings: &[&Finding], end: Option<&End>) -> String {
     let unreached: Vec<&str> = findings.iter().map(|finding| finding.unreached.as_str()).collect();
     let dropped = |place: &Place, what: &str, from| {
@@ -284,7 +287,7 @@ fn line(findings: &[&Finding], end: Option<&End>) -> String {
     format!("programs behind the link do not reach {}: {why}", unreached.join(" or "))
 }
 
-/// A SYN segment.
+/// Bytes of a SYN segment for the test.
 fn segment(from: IpAddr, port: u16, probe: &Probe) -> Vec<u8> {
     let tcp = TcpRepr {
         src_port: port,
@@ -309,7 +312,7 @@ fn segment(from: IpAddr, port: u16, probe: &Probe) -> Vec<u8> {
     bytes
 }
 
-/// Whether a packet without IP options accepts a connection that a port requested: SYN and ACK.
+/// Whether a packet without IP options has SYN and ACK set, and so accepts a connection from `port`.
 fn accepts(packet: &[u8], port: u16) -> bool {
     let header = if packet.first().is_some_and(|first| first >> 4 == 4) { 20 } else { 40 };
     let protocol = packet.get(if header == 20 { 9 } else { 6 });

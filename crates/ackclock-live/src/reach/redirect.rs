@@ -1,6 +1,7 @@
-//! Sends the inside's connections to forwarded ports of 127.0.0.1 across the link.
+//! Redirects the inside's connections to forwarded ports of 127.0.0.1 across the link.
 //!
-//! In the notation of `nft`, in the inside's network namespace; ROUTER is the address at which forwarded ports are accepted:
+//! The firewall table in the notation of `nft`, in the inside's network namespace; ROUTER is the address at which
+//! forwarded ports are accepted:
 //! ```text
 //! table ip ackclock-forward { flags owner
 //!   chain redirect { type nat hook output priority dstnat
@@ -10,7 +11,8 @@
 //!                    ip daddr ROUTER tcp flags & syn != 0 tcp option maxseg size set 1460 }
 //! }
 //! ```
-//! `clamp`: a connection to 127.0.0.1 advertises the MSS of the loopback interface, 65495 bytes.
+//! The chain `clamp` lowers the MSS: a connection to 127.0.0.1 advertises the MSS of the loopback interface, 65495
+//! bytes.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -26,13 +28,13 @@ use crate::namespace::interface::Interface;
 use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::{Obstacle, Pair, Trying};
 
-/// Redirects forwarded ports in the network namespace of this process, whose interface `link` leads to the other end. The
-/// redirection lives as long as the socket.
+/// Redirects forwarded ports in the network namespace of this process, whose interface `link` leads across the link.
+/// The redirection exists as long as the returned socket.
 ///
 /// # Errors
-/// What this machine does not allow.
+/// Returns the operation that this machine does not allow.
 pub(crate) fn install(link: &Interface, pair: Pair, forwards: &[Forward]) -> Result<Netlink, Obstacle> {
-    // Answers come in by the link for an address of the loopback interface.
+    // Answers for a loopback address arrive over the link, which the kernel accepts only with this setting.
     let setting = format!("/proc/sys/net/ipv4/conf/{}/route_localnet", link.name);
     fs::write(&setting, "1").trying(&format!("writing {setting}"))?;
     let table = Table { name: "ackclock-forward".to_owned(), link: link.index, inside: pair.inside.into() };
@@ -52,9 +54,9 @@ pub(crate) fn install(link: &Interface, pair: Pair, forwards: &[Forward]) -> Res
 const REDIRECT: &str = "redirect";
 /// First byte of 127.0.0.0/8.
 const LOOPBACK: u8 = 127;
-/// Of a link's devices, whose MTU is 1500 bytes.
+/// MSS over a link's devices, whose MTU is 1500 bytes.
 const MSS: u16 = 1460;
-/// Offsets in the TCP header: port of the receiver (UDP's is there too), and flags.
+/// Offset of the destination port in a TCP or UDP header; the offset of the TCP flags follows.
 const PORT: u32 = 2;
 const FLAGS: u32 = 13;
 const SYN: u8 = 2;
@@ -95,13 +97,13 @@ impl Table {
     }
 }
 
-/// The first byte of an address in the IP header is that of loopback addresses.
+/// Adds an expression that matches loopback addresses by the first byte of an address in the IP header.
 fn network_byte_is_loopback(list: Message, offset: u32) -> Message {
     let load = payload(libc::NFT_PAYLOAD_NETWORK_HEADER, offset, 1);
     compare(list, ("payload", load), libc::NFT_CMP_EQ, &[LOOPBACK])
 }
 
-/// The TCP header has this flag.
+/// Adds an expression that matches TCP headers with this flag.
 fn has_flag(list: Message, flag: u8) -> Message {
     let bytes = |value: u8| move |holder: Message| holder.attribute(1, &[value]);
     let load = payload(libc::NFT_PAYLOAD_TRANSPORT_HEADER, FLAGS, 1);
@@ -118,7 +120,8 @@ fn has_flag(list: Message, flag: u8) -> Message {
     })
 }
 
-/// Lowers the TCP option for the MSS, two bytes behind its kind and length. The kernel never raises it.
+/// Adds an expression that lowers the TCP option MSS, whose value starts two bytes after the option's kind. The kernel
+/// never raises the MSS.
 fn set_mss(list: Message) -> Message {
     const MAXSEG: u8 = 2;
     const TCP_OPTION: u32 = 1;

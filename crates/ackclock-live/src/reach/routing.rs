@@ -1,4 +1,4 @@
-//! How this machine routes packets, and what refuses packets from inside a link.
+//! Routing decisions of this machine, and the rules that refuse packets from inside a link.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,17 +8,18 @@ use nix::libc;
 use crate::namespace::interface::{Interface, octets};
 use crate::namespace::netlink::{Message, Netlink, attributes};
 
-/// The gateway for this machine's own packets to an address; `None` for a neighbour.
+/// Gateway for this machine's own packets to an address; `None` for an address in a directly connected network.
 ///
 /// # Errors
-/// If the machine itself has no route.
+/// The machine itself has no route to the address.
 pub(super) fn gateway(to: IpAddr) -> io::Result<Option<IpAddr>> {
     let route = Netlink::route()?.ask(get_route(to))?;
     let mut found = attributes(route.get(BODY..).unwrap_or_default());
     Ok(found.find(|(kind, _)| *kind == libc::RTA_GATEWAY).and_then(|(_, value)| address(value)))
 }
 
-/// Why the machine does not route a packet from inside or its own answer, with a remedy; `None` if it routes it.
+/// Reason why the machine does not route a packet from inside or its own answer, with a remedy; `None` if it routes the
+/// packet.
 pub(super) fn refusal(from: IpAddr, to: IpAddr, link: &Interface, way: Heading) -> Option<String> {
     let comes_in = way == Heading::Outside;
     let inside = if comes_in { from } else { to };
@@ -46,13 +47,13 @@ pub(super) fn refusal(from: IpAddr, to: IpAddr, link: &Interface, way: Heading) 
 /// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heading {
-    /// From inside to the machine or beyond.
+    /// The packet is sent from inside to the machine or beyond.
     Outside,
-    /// From the machine to the inside.
+    /// The packet is sent from the machine to the inside.
     Inside,
 }
 
-/// The network that contains the addresses of all links of one range.
+/// Network that contains the addresses of all links of one address range.
 pub(super) fn network(of_link: IpAddr) -> String {
     match of_link {
         IpAddr::V4(address) => {
@@ -72,7 +73,8 @@ struct Refusing {
     action: &'static str,
 }
 
-/// The first rule that refuses such a packet. Rules that lead to tables are skipped: the kernel's error reports those.
+/// First policy routing rule that refuses such a packet. Rules that lead to routing tables are skipped, because the
+/// kernel's error reports their result.
 fn refusing_rule(from: IpAddr, to: IpAddr, link: Option<&String>) -> Option<Refusing> {
     let mut first: Option<Refusing> = None;
     let mut body = [0; BODY];
@@ -98,7 +100,7 @@ fn refusing(rule: &[u8], from: IpAddr, to: IpAddr, link: Option<&String>) -> Opt
             FRA_DST => begins(&octets(to), value, to_bits),
             FRA_SRC => begins(&octets(from), value, from_bits),
             FRA_IIFNAME => value.strip_suffix(&[0]) == link.map(|name| name.as_bytes()),
-            // Rules for marks and outgoing interfaces do not apply.
+            // Rules for packet marks and outgoing interfaces do not apply here.
             FRA_FWMARK | FRA_OIFNAME => false,
             _ => true,
         };
@@ -132,7 +134,7 @@ fn family(address: IpAddr) -> u8 {
     (if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
 }
 
-/// An address in netlink's format.
+/// Converts an address from netlink's format.
 pub(super) fn address(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.len() {
         4 => <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from),
@@ -140,9 +142,9 @@ pub(super) fn address(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Length of the fixed part of a message about a route or a rule (`linux/rtnetlink.h`, `linux/fib_rules.h`).
+/// Length in bytes of the fixed part of a message about a route or a rule (`linux/rtnetlink.h`, `linux/fib_rules.h`).
 const BODY: usize = 12;
-/// Actions of a rule that refuse a packet.
+/// Rule actions that refuse a packet, with their names.
 const ACTIONS: [(u8, &str); 3] = [(6, "blackhole"), (7, "unreachable"), (8, "prohibit")];
 const FRA_DST: u16 = 1;
 const FRA_SRC: u16 = 2;

@@ -1,5 +1,5 @@
 //! Traces how the firewall handles packets of a link. Packets are marked for tracing (`meta nftrace set 1`), and the
-//! kernel reports each nftables rule that they meet. Firewalls of `iptables-nft` are nftables too; those of
+//! kernel reports each nftables rule that they traverse. Firewalls of `iptables-nft` are nftables too; those of
 //! `iptables-legacy` report nothing.
 
 use std::collections::BTreeMap;
@@ -16,38 +16,38 @@ use super::nftables::{
 use super::routing::{address, network};
 use crate::namespace::netlink::{Message, Netlink, attributes};
 
-/// A trace of packets from and to the inside of a link. It ends when this is dropped.
+/// Trace of packets from and to the inside of a link. Dropping this value ends the trace.
 pub(super) struct Trace {
     reports: Netlink,
-    /// Source and destination of each packet when first seen, by the kernel's number for it.
+    /// Source and destination of each traced packet when first seen, by the kernel's trace number.
     packets: BTreeMap<u32, (IpAddr, IpAddr)>,
     _table: Netlink,
 }
 
-/// A packet meets a rule or the end of a chain.
+/// Report that a packet traverses a rule or reaches the end of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Source and destination.
+    /// Source and destination address of the packet.
     pub(super) packet: (IpAddr, IpAddr),
     pub(super) dropped: bool,
     pub(super) place: Place,
 }
 
-/// A rule, or a chain whose policy drops packets.
+/// Firewall rule, or chain whose policy drops packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     family: u8,
     pub(super) table: String,
     pub(super) chain: String,
-    /// The kernel's number of the rule.
+    /// Kernel's handle of the rule.
     handle: Option<u64>,
 }
 
 impl Trace {
-    /// Starts tracing packets that come from inside through an interface, and packets that go there.
+    /// Starts tracing packets that come from inside through interface `link`, and packets sent to the inside.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(super) fn begin(link: u32, inside: IpAddr) -> io::Result<Self> {
         let reports = Netlink::netfilter_reports(libc::NFNLGRP_NFTRACE)?;
         let table = Table { name: format!("ackclock{link}probe"), link, inside };
@@ -55,7 +55,7 @@ impl Trace {
         Ok(Self { reports, packets: BTreeMap::new(), _table })
     }
 
-    /// Steps reported since the last call.
+    /// Trace steps reported since the last call.
     pub(super) fn steps(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         let packets = &mut self.packets;
@@ -78,7 +78,7 @@ impl Table {
         vec![
             self.chain("from", "filter", (libc::NF_INET_PRE_ROUTING, FIRST)),
             self.rule("from", from),
-            // After addresses are translated back, and before replies are sent to the link.
+            // The chain runs after addresses are translated back, and before replies are sent to the link.
             self.chain("to", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT - 1)),
             self.rule("to", to),
             self.chain("own", "filter", (libc::NF_INET_LOCAL_OUT, FIRST)),
@@ -93,7 +93,7 @@ fn trace(list: Message) -> Message {
     })
 }
 
-/// Parses a report. Only the first report of each chain contains headers.
+/// Parses a trace report. Only the first report of each chain contains headers.
 fn step(report: &[u8], packets: &mut BTreeMap<u32, (IpAddr, IpAddr)>) -> Option<Step> {
     let all = attributes(report.get(4..)?).collect::<BTreeMap<_, _>>();
     let number =
@@ -118,7 +118,7 @@ fn step(report: &[u8], packets: &mut BTreeMap<u32, (IpAddr, IpAddr)>) -> Option<
     })
 }
 
-/// Source and destination of an IP header.
+/// Source and destination address of an IP header.
 pub(super) fn ends(header: &[u8]) -> Option<(IpAddr, IpAddr)> {
     let (from, to) = match header.first()? >> 4 {
         4 => (12..16, 16..20),
@@ -129,7 +129,7 @@ pub(super) fn ends(header: &[u8]) -> Option<(IpAddr, IpAddr)> {
 }
 
 impl Place {
-    /// Name of the place, with the rule as its program prints it if available.
+    /// Description of the rule or chain, with the rule as its program prints it if available.
     pub(super) fn describe(&self) -> String {
         let Self { table, chain, .. } = self;
         let family = self.family_name();
@@ -152,7 +152,7 @@ impl Place {
         format!("{rule} of chain {chain} in table {family} {table}{text}")
     }
 
-    /// A command that lets packets of links pass here: those from the inside of links, and their replies.
+    /// Command that lets this rule or chain accept packets of links: those from the inside of links, and their replies.
     pub(super) fn remedy(&self, inside: IpAddr, from: bool, to: bool) -> String {
         let Self { table, chain, .. } = self;
         let links = network(inside);
@@ -182,14 +182,14 @@ impl Place {
         commands.join(" && ")
     }
 
-    /// The iptables program that created the table, if any.
+    /// Name of the iptables program that created the table, if any.
     fn iptables(&self) -> Option<&'static str> {
         let program = match i32::from(self.family) {
             libc::NFPROTO_IPV4 => "iptables-nft",
             libc::NFPROTO_IPV6 => "ip6tables-nft",
             _ => return None,
         };
-        // iptables refuses tables that it did not create.
+        // iptables cannot change tables that it did not create.
         let is_one = ["filter", "nat", "mangle", "raw", "security"].contains(&self.table.as_str());
         (is_one && output(program, &["-t", &self.table, "-S", &self.chain]).is_some()).then_some(program)
     }
@@ -199,7 +199,7 @@ impl Place {
         let kind = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETRULE as u16;
         let request = Message::list(kind, &[self.family, 0, 0, 0]).text(1, &self.table).text(2, &self.chain);
         let mut handles = Vec::new();
-        // If the rules cannot be listed, the rule has no number.
+        // If the rules cannot be listed, the rule's position stays unknown.
         let _ = Netlink::netfilter().and_then(|mut netlink| {
             netlink.list(request, |rule| {
                 let handle = attributes(rule.get(4..).unwrap_or_default()).find(|(kind, _)| *kind == 3);
@@ -227,7 +227,7 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Before every firewall and before connection tracking.
+/// Hook priority before every firewall and before connection tracking.
 const FIRST: i32 = -400;
 // Attributes of a report: `enum nft_trace_attributes` of `linux/netfilter/nf_tables.h`.
 const TABLE: u16 = 1;
