@@ -24,7 +24,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfeb.o");
 /// Folder that contains the pins of all boxes.
 pub const PINS: &str = "/sys/fs/bpf/ackclock";
 
-/// Version of the memory layout of the maps. A box with a different version is replaced, not taken over.
+/// Version of the memory layout of the maps. A running box with a different layout version is replaced, not taken over.
 const LAYOUT: u32 = 3;
 const MAPS: [&str; 8] = ["knobs", "allowances", "counts", "numbers", "opening", "opened", "flows", "records"];
 /// Name of each BPF program, file name of its pinned link, and direction of the packets that it sees.
@@ -87,7 +87,7 @@ impl Pins {
         })
     }
 
-    /// Whether a box is pinned for this interface.
+    /// Returns whether a box is pinned for this interface.
     pub fn exist(&self) -> bool {
         self.folder.join("out").exists()
     }
@@ -117,7 +117,7 @@ impl Pins {
             fs::remove_dir(&folder).map_err(|error| at(&folder, error))?;
             any = true;
         }
-        // The parent folder of all pins is removed with the last box.
+        // Removing the last box also removes the parent folder of all pins.
         let _ = fs::remove_dir(PINS);
         Ok(any)
     }
@@ -155,7 +155,7 @@ impl Pins {
         Ok(Array::<_, Knobs>::try_from(Map::Array(self.map("knobs")?))?.get(&0, 0)?)
     }
 
-    /// Changes the settings of the pinned box with `change`.
+    /// Applies the function `change` to the settings of the pinned box.
     ///
     /// # Errors
     /// Fails if no box is pinned for the interface.
@@ -185,8 +185,8 @@ impl Clip {
         Self::prepared(Ebpf::load(OBJECT)?)
     }
 
-    /// Loads, attaches and pins the BPF program. If an earlier program is attached, the new one replaces it without a
-    /// gap and keeps its maps. The returned boolean says whether an earlier program was replaced.
+    /// Loads, attaches and pins the BPF program. If an earlier program is attached, the new program replaces it without
+    /// a gap and keeps its maps. The returned boolean says whether an earlier program was replaced.
     ///
     /// # Errors
     /// Fails if there is no BPF file system, or if the kernel refuses the program, a map or a link.
@@ -196,8 +196,8 @@ impl Clip {
         {
             return Ok((clip, true));
         }
-        // Windows advertised while no program was attached are unknown. The earlier state is therefore dropped, so that
-        // no right edge moves left.
+        // The maps of a detached program are dropped, because they lack the windows advertised in the meantime. With
+        // outdated maps, a right edge could move left.
         pins.remove()?;
         pins.make()?;
         let mut clip = Self::with_maps(pins)?;
@@ -262,7 +262,7 @@ impl Clip {
         Ok(Array::<_, Knobs>::try_from(self.map("knobs")?)?.set(0, knobs, 0)?)
     }
 
-    /// Writes a new allowance: the number of bytes that each server may send beyond the base.
+    /// Writes a new allowance: the number of bytes that each server may send beyond the acknowledged or arrived data.
     ///
     /// # Errors
     /// Fails if the kernel refuses to write the map of allowances.
@@ -270,7 +270,8 @@ impl Clip {
         Ok(Array::<_, Allowance>::try_from(self.map("allowances")?)?.set(0, allowance, 0)?)
     }
 
-    /// Returns the current allowance: the number of bytes that each server may send beyond the base.
+    /// Returns the current allowance: the number of bytes that each server may send beyond the acknowledged or arrived
+    /// data.
     ///
     /// # Errors
     /// Fails if the kernel refuses to read the map of allowances.

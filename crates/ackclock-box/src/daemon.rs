@@ -25,7 +25,7 @@ pub struct Options {
     pub interface: String,
     /// Name of the box's regulator.
     pub regulator: String,
-    /// Whether the box lowers windows; otherwise it only measures.
+    /// Whether the box lowers windows; a box that does not lower windows only measures.
     pub act: bool,
     /// Time after which the box stops lowering windows and only measures, unless `keep` is called before.
     pub act_for: Option<Duration>,
@@ -33,8 +33,8 @@ pub struct Options {
     pub folder: PathBuf,
 }
 
-/// Allowances older than this are ignored. An allowance stays in force this long without data, because an unused window
-/// does no harm.
+/// Maximum age of an allowance that is still applied. An old allowance may apply for seconds without data, because an
+/// unused window does no harm.
 pub const STALE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 const REPORT_EVERY: Span = Span::from_secs(1);
@@ -118,7 +118,7 @@ impl Files {
         }
     }
 
-    /// Locks the box for this process.
+    /// Locks the box's run-time files, so that no other process can run a box on `interface`.
     fn take(&self, interface: &str) -> Result<Flock<File>, BoxError> {
         let at = |error| BoxError::File(self.lock.clone(), error);
         let mut open = OpenOptions::new();
@@ -138,7 +138,7 @@ impl Files {
         Ok(locked)
     }
 
-    /// Returns the text of the last report, if there is one.
+    /// Returns the text of the last report, or `None` if no report was written.
     pub fn report(&self) -> Option<String> {
         fs::read_to_string(&self.report).ok()
     }
@@ -149,7 +149,7 @@ impl Files {
         fs::rename(new, &self.report)
     }
 
-    /// Asks the box to keep lowering windows after the time of `--act TIME`.
+    /// Asks the box to keep lowering windows after the time given with `--act TIME`.
     ///
     /// # Errors
     /// Fails if the request file cannot be written.
@@ -213,7 +213,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Attaches the BPF program, or takes over the attached one.
+    /// Attaches the BPF program, or takes over the program that an earlier process attached.
     ///
     /// # Errors
     /// Fails if the interface does not exist, another process owns the box, or the kernel refuses the program.
@@ -231,7 +231,7 @@ impl Daemon {
         let records = clip.records()?;
         let until = options.act_for.map(|time| begun + Span::from_nanos(time.as_nanos() as u64));
         let (counts, allowance) = (clip.counts()?, clip.allowance()?);
-        // The allowance of an earlier process stays in force until a new one is known, unless it is already too old.
+        // A recent allowance of an earlier process stays in force until this process computes an allowance.
         let is_fresh = allowance.at_ns > 0 && begun.as_nanos() - allowance.at_ns < stale_ns;
         Ok(Self {
             observer,
@@ -252,7 +252,7 @@ impl Daemon {
         })
     }
 
-    /// Whether this process took over a BPF program that an earlier process had attached.
+    /// Returns whether this process took over a BPF program that an earlier process had attached.
     pub const fn has_taken_over(&self) -> bool {
         self.taken_over
     }

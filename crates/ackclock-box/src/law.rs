@@ -1,4 +1,4 @@
-//! Reference version of the kernel's clip of one connection: computes the window of each ACK.
+//! Reference version of the kernel's window clipping for one connection: computes the window field of each ACK.
 //!
 //! The window follows the [`WindowLaw`] that all Window Regulators use. `bpf/clip.bpf.c` implements the law a second
 //! time, because the kernel cannot verify Rust. `tests/law.rs` checks that both implementations write equal window
@@ -21,7 +21,7 @@ pub enum Base {
 pub struct Allowed {
     /// Base from which the allowance is counted.
     pub base: Base,
-    /// Number of bytes allowed beyond the base.
+    /// Number of bytes that the server may send beyond the base.
     pub bytes: u32,
     /// Smallest window to advertise, bytes.
     pub least: u32,
@@ -44,7 +44,7 @@ impl Clip {
         Self { law: WindowLaw::new(None), scale, arrived: first, acked: first, offered: window }
     }
 
-    /// Notes that data from the server arrived up to `end`.
+    /// Notes that data from the server arrived up to the sequence number `end`.
     pub fn on_data(&mut self, end: Seq) {
         self.arrived = self.arrived.max(end);
     }

@@ -53,7 +53,7 @@ pub fn index(name: &str) -> Option<u32> {
     if_nametoindex(name).ok()
 }
 
-/// One requirement of a box.
+/// Requirement for running a box, and whether this machine meets the requirement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Need {
     /// Name of a box's requirement.

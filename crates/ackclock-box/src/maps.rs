@@ -13,7 +13,7 @@ use aya::Pod;
 pub struct Knobs {
     /// Age above which an allowance is ignored, ns.
     pub stale_ns: u64,
-    /// 0 means that the program only measures and changes no packet.
+    /// Whether the program lowers windows. With 0, the program only measures and changes no packet.
     pub act: u32,
     /// Length of the link header before the IP header, bytes.
     pub header: u32,
@@ -24,7 +24,7 @@ pub struct Knobs {
 }
 
 impl Knobs {
-    /// Whether the program lowers windows.
+    /// Returns whether the program lowers windows.
     pub const fn acts(&self) -> bool {
         self.act != 0 && self.bypass == 0
     }
@@ -36,7 +36,7 @@ impl Knobs {
 pub struct Allowance {
     /// Time at which the allowance was written, ns of the monotonic clock; 0 if it was never written.
     pub at_ns: u64,
-    /// Number of bytes allowed beyond the base.
+    /// Number of bytes that each server may send beyond the base.
     pub bytes: u32,
     /// Base of the allowance: 0 for the ACK number, 1 for the end of the data that arrived.
     pub base: u32,
@@ -127,7 +127,7 @@ pub struct Tuple {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Payload that arrived for the first time, bytes.
+    /// Payload of the connection that arrived from the server for the first time, bytes.
     pub passed: u64,
     /// Time of the last record about data of this connection, ns.
     pub data_told_ns: u64,
@@ -157,14 +157,14 @@ pub struct Flow {
     pub unused: u16,
 }
 
-/// Event of a connection, sent from the kernel to user space. Sums are cumulative, so a lost record loses a time but no
-/// bytes.
+/// Event of a connection, sent from the kernel to user space. Sums are cumulative, so a lost record loses the time of
+/// an event but no bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// Time of the event, ns of the monotonic clock.
     pub at_ns: u64,
-    /// Payload that has arrived for the first time up to this record, bytes.
+    /// Payload of the connection that arrived for the first time, summed up to this record, bytes.
     pub passed: u64,
     /// Kind of the event: [`Record::DATA`], [`Record::ACK`] or [`Record::OPENED`].
     pub kind: u32,

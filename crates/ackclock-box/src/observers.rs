@@ -15,9 +15,9 @@ use crate::maps::{Allowance, Record};
 
 /// Maximum number of observed connections, so that one peer cannot exhaust the memory.
 const MOST_FLOWS: usize = 1024;
-/// A connection without data for this long is forgotten.
+/// Time without data after which a connection is forgotten.
 const QUIET: Span = Span::from_secs(10);
-/// A connection without data for this long is ignored when the common allowance is computed.
+/// Time without data after which a connection is ignored in computing the common allowance.
 const ACTIVE: Span = Span::from_secs(2);
 const HEADER: u16 = 52;
 /// Largest window that TCP can advertise, bytes.
@@ -50,7 +50,7 @@ impl Observer {
     }
 
     /// Notes the total bytes sent to the subscriber outside the observed connections. Bytes of unobserved connections
-    /// also use the link.
+    /// also use the link's capacity.
     pub const fn note_others(&mut self, bytes: u64) {
         self.others = bytes;
     }
@@ -144,7 +144,7 @@ fn on_ack(sums: &mut Sums, record: &Record) {
     ack.set_scale(Some(ackclock_core::LARGEST_WINDOW_SCALE));
     stamp(&mut ack, record);
     sums.on_up(sums.at, &ack);
-    // An ACK of the right edge with window 0 advertises the same right edge.
+    // An ACK with the right edge as its number and a window of 0 advertises this right edge.
     (ack.ack, ack.window) = (Seq(record.told), 0);
     sums.on_told(sums.at, &ack);
 }

@@ -162,7 +162,7 @@ fn worker<'a>(
     }
 }
 
-/// Closes the JSON lines of a batch. If a run failed, an output file keeps its unfinished name.
+/// Closes the JSON lines of a batch. If a run failed, the output file keeps the temporary name of an incomplete file.
 fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failure> {
     let failures: Vec<_> =
         jobs.iter().zip(ended).filter_map(|(job, end)| Some((job, end.as_ref().err()?))).collect();

@@ -1,7 +1,7 @@
 //! # ackclock
 //!
 //! Simulates scenarios, compares regulators, runs sweeps and inspects recordings. The Python package installed next to
-//! it does analyses and plots. Only the command and the live driver read clocks and write files.
+//! the command does analyses and plots. Only the command and the live driver read clocks and write files.
 
 mod batch;
 mod commands;

@@ -118,8 +118,8 @@ impl Form {
     }
 }
 
-/// Whether `path` is, or can become, a regular file. `/dev/null` and named pipes are not regular files and are written
-/// in place.
+/// Returns whether `path` is, or can become, a regular file. `/dev/null` and named pipes are not regular files and are
+/// written in place.
 fn is_plain(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |data| data.is_file())
 }

@@ -31,8 +31,8 @@ pub(crate) struct Baseline {
 
 impl Baseline {
     /// Chooses the baseline: the points with the regulator "none", if regulators vary and "none" is among them. Without
-    /// such points, the baseline is the points with the first value of the first varied key. Returns `None` if no key
-    /// varies.
+    /// points of the regulator "none", the baseline is the points with the first value of the first varied key. Returns
+    /// `None` if no key varies.
     pub(crate) fn of(points: &[PointRuns<'_>]) -> Option<Self> {
         let labels = points.first().map(|point| point.labels).filter(|labels| !labels.is_empty())?;
         let values = |at: usize| points.iter().map(move |point| &point.labels[at].1);
@@ -66,7 +66,7 @@ impl Baseline {
             let percent = 100.0 / mean.filter(|&mean| mean > 0.0)?;
             let mut scaled: Vec<_> = differences(point, base, number).iter().map(|by| by * percent).collect();
             if scaled.iter().all(|by| *by == scaled[0]) {
-                // If all differences are equal, one value suffices and no interval is shown.
+                // If all paired differences are equal, one value suffices and no interval is shown.
                 scaled.truncate(1);
             }
             Estimate::of(&scaled, confidence)
@@ -84,9 +84,9 @@ fn differences(one: &PointRuns<'_>, other: &PointRuns<'_>, number: Number) -> Ve
     of(one).iter().filter_map(|(run, value)| Some(value - others.get(run)?)).collect()
 }
 
-/// Whether a number of `one` is significantly above or below the same number of `other`. The difference is significant
-/// if the confidence interval of the paired differences excludes zero. For a single run, or if all runs are equal, the
-/// two numbers are compared directly.
+/// Returns whether a number of `one` is significantly above or below the same number of `other`. The difference is
+/// significant if the confidence interval of the paired differences excludes zero. For a single run, or if all runs are
+/// equal, the two numbers are compared directly.
 pub(crate) fn beyond_chance(
     one: &PointRuns<'_>,
     other: &PointRuns<'_>,

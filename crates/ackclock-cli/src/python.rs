@@ -32,7 +32,7 @@ impl Words {
 /// Replaces the process by `python -m ackclock COMMAND ARGUMENTS`; returns only on failure.
 ///
 /// # Errors
-/// Fails with instructions for installing the package if no interpreter has it.
+/// Fails with instructions for installing the package if no Python interpreter has the package.
 pub(crate) fn become_module<I: AsRef<OsStr>>(command: &[&str], arguments: &[I]) -> Failure {
     match interpreter() {
         Err(failure) => failure,
@@ -46,8 +46,8 @@ pub(crate) fn become_module<I: AsRef<OsStr>>(command: &[&str], arguments: &[I]) 
 /// Runs `python -m ackclock ARGUMENTS` and waits for the process to exit.
 ///
 /// # Errors
-/// Fails with instructions for installing the package if no interpreter has it. If the Python command fails, it has
-/// already printed the reason.
+/// Fails with instructions for installing the package if no Python interpreter has the package. If the Python command
+/// fails, it has already printed the reason.
 pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
     let python = interpreter()?;
     let status = Command::new(&python)
@@ -96,8 +96,8 @@ fn interpreter() -> Result<PathBuf, Failure> {
     Err(missing(&format!("{none}{}", reasons.concat())))
 }
 
-/// Returns the reason why an interpreter does not find the package, as the end of a sentence, or `None` if the
-/// interpreter finds it. The package is not imported.
+/// Returns why an interpreter does not find the package, as the end of a sentence. Returns `None` if the interpreter
+/// finds the package. The package is not imported.
 fn lacks_package(python: &Path) -> Option<String> {
     // Python silently skips folders on its path that it may not read.
     const FIND: &str = "import importlib.util, os, sys

@@ -122,7 +122,7 @@ fn regulator(job: &Job<'_>) -> Option<String> {
     job.point.labels.iter().find(|(key, _)| key == "edge.regulator").map(|(_, value)| name_of(value))
 }
 
-/// Whether two points differ only in their regulator.
+/// Returns whether two points differ only in their regulator.
 fn regulates_alike(base: &Job<'_>, other: &Job<'_>) -> bool {
     let differs = |(a, b): (&(String, _), &(String, _))| a != b && a.0 != "edge.regulator";
     let (a, b) = (&base.point.labels, &other.point.labels);

@@ -54,7 +54,7 @@ impl Intervals {
         self.confidence.unwrap_or_default()
     }
 
-    /// Whether the command line gives a confidence level.
+    /// Returns whether the command line gives a confidence level.
     pub(crate) const fn are_asked_for(&self) -> bool {
         self.confidence.is_some()
     }
@@ -115,7 +115,7 @@ pub(crate) fn say_recordings<'a>(scenarios: impl IntoIterator<Item = &'a Scenari
     said_of_recordings(scenarios, files).iter().for_each(|remark| output::remark(remark));
 }
 
-/// Reports once that runs start at random offsets in their recordings, unless the scenario requests it.
+/// Reports once that runs start at random offsets in their recordings, unless the scenario requests random offsets.
 pub(crate) fn say_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     if let Some(remark) = said_of_begins(scenarios) {
         output::remark(&remark);
@@ -150,7 +150,7 @@ pub(crate) fn say_doubts(scenario: &Scenario, files: &dyn Files) -> Result<(), F
     Ok(())
 }
 
-/// Reports that `command` ignores the scenario's `[sweep]`, unless the axes in `replaced` contain all of its keys.
+/// Reports that `command` ignores the scenario's `[sweep]`, unless the axes in `replaced` contain all swept keys.
 pub(crate) fn say_unswept(scenario: &Scenario, command: &str, replaced: &[Axis]) {
     let mut swept = scenario.swept();
     swept.retain(|key| replaced.iter().all(|axis| axis.key() != key));
@@ -190,14 +190,14 @@ impl From<ScenarioError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
-            // These scenario errors appear only after the run has started.
+            // Errors of the kind `RunError::Scenario` appear only after the run has started.
             RunError::Scenario(_) => Self::Input(error.to_string()),
             RunError::Capture(_) | RunError::Stopped | RunError::Threads(_) => Self::Run(error.to_string()),
         }
     }
 }
 
-/// Reads the text of a file that should contain a scenario or a script, as named by `what`.
+/// Reads the text of a file. Error messages call the expected file `what`, such as a scenario or a script.
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     if path == Path::new("-") {
         return Err(Failure::Input(format!("-: a {what} is a file; standard input is not read")));

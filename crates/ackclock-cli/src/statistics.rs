@@ -75,8 +75,8 @@ impl Estimate {
     }
 }
 
-/// Returns the t for which |T| < t with this confidence, where T follows Student's t distribution with `freedom` >= 1
-/// degrees of freedom.
+/// Returns the value t for which |T| < t has the probability `confidence`. T follows Student's t distribution with
+/// `freedom` >= 1 degrees of freedom.
 ///
 /// With theta = atan(t / sqrt(freedom)), the probability of |T| < t is a finite trigonometric sum for whole degrees of
 /// freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4). The function inverts this sum by bisection.

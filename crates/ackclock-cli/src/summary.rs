@@ -146,7 +146,7 @@ pub(crate) enum Uploads {
 }
 
 impl Uploads {
-    /// Whether any of these sweep points has uploads.
+    /// Returns whether any of these sweep points has uploads.
     pub(crate) fn of(points: &[Point]) -> Self {
         let uploads = points.iter().any(|point| point.scenario.tables().has_uploads());
         if uploads { Self::Some } else { Self::None }
@@ -262,8 +262,8 @@ fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usi
         .collect()
 }
 
-/// Delivered payload rate of a run, bit/s. The rate is the sum over flows, each from its start to its end. If flows
-/// come and go, the rate is the sum over users, over the complete run.
+/// Delivered payload rate of a run, bit/s: the sum of the flows' goodputs, each from the flow's start to its end. If
+/// the run has transfers, the rate is the sum of the users' goodputs over the complete run.
 pub(crate) fn goodput(run: &RunResult) -> Option<f64> {
     if !run.transfers.is_empty() {
         return Some(run.users.iter().map(|user| user.goodput_bps).sum());
@@ -415,7 +415,7 @@ impl Shown {
         Self { heading, cells: all.iter().map(scaled).collect() }
     }
 
-    /// Whether any row has a number in this column; empty columns are omitted.
+    /// Returns whether any row has a number in this column. Columns without numbers are omitted.
     fn exists(&self) -> bool {
         self.cells.iter().any(Option::is_some)
     }

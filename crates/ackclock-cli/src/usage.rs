@@ -139,7 +139,7 @@ impl Mistake<'_> {
 /// Commands that accept the option `--set`.
 const TAKE_SETS: [&str; 5] = ["run", "compare", "sweep", "check", "link"];
 
-/// Options of other commands and tools that users try, with the correct way in ackclock.
+/// Options that users may type although the command lacks them, each with the correct way in ackclock.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("run", "--out", "results are printed: ackclock run FILE --json > FILE.jsonl"),
     ("compare", "--out", "results are printed: ackclock compare FILE --json > FILE.jsonl"),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use crate::node::{Hop, MAX_PORTS, Wire};
 use crate::{Copied, Message, Node, NullTracer, Outbox, PacketId, Port, Time, Tracer, Wakes};
 
-/// Number of a node in its engine.
+/// Index that identifies a node in its engine.
 pub type NodeId = usize;
 
 /// Event engine: a graph of nodes with its current time.
@@ -125,8 +125,8 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.out.discarded.pop()
     }
 
-    /// Returns the next raw packet that gained or lost a copy, in the order of these events. Callers must poll these
-    /// before the [discarded](Self::poll_discarded) packets.
+    /// Returns the next raw packet that gained or lost a copy, in the order of these events. Callers must poll copied
+    /// packets before the [discarded](Self::poll_discarded) packets.
     pub fn poll_copied(&mut self) -> Option<(PacketId, Copied)> {
         self.out.copied.pop_front()
     }
@@ -157,7 +157,8 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         &mut self.nodes[id]
     }
 
-    /// Returns the nodes from `first` to `last`, for changing them like with [`node_mut`](Self::node_mut).
+    /// Returns the nodes from `first` to `last`, for changing them between events. If a change may make a node due
+    /// earlier, call [`note_wake`](Self::note_wake) afterwards.
     ///
     /// # Panics
     /// Panics if a node does not exist. Graphs are built by code, not by users.

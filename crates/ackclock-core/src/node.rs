@@ -159,8 +159,8 @@ macro_rules! nodes {
     };
 }
 
-/// Receiver of the outgoing segments of a component. A node's [`Outbox`] queues these segments; other sinks pass them
-/// directly to the neighbour.
+/// Receiver of the outgoing segments of a component. A node's [`Outbox`] queues these segments; other sinks pass
+/// segments directly to the next component.
 pub trait Sink {
     /// Sends `segment` out at `port` of the component.
     fn pass(&mut self, port: Port, segment: &Segment);
@@ -171,7 +171,7 @@ pub trait Sink {
     /// Reports that a copy of a received segment was made or released.
     fn copied(&mut self, segment: &Segment, copied: Copied);
 
-    /// Sends a radio report out at `port`. Components generate reports only if this port is connected.
+    /// Sends a radio report out at `port`. Components generate reports only if the report port is connected.
     fn report(&mut self, _port: Port, _report: &RadioReport) {}
 }
 
@@ -264,8 +264,8 @@ impl Sink for Outbox {
         self.send(port, Message::Segment(*segment));
     }
 
-    /// This method must be called for every received segment that is not passed on, so that its raw bytes are freed.
-    /// Simulated segments have no raw bytes.
+    /// Every received segment that is not passed on must be discarded, so that its raw bytes are freed. Simulated
+    /// segments have no raw bytes.
     #[inline]
     fn discard(&mut self, segment: &Segment) {
         if segment.packet().has_bytes() {

@@ -68,7 +68,7 @@ pub trait Config:
     }
 }
 
-/// Function of a row, which lives as long as the program.
+/// Reference to a function of a registry row, valid for the lifetime of the program.
 pub type Shared<F> = &'static F;
 
 /// One row of a [`Registry`]: a name and the functions of its configuration type.
@@ -91,7 +91,7 @@ pub struct Registry<C: ?Sized + 'static> {
     pub kind: &'static str,
     /// Rows of the registry, in listing order.
     pub entries: &'static [Entry<C>],
-    /// The rows added while the program runs.
+    /// Rows of the registry that were added while the program runs.
     pub added: Added<C>,
 }
 
@@ -99,29 +99,30 @@ pub struct Registry<C: ?Sized + 'static> {
 pub struct Added<C: ?Sized + 'static>(RwLock<Vec<&'static Entry<C>>>);
 
 impl<C: ?Sized> Added<C> {
-    /// No row.
+    /// Creates an empty list of added rows.
     pub const fn none() -> Self {
         Self(RwLock::new(Vec::new()))
     }
 }
 
 impl<C: ?Sized> Registry<C> {
-    /// All rows: the built-in ones, then those added.
+    /// Returns all rows of the registry: the built-in rows, followed by the added rows.
     pub fn rows(&self) -> Vec<&'static Entry<C>> {
         let added = self.added.0.read().unwrap_or_else(PoisonError::into_inner);
         self.entries.iter().chain(added.iter().copied()).collect()
     }
 
-    /// Whether `name` is that of an added row.
+    /// Returns whether `name` is the name of an added row.
     pub fn is_added(&self, name: &str) -> bool {
         let added = self.added.0.read().unwrap_or_else(PoisonError::into_inner);
         added.iter().any(|entry| entry.name == name)
     }
 
-    /// Adds a row, or replaces the added row of the same name. The row is never freed.
+    /// Adds a row to the registry, or replaces the added row of the same name. The memory of an added row is never
+    /// freed.
     ///
     /// # Errors
-    /// If a built-in row has this name.
+    /// Fails if a built-in row has the name of the new row.
     pub fn add(&self, row: Entry<C>) -> Result<(), ConfigError> {
         if self.entries.iter().any(|entry| entry.name == row.name) {
             return Err(ConfigError::new(
@@ -135,7 +136,7 @@ impl<C: ?Sized> Registry<C> {
         Ok(())
     }
 
-    /// The row called `name`.
+    /// Returns the row called `name`.
     ///
     /// # Errors
     /// Fails if no row is called `name`. The message lists the known names.
@@ -154,7 +155,7 @@ impl<C: ?Sized> Registry<C> {
     pub fn resolve(&self, value: &Value) -> Result<Arc<C>, ConfigError> {
         let (name, table) = split_kind(self.kind, value)?;
         (self.entry(&name)?.parse)(Value::Object(table)).map_err(|mut error| {
-            // An override may give the key without `kind`, so the message names the component.
+            // An override may set a key without naming the `kind`, so the error message names the component.
             if let Some(unknown) = error.message.strip_suffix(", there are no fields") {
                 error.message = format!("{unknown}: the {} `{name}` has no keys", self.kind);
             }

@@ -2,7 +2,7 @@
 //! versions.
 //!
 //! A number that does not exist is null, never 0. Rates are in bit/s, and the name of a time's key contains its unit.
-//! No result depends on the machine or the time of day, so equal runs print equal bytes.
+//! No result depends on the machine or the time of day, so repeated runs print identical output.
 
 mod measured;
 
@@ -56,7 +56,7 @@ pub enum Towards {
 }
 
 impl Towards {
-    /// Whether the flow is a download.
+    /// Returns whether the flow is a download.
     pub fn is_mobile(&self) -> bool {
         *self == Self::Mobile
     }
@@ -314,7 +314,7 @@ pub struct LinkResult {
 
 /// Counts of real packets in one direction, present only in the results of `ackclock link`.
 ///
-/// `sent + made + resent = delivered + drops + discarded + lost_by_machine + waiting`.
+/// Balance of packets: `sent + made + resent = delivered + drops + discarded + lost_by_machine + waiting`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RealTraffic {
     /// Packets sent into this direction of the link, including packets that the machine lost before the link. `sent +
@@ -352,7 +352,7 @@ pub struct LinkCounts {
 }
 
 impl LinkCounts {
-    /// Returns these link counters with the regulator counts of `other`.
+    /// Returns a copy of these link counters in which the regulator counts come from `other`.
     #[must_use]
     pub fn regulated_by(self, other: &Self) -> Self {
         let Self { discarded, made, resent, .. } = *other;

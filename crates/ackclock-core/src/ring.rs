@@ -87,7 +87,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len
     }
 
-    /// Whether the ring has no elements.
+    /// Returns whether the ring has no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

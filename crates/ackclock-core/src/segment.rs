@@ -75,7 +75,7 @@ pub struct Timestamps {
 impl Timestamps {
     const NONE: Self = Self { value: 0, echo: 0 };
 
-    /// Whether TSval `one` is later than TSval `other`, modulo 2^32 (RFC 7323 section 5.2).
+    /// Returns whether TSval `one` is later than TSval `other`, modulo 2^32 (RFC 7323 section 5.2).
     pub const fn is_later(one: u32, other: u32) -> bool {
         one != other && one.wrapping_sub(other) < 1 << 31
     }
@@ -142,25 +142,25 @@ const BLOCK_COUNT: u8 = 0x03;
 const NO_SCALE: u8 = u8::MAX;
 
 impl Head {
-    /// Whether the segment has no timestamps, no other options and no raw bytes.
+    /// Returns whether the segment has no timestamps, no other options and no raw bytes.
     #[inline]
     pub const fn is_all(&self) -> bool {
         !self.has_rest() && !self.has_timestamps()
     }
 
-    /// Whether the segment has timestamps.
+    /// Returns whether the segment has timestamps.
     pub const fn has_timestamps(&self) -> bool {
         self.options & HAS_TIMESTAMPS != 0
     }
 
-    /// Whether the segment has any field of [`Rest`].
+    /// Returns whether the segment has any field of [`Rest`].
     pub const fn has_rest(&self) -> bool {
         self.options & (HAS_PACKET | HAS_SYN_OPTIONS | BLOCK_COUNT) != 0
     }
 }
 
 impl Rest {
-    /// Value of [`Rest`] for a segment without these fields.
+    /// Value of [`Rest`] for a segment without raw bytes and without options.
     const NONE: Self = Self {
         packet: PacketId::NONE,
         blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Segment::MAX_SACK],
@@ -238,7 +238,7 @@ impl Segment {
         segment
     }
 
-    /// Creates a segment from its head alone, if the head [is all](Head::is_all) of the segment.
+    /// Creates a segment from its head, if the head contains [all fields](Head::is_all) of the segment.
     #[inline]
     pub const fn of_head(head: Head) -> Self {
         Self { head, timestamps: Timestamps::NONE, rest: Rest::NONE }
@@ -256,7 +256,7 @@ impl Segment {
         &self.head
     }
 
-    /// Returns the fields that few segments have, or `None` if this segment has none of them.
+    /// Returns the fields that few segments have, or `None` if the segment has no such fields.
     pub const fn rest(&self) -> Option<Rest> {
         if self.head.has_rest() { Some(self.rest) } else { None }
     }
@@ -268,7 +268,7 @@ impl Segment {
         self
     }
 
-    /// Whether a regulator generated the segment.
+    /// Returns whether a regulator generated the segment.
     pub fn is_made(&self) -> bool {
         self.rest.packet == PacketId::MADE
     }
@@ -302,17 +302,17 @@ impl Segment {
         self.head.seq + self.sequence_space()
     }
 
-    /// Whether the segment is TCP with readable headers.
+    /// Returns whether the segment is TCP with readable headers.
     pub const fn is_tcp(&self) -> bool {
         self.head.options & OPAQUE == 0
     }
 
-    /// Whether the segment uses sequence space and therefore must be acknowledged.
+    /// Returns whether the segment uses sequence space and therefore must be acknowledged.
     pub const fn has_data(&self) -> bool {
         self.sequence_space() > 0
     }
 
-    /// Whether the segment is a pure ACK, with no data and no SYN, FIN or RST.
+    /// Returns whether the segment is a pure ACK, with no data and no SYN, FIN or RST.
     pub const fn is_pure_ack(&self) -> bool {
         self.is_tcp()
             && self.head.flags.contains(Flags::ACK)

@@ -11,17 +11,17 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// Whether this sequence number comes before `other`.
+    /// Returns whether this sequence number comes before `other`.
     pub const fn before(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
-    /// Whether this sequence number comes after `other`.
+    /// Returns whether this sequence number comes after `other`.
     pub const fn after(self, other: Self) -> bool {
         other.before(self)
     }
 
-    /// Whether this sequence number equals `other` or comes before it.
+    /// Returns whether this sequence number is equal to `other` or comes before `other`.
     pub const fn at_or_before(self, other: Self) -> bool {
         !other.before(self)
     }

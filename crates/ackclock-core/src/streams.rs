@@ -67,7 +67,7 @@ impl Stream {
         normal::quantile(self.unit())
     }
 
-    /// Draws whether an event with this probability occurs.
+    /// Draws a random boolean that is true with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

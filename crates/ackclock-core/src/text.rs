@@ -32,7 +32,7 @@ fn escaped(text: &str, is_unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(fit)
 }
 
-/// Whether `c` is a control character (C0, DEL, C1), a line or paragraph separator, or a bidirectional control.
+/// Returns whether `c` is a control character (C0, DEL, C1), a line or paragraph separator, or a bidirectional control.
 fn is_obeyed(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -89,7 +89,7 @@ impl Span {
         self.0 as f64 / 1e6
     }
 
-    /// Subtracts a duration from this one; the result is never below zero.
+    /// Subtracts `other` from this duration; the result is never below zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

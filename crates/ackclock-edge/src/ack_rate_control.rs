@@ -62,8 +62,8 @@ pub(crate) struct Config {
     /// Packets that count as occupancy. The key matters only if the link layer keeps sent packets until they are
     /// acknowledged.
     pub(crate) counts: Counts,
-    /// Transmission time interval (TTI) of the controller. Delayed ACKs leave at multiples of the TTI. 0s: ACKs leave
-    /// at any time.
+    /// Transmission time interval (TTI) of the controller. Delayed ACKs leave at multiples of the TTI. With 0s, ACKs
+    /// leave at any time.
     pub(crate) tti: Span,
     /// Number of undelayed ACKs that leave per event.
     pub(crate) step: Step,
@@ -98,8 +98,8 @@ pub(crate) enum Counts {
 pub(crate) enum Step {
     /// All waiting ACKs leave as soon as the occupancy is below `min_threshold`.
     Repeated,
-    /// As printed, one ACK leaves per arriving ACK and per delay that ends. If `tti` is above 0s, one ACK also leaves
-    /// per TTI. If `tti` is 0s, the remaining ACKs wait until further ACKs arrive.
+    /// As printed in the source, one ACK leaves per arriving ACK and per delay that ends. If `tti` is above 0s, one ACK
+    /// also leaves per TTI. If `tti` is 0s, the remaining ACKs wait until further ACKs arrive.
     Single,
 }
 
@@ -247,8 +247,8 @@ impl AckRateControl {
         }
     }
 
-    /// Release step `pump` (section 2): releases ACKs until one has to wait. With `step = "single"`, at most one ACK is
-    /// released.
+    /// Release step `pump` (section 2): releases ACKs until an ACK has to wait. With `step = "single"`, at most one ACK
+    /// is released.
     fn pump(&mut self, now: Time, view: LinkView) {
         self.next_tti = None;
         while self.timer.is_none() && !self.waiting.is_empty() {

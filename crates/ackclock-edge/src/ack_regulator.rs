@@ -17,7 +17,8 @@
 //! instead of losing a packet.
 //!
 //! - The target window is `alpha` times the sum of the buffer and the packet in transmission. If the buffer already
-//!   counts the packet in transmission, this packet is not added again. The source has `alpha * QueueLim`.
+//!   counts the packet in transmission, this packet is not added again. In the source, the target window is `alpha *
+//!   QueueLim`.
 //! - The queue counts as empty if no packet waits and no packet is in transmission. The source says "data queue empty".
 //! - Any drop sets conservative mode, including a loss on the radio link. In figure 8, only drops from the queue set
 //!   this mode.
@@ -69,13 +70,14 @@ pub struct Config {
     pub cost: Cost,
     /// Room reserved in the queue for the fast retransmission when the third duplicate ACK is released: 0 or 1 packet.
     pub fast_retransmit_reserve: u32,
-    /// Room reserved in the queue for limited transmit (RFC 3042): one packet at each of this many first duplicate
-    /// ACKs, 0 to 2.
+    /// Number of first duplicate ACKs, 0 to 2, for each of which room for one packet is reserved in the queue (limited
+    /// transmit, RFC 3042).
     pub limited_transmit_reserve: u32,
     /// Response when the window of an ECN-capable flow reaches its target.
     pub ecn: EcnResponse,
     /// Time without data after which a flow without queued data stops expecting packets and releases ACKs. With TCP
-    /// timestamps, twice the sender's response time applies if it is shorter, but at least 1 ms. 0s: never.
+    /// timestamps, twice the sender's response time applies if it is shorter, but at least 1 ms. 0s disables this
+    /// timer.
     pub safety: Span,
 }
 
@@ -83,7 +85,8 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
-    /// Number of packets newly covered, minus the packets that duplicate ACKs have paid for; at least one packet.
+    /// The cost is the number of newly covered packets, minus the packets that duplicate ACKs have paid for; at least
+    /// one packet.
     Covered,
     /// The cost is always one packet.
     One,
@@ -355,8 +358,8 @@ impl Regulator for AckRegulator {
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
         if !ack.is_pure_ack() {
-            // An ACK with data or flags is never held, and the data it acknowledges counts as released. Held ACKs that
-            // arrived after it would look like duplicates to the sender.
+            // An ACK with data or flags is never held, and the data it acknowledges counts as released. Held ACKs of
+            // this data are discarded, because they would look like duplicates to the sender.
             self.accounts.on_passed(ack.ack);
             for stale in self.held.discard_up_to(ack.ack) {
                 self.output.push_back(Output::Discard(stale));

@@ -7,7 +7,8 @@ use ackclock_link::trace::Begin;
 use crate::EdgeConfig;
 
 impl EdgeConfig {
-    /// Whether any property of the channel is drawn from the seed. Random drops of a queue discipline do not count.
+    /// Returns whether any property of the channel is drawn from the seed. Random drops of a queue discipline do not
+    /// count.
     ///
     /// # Errors
     /// Fails if a link or the bearer is invalid.
@@ -44,7 +45,7 @@ impl EdgeConfig {
         played.filter_map(|table| table.get("file")?.as_str()).collect()
     }
 
-    /// Whether this link plays a recording.
+    /// Returns whether this link plays a recording.
     pub fn plays_recording(&self) -> bool {
         let radio = self.radio();
         [&radio.down, &radio.up].into_iter().any(|table| name_of(table) == "trace")

@@ -180,7 +180,7 @@ impl EdgeConfig {
         self.build_with(Arc::clone(regulator), streams, files, around)
     }
 
-    /// Whether the regulator acts on uploads in addition to downloads.
+    /// Returns whether the regulator acts on uploads in addition to downloads.
     pub fn regulates_uploads(&self) -> bool {
         self.regulator.config(&REGULATORS).is_ok_and(|regulator| regulator.regulates_uploads())
     }

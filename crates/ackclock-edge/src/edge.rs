@@ -374,8 +374,7 @@ impl Edge {
         }
     }
 
-    /// Passes a segment to the bearer. If the bearer refuses the segment, it counts as dropped. Returns whether the
-    /// segment was accepted.
+    /// Passes a segment to the bearer. A refused segment counts as dropped. Returns whether the segment was accepted.
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) -> bool {
         match self.bearer.enqueue(now, direction, segment) {
@@ -388,7 +387,7 @@ impl Edge {
     }
 
     /// Processes a segment that has crossed the radio in the direction of ACKs. `direction` is the direction of the
-    /// data that it may acknowledge.
+    /// data that the segment may acknowledge.
     #[inline(always)]
     fn handle_ack(&mut self, at: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         if self.regulations[direction].flows.concerns_regulator(at, segment) {

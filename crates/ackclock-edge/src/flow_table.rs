@@ -1,8 +1,8 @@
 //! The flows of an edge. A flow is added at its first segment, and closed at its end or when the table is full.
 //!
 //! If more flows are regulated than the table holds, the regulation of the flow idle longest ends. First segments may
-//! come from anybody, so *proven* flows are protected: their mobile has acknowledged data with a segment other than a
-//! SYN or RST. Only proven flows replace proven flows, and a quarter of the table is reserved for unproven flows. An
+//! come from any sender, so *proven* flows are protected: their mobile has acknowledged data with a segment other than
+//! a SYN or RST. Only proven flows replace proven flows, and a quarter of the table is reserved for unproven flows. An
 //! unproven flow that was removed returns when more of its data arrives.
 
 use std::collections::BTreeSet;
@@ -186,7 +186,7 @@ impl ByQuiet {
 }
 
 impl Flow {
-    /// Whether the flow has a regulator.
+    /// Returns whether the flow has a regulator.
     #[inline]
     pub(crate) fn is_regulated(&self) -> bool {
         self.regulator != RegulatorId::NONE
@@ -211,8 +211,8 @@ impl Flow {
         if segment.flags.intersects(Flags::FIN) {
             self.fin = Some(segment.end());
         }
-        // The segment starts a new connection under an old number, or brings more data of a flow removed from the full
-        // table.
+        // The segment starts a new connection with a used flow number, or brings more data of a flow removed from the
+        // full table.
         let anew = segment.flags.intersects(Flags::SYN) && self.state == FlowState::Ended;
         if anew || self.state == FlowState::GivenUp {
             (self.state, self.fin) = (FlowState::Unseen, None);
@@ -229,13 +229,13 @@ impl Flow {
             && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::SYN | Flags::RST))
     }
 
-    /// Whether this ACK proves that the mobile has a connection. A SYN-ACK or RST proves nothing, because a mobile
-    /// answers any packet from any sender with a SYN-ACK or RST.
+    /// Returns whether this ACK proves that the mobile has a connection. A SYN-ACK or RST proves nothing, because a
+    /// mobile answers any packet from any sender with a SYN-ACK or RST.
     fn is_proven_by(&self, ack: &Segment) -> bool {
         !ack.flags.intersects(Flags::SYN | Flags::RST) && self.statistics.edge_rtt.covers(ack.ack)
     }
 
-    /// Whether the flow ends with this segment, in either direction.
+    /// Returns whether the flow ends with this segment, in either direction.
     pub(crate) fn ends_with(&self, segment: &Segment) -> bool {
         segment.flags.intersects(Flags::RST) || self.fin.is_some_and(|fin| !segment.ack.before(fin))
     }

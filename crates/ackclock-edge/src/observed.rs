@@ -20,7 +20,7 @@ impl EdgeConfig {
         }
     }
 
-    /// Side of the radio on which an observing box is; `None` if the bearer does not observe.
+    /// Side of the radio on which an observing box is located; `None` if the bearer does not observe.
     ///
     /// # Errors
     /// Fails if the bearer is invalid.
@@ -29,7 +29,7 @@ impl EdgeConfig {
     }
 
     /// Builds the radio behind an observing box as an edge without a regulator. Also returns the side of the radio on
-    /// which the box is.
+    /// which the box is located.
     ///
     /// # Errors
     /// Fails with the invalid key, relative to this table.

@@ -159,7 +159,7 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         Scope::Flow
     }
 
-    /// Whether the regulators act on uploads in addition to downloads; otherwise uploads are unregulated.
+    /// Returns whether the regulators act on uploads in addition to downloads; otherwise uploads are unregulated.
     fn regulates_uploads(&self) -> bool {
         false
     }
@@ -172,12 +172,12 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Whether the regulators need to see departures from the queue.
+    /// Returns whether the regulators need to see departures from the queue.
     fn departures(&self) -> Departures {
         Departures::Watched
     }
 
-    /// Whether the regulators give an [`Allowance`](Regulator::allowance).
+    /// Returns whether the regulators give an [`Allowance`](Regulator::allowance).
     fn allows(&self) -> bool {
         false
     }

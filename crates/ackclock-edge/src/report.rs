@@ -35,7 +35,7 @@ pub struct ReportTable {
     pub loss: Loss,
     /// Simulated fault: intervals in which no report is sent, `[{ at = "10s", for = "15s" }]`.
     pub outages: Vec<Outage>,
-    /// Simulated fault: factor between the reported rates and the true rates.
+    /// Simulated fault: ratio of the reported rates to the true rates.
     pub scale: f64,
 }
 
@@ -48,7 +48,7 @@ impl Default for ReportTable {
 
 /// Minimum period of reports. A shorter period would generate an event per packet.
 const LEAST_PERIOD: Span = Span::from_millis(1);
-/// Maximum factor for reported rates. The minimum factor is its inverse.
+/// Maximum ratio of the reported rates to the true rates. The minimum ratio is the inverse of this maximum.
 const MOST_SCALE: f64 = 1000.0;
 
 impl Config for ReportTable {

@@ -52,16 +52,16 @@ use self::target::Target;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Target queue of the radio. A number of packets ("6p"), the packets served in a time ("100ms"; at least 2 and at
-    /// most 6 packets), or "auto", the smallest number of packets that keeps the radio busy.
+    /// Target length of the radio's queue: a number of packets ("6p"), the packets served in a time ("100ms"; at least
+    /// 2 and at most 6 packets), or "auto", the smallest number of packets that keeps the radio busy.
     pub(crate) q_ref: Target,
     /// Share of the queue's error that a sample corrects. Use 1 if the queue settles between two samples. The control
     /// loop is unstable for a gain of 2 or more. If reports are a period later than `lag`, the loop is unstable for a
     /// gain of 1 or more.
     pub(crate) gain: f64,
-    /// Largest relative difference between the rate of a periodic report and the rate in use at which the report counts
-    /// as a sample of the queue. A larger difference sets a new window. Measured rates, such as a user's share of a
-    /// cell, always differ a little.
+    /// Largest relative difference between the reported rate and the rate in use for which a periodic report counts as
+    /// a sample of the queue. A larger difference sets a new window. Measured rates, such as a user's share of a cell,
+    /// always differ a little.
     pub(crate) change: f64,
     /// Round-trip time between proxy and mobile without the radio's queue: a time, or "measured", the minimum over the
     /// user's connections.

@@ -114,8 +114,8 @@ impl RegulatorConfig for Config {
 }
 
 const LARGEST_CACHE: u32 = 100_000;
-/// Initial local timeout. The backoff of the local timeout has the same limit, unless the timeout without backoff is
-/// longer.
+/// Initial local timeout. This value also limits the backoff of the local timeout, unless the timeout without backoff
+/// is longer.
 const LONGEST_TIMEOUT: Span = Span::from_secs(1);
 /// Time without progress after which the copies of a flow are freed.
 const FORGOTTEN: Span = Span::from_secs(60);
@@ -139,7 +139,7 @@ struct Snoop {
 struct Repair {
     /// Sequence number of the missing packet's first byte.
     seq: Seq,
-    /// Number of duplicate ACKs still expected, triggered by packets after the missing one.
+    /// Number of duplicate ACKs still expected, triggered by packets after the missing packet.
     expected: u32,
 }
 
@@ -263,14 +263,14 @@ impl Snoop {
         self.output.push_back(Output::ToReceiver { segment: missing.segment, place: Place::Front });
     }
 
-    /// Whether an ACK repeats the last ACK while data is in flight (RFC 5681 section 2), with an equal window or with
-    /// SACK blocks.
+    /// Returns whether an ACK repeats the last ACK while data is in flight (RFC 5681 section 2), with an equal window
+    /// or with SACK blocks.
     fn repeats(&self, ack: &Segment, last: &Segment) -> bool {
         let outstanding = self.highest.is_some_and(|highest| highest.after(ack.ack));
         ack.is_pure_ack() && outstanding && (ack.window == last.window || !ack.sack().is_empty())
     }
 
-    /// Whether the next packet that the mobile misses is the oldest packet with a copy.
+    /// Returns whether the next packet that the mobile misses is the oldest packet with a copy.
     fn is_asked_for(&self, oldest: &Cached) -> bool {
         self.last.is_none_or(|last| last.ack == oldest.segment.seq)
     }
@@ -360,7 +360,7 @@ impl Regulator for Snoop {
         }
         let output = match self.last {
             _ if ack.flags.intersects(Flags::SYN | Flags::RST) => Output::ToSender(ack),
-            // The ACK is older than the last one and is discarded (ACK rule 2).
+            // The ACK is older than the mobile's last ACK and is discarded (ACK rule 2).
             Some(last) if ack.ack.before(last.ack) && ack.is_pure_ack() => Output::Discard(ack),
             Some(last) if ack.ack == last.ack && self.repeats(&ack, &last) => self.on_duplicate(now, ack),
             last => {

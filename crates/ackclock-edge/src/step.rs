@@ -271,7 +271,7 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
                 *table = serde_json::json!({ "kind": kind });
             }
             if let Value::Object(keys) = table {
-                // The key `loss.fer` is a key of the table `loss`, if `loss` is a table.
+                // If `loss` is a table, `loss.fer` is the key `fer` of this table.
                 match key.split_once('.').and_then(|(first, rest)| Some((keys.get_mut(first)?, rest))) {
                     Some((below @ Value::Object(_), rest)) => lay(below, rest, value),
                     _ => drop(keys.insert(key.to_owned(), value.clone())),
@@ -281,7 +281,8 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// Whether a link consists of a queue followed by a medium. A link at rate zero counts as a queue followed by a medium.
+/// Returns whether a link consists of a queue followed by a medium. A link at rate zero counts as a queue followed by a
+/// medium.
 fn has_medium(table: &Component<dyn LinkConfig>, side: &str) -> Result<bool, ConfigError> {
     if is_silent(table) {
         return Ok(true);
@@ -289,7 +290,8 @@ fn has_medium(table: &Component<dyn LinkConfig>, side: &str) -> Result<bool, Con
     Ok(table.config(&LINKS).map_err(|error| error.under(side))?.has_medium())
 }
 
-/// Whether a table has a rate of zero. A rate of zero is invalid for a new link, but allowed for a running link.
+/// Returns whether a table has a rate of zero. A rate of zero is invalid for a new link, but allowed for a running
+/// link.
 fn is_silent(table: &Value) -> bool {
     table["rate"].as_str().is_some_and(|text| text.parse() == Ok(Rate::ZERO))
 }

@@ -1,4 +1,4 @@
-//! `ackclock compare`: one scenario under several senders, regulators, buffers and queues.
+//! `ackclock compare`: runs one scenario with several senders, regulators, buffers and queues.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,13 +45,14 @@ pub(crate) struct Args {
     repetition: Repetition,
     #[command(flatten)]
     intervals: Intervals,
-    /// Print one JSON object per run, each on its own line. The key `point` contains the run's combination.
+    /// Print one JSON object per run, each on its own line. The key `point` contains the run's combination of compared
+    /// values.
     #[arg(long)]
     json: bool,
     /// Write an HTML report with figures (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Measure the CPU time of each run. Without measured CPU times, equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without this option, repeated runs print identical output.
     #[arg(long)]
     timing: bool,
 }
@@ -104,7 +105,7 @@ fn say(scenario: &Scenario, axes: &[Axis], points: &[Point], files: &dyn Files) 
     say_doubts(scenario, files)
 }
 
-/// Returns the axes to vary: those given as options, or otherwise every regulator.
+/// Returns the settings to compare: the settings given as options, or otherwise every regulator.
 fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     let asked = [
         ("flow.sender", "--senders", &args.senders),

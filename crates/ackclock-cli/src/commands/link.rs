@@ -153,8 +153,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Words of the command to run in the link. With a scenario or a profile, the operands UP and DOWN are words of the
-    /// command.
+    /// Words of the command to run in the link. If a scenario or a profile describes the link, the operands UP and DOWN
+    /// are words of the command.
     fn words(&self) -> Vec<OsString> {
         let links = if self.scenario.is_some() || self.profile.is_some() {
             [&self.up, &self.down]
@@ -164,7 +164,7 @@ impl Args {
         links.into_iter().flatten().chain(&self.command).cloned().collect()
     }
 
-    /// Number of words before `--`, or `None` if the command line has no `--`.
+    /// Number of command-line words before `--`, or `None` if the command line has no `--`.
     fn before_escape(&self) -> Option<usize> {
         let all = self.up.iter().chain(&self.down).chain(&self.command).count();
         let escape = env::args_os().position(|word| word == "--")?;

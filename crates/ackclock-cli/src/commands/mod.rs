@@ -81,7 +81,7 @@ impl Command {
     }
 }
 
-/// Parses a time that must be above zero.
+/// Parses a duration that must be above zero.
 fn time_above_zero(text: &str) -> Result<Span, String> {
     match text.parse() {
         Ok(Span::ZERO) => Err("must be above 0".to_owned()),

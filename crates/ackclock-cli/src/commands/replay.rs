@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::scenario_file::{Repetition, ScenarioFile};
 
-/// Runs to repeat: one run of a sweep point, or all of its runs.
+/// Runs to repeat: one run of a sweep point, or all runs of the point.
 pub(super) struct Chosen {
     pub(super) file: ScenarioFile,
     pub(super) points: [Point; 1],

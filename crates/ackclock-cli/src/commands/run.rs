@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// Write an HTML report of the run (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Measure the CPU time of each run. Without measured CPU times, equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without this option, repeated runs print identical output.
     #[arg(long)]
     timing: bool,
 }
@@ -119,7 +119,7 @@ fn write_series_of(ended: &[Ended], file: Option<WholeFile>) -> Result<(), Failu
     }
 }
 
-/// Returns the jobs of all runs of the point, or only of the run with number `run`.
+/// Returns the jobs of all runs of the points, or only of the run with number `run`.
 fn jobs_of<'a>(args: &Args, points: &'a [Point], run: Option<u32>) -> Result<Vec<Job<'a>>, Failure> {
     let mut jobs = jobs(points);
     jobs.retain(|job| run.is_none_or(|run| job.run == run));

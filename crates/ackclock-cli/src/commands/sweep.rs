@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// variable DASK_SCHEDULER_ADDRESS or RAY_ADDRESS applies, or else the engine starts a cluster on this machine.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<String>,
-    /// Measure the CPU time of each run. Without measured CPU times, equal runs print equal bytes.
+    /// Measure the CPU time of each run. Without this option, repeated runs print identical output.
     #[arg(long)]
     timing: bool,
 }
@@ -139,7 +139,7 @@ pub(super) fn by_point<'a>(points: &'a [Point], jobs: &[Job<'_>], ended: &'a [En
     of_points
 }
 
-/// Returns the destinations of the JSON result lines, and the existing results.
+/// Returns the destinations of the JSON result lines, and the results that already exist in the `--out` file.
 fn sinks(
     args: &Args,
     jobs: &[Job<'_>],

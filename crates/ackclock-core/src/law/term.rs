@@ -213,7 +213,8 @@ impl<Q: Quantity> Term<Q> {
         matches!(self, Self::Constant(_))
     }
 
-    /// Whether drawn values come arbitrarily close to zero. A zero in a table does not count as coming close to zero.
+    /// Returns whether drawn values come arbitrarily close to zero. A zero in a table does not count as coming close to
+    /// zero.
     pub(super) fn nears_zero(&self) -> bool {
         matches!(
             self,

@@ -39,8 +39,8 @@ pub struct LinkShareResult {
     pub utilisation: Option<f64>,
 }
 
-/// Spurious window reductions of a sender: no packet was lost, because an earlier copy of the first retransmitted
-/// segment arrived. With a relay, the counts are sums over both connections.
+/// Number of spurious window reductions of a sender. A reduction is spurious if an earlier copy of its first
+/// retransmitted segment arrived, so no packet was lost. With a relay, the counts are sums over both connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpuriousResult {
     /// Number of spurious retransmission timeouts.

@@ -16,7 +16,7 @@ impl PacketId {
     /// leaves as a real packet.
     pub const MADE: Self = Self { slot: u32::MAX, generation: 0 };
 
-    /// Whether the segment has raw bytes.
+    /// Returns whether the segment has raw bytes.
     pub const fn has_bytes(self) -> bool {
         self.slot != u32::MAX
     }

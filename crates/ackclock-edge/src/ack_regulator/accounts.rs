@@ -7,8 +7,8 @@ use ackclock_link::LinkView;
 
 use super::Cost;
 
-/// Maximum number of remembered segment ends. Beyond it, the cost of an ACK is calculated with the size of a full
-/// segment.
+/// Maximum number of remembered segment ends. Beyond this limit, the cost of an ACK is calculated with the size of a
+/// full segment.
 const MOST_ENDS: usize = 4096;
 
 /// Sequence numbers of a flow (figure 6), and the boundaries between its packets.
@@ -92,7 +92,7 @@ impl Accounts {
             }
             return 0;
         }
-        // The ACKs released before the regulator saw this flow are unknown, so the first ACK replaces them.
+        // The ACKs released before the regulator saw this flow are unknown, so the first ACK counts as released.
         self.released.get_or_insert(ack.ack);
         let unpaid = self.advance(ack.ack);
         match self.rule {

@@ -60,7 +60,8 @@ impl AckQueue {
 }
 
 impl Held {
-    /// Whether the ACK advances, and contains no SACK, ECE or other information that a later ACK might not repeat.
+    /// Returns whether the ACK advances, and contains no SACK, ECE or other information that a later ACK might not
+    /// repeat.
     fn is_plain(&self) -> bool {
         self.cost > 0 && self.segment.sack().is_empty() && !self.segment.flags.intersects(Flags::ECE)
     }

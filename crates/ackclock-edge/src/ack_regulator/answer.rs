@@ -35,7 +35,8 @@ impl Answer {
         }
         self.timed = None;
         let took = now.since(released);
-        // The estimate rises at once and falls by an eighth of the difference: it is an upper bound, not a mean.
+        // The estimate rises at once and falls by an eighth of the difference, because it is an upper bound and not a
+        // mean.
         let shrunk = self
             .longest
             .map_or(took, |longest| longest.saturating_sub(longest.saturating_sub(took) / FORGOTTEN));

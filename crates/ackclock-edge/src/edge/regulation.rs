@@ -231,7 +231,7 @@ impl Edge {
         self.close_if_over(at, direction, segment, out);
     }
 
-    /// Calls the regulator of a flow, if it has one, and executes its output.
+    /// Calls the regulator of a flow, if the flow has one, and executes the regulator's output.
     pub(super) fn regulate(
         &mut self,
         now: Time,

@@ -73,7 +73,7 @@ impl Law {
         }
     }
 
-    /// Whether a report is a sample of the queue at the rate in use, and does not announce a different rate.
+    /// Returns whether a report is a sample of the queue at the rate in use, and does not announce a different rate.
     fn is_sample(&self, rate: Rate, report: &RadioReport) -> bool {
         let (known, told) = (rate.as_bps() as f64, report.rate.as_bps() as f64);
         report.reason == ReportReason::Periodic && (told - known).abs() <= self.change * known

@@ -25,7 +25,7 @@ impl Cache {
         self.0.len()
     }
 
-    /// Adds a packet after all packets in the cache.
+    /// Appends a packet to the cache.
     pub(super) fn push(&mut self, segment: Segment) {
         self.0.push_back(Cached { segment, departed: None, retransmissions: 0, asked: None });
     }

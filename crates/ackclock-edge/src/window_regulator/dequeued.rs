@@ -131,8 +131,8 @@ impl Dequeued {
         self.queued = later(self.queued, segment.end());
     }
 
-    /// Notes a packet that was refused, or lost in the queue or on the medium. Unless it was refused, the packet leaves
-    /// the queue.
+    /// Notes a packet that was refused, or lost in the queue or on the medium. A packet that was not refused leaves the
+    /// queue.
     pub(super) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
         let refused = self.arriving.take().is_some_and(|first| first == segment.seq);
         if !refused || cause == Cause::Medium {
@@ -151,7 +151,7 @@ impl Dequeued {
         self.see(view);
     }
 
-    /// Called when the queue is empty for all flows.
+    /// Called when the queue contains no packet of any flow.
     pub(super) fn on_idle(&mut self) {
         self.inside.clear();
     }
@@ -170,12 +170,12 @@ impl Dequeued {
         kind
     }
 
-    /// Whether the mobile has acknowledged the entire segment.
+    /// Returns whether the mobile has acknowledged the entire segment.
     pub(super) fn has_acknowledged(&self, segment: &Segment) -> bool {
         self.acked.is_some_and(|acked| segment.end().at_or_before(acked))
     }
 
-    /// Whether a packet with the same data as the segment is in the queue or in transmission.
+    /// Returns whether a packet with the same data as the segment is in the queue or in transmission.
     pub(super) fn holds(&self, segment: &Segment) -> bool {
         segment.has_data()
             && self.queued.is_some_and(|queued| segment.end().at_or_before(queued))
@@ -187,12 +187,12 @@ impl Dequeued {
         self.inside.len()
     }
 
-    /// Whether no packet of this flow is in the queue or in transmission.
+    /// Returns whether no packet of this flow is in the queue or in transmission.
     pub(super) fn queue_is_empty(&self) -> bool {
         self.inside.len() == 0
     }
 
-    /// Whether all data that left the queue is acknowledged.
+    /// Returns whether all data that left the queue is acknowledged.
     pub(super) fn air_is_empty(&self) -> bool {
         self.left == self.acked
     }

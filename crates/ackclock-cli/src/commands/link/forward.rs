@@ -67,7 +67,7 @@ pub(super) fn all(options: &[Ports]) -> Result<Vec<Forward>, Failure> {
     Ok(all)
 }
 
-/// Reports the congestion control that sends the replies of forwarded servers.
+/// Reports the congestion control with which forwarded servers send their replies.
 pub(super) fn say_congestion_control(world: &World) {
     if let Some(name) = world.forwarding_congestion_control() {
         output::remark(&format!(

@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     conclude(status, printed.err().into_iter().chain(outputs.finish()).collect())
 }
 
-/// Error with all obstacles to creating a link, one per line.
+/// Creates an error that lists all obstacles to creating a link, one per line.
 fn cannot_be_made(obstacles: &[Obstacle]) -> Failure {
     let lines: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
     Failure::Run(match lines.as_slice() {
@@ -147,7 +147,7 @@ fn attend(
             return status;
         }
         if once.is_some_and(|length| begun.elapsed() >= Duration::from_nanos(length.as_nanos())) {
-            // Like mm-link, `--once` ends the command at the end of the recording.
+            // As in mm-link, `--once` ends the command at the end of the recording.
             return 0;
         }
         if progress.is_shown()
@@ -185,7 +185,8 @@ pub(super) struct Shared {
 }
 
 impl Link {
-    /// Starts the driver, which moves packets between two TUN devices. The first TUN device is the outer one.
+    /// Starts the driver, which moves packets between two TUN devices. The first TUN device is at the outer end of the
+    /// link.
     fn start(
         args: &Args,
         text: &Text,
@@ -221,8 +222,8 @@ impl Link {
         Ok(Self { thread, outputs, shared: Arc::new(shared) })
     }
 
-    /// Starts answering requests at the control sockets and the metrics address. The outer socket keeps its name while
-    /// the returned value is alive.
+    /// Starts answering requests at the control sockets and the metrics address. The name of the outer control socket
+    /// exists as long as the returned value.
     fn serve(&self, inside: OwnedFd, metrics: Option<TcpListener>) -> Option<control::Name> {
         // Without the outer socket, only processes inside the link can change its conditions.
         let (outside, name) = control::listen(std::process::id()).ok().unzip();
@@ -242,7 +243,7 @@ impl Link {
         name
     }
 
-    /// Duration of the shorter recording.
+    /// Duration of the shortest recording that the link plays; `None` if the link plays no recording.
     fn length(&self) -> Option<Span> {
         let edge = self.shared.scenario.tables().edge.radio();
         [&edge.up, &edge.down]

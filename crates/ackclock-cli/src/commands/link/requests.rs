@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use ackclock_live::namespace::{Received, Signals};
 
-/// Receives this process's signals in a separate thread, which nothing else can block.
+/// Receiver of this process's signals, in a separate thread that no other operation can block.
 pub(super) struct Requests {
     heard: Receiver<Received>,
     command_ended: Arc<AtomicBool>,
 }
 
 impl Requests {
-    /// Starts collecting signals, including those for threads started later.
+    /// Starts collecting the signals of this thread and of all threads started later.
     ///
     /// # Errors
     /// Fails if signals cannot be collected.
@@ -33,7 +33,7 @@ impl Requests {
         Ok(Self { heard, command_ended })
     }
 
-    /// Waits for signals for at most `most`, and returns the received signals.
+    /// Waits at most `most` for signals, and returns the received signals.
     pub(super) fn wait(&self, most: Duration) -> impl Iterator<Item = Received> + '_ {
         let first = self.heard.recv_timeout(most).ok();
         first.into_iter().chain(self.heard.try_iter())
@@ -51,8 +51,8 @@ fn forward(signals: &Signals, sender: &Sender<Received>, command_ended: &AtomicB
         for received in pending {
             let command = if command_ended.load(Ordering::Relaxed) { Command::Ended } else { Command::Runs };
             if patience.ends_with(received, command, now()) {
-                // The kernel kills the command and its namespaces with this process. Unfinished output files keep their
-                // unfinished names.
+                // When this process exits, the kernel kills the command and its namespaces. Incomplete output files
+                // keep their temporary names.
                 process::exit(128 + received.signal as i32);
             }
             // If no thread receives the signal, the link is about to end anyway.
@@ -71,9 +71,9 @@ enum Command {
 /// State of the earlier requests to end the link.
 #[derive(Default)]
 struct Patience {
-    /// Time of the last request to end, whether sent to the command or to this process.
+    /// Time of the last request to end the link, whether sent to the command or to this process.
     heard: Option<Instant>,
-    /// Whether an earlier request to end was sent to this process.
+    /// Whether an earlier request to end the link was sent to this process.
     asked: bool,
 }
 
@@ -82,7 +82,7 @@ struct Patience {
 const ONE_REQUEST: Duration = Duration::from_millis(500);
 
 impl Patience {
-    /// Whether a signal ends the link at once, because an earlier request was made or the command has ended.
+    /// Returns whether a signal ends the link at once, because an earlier request was made or the command has ended.
     fn ends_with(&mut self, received: Received, command: Command, now: Instant) -> bool {
         if !received.is_request() || self.heard.is_some_and(|heard| now < heard + ONE_REQUEST) {
             return false;

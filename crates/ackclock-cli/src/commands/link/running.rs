@@ -17,9 +17,9 @@ use super::outputs::now;
 pub(super) struct Current {
     /// Latest edge configuration, with all changes so far.
     edge: EdgeConfig,
-    /// Number of media installed so far. Each medium draws from separate random streams.
+    /// Number of link media installed so far. Each medium draws from separate random streams.
     installed: u32,
-    /// Ends of the current outages, indexed by direction.
+    /// End times of the current outages, indexed by direction.
     interrupted: [Option<Instant>; 2],
 }
 
@@ -29,11 +29,12 @@ impl Current {
     }
 }
 
-/// Medium to install, and its direction.
+/// Link medium to install, and the direction that the medium serves.
 type New = (Direction, Box<dyn Medium>);
 
 impl Shared {
-    /// Applies all changes, or none if one is invalid. A direction in an outage changes when its outage ends.
+    /// Applies all changes of conditions, or no change if one change is invalid. A direction in an outage changes when
+    /// its outage ends.
     pub(super) fn set(&self, pairs: &[(String, String)]) -> Result<(), String> {
         let mut current = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut edge, mut installed) = (current.edge.clone(), current.installed);
@@ -50,7 +51,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Interrupts one direction or both directions for a time. Overlapping outages end at the latest of their ends.
+    /// Interrupts one direction or both directions for a time. Overlapping outages end together at the latest end time.
     pub(super) fn interrupt(self: &Arc<Self>, outage: Outage) -> Result<(), String> {
         let mut current = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         let lasts = Duration::from_nanos(outage.lasts.as_nanos());
@@ -72,7 +73,7 @@ impl Shared {
         let shared = Arc::downgrade(self);
         thread::spawn(move || {
             sleep(lasts);
-            // If the link has ended, its outage needs no end.
+            // If the link has ended, its outage does not have to be ended.
             shared.upgrade().map(|shared| shared.resume())
         });
         Ok(())

@@ -78,8 +78,8 @@ fn refuse_second_link(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Writes the scenario of file and options as text. Recordings are named by absolute paths, so the text works in any
-/// folder.
+/// Writes the scenario that results from the file and the options as text. Recordings are named by absolute paths, so
+/// the text works in any folder.
 ///
 /// # Errors
 /// Fails if a value cannot be written as TOML, such as a seed above 2^63.
@@ -124,7 +124,7 @@ impl Text {
         Ok(scenario)
     }
 
-    /// Whether the text comes from a file, so that error messages can name its lines.
+    /// Returns whether the text comes from a file, so that error messages can name its lines.
     fn is_file(&self) -> bool {
         self.name != COMMAND_LINE && !self.name.starts_with("profile ")
     }
@@ -223,7 +223,7 @@ fn of_edge(name: String, edge: Table, sets: Vec<(String, String)>) -> Result<Tex
         ("edge".to_owned(), Value::Table(edge)),
     ]);
     if sets.iter().any(|(set, _)| set.starts_with("edge.up_regulator")) {
-        // A link cannot tell uploads from downloads, so its scenario contains one flow of each kind.
+        // A link cannot distinguish uploads from downloads, so its scenario contains one flow of each kind.
         let flows = [Table::new(), Table::from_iter([("towards".to_owned(), string("server"))])];
         whole.insert("flow".to_owned(), Value::Array(flows.map(Value::Table).into()));
     }

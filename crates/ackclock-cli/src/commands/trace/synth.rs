@@ -74,7 +74,8 @@ enum Preset {
     EvdoDriving,
 }
 
-/// Length of a CSV row. A slot of the cell lasts 1/600 s, so a row of this length is one slot.
+/// Time per row of a recording that is written in mahimahi's format. A row of 2 ms is about one slot of the cell (1/600
+/// s).
 const SLOT: Span = Span::from_millis(2);
 /// Maximum length of a recording.
 const LONGEST: Span = Span::from_secs(36_000);
@@ -105,7 +106,7 @@ pub(super) fn perform(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Returns the preset, with the given options replacing its values.
+    /// Returns the preset's parameters, with the values of the given options in place of the preset's values.
     fn synthetic(&self) -> Synthetic {
         let preset = match self.preset {
             Preset::Evdo => Synthetic::default(),

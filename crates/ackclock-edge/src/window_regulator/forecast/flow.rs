@@ -129,7 +129,7 @@ impl Flow {
         self.source.wired() + self.air.span()
     }
 
-    /// Whether the sender is limited by the advertised window, and does not pace.
+    /// Returns whether the sender is limited by the advertised window, and does not pace.
     pub(super) fn is_window_limited(&self) -> bool {
         self.window_limited && !self.pace.is_paced()
     }
@@ -356,8 +356,8 @@ impl Flow {
         }
     }
 
-    /// Updates the mean lag of the right edge. The lag counts as at most the entire budget, and as zero for a released
-    /// sender.
+    /// Updates the mean lag of the right edge. The lag counts as at most the budget, and as zero for a sender released
+    /// from regulation.
     fn note_untold(&mut self, short: u32, budget: Option<u32>) {
         let short = budget.map_or(0.0, |budget| f64::from(short).min(f64::from(budget) - self.untold));
         self.untold += (short - self.untold) / UNTOLD;

@@ -2,9 +2,9 @@
 //!
 //! `gain = learnt + roughness`. The roughness is the root mean square of the service's relative excess within a horizon
 //! over the rate at the start of the horizon. A link with an even rate needs no extra queue, whereas a link with a
-//! jumping rate does. The learnt part is 1 at first and corrects the roughness by stochastic approximation. Idle time
-//! of the link while a sender had data raises the learnt part, and service lowers it, so that the link is idle for the
-//! configured share of time. The learning steps become smaller over time. Upward steps are larger on an even link,
+//! jumping rate needs one. The learnt part is 1 at first and corrects the roughness by stochastic approximation. Idle
+//! time of the link while a sender had data raises the learnt part, and service lowers it, so that the link is idle for
+//! the configured share of time. The learning steps become smaller over time. Upward steps are larger on an even link,
 //! because pauses are rare on an even link.
 
 /// Initial value of the learnt part of the gain.
@@ -88,8 +88,8 @@ impl Gain {
         self.learn((1.0 + EVEN * even) * (1.0 - self.idle_share) * seconds);
     }
 
-    /// Notes the service over a horizon that ended in the last `seconds`, as a multiple `times` of the service at the
-    /// rate known at its start.
+    /// Notes the service over one horizon, as a multiple `times` of the service at the rate known at the horizon's
+    /// start. The horizon ended in the last `seconds`.
     pub(super) fn on_horizon(&mut self, times: f64, seconds: f64) {
         if self.learning == 0.0 {
             return;

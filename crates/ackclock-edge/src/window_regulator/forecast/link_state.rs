@@ -1,9 +1,9 @@
 //! Forecasts the service of the link until the arrival of data triggered by a window that is advertised now.
 //!
 //! The rate is the largest of the rates over several time windows. Long windows suit a rate that fades for seconds, and
-//! short windows suit a rate that changes within 100 ms. While the link has no packets to serve, it is assumed to
-//! continue at its rate. The forecast is this rate times a gain (`gain.rs`). The gain is learnt from the service in
-//! excess of the rate within a horizon, and from unnecessary idle time. Nothing is learnt before the rate is known.
+//! short windows suit a rate that changes within 100 ms. While the link has no packets to serve, its rate is assumed to
+//! be unchanged. The forecast is this rate times a gain (`gain.rs`). The gain is learnt from the service in excess of
+//! the rate within a horizon, and from unnecessary idle time. Nothing is learnt before the rate is known.
 //!
 //! The only inputs are the service and the idle time of the link. Service and idle time are derived from departures if
 //! the regulator is at the queue, and from ACKs if the queue is observed.
@@ -126,7 +126,8 @@ impl LinkState {
         self.rate * horizon.as_secs_f64()
     }
 
-    /// Whether the link rate is known. The rate is known after service for the length of the longest rate window.
+    /// Returns whether the link rate is known. The rate is known after service for the length of the longest rate
+    /// window.
     pub(super) fn is_known(&self) -> bool {
         self.gain.taught() >= LONGEST.as_secs_f64()
     }
@@ -184,8 +185,8 @@ struct Row {
 }
 
 impl Row {
-    /// Link rate in bytes per second over the `window` that began with `before`, `elapsed` ago, or since the start.
-    /// Idle time counts as service at the previous `rate`.
+    /// Link rate over the last `window`, bytes per second. The row `before` was recorded `elapsed` ago, at the start of
+    /// the window or of the run. Idle time counts as service at the previous `rate`.
     fn rate_since(&self, before: &Self, elapsed: Span, window: Span, rate: f64) -> f64 {
         let elapsed = elapsed.as_secs_f64();
         let length = elapsed.max((window / 2).as_secs_f64());

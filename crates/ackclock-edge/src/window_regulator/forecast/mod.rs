@@ -1,8 +1,8 @@
 //! # Window Regulator that forecasts the link (forecast)
 //!
 //! ## Source
-//! The forecast regulator is our own. The forecast regulator extends the dynamic Window Regulator of CR04 (`wrd.rs`).
-//! The rule for `B(t)` is the order-up-to rule of inventory control, with the wired RTT as the lead time.
+//! The forecast regulator is our own extension of the dynamic Window Regulator of CR04 (`wrd.rs`). The rule for `B(t)`
+//! is the order-up-to rule of inventory control, with the wired RTT as the lead time.
 //!
 //! ## What it does
 //! The advertised right edge is the data that has left the queue plus the budget `B(t)`, as in `wrd`. In the regulator
@@ -33,10 +33,9 @@
 //! or that recovers from a loss. The held ACKs are limited to the room in the buffer beyond the budget. A sender that
 //! paces (`pace.rs`) gets a larger budget.
 //!
-//! With many flows, two packets of each flow exceed the budget. If two packets of each flow exceed the budget, the
-//! flows take turns (`flow/turns.rs`). The ACKs of a flow are held until the queue is at most the share of one flow,
-//! and then release two packets. The first packets of a sender are not limited, except that all new flows together get
-//! at most one second of service.
+//! If two packets of each flow exceed the budget, as with many flows, the flows take turns (`flow/turns.rs`). The ACKs
+//! of a flow are held until the queue is at most the share of one flow, and then release two packets. The first packets
+//! of a sender are not limited, except that all new flows together get at most one second of service.
 //!
 //! The inputs of the regulator are arrivals, departures and ACKs, which any box at a queue can see. The rate of the
 //! simulated link is never an input. With an observing bearer (`observed`), the bearer supplies service and idle time,
@@ -94,8 +93,8 @@ pub(crate) struct Config {
     pub(crate) packets: u32,
     /// Learning rate of the gain, per second of idle time. 0 keeps the gain at 1.75.
     pub(crate) learning: f64,
-    /// Number of packets whose ACKs are held, to advertise right edges and for outages. 0 holds no ACKs, which lowers
-    /// the RTT and disables turns.
+    /// Number of packets whose ACKs are held. Held ACKs advertise right edges and prevent timeouts in outages. 0 holds
+    /// no ACKs, which lowers the RTT and disables turns.
     pub(crate) reserve: u32,
     /// Bytes of window updates, as a share of the bytes of ACKs. 0 disables window updates.
     pub(crate) updates: f64,
@@ -146,7 +145,7 @@ impl ackclock_core::Config for Config {
 
 /// Largest value of the keys `packets` and `reserve`.
 const MOST_PACKETS: u32 = 1000;
-/// Maximum time since a window-limited sender last sent, for a pause to count for learning. If a window-limited sender
+/// Time since a window-limited sender last sent, up to which a pause counts for learning. If a window-limited sender
 /// has sent recently, a larger window would have prevented the pause.
 const RULED: Span = Span::from_secs(1);
 /// Largest value of the key `delay`.
@@ -360,7 +359,7 @@ impl Regulator for Forecast {
         let Observation { flow, bytes, idle, called, horizon, late, probing, .. } = *observation;
         self.with_flow(now, flow, |flow, shared| {
             flow.on_observation(observation);
-            // During a probe, data that leaves the queue within a control loop must not be replaced.
+            // During a probe, data that leaves the queue within a control loop must not be replaced by new data.
             flow.on_horizon(if probing { Span::ZERO } else { horizon });
             (shared.observed, shared.late) = (true, late);
             let seen = shared.seen(now);

@@ -11,7 +11,7 @@ use crate::Allowance;
 /// Largest window in bytes (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 30;
 
-/// Number of packets per second that a link is assumed to serve at least, before any service was measured: half a
+/// Link rate assumed before any service was measured, packets per second. Forty packets per second are about half a
 /// Mbit/s.
 const SLOWEST: u32 = 40;
 
@@ -68,13 +68,13 @@ impl Flow {
         shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields)
     }
 
-    /// Whether the sender is released from regulation.
+    /// Returns whether the sender is released from regulation.
     pub(super) fn is_released(&self, shared: &Shared) -> bool {
         let usual = shared.link.usually_in(self.round_trip());
         self.released.is_due(&self.advertiser.accounts, usual, shared)
     }
 
-    /// Right edge and budget of the flow. The right edge lies at most the buffer beyond the data that has left the
+    /// Right edge and budget of the flow. The right edge is at most one buffer size beyond the data that has left the
     /// queue. A released sender gets the receiver's window and has no budget.
     pub(super) fn edge(&mut self, now: Time, look: &Look, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
         if look.is_released {
@@ -108,8 +108,8 @@ impl Flow {
         budget.min(most)
     }
 
-    /// Whether ACKs of this flow may be held. ACKs are not held if the sender is in recovery or is not window-limited.
-    /// ACKs are not held at an observed queue either, because its idle times become known too late.
+    /// Returns whether ACKs of this flow may be held. ACKs are not held if the sender is in recovery or is not
+    /// window-limited. ACKs are not held at an observed queue either, because its idle times become known too late.
     pub(super) fn may_keep(&self, look: &Look, shared: &Shared) -> bool {
         let may = shared.config.reserve > 0 && !shared.observed && !look.is_released;
         may && self.is_window_limited() && !self.repair.is_under_way()

@@ -48,8 +48,8 @@ impl Turns {
         self.coming.front().map(|(comes, _)| *comes)
     }
 
-    /// Whether the link served `enough` bytes since the flow first in line began to wait. `served` is the total service
-    /// so far.
+    /// Returns whether the link served `enough` bytes since the flow first in line began to wait. `served` is the total
+    /// service so far.
     fn is_overdue(&self, served: f64, enough: f64) -> bool {
         self.line.front().is_some_and(|(_, before)| served - before >= enough)
     }
@@ -73,7 +73,7 @@ impl Turns {
 }
 
 impl Flow {
-    /// Whether two packets are more than the flow's share of the budget, so that the flow takes turns.
+    /// Returns whether two packets are more than the flow's share of the budget, so that the flow takes turns.
     pub(super) fn takes_turns(&self, look: &Look, shared: &Shared) -> bool {
         let least = f64::from(self.advertiser.least());
         self.may_keep(look, shared)
@@ -110,13 +110,13 @@ impl Flow {
         }
     }
 
-    /// Whether the link could have served all flows [`ROUNDS`] times while the flow first in line waited.
+    /// Returns whether the link could have served all flows [`ROUNDS`] times while the flow first in line waited.
     fn has_waited_for_all(&self, shared: &Shared) -> bool {
         let all = f64::from(self.advertiser.least()) * f64::from(shared.shares.flows());
         shared.turns.is_overdue(shared.link.served(), ROUNDS * all)
     }
 
-    /// Whether the queue plus the triggered data in transit is at most the share of one flow.
+    /// Returns whether the queue plus the triggered data in transit is at most the share of one flow.
     fn has_room(&self, now: Time, shared: &mut Shared) -> bool {
         let payload = f64::from(self.advertiser.accounts.payload());
         let there = shared.inside as f64 * payload + shared.turns.coming(now);
