@@ -82,10 +82,10 @@ impl Rows {
     /// Appends a row, which is a line without its newline.
     ///
     /// # Errors
-    /// If the disk is full.
+    /// The disk is full.
     pub fn put(&mut self, row: &str) -> Result<(), WriteError> {
         self.empty = false;
-        // A single call, so that a killed process leaves a complete row or one without newline.
+        // The row is written in a single call, so that a killed process leaves a complete row or one without newline.
         let written = self.partial.write_all(format!("{row}\n").as_bytes());
         written.map_err(|error| WriteError::new(&self.target, error))
     }
@@ -95,10 +95,10 @@ impl Rows {
         (!self.empty).then(|| self.place.folder.path.join(&self.name))
     }
 
-    /// Writes the complete file with these rows in this order, and removes the partial file.
+    /// Writes the complete file with the given rows in this order, and removes the partial file.
     ///
     /// # Errors
-    /// If the disk is full; the partial file then remains.
+    /// The disk is full; the partial file then remains.
     pub fn finish<'a>(mut self, rows: impl IntoIterator<Item = &'a str>) -> Result<(), WriteError> {
         let mut file = WholeFile::create(&self.target, Folders::Existing)?;
         file.put_lines(rows)?;
@@ -111,7 +111,7 @@ impl Rows {
 impl Drop for Rows {
     fn drop(&mut self) {
         if self.empty {
-            // A destructor cannot report errors.
+            // A destructor cannot report errors, so the result is ignored.
             let _ = unlinkat(&self.place.folder.descriptor, &self.name, AtFlags::empty());
         }
     }
@@ -126,7 +126,7 @@ fn locked(place: &Place, name: &OsString) -> io::Result<File> {
             Err(Errno::WOULDBLOCK) => return Err(io::Error::other("another process is writing it")),
             locked => locked?,
         }
-        // The process that had the lock may have completed the file and removed the partial one.
+        // The process that held the lock may have completed the file and removed the partial file.
         if rustix::fs::fstat(&file)?.st_nlink != 0 {
             check_own(&file, place)?;
             return Ok(file);

@@ -1,4 +1,4 @@
-//! Files that get their final name only when complete.
+//! Result files that get their final name only when complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,13 +11,13 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::place::{Folder, Found, Place};
 use crate::{Folders, WriteError};
 
-/// A file that gets its final name only when complete. Until then it is in the same folder under a name that no other
-/// user can predict, `NAME.RANDOM.partial`.
+/// A result file that gets its final name only when complete. Until then the file is in the same folder under a name
+/// that no other user can predict, `NAME.RANDOM.partial`.
 ///
 /// A file dropped before [`WholeFile::finish`] is removed. Devices and pipes are written directly.
 #[derive(Debug)]
 pub struct WholeFile {
-    /// Path as given by the caller.
+    /// Path of the file as given by the caller.
     target: PathBuf,
     place: Place,
     partial: Option<OsString>,
@@ -27,7 +27,7 @@ pub struct WholeFile {
 /// Writes a complete file and creates missing folders.
 ///
 /// # Errors
-/// As for [`WholeFile::create`] and [`WholeFile::finish`]; nothing is left behind.
+/// Fails under the same conditions as [`WholeFile::create`] and [`WholeFile::finish`]; no partial file is left behind.
 pub fn write_whole(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let mut file = WholeFile::create(target, Folders::Created)?;
     file.write_all(bytes).map_err(|error| file.failure(error))?;
@@ -35,10 +35,10 @@ pub fn write_whole(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 }
 
 impl WholeFile {
-    /// Starts a file.
+    /// Starts a result file under a temporary name.
     ///
     /// # Errors
-    /// If it cannot be created, or another user has planted a link or file on its path.
+    /// The file cannot be created, or another user has planted a link or file on its path.
     pub fn create(target: &Path, folders: Folders) -> Result<Self, WriteError> {
         let open = || {
             let place = Place::find(target, folders)?;
@@ -55,10 +55,10 @@ impl WholeFile {
         open().map_err(|error| WriteError::new(target, error))
     }
 
-    /// Writes lines, given without newlines.
+    /// Writes lines of text, given without newlines.
     ///
     /// # Errors
-    /// If the disk is full.
+    /// The disk is full.
     pub fn put_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Result<(), WriteError> {
         let mut lines = lines.into_iter();
         lines.try_for_each(|line| writeln!(self, "{line}")).map_err(|error| self.failure(error))
@@ -67,16 +67,16 @@ impl WholeFile {
     /// Writes all buffered data and gives the file its final name.
     ///
     /// # Errors
-    /// If the disk is full or the folder was removed; nothing is left behind then.
+    /// The disk is full or the folder was removed; no partial file is left behind then.
     pub fn finish(mut self) -> Result<(), WriteError> {
         self.complete().map_err(|error| self.failure(error))
     }
 
-    /// Writes all buffered data, leaves the file as `NAME.partial` and returns its path. If a folder has that name, the
-    /// file keeps its random name.
+    /// Writes all buffered data, keeps the incomplete file as `NAME.partial` and returns its path. If a folder has that
+    /// name, the file keeps its random name.
     ///
     /// # Errors
-    /// As for [`WholeFile::finish`].
+    /// Fails under the same conditions as [`WholeFile::finish`].
     pub fn leave_unfinished(mut self) -> Result<PathBuf, WriteError> {
         self.writer.flush().map_err(|error| self.failure(error))?;
         let Some(random) = self.partial.take() else { return Ok(self.target.clone()) };
@@ -85,12 +85,12 @@ impl WholeFile {
         Ok(self.place.folder.path.join(if renamed { unfinished } else { random }))
     }
 
-    /// Error about this file.
+    /// Creates an error about this file.
     pub fn failure(&self, error: io::Error) -> WriteError {
         WriteError::new(&self.target, error)
     }
 
-    /// The error with this file's path in its message, for a writer that does not know the path.
+    /// Adds this file's path to the message of an error, for a writer that does not know the path.
     pub fn named(&self, error: &io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("{}: {error}", self.target.display()))
     }
@@ -98,7 +98,7 @@ impl WholeFile {
     fn complete(&mut self) -> io::Result<()> {
         self.writer.flush()?;
         let Some(partial) = &self.partial else { return Ok(()) };
-        // Some file systems report a full disk only here.
+        // Some file systems report a full disk only when data is synchronised.
         self.writer.get_ref().sync_all()?;
         rename(&self.place.folder, partial, &self.place.name)?;
         self.partial = None;
@@ -109,7 +109,7 @@ impl WholeFile {
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // A destructor cannot report errors.
+            // A destructor cannot report errors, so the result is ignored.
             let _ = unlinkat(&self.place.folder.descriptor, partial, AtFlags::empty());
         }
     }
@@ -132,7 +132,7 @@ fn rename(folder: &Folder, from: &OsStr, to: &OsStr) -> io::Result<()> {
 
 fn partial_name(name: &OsStr) -> io::Result<OsString> {
     let mut random = [0; 12];
-    // Requests below 256 bytes are never cut short (getrandom(2)).
+    // The kernel always fills requests below 256 bytes completely (getrandom(2)).
     getrandom(&mut random, GetRandomFlags::empty())?;
     let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(joined(name, &format!(".{random}{PARTIAL}")))

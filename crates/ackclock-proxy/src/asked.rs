@@ -1,66 +1,66 @@
-//! What a client asks of the proxy: SOCKS5 (RFC 1928), HTTP CONNECT or a plain HTTP request (RFC 9110, 9112).
+//! Parser of client requests to the proxy: SOCKS5 (RFC 1928), HTTP CONNECT or a plain HTTP request (RFC 9110, 9112).
 //!
-//! Plain bytes in, plain bytes out; nothing is read or written here.
+//! The parser only converts bytes to bytes; this module reads and writes no sockets.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A longer head of a request is refused, bytes.
+/// Maximum length of a request head in bytes; longer heads are refused.
 pub const LONGEST_HEAD: usize = 16 * 1024;
 
-/// What the bytes so far come to.
+/// Result of parsing the bytes received so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// More bytes are needed.
+    /// The request is incomplete; more bytes are needed.
     More,
-    /// Say this, drop so many bytes, and read on.
+    /// Send this answer to the client, drop this many bytes of its request, and continue to read.
     Say(Vec<u8>, usize),
-    /// Connect to a server.
+    /// Connect the client to a server.
     Connect(Wish),
-    /// Say this and end.
+    /// Send this answer to the client and close the connection.
     Refuse(Vec<u8>),
 }
 
-/// A wished-for connection.
+/// Connection to a server, as requested by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Name or address of the server.
+    /// Host name or address of the server.
     pub host: String,
-    /// Its port.
+    /// Port number of the server.
     pub port: u16,
-    /// Bytes of the client that belong to the request itself.
+    /// Number of bytes from the client that belong to the request itself.
     pub used: usize,
-    /// What the client hears once the connection stands.
+    /// Answer to the client once the connection to the server is established.
     pub connected: Vec<u8>,
-    /// What the server hears first.
+    /// First bytes to send to the server.
     pub forward: Vec<u8>,
-    /// How a failure is told.
+    /// Protocol in which failures are reported to the client.
     pub speech: Speech,
 }
 
-/// The language of a client.
+/// Protocol of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// SOCKS5.
+    /// The client uses SOCKS5.
     Socks,
-    /// HTTP.
+    /// The client uses HTTP.
     Http,
 }
 
-/// Why a server cannot be reached.
+/// Reason why a server cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Its name is unknown.
+    /// The server's name is unknown.
     Unknown,
-    /// It refuses the connection.
+    /// The server refuses the connection.
     Refused,
-    /// It does not answer, or there is no way to it.
+    /// The server does not answer, or no route leads to it.
     Unreachable,
-    /// This proxy does not lead there.
+    /// This proxy does not allow connections to the server's address.
     Forbidden,
 }
 
 impl Speech {
-    /// How the client is told.
+    /// Answer that reports a failure to the client.
     pub fn tells(self, trouble: Trouble) -> Vec<u8> {
         match self {
             Self::Socks => {
@@ -81,7 +81,8 @@ impl Speech {
     }
 }
 
-/// What the client asks, in its bytes so far. `greeted`: a SOCKS client has been answered once.
+/// Parses a client's request from the bytes received so far. `greeted` says whether a SOCKS client has already received
+/// the first answer.
 pub fn read(bytes: &[u8], greeted: bool) -> Asked {
     match bytes.first() {
         None => Asked::More,
@@ -95,7 +96,7 @@ pub fn read(bytes: &[u8], greeted: bool) -> Asked {
 fn socks_greeting(bytes: &[u8]) -> Asked {
     let Some((&count, methods)) = bytes.get(1..).and_then(<[u8]>::split_first) else { return Asked::More };
     let Some(methods) = methods.get(..usize::from(count)) else { return Asked::More };
-    // 0: nothing is to be proven.
+    // Method 0 of SOCKS5 means that no authentication is required.
     if methods.contains(&0) {
         Asked::Say(vec![5, 0], 2 + methods.len())
     } else {
@@ -127,7 +128,7 @@ fn socks_request(bytes: &[u8]) -> Asked {
     Asked::Connect(Wish { host, port, used: 4 + length + 2, connected, forward, speech: Speech::Socks })
 }
 
-/// A reply without an address of its own, as RFC 1928 lets a proxy give.
+/// SOCKS5 reply with an address of zeros, which RFC 1928 allows.
 fn socks_reply(code: u8) -> Vec<u8> {
     vec![5, code, 0, 1, 0, 0, 0, 0, 0, 0]
 }
@@ -178,12 +179,12 @@ fn connect(target: &str, used: usize) -> Asked {
     Asked::Connect(Wish { host, port, used, connected, forward: Vec::new(), speech: Speech::Http })
 }
 
-/// Fields that belong to the connection with the proxy (RFC 9110 section 7.6.1).
+/// Header fields that apply only to the connection with the proxy (RFC 9110 section 7.6.1).
 const OF_THIS_HOP: [&str; 6] =
     ["connection", "proxy-connection", "keep-alive", "proxy-authorization", "te", "upgrade"];
 
-/// A request in absolute form goes on in origin form. The connection carries this one request: a next one might be for
-/// another server.
+/// Converts a request in absolute form to origin form. The connection is closed after this request, because the next
+/// request might be for another server.
 fn plain(method: &str, target: &str, fields: &str, used: usize) -> Asked {
     let Some(rest) = target.strip_prefix("http://") else {
         return bad("a proxy needs an absolute target, http://host/path, or CONNECT");
@@ -199,7 +200,7 @@ fn plain(method: &str, target: &str, fields: &str, used: usize) -> Asked {
     if lengths > 1 || lengths == 1 && count("transfer-encoding") > 0 {
         return bad("two lengths of the body contradict each other");
     }
-    // What `Connection` names is of this hop too.
+    // Fields named by `Connection` also apply only to the connection with the proxy.
     let named: Vec<String> = lines
         .iter()
         .zip(&names)
@@ -225,7 +226,8 @@ fn plain(method: &str, target: &str, fields: &str, used: usize) -> Asked {
     Asked::Connect(Wish { host, port, used, connected, forward, speech: Speech::Http })
 }
 
-/// The name of a field in lower case; `None` where the line is none, as one that goes on the line before.
+/// Name of a header field in lower case; `None` if the line is no field, for example a continuation of the previous
+/// line.
 fn name_of(line: &str) -> Option<String> {
     let (name, _) = line.split_once(':')?;
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
@@ -250,7 +252,7 @@ fn host_and_port(authority: &str, usual: Option<u16>) -> Option<(String, u16)> {
     is_host(host).then(|| (host.to_owned(), port))
 }
 
-/// Whether a text can be a name or an address: nothing that a resolver or a log would obey.
+/// Whether a text can be a host name or an address: it contains no characters that a resolver or a log would interpret.
 fn is_host(host: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || ".-_:".contains(c);
     !host.is_empty() && host.len() <= 253 && host.chars().all(plain)

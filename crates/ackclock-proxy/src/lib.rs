@@ -1,8 +1,8 @@
-//! A proxy between servers and a radio: each connection becomes two, so that losses and waits of the radio are repaired
-//! from nearby.
+//! Proxy between servers and a radio. It splits each TCP connection into two, so that losses on the radio are repaired
+//! over a short RTT.
 //!
-//! Clients ask by SOCKS5, by HTTP CONNECT or by a plain HTTP request ([`asked`]). One thread moves the data of all
-//! connections ([`server`]) from one leg to the other ([`pair`]); names are looked up beside it ([`names`]).
+//! Clients send requests in SOCKS5, as HTTP CONNECT or as plain HTTP requests ([`asked`]). One thread relays the data
+//! of all connections ([`server`]) from one leg to the other ([`pair`]); separate threads look up names ([`names`]).
 
 pub mod asked;
 pub mod names;

@@ -1,4 +1,4 @@
-//! Looks up names of servers beside the thread that moves data.
+//! Looks up server names on separate threads, so that relaying of data is not delayed.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,13 +8,13 @@ use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// Threads that look up. A slow name server holds up no more than these.
+/// Number of threads for name lookups, and so the maximum number that a slow name server can block.
 const THREADS: usize = 4;
 
-/// A question: whose it is, and the server.
+/// Lookup request: token of the client, name and port of the server.
 type Question = (u64, String, u16);
 
-/// The threads and what they found.
+/// Lookup threads, with their queues of requests and results.
 pub struct Names {
     questions: Sender<Question>,
     answers: Receiver<(u64, Vec<SocketAddr>)>,
@@ -22,10 +22,10 @@ pub struct Names {
 }
 
 impl Names {
-    /// Starts the threads.
+    /// Starts the lookup threads.
     ///
     /// # Errors
-    /// If the kernel gives no event descriptor.
+    /// The kernel cannot create an event descriptor.
     pub fn start() -> std::io::Result<Self> {
         let bell =
             Arc::new(EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?);
@@ -50,19 +50,19 @@ impl Names {
         Ok(Self { questions, answers, bell })
     }
 
-    /// Asks for the addresses of a server.
+    /// Requests the addresses of a server; `whose` is the client's token.
     pub fn ask(&self, whose: u64, host: String, port: u16) {
-        // The threads live as long as this.
+        // The threads run as long as this value exists, so sending cannot fail.
         let _ = self.questions.send((whose, host, port));
     }
 
-    /// What was found since the last call; no addresses where the name is unknown.
+    /// Lookup results since the last call; an unknown name has no addresses.
     pub fn found(&self) -> impl Iterator<Item = (u64, Vec<SocketAddr>)> + '_ {
         let _ = self.bell.read();
         self.answers.try_iter()
     }
 
-    /// Readable when something was found.
+    /// Event descriptor that is readable when results are available.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }

@@ -1,7 +1,7 @@
-//! Two connections whose data is moved from one to the other.
+//! Pair of connections between which the proxy relays data.
 //!
-//! What one leg cannot send waits here, at most a buffer; the other leg is not read meanwhile, so that TCP itself slows
-//! its source. An end of data goes on as an end, a reset as a reset.
+//! Data that one leg cannot send is buffered here, at most one buffer. Meanwhile the proxy does not read from the other
+//! leg, so that TCP flow control slows the source. A FIN is relayed as a FIN, a RST as a RST.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,29 +10,29 @@ use std::os::fd::AsFd;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{setsockopt, sockopt};
 
-/// Bytes that are moved at once, and that wait at most.
+/// Maximum number of bytes relayed per call, and buffered per leg.
 pub const BUFFER: usize = 64 * 1024;
 
-/// One of the two connections.
+/// One of the two connections of a pair.
 #[derive(Debug)]
 pub struct Leg {
-    /// The socket, which never blocks.
+    /// Non-blocking socket of the connection.
     pub socket: TcpStream,
-    /// What waits to be written to it.
+    /// Bytes buffered for writing to the socket.
     waiting: Vec<u8>,
-    /// Its peer has ended its data.
+    /// Whether the peer has sent a FIN.
     ended: bool,
-    /// The end of data was passed on to it.
+    /// Whether a FIN was sent to the peer.
     told_end: bool,
 }
 
 impl Leg {
-    /// A leg to which `first` is to be written.
+    /// Creates a leg; `first` contains the first bytes to write.
     pub fn new(socket: TcpStream, first: Vec<u8>) -> Self {
         Self { socket, waiting: first, ended: false, told_end: false }
     }
 
-    /// Writes what waits; whether it is all written.
+    /// Writes buffered bytes; returns whether all were written.
     fn flush(&mut self) -> io::Result<bool> {
         let mut done = 0;
         while done < self.waiting.len() {
@@ -49,35 +49,35 @@ impl Leg {
     }
 }
 
-/// Both connections of a client: that with the client first.
+/// The two connections of a client: first the connection to the client, then the one to the server.
 #[derive(Debug)]
 pub struct Pair {
     legs: [Leg; 2],
 }
 
-/// Whether a pair goes on.
+/// State of a pair after relaying data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goes {
-    /// It does.
+    /// The pair is still open.
     On,
-    /// Both ends have ended their data, and all was passed on.
+    /// The client and the server have sent a FIN, and all data was relayed.
     Finished,
-    /// One was reset, and so was the other.
+    /// One connection was reset, so the proxy reset the other connection too.
     Broken,
 }
 
 impl Pair {
-    /// Two connected legs.
+    /// Creates a pair of two connected legs.
     pub const fn new(client: Leg, server: Leg) -> Self {
         Self { legs: [client, server] }
     }
 
-    /// The socket of the client (0) or the server (1).
+    /// Socket of the connection to the client (0) or to the server (1).
     pub const fn socket(&self, leg: usize) -> &TcpStream {
         &self.legs[leg].socket
     }
 
-    /// Moves what can be moved, both ways, through `buffer`. Returns the bytes that were read as well.
+    /// Relays available data in each direction, through `buffer`. Also returns the number of bytes read.
     pub fn go_on(&mut self, buffer: &mut [u8]) -> (Goes, u64) {
         let mut bytes = 0;
         for from in [0, 1] {
@@ -93,7 +93,7 @@ impl Pair {
         (if is_over { Goes::Finished } else { Goes::On }, bytes)
     }
 
-    /// Moves data that came from one leg to the other: one buffer a call, so that no pair keeps others waiting.
+    /// Relays data from one leg to the other: at most one buffer per call, so that one pair does not delay other pairs.
     fn pump(&mut self, from: usize, buffer: &mut [u8]) -> io::Result<u64> {
         let [first, second] = &mut self.legs;
         let (from, to) = if from == 0 { (first, second) } else { (second, first) };
@@ -120,7 +120,7 @@ impl Pair {
         Ok(moved)
     }
 
-    /// What each leg waits for.
+    /// Epoll events for which each leg waits.
     pub fn interests(&self) -> [EpollFlags; 2] {
         [0, 1].map(|number: usize| {
             let (leg, other) = (&self.legs[number], &self.legs[1 - number]);
@@ -135,7 +135,7 @@ impl Pair {
         })
     }
 
-    /// Resets both connections. A shutdown before it would make a clean end of it.
+    /// Resets the two connections. A shutdown before the reset would send a FIN instead.
     pub fn reset(&self) {
         for leg in &self.legs {
             reset(&leg.socket);
@@ -143,9 +143,9 @@ impl Pair {
     }
 }
 
-/// Makes the closing of a socket a reset.
+/// Sets the socket to send a RST when it is closed.
 pub fn reset(socket: &TcpStream) {
     let at_once = nix::libc::linger { l_onoff: 1, l_linger: 0 };
-    // A socket that is closed already is as good as reset.
+    // The error of an already closed socket is ignored.
     let _ = setsockopt(&socket.as_fd(), sockopt::Linger, &at_once);
 }

@@ -1,4 +1,4 @@
-//! The loop of the proxy: one thread, one buffer, all connections.
+//! Main loop of the proxy: one thread and one buffer serve all connections.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,50 +17,50 @@ use crate::names::Names;
 use crate::pair::{BUFFER, Goes, Leg, Pair, reset};
 use crate::prefix::Prefix;
 
-/// How the proxy is set up.
+/// Settings of the proxy.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Addresses on which it listens.
+    /// Addresses on which the proxy listens.
     pub listen: Vec<SocketAddr>,
-    /// Networks of clients beside this machine's own programs.
+    /// Networks whose clients may use the proxy, in addition to this machine's own programs.
     pub allow: Vec<Prefix>,
-    /// Most connections at a time; one client of a network gets at most a quarter of them.
+    /// Maximum number of simultaneous connections; one client in an allowed network gets at most a quarter of them.
     pub max_connections: usize,
 }
 
-/// What the proxy did so far.
+/// Counters of the proxy since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Connections now.
+    /// Current number of connections.
     pub connections: usize,
-    /// Connections to servers that were opened.
+    /// Number of connections opened to servers.
     pub opened: u64,
-    /// Clients that were not let in or whose wish was refused.
+    /// Number of clients that were not allowed or whose request was refused.
     pub refused: u64,
-    /// Connections that ended with a reset.
+    /// Number of connections that ended with a reset.
     pub broken: u64,
-    /// Bytes that were moved, both ways.
+    /// Number of bytes relayed, for the two directions together.
     pub bytes: u64,
 }
 
-/// Why the proxy cannot start.
+/// Reason why the proxy cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// An address that others reach, and nobody is allowed.
+    /// Other machines can reach this address, but no network is allowed.
     #[error("{0} can be reached from other machines: say whose with --allow, as --allow 192.0.2.0/24")]
     Open(SocketAddr),
-    /// The address cannot be listened on.
+    /// The proxy cannot listen on this address.
     #[error("{0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// The kernel refuses something else.
+    /// Another system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// A request, or the way to a server, must not take longer.
+/// Time limit for a client's request, and for connecting to a server.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_AT_TIMES: Duration = Duration::from_secs(1);
-/// Tokens: the bell of the names, then listeners, then two for each client.
+/// Epoll token of the name lookup events; tokens of listeners follow, then two tokens per client.
 const BELL: u64 = u64::MAX;
 const LISTENERS: u64 = 1 << 62;
 
@@ -78,11 +78,11 @@ struct Client {
     state: State,
     pair: Option<Pair>,
     deadline: Option<Instant>,
-    /// What each leg is watched for.
+    /// Epoll events for which each leg is registered.
     watched: [EpollFlags; 2],
 }
 
-/// The proxy.
+/// Proxy with its listeners and clients.
 pub struct Server {
     options: Options,
     listeners: Vec<TcpListener>,
@@ -97,10 +97,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens.
+    /// Starts to listen for clients.
     ///
     /// # Errors
-    /// If an address cannot be listened on, or would be open to everybody.
+    /// The proxy cannot listen on an address, or would be open to every machine there.
     pub fn start(options: Options, now: Instant) -> Result<Self, StartError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
         let names = Names::start()?;
@@ -121,23 +121,23 @@ impl Server {
         Ok(Self { options, listeners, epoll, names, clients, next: 0, counts, buffer, now, looked: now })
     }
 
-    /// Where it listens, with the ports that the kernel chose.
+    /// Addresses on which the proxy listens, with the ports chosen by the kernel.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// The kernel does not report an address.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         self.listeners.iter().map(TcpListener::local_addr).collect()
     }
 
-    /// What was done so far.
+    /// Counters of the proxy since its start.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Waits for at most `patience` and does what is due; it is `now`.
+    /// Waits at most `patience` for events and processes them; `now` is the current time.
     ///
     /// # Errors
-    /// If the kernel does not tell what is due.
+    /// The system call for waiting fails.
     pub fn turn(&mut self, now: Instant, patience: Duration) -> io::Result<()> {
         self.now = now;
         let mut events = [EpollEvent::empty(); 256];
@@ -161,7 +161,7 @@ impl Server {
     }
 
     fn let_in(&mut self, listener: usize) {
-        // A turn lets in no more than this, so that no client waits for long.
+        // The number of clients accepted per turn is limited, so that other clients are not delayed.
         for _ in 0..64 {
             let Some(Ok((socket, from))) = self.listeners.get(listener).map(TcpListener::accept) else {
                 return;
@@ -208,7 +208,8 @@ impl Server {
         let Some(Some(client)) = self.clients.get_mut(slot) else { return };
         match &mut client.state {
             State::Asking { .. } => self.on_asking(slot),
-            // Its words are read once the server is there; a client that has gone is not kept.
+            // A client's further bytes are read once the server is connected; a client that has disconnected is
+            // removed.
             State::Looking { .. } => self.end(slot, true),
             State::Connecting { .. } if leg == 0 => self.end(slot, true),
             State::Connecting { .. } => self.on_connected(slot),
@@ -243,7 +244,7 @@ impl Server {
                 Asked::Say(answer, used) => {
                     bytes.drain(..used);
                     (*greeted, *speech) = (true, Speech::Socks);
-                    // Two bytes find room in the buffer of a new connection.
+                    // The send buffer of a new connection always has room for two bytes.
                     if !matches!(socket.write(&answer), Ok(written) if written == answer.len()) {
                         return self.end(slot, true);
                     }
@@ -260,13 +261,13 @@ impl Server {
         }
     }
 
-    /// Says no and ends. The client reads the answer before the end.
+    /// Sends a refusal and closes the connection. The client reads the answer before the end of the connection.
     fn refuse(&mut self, slot: usize, answer: &[u8]) {
         self.counts.refused += 1;
         if let Some(socket) = self.clients[slot].as_mut().and_then(|client| client.socket.as_mut()) {
             let _ = socket.write(answer);
             let _ = socket.shutdown(std::net::Shutdown::Write);
-            // What the client still sends would turn the end into a reset.
+            // Unread bytes of the client would turn the close into a reset, so they are read first.
             let _ = socket.read(&mut self.buffer);
         }
         self.end(slot, false);
@@ -295,7 +296,7 @@ impl Server {
         }
     }
 
-    /// Begins a connection with the next address of the server.
+    /// Starts a connection to the next address of the server.
     fn try_next(
         &mut self,
         slot: usize,
@@ -359,12 +360,12 @@ impl Server {
         }
     }
 
-    /// Watches the legs of a client for what they wait for.
+    /// Registers the legs of a client for the epoll events for which they wait.
     fn watch(&mut self, slot: usize) {
         let Some(client) = self.clients[slot].as_mut() else { return };
         let wanted = match (&client.state, &client.pair) {
             (State::Asking { .. }, _) => [EpollFlags::EPOLLIN, EpollFlags::empty()],
-            // Only a reset, which is always told.
+            // During a lookup only a reset or hang-up of the client is reported.
             (State::Looking { .. }, _) => [EpollFlags::EPOLLRDHUP; 2],
             (State::Connecting { .. }, _) => [EpollFlags::EPOLLRDHUP, EpollFlags::EPOLLOUT],
             (State::Relaying, Some(pair)) => pair.interests(),
@@ -382,7 +383,7 @@ impl Server {
             };
             let was = std::mem::replace(&mut client.watched[leg], wanted);
             let mut event = EpollEvent::new(wanted, (2 * slot + leg) as u64);
-            // A leg that waits for nothing is not watched: its hang-up would be told again and again.
+            // A leg that waits for no event is deregistered, because epoll would report its hang-up repeatedly.
             let _ = match (was.is_empty(), wanted.is_empty()) {
                 (true, true) => Ok(()),
                 (true, false) => self.epoll.add(socket, event),
@@ -393,7 +394,7 @@ impl Server {
         }
     }
 
-    /// Ends a client; its sockets are closed.
+    /// Removes a client and closes its sockets.
     fn end(&mut self, slot: usize, by_reset: bool) {
         if let Some(client) = self.clients[slot].take() {
             self.counts.connections -= 1;
@@ -406,7 +407,7 @@ impl Server {
         }
     }
 
-    /// Ends clients that have not said in time what they want, or whose server does not answer.
+    /// Removes clients that did not send a complete request in time, or whose server does not answer.
     fn end_late(&mut self) {
         let now = self.now;
         for slot in 0..self.clients.len() {
@@ -426,7 +427,7 @@ impl Server {
     }
 }
 
-/// Whether an address is another machine's: neighbours must not reach services of this one through the proxy.
+/// Whether an address belongs to another machine: neighbours must not reach services of this machine through the proxy.
 fn leads_out(to: IpAddr) -> bool {
     match to.to_canonical() {
         IpAddr::V4(to) => {
@@ -442,7 +443,7 @@ fn leads_out(to: IpAddr) -> bool {
     }
 }
 
-/// Begins a connection without waiting for it.
+/// Starts a connection without waiting until it is established.
 fn begin(address: SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let made: OwnedFd =

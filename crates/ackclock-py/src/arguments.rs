@@ -1,4 +1,4 @@
-//! Arguments from Python. Errors name the argument.
+//! Conversion of arguments from Python. Errors name the argument.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// A whole number in `allowed`.
+/// Converts an argument to a whole number in the range `allowed`.
 ///
 /// # Errors
-/// `ValueError` if it is out of range, `TypeError` if it is not a whole number.
+/// `ValueError` if the argument is out of range, `TypeError` if it is not a whole number.
 pub(crate) fn whole<T>(name: &str, any: &Bound<'_, PyAny>, allowed: RangeInclusive<T>) -> PyResult<T>
 where
     T: TryFrom<i64> + PartialOrd + Display,
@@ -21,7 +21,7 @@ where
     fitting.ok_or_else(|| PyValueError::new_err(message()))
 }
 
-/// A whole number in this range, if given.
+/// Converts an optional argument to a whole number in the range `allowed`.
 pub(crate) fn whole_or_none<T>(
     name: &str,
     any: Option<&Bound<'_, PyAny>>,
@@ -33,10 +33,10 @@ where
     any.map(|any| whole(name, any, allowed)).transpose()
 }
 
-/// A number that satisfies `holds`; `allowed` describes the condition in words.
+/// Converts an argument to a number that satisfies `holds`; `allowed` describes the condition in words.
 ///
 /// # Errors
-/// As for [`whole`].
+/// Raises the same errors as [`whole`].
 pub(crate) fn number(
     name: &str,
     any: &Bound<'_, PyAny>,
@@ -48,7 +48,7 @@ pub(crate) fn number(
     if holds(number) { Ok(number) } else { Err(PyValueError::new_err(message())) }
 }
 
-/// Python's error for a number that is too large or not a number, with the argument's name.
+/// Adds the argument's name to Python's error for a number that is too large or not a number.
 fn told(py: Python<'_>, error: PyErr, message: impl Fn() -> String) -> PyErr {
     if error.is_instance_of::<PyOverflowError>(py) {
         PyValueError::new_err(message())

@@ -1,4 +1,4 @@
-//! Result files, and operating system errors as Python raises them.
+//! Output of result files, and conversion of operating system errors to Python's.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::{PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 
-/// Writes a file that is complete or absent; missing folders are created.
+/// Writes a result file that is complete or absent; missing folders are created.
 #[pyfunction]
 pub(crate) fn write_whole(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
     py.detach(|| ackclock_output::write_whole(&path, content))
         .map_err(|error| os_error(py, &error.path, &error.source))
 }
 
-/// An `OSError` with errno, reason and file name.
+/// Creates an `OSError` with errno, reason and file name.
 pub(crate) fn os_error(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
     let Some(code) = error.raw_os_error() else {
         return match error.kind() {
@@ -29,5 +29,5 @@ pub(crate) fn os_error(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr 
     }
 }
 
-/// Code of `ErrorKind::PermissionDenied` (errno(3)).
+/// Error number of `ErrorKind::PermissionDenied` (errno(3)).
 const EACCES: i32 = 13;

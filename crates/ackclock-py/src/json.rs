@@ -1,11 +1,11 @@
-//! Python values as JSON.
+//! Conversion of Python values to JSON.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
-/// Converts a mapping with string keys to a JSON object; `path` is its path in messages.
+/// Converts a mapping with string keys to a JSON object; `path` is the mapping's path in messages.
 ///
 /// # Errors
 /// `TypeError` or `ValueError` with the key, if a value cannot be used in a scenario.
@@ -27,7 +27,7 @@ fn value(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if any.is_none() {
         return Ok(Value::Null);
     }
-    // A bool is an int to Python, so it comes first.
+    // A Python bool is also an int, so bools are checked first.
     if any.is_instance_of::<PyBool>() {
         return Ok(Value::Bool(any.extract()?));
     }
@@ -47,11 +47,11 @@ fn value(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(mapping) = any.cast::<PyMapping>() {
         return table(name, mapping).map(Value::Object);
     }
-    // NumPy numbers and arrays, then paths.
+    // These methods convert NumPy numbers and arrays, then paths.
     for method in ["tolist", "__fspath__"] {
         if any.hasattr(method)? {
             let plain = any.call_method0(method)?;
-            // A long double stays unchanged.
+            // The method `tolist` returns a NumPy long double unchanged, so the conversion must not repeat.
             if !plain.get_type().is(any.get_type()) {
                 return value(name, &plain);
             }

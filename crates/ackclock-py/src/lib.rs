@@ -1,7 +1,7 @@
 //! # ackclock-py
 //!
-//! The Python module `ackclock._core`: only conversions for the crates. `python/ackclock/_core.pyi` documents its
-//! interface.
+//! The Python module `ackclock._core`, which only converts between Python and the Rust crates.
+//! `python/ackclock/_core.pyi` documents its interface.
 
 mod arguments;
 mod classes;
@@ -14,7 +14,7 @@ mod trace;
 
 use pyo3::prelude::*;
 
-/// The compiled module: only conversions for the Rust crates.
+/// The compiled module, which only converts between Python and the Rust crates.
 #[pymodule]
 mod _core {
     use pyo3::prelude::*;

@@ -25,10 +25,10 @@ use crate::classes::{guarded, uses_python};
 use crate::files::os_error;
 use crate::series;
 
-/// A finished run.
+/// Outcome of a finished run.
 #[pyclass(module = "ackclock", frozen)]
 pub(crate) struct RunOutcome {
-    /// JSON object, as in a line of `ackclock run --json`.
+    /// Result as a JSON object, as in a line of `ackclock run --json`.
     #[pyo3(get)]
     json: String,
     /// Time series by name; the arrays own the run's memory.
@@ -123,14 +123,14 @@ pub(crate) struct Jobs {
     points: Vec<Point>,
     files: DiskFiles,
     kept: Option<Kept>,
-    /// Jobs finished by an earlier process.
+    /// Number of jobs finished by an earlier process.
     #[pyo3(get)]
     found: usize,
 }
 
 #[pymethods]
 impl Jobs {
-    /// Reads a sweep. Lines that `out` already contains are reused.
+    /// Prepares the jobs of a sweep. Lines that the file `out` already contains are reused.
     #[staticmethod]
     #[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), out=None, overwrite=false))]
     #[pyo3(
@@ -162,7 +162,7 @@ impl Jobs {
         jobs(&self.points).len()
     }
 
-    /// Numbers of the jobs without lines.
+    /// Numbers of the jobs without result lines.
     #[getter]
     fn missing(&self) -> Vec<usize> {
         self.kept.as_ref().map_or_else(Vec::new, Kept::missing)
@@ -259,7 +259,8 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Passes each outcome of the jobs numbered `only` to `take`; the first failure, or Ctrl-C, ends the batch.
+    /// Simulates the jobs numbered `only` and passes each outcome to `take`. The first failure, or Ctrl-C, ends the
+    /// batch.
     fn simulate(
         self,
         py: Python<'_>,
@@ -352,14 +353,15 @@ fn unswept(scenario: &Scenario) -> Option<String> {
     (!swept.is_empty()).then(|| format!("{}: run ignores [sweep] ({keys}); use sweep", scenario.name()))
 }
 
-/// Raises a `UserWarning` at the line that called the package, `depth` frames up.
+/// Raises a `UserWarning` at the line that called the package, `depth` stack frames up.
 fn warn(py: Python<'_>, depth: i32, remark: Option<String>) -> PyResult<()> {
     // Keys of a scenario contain no zero bytes: TOML forbids them.
     let remark = remark.and_then(|remark| CString::new(printable(&remark).as_bytes()).ok());
     remark.map_or(Ok(()), |remark| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &remark, depth + 1))
 }
 
-/// Control characters in messages are escaped, because names and values may come from anywhere.
+/// Converts a scenario error to a Python error. Control characters in the message are escaped, because names and values
+/// may come from untrusted files.
 fn wrong(error: ScenarioError) -> PyErr {
     PyValueError::new_err(printable(&error.to_string()).into_owned())
 }

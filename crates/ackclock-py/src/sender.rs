@@ -21,10 +21,10 @@ pub(crate) struct SentSegment {
     /// Sequence number of the first byte, modulo 2**32.
     #[pyo3(get)]
     seq: u32,
-    /// Payload bytes.
+    /// Payload length, bytes.
     #[pyo3(get)]
     len: u16,
-    /// Whether these bytes were sent before.
+    /// Whether the payload bytes were sent before.
     #[pyo3(get)]
     retransmission: bool,
     /// Value of the timestamp option; None without timestamps.
@@ -39,10 +39,10 @@ pub(crate) struct SentSegment {
     /// Acknowledgement number; None in an opening SYN.
     #[pyo3(get)]
     ack: Option<u32>,
-    /// MSS offered in a SYN.
+    /// MSS offered in a SYN, bytes.
     #[pyo3(get)]
     mss: Option<u16>,
-    /// Window scale offered in a SYN.
+    /// Window scale offered in a SYN, bits.
     #[pyo3(get)]
     window_scale: Option<u8>,
     /// Whether a SYN permits SACK.
@@ -78,7 +78,7 @@ impl From<Sent> for SentSegment {
     }
 }
 
-/// A TCP sender driven step by step. It has no clock: every call takes the time as an argument.
+/// A TCP sender driven step by step. It has no clock: every call gets the time as an argument.
 #[pyclass(name = "Sender", module = "ackclock", frozen)]
 pub(crate) struct HandDrivenSender {
     state: Mutex<DrivenSender>,
@@ -89,7 +89,7 @@ struct DrivenSender {
     peer: Peer,
 }
 
-/// Size of headers besides `mss`. It affects only the packet size, which is not used here.
+/// Size of the headers, bytes. The header size affects only the packet size, which is not used here.
 const HEADER: u16 = 40;
 
 #[pymethods]
@@ -204,7 +204,7 @@ impl HandDrivenSender {
         Ok(())
     }
 
-    /// Give the sender more bytes to send.
+    /// Give the sender more bytes of data to send.
     fn write(&self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
         let bytes = whole("bytes", bytes, 0..=i64::MAX)?.unsigned_abs();
         self.state().connection.write(bytes).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -222,12 +222,12 @@ impl HandDrivenSender {
         std::iter::from_fn(|| connection.poll_segment(now)).map(SentSegment::from).collect()
     }
 
-    /// Time of the next `poll` if nothing arrives.
+    /// Time of the next `poll` if no segment arrives before, seconds.
     fn timeout(&self) -> Option<f64> {
         self.state().connection.poll_timeout().map(Time::as_secs_f64)
     }
 
-    /// TCP_INFO of the sender, as in Linux.
+    /// State of the sender as in Linux's TCP_INFO.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = self.state().connection.info();
         let dict = PyDict::new(py);
@@ -243,7 +243,7 @@ impl HandDrivenSender {
         self.state().connection.sender().cwnd().into()
     }
 
-    /// Slow-start threshold, bytes; infinite if there is none.
+    /// Slow-start threshold, bytes; infinite if the sender has none.
     #[getter]
     fn ssthresh(&self) -> f64 {
         self.state().connection.sender().ssthresh().map_or(f64::INFINITY, f64::from)
@@ -270,12 +270,12 @@ impl HandDrivenSender {
 
 impl HandDrivenSender {
     fn state(&self) -> MutexGuard<'_, DrivenSender> {
-        // A sender should not panic; if it did, its numbers remain readable.
+        // A sender should not panic; if it did, its state remains readable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Table of a sender: a name or a mapping, with further options merged into it.
+/// Configuration table of a sender: a name or a mapping, with further options merged into it.
 fn table(sender: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {
     let mut table = match (sender.extract::<String>(), sender.cast::<PyMapping>()) {
         (Ok(name), _) => Map::from_iter([("kind".to_owned(), Value::String(name))]),
@@ -288,7 +288,7 @@ fn table(sender: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyRe
     Ok(Value::Object(table))
 }
 
-/// An ACK without SACK blocks.
+/// Builds an ACK without SACK blocks.
 fn acknowledgement(
     ack: &Bound<'_, PyAny>,
     window: &Bound<'_, PyAny>,
@@ -302,15 +302,15 @@ fn acknowledgement(
     })
 }
 
-/// The time given by an argument `now`.
+/// Converts the argument `now` to a time.
 fn instant(any: &Bound<'_, PyAny>) -> PyResult<Time> {
-    // Beyond 2^53 ns (104 days) a float cannot distinguish nanoseconds.
+    // For times beyond 2^53 ns (104 days) a float cannot distinguish nanoseconds.
     let allowed = |seconds| (0.0..9.0e6).contains(&seconds);
     let seconds = number("now", any, "between 0 and 9e6 seconds", allowed)?;
     Ok(Time::ZERO + Span::from_secs_f64(seconds))
 }
 
-/// The SACK blocks given by an argument `sack`: pairs of edges, as many as a segment can carry.
+/// Converts the argument `sack` to SACK blocks: pairs of edges, as many as fit into a segment.
 fn blocks(any: &Bound<'_, PyAny>) -> PyResult<Vec<SackBlock>> {
     let pairs: Vec<Bound<'_, PyAny>> = list("sack", any)?;
     if pairs.len() > Segment::MAX_SACK {

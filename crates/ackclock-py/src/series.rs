@@ -4,15 +4,15 @@ use ackclock_core::{ConfigError, FlowId, Size};
 use ackclock_scenario::{Series, Tables};
 use ackclock_tcp::{FlowParams, SENDERS};
 
-/// Columns of a run's series by Python name: `time`, `queue`, and for each flow `cwnd/0`, `ssthresh/0`, `advertised/0`
-/// (packets), `rate/0` (delivered in order since the previous row, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds), with a
-/// relay `relay_cwnd/0` (packets) and `relay_buffer/0` (bytes). Columns of a link layer have a direction and a unit,
-/// such as `down.buffer_packets`.
+/// Columns of a run's series by Python name. The columns are `time`, `queue`, and for each flow `cwnd/0`, `ssthresh/0`,
+/// `advertised/0` (packets), `rate/0` (delivered in order since the previous row, bit/s), `rtt/0`, `srtt/0`, `rto/0`
+/// (seconds), with a relay `relay_cwnd/0` (packets) and `relay_buffer/0` (bytes). Columns of a link layer have a
+/// direction and a unit, such as `down.buffer_packets`.
 ///
 /// Numbers are converted in place: no column is copied.
 ///
 /// # Errors
-/// If a sender is unknown; the run itself would have failed.
+/// The kind of a sender is unknown; in this case the run itself would have failed.
 pub(crate) fn columns(series: Series, tables: &Tables) -> Result<Vec<(String, Vec<f64>)>, ConfigError> {
     let payloads = payloads(tables)?;
     let interval = match series.columns.first().map(|(_, times)| times.as_slice()) {
@@ -39,7 +39,7 @@ pub(crate) fn columns(series: Series, tables: &Tables) -> Result<Vec<(String, Ve
     Ok(columns)
 }
 
-/// The column's name in Python; `None` for columns that Python does not show.
+/// Name of the column in Python; `None` for columns that Python does not show.
 fn python_name(place: &str, column: &str) -> Option<String> {
     let stem = match column {
         "t_s" => return Some("time".to_owned()),
@@ -56,7 +56,7 @@ fn python_name(place: &str, column: &str) -> Option<String> {
         "relay_cwnd_bytes" => "relay_cwnd",
         "relay_buffered_bytes" => "relay_buffer",
         "drops" => "drops",
-        // Column of the uplink, or of a bearer with a link layer: direction and quantity.
+        // The name of an uplink or link layer column consists of direction and quantity.
         gauge if gauge.contains('.') => gauge,
         _ => return None,
     };
@@ -85,7 +85,7 @@ fn scale(values: &mut [f64], factor: f64) {
     values.iter_mut().for_each(|value| *value *= factor);
 }
 
-/// Converts totals to differences from the previous row; the first row gets none.
+/// Converts totals to differences from the previous row; the first row gets no difference.
 fn differences(totals: &mut [f64], factor: f64) {
     let mut before = f64::NAN;
     for value in totals {

@@ -1,4 +1,4 @@
-//! A recording as arrays over time.
+//! Recordings as arrays over time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ use serde_json::json;
 use crate::arguments::number;
 use crate::files::os_error;
 
-/// A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s).
+/// Reads a recording like the link model: `time` (start of each interval, seconds) and `rate` (mean rate in the
+/// interval, bit/s).
 #[pyfunction]
 #[pyo3(signature = (path, *, interval=Span::from_secs(1)))]
 #[pyo3(text_signature = "(path, *, interval=1.0)")]
@@ -33,7 +34,7 @@ pub(crate) fn trace<'py>(
     means(py, &recording, interval)
 }
 
-/// `time` and `rate` of a recording by intervals.
+/// Arrays `time` (s) and `rate` (bit/s) of a recording, by intervals.
 fn means<'py>(py: Python<'py>, recording: &Recording, interval: Span) -> PyResult<Bound<'py, PyDict>> {
     let (length, bits) = match recording {
         Recording::Opportunities(opportunities) => {
@@ -51,7 +52,8 @@ fn means<'py>(py: Python<'py>, recording: &Recording, interval: Span) -> PyResul
     Ok(columns)
 }
 
-/// A recording of any form, as the command `import` reads it: arrays as of `trace`, what was made of it as JSON, and its text.
+/// Reads a recording of any format, like the command `import`. Returns arrays as of `trace`, a description of the
+/// import as JSON, and the converted text.
 #[pyfunction]
 #[pyo3(signature = (path, options, *, interval=Span::from_secs(1)))]
 #[pyo3(text_signature = "(path, options, *, interval=1.0)")]
@@ -75,7 +77,7 @@ pub(crate) fn read_recording<'py>(
     Ok((means(py, &imported.recording, interval)?, about.to_string(), text))
 }
 
-/// Sets an option by its name.
+/// Sets an import option by its name.
 fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
     let columns = &mut options.columns;
     let text = || Some(value.to_owned());
@@ -110,7 +112,7 @@ fn bin(any: &Bound<'_, PyAny>) -> PyResult<Span> {
     number("interval", any, "at least 0.001 seconds", long).map(Span::from_secs_f64)
 }
 
-/// Zeros, one for each interval of a recording.
+/// Creates an array of zeros, one for each interval of a recording.
 fn bins(length: Span, bin: Span) -> Vec<f64> {
     vec![0.0; length.as_nanos().div_ceil(bin.as_nanos()) as usize]
 }
@@ -119,7 +121,7 @@ fn opportunity_bits(opportunities: &Opportunities, bin: Span) -> Vec<f64> {
     let mut bits = bins(opportunities.length(), bin);
     let last = bits.len() - 1;
     for &millis in opportunities.millis() {
-        // The last opportunity of the recording is at the edge of its last interval.
+        // The last opportunity of the recording is at the end of its last interval.
         let index = Span::from_millis(millis.into()).as_nanos() / bin.as_nanos();
         bits[last.min(index as usize)] += (Opportunities::BYTES * 8) as f64;
     }

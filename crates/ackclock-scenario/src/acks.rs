@@ -1,13 +1,13 @@
-//! ACK policies of a receiver, as written in a scenario.
+//! ACK policies of a receiver, as configured in a scenario.
 
 use ackclock_core::{Config, ConfigError, Span};
 use ackclock_tcp::AckPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The `acks` of a flow.
+/// ACK policy of a flow, the key `acks`.
 pub trait Acks: std::fmt::Debug + Send + Sync {
-    /// The policy of the receiver.
+    /// ACK policy of the receiver.
     fn policy(&self) -> AckPolicy;
 }
 
@@ -20,14 +20,14 @@ pub struct Every {}
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Delayed {
-    /// Segments per ACK.
+    /// Number of segments per ACK.
     pub count: u32,
-    /// Longest delay of an ACK. With `quick` it is the shortest delay (Linux: 40 ms): if segments arrive slowly, the
-    /// delay grows to about twice the time between them, at most the handshake RTT and 200 ms.
+    /// Longest delay of an ACK. With `quick` this value is the shortest delay (Linux: 40 ms): if segments arrive
+    /// slowly, the delay grows to about twice the time between them, at most the handshake RTT and 200 ms.
     pub timeout: Span,
-    /// Segments acknowledged one by one (Linux: 16) at the start, after an idle period and after duplicate data. Above
-    /// 0, so are segments that open a tuned window, carry PSH or follow an ECN mark. From the fourth out-of-order
-    /// segment on, those within a millisecond share an ACK.
+    /// Number of segments acknowledged one by one (Linux: 16) at the start, after an idle period and after duplicate
+    /// data. If `quick` is above 0, segments that open a tuned window, have PSH set or follow an ECN mark are also
+    /// acknowledged at once. From the fourth out-of-order segment on, segments within a millisecond share an ACK.
     pub quick: u32,
 }
 

@@ -1,7 +1,7 @@
-//! The time during which an island has flows, from the first start to the last end. Capacity and utilisation cover only
-//! this time.
+//! Active time of an island: from the start of its first flow to the end of its last. Capacity and utilisation cover
+//! only this time.
 //!
-//! Links keep no history, so they are queried at both instants.
+//! Links keep no history, so their capacity is queried at the start and at the end of the active time.
 
 use ackclock_core::{Span, Time};
 use ackclock_link::Direction;
@@ -14,17 +14,17 @@ pub(crate) struct Active {
     link: CapacityReports,
     start: Time,
     begin: Option<[Mark; 2]>,
-    /// Files that have not arrived; `None` if any flow is endless.
+    /// Number of files that have not arrived completely; `None` if any flow is endless.
     unfinished: Option<usize>,
     end: Option<[Mark; 2]>,
 }
 
-/// Capacity of one direction while there were flows.
+/// Capacity of one direction while flows were active.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ActiveCapacity {
-    /// Bits.
+    /// Number of bits that the link could have delivered.
     pub(crate) bits: f64,
-    /// Time during which there were flows.
+    /// Time during which flows were active.
     pub(crate) time: Span,
 }
 
@@ -35,8 +35,8 @@ impl Default for Active {
 }
 
 impl Active {
-    /// `link` tells when the capacity can be read, `start` when the first flow starts. `files` is the number of flows
-    /// if each is a file.
+    /// Creates the record of an island's active time. `link` determines when the capacity can be read, `start` is the
+    /// start of the first flow, and `files` is the number of flows if each is a file.
     pub(crate) fn new(link: CapacityReports, start: Time, files: Option<usize>) -> Self {
         let unfinished = files.filter(|_| link == CapacityReports::Always);
         Self { link, start, begin: None, unfinished, end: None }
@@ -47,12 +47,12 @@ impl Active {
         self.unfinished.is_some()
     }
 
-    /// Whether neither the start nor an end is still expected.
+    /// Whether start and end of the active time are known, or will not be recorded.
     pub(crate) fn is_settled(&self) -> bool {
         self.due() == Time::NEVER && self.unfinished.is_none_or(|files| files == 0)
     }
 
-    /// When the links must be queried next; [`Time::NEVER`] if not at all.
+    /// Time at which the links must next be queried; [`Time::NEVER`] if no query is needed.
     pub(crate) fn due(&self) -> Time {
         match (self.link, self.start) {
             (CapacityReports::AtTheEnd, _) | (_, Time::ZERO) => Time::NEVER,
@@ -61,7 +61,7 @@ impl Active {
         }
     }
 
-    /// Queries the links if the first flow starts at `now`. Returns whether it does.
+    /// Queries the links if the first flow starts at `now`. Returns whether the flow starts.
     pub(crate) fn begin(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let due = self.due() <= now;
         if due {
@@ -70,7 +70,7 @@ impl Active {
         due
     }
 
-    /// Call it when a file has arrived completely.
+    /// Registers that a file has arrived completely.
     pub(crate) fn finished(&mut self, now: Time, boxes: &mut Boxes<'_>) {
         let Some(unfinished) = &mut self.unfinished else { return };
         *unfinished -= 1;
@@ -79,7 +79,8 @@ impl Active {
         }
     }
 
-    /// Capacity of one direction while there were flows; `None` if that is the entire run, or if it is unknown.
+    /// Capacity of one direction while flows were active; `None` if flows were active during the entire run, or if the
+    /// capacity is unknown.
     pub(crate) fn could(
         &self,
         until: Time,

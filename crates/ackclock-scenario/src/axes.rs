@@ -11,13 +11,13 @@ use crate::{Scenario, ScenarioError};
 /// One combination of the values of a sweep.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Keys of the sweep and their values at this point.
+    /// Keys of the sweep, with their values at this point.
     pub labels: Vec<(String, Value)>,
-    /// The scenario with these values.
+    /// Scenario with the values of this point.
     pub scenario: Scenario,
 }
 
-/// A key and the values to run it with.
+/// Axis of a sweep: a key, and the values to run it with.
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub(crate) key: String,
@@ -26,31 +26,31 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis over the values of `key`. `place` names its origin in error messages, like `--buffers 4p,10p`.
+    /// Creates an axis over the values of `key`. `place` names its origin in error messages, like `--buffers 4p,10p`.
     pub fn new(key: &str, values: Vec<Value>, place: &str) -> Self {
         Self { key: key.to_owned(), values, origin: Origin::Override(place.into()) }
     }
 
-    /// The key that varies.
+    /// Key that varies along the axis.
     pub fn key(&self) -> &str {
         &self.key
     }
 }
 
 impl Scenario {
-    /// Every combination of the values of `[sweep]`; the last key varies fastest. Without a sweep, one point without
-    /// labels.
+    /// Returns every combination of the values of `[sweep]`; the last key varies fastest. A scenario without a sweep
+    /// has one point without labels.
     ///
     /// # Errors
-    /// If a key or value of the sweep is invalid.
+    /// A key or value of the sweep is invalid.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
         self.points_over(&self.axes()?)
     }
 
-    /// Every combination of the values of `axes`. A key set by an override keeps that value at all points.
+    /// Returns every combination of the values of `axes`. A key set by an override keeps that value at all points.
     ///
     /// # Errors
-    /// If a key or value is invalid, or an override sets a part of a varied value.
+    /// A key or value is invalid, or an override sets a part of a varied value.
     pub fn points_over(&self, axes: &[Axis]) -> Result<Vec<Point>, ScenarioError> {
         axes.iter().try_for_each(|axis| self.check_overrides_beside(axis))?;
         let count = axes.iter().fold(1, |count: u64, axis| count.saturating_mul(axis.values.len() as u64));
@@ -87,7 +87,8 @@ impl Scenario {
         points.iter().flat_map(|point| values.iter().map(move |value| with(point, value))).collect()
     }
 
-    /// Refuses an override that sets only a part of an axis. It must replace the axis or be unrelated to it.
+    /// Rejects an override that sets only a part of an axis. An override must replace the entire axis or be unrelated
+    /// to it.
     fn check_overrides_beside(&self, axis: &Axis) -> Result<(), ScenarioError> {
         let said: Vec<Vec<String>> =
             axis.values.iter().flat_map(|value| leaves(path(&axis.key), value)).collect();
@@ -107,7 +108,7 @@ impl Scenario {
         })
     }
 
-    /// The keys of the sweep and their values.
+    /// Keys of the sweep, with their values.
     pub(crate) fn axes(&self) -> Result<Vec<Axis>, ScenarioError> {
         let Some(sweep) = self.sweep() else { return Ok(Vec::new()) };
         let Value::Object(table) = sweep.value() else {
@@ -132,10 +133,10 @@ impl Scenario {
     }
 }
 
-/// Labels of a point and the overrides that it applies.
+/// Labels of a point, with the overrides that the point applies.
 type Combination = (Vec<(String, Value)>, Vec<Override>);
 
-/// Flattens nested tables of sweep keys: they are equivalent to quoted keys (`"edge.buffer"`).
+/// Flattens nested tables of sweep keys: nested tables are equivalent to quoted keys (`"edge.buffer"`).
 fn flatten(prefix: &str, table: Map<String, Value>, axes: &mut Vec<(String, Value)>) {
     for (key, value) in table {
         let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
@@ -150,7 +151,8 @@ fn path(key: &str) -> Vec<String> {
     key.split('.').map(str::to_owned).collect()
 }
 
-/// Paths of the leaves of a value. A component's kind is at its own path, whether written as a name or under `kind`.
+/// Paths of the leaves of a value. The kind of a component has the component's own path, whether written as a name or
+/// under `kind`.
 fn leaves(mut path: Vec<String>, value: &Value) -> Vec<Vec<String>> {
     let below = |key: String, value| leaves([path.clone(), vec![key]].concat(), value);
     match value {
@@ -165,7 +167,7 @@ fn leaves(mut path: Vec<String>, value: &Value) -> Vec<Vec<String>> {
     }
 }
 
-/// Whether two paths overlap. A path without a list index matches every table of the list.
+/// Whether two key paths overlap. A path without a list index matches every table of the list.
 fn alike(one: &[String], other: &[String]) -> bool {
     let is_number = |key: &String| key.parse::<usize>().is_ok();
     match (one, other) {

@@ -12,18 +12,18 @@ use serde_json::{Map, Value};
 
 use crate::{Point, RunResult};
 
-/// One run of one point.
+/// One run of one point of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// Index of the point in the sweep.
     pub index: usize,
-    /// The point.
+    /// Point of the sweep to run.
     pub point: &'a Point,
     /// Number of the run, from 0.
     pub run: u32,
 }
 
-/// The runs of every point, point by point. Results have this order.
+/// Returns the runs of every point, point by point. Results have the same order.
 pub fn jobs(points: &[Point]) -> Vec<Job<'_>> {
     let runs = |point: &Point| 0..point.scenario.tables().runs;
     points
@@ -33,7 +33,7 @@ pub fn jobs(points: &[Point]) -> Vec<Job<'_>> {
         .collect()
 }
 
-/// The result of a run as one line of JSON. A run of a sweep has its `point` too.
+/// Formats the result of a run as one line of JSON. The result of a run in a sweep also contains its `point`.
 pub fn json_line(result: &RunResult, labels: &[(String, Value)]) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -46,24 +46,24 @@ pub fn json_line(result: &RunResult, labels: &[(String, Value)]) -> String {
     serde_json::to_string(&line).expect("results are structs of numbers and strings, which always serialise")
 }
 
-/// Events of a batch.
+/// Event during a batch of jobs.
 #[derive(Debug)]
 pub enum BatchEvent<T> {
-    /// Job number `.0` is done.
+    /// Job number `.0` has finished, with result `.1`.
     Done(usize, T),
-    /// No job finished for a moment. The caller may check for signals.
+    /// No job finished for a moment, so that the caller can check for signals.
     Waiting,
 }
 
 /// Interval between [`BatchEvent::Waiting`] events.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Runs `work` for the jobs 0 to `jobs` - 1 on all cores, or on at most `threads` of them. Calls `on_event` on the
-/// caller's thread as jobs finish. Jobs start in order. After a break no further job starts, and running ones are
+/// Runs `work` for the jobs 0 to `jobs` - 1 on all cores, or on at most `threads` cores. Calls `on_event` on the
+/// caller's thread as jobs finish. Jobs start in order. After a break no further job starts, and running jobs are
 /// awaited.
 ///
 /// # Errors
-/// If the operating system cannot create a thread.
+/// The operating system cannot create a thread.
 pub fn in_parallel<T: Send, B>(
     jobs: usize,
     threads: Option<NonZeroUsize>,
@@ -109,7 +109,8 @@ pub(crate) fn helpful_threads(jobs: usize, threads: Option<NonZeroUsize>) -> Non
     cores.min(jobs).min(threads.unwrap_or(cores))
 }
 
-/// Threads for the islands of each run, so that `runs` parallel runs together use at most `threads`, or all cores.
+/// Number of threads for the islands of each run, so that `runs` parallel runs together use at most `threads`, or all
+/// cores.
 pub fn threads_of_each(runs: usize, threads: Option<NonZeroUsize>) -> NonZeroUsize {
     let all = helpful_threads(usize::MAX, threads).get();
     NonZeroUsize::new(all / runs.max(1)).unwrap_or(NonZeroUsize::MIN)

@@ -25,14 +25,14 @@ pub(crate) struct Tap {
     pub(crate) numbers: Numbers,
 }
 
-/// Maps flow numbers of an island, which start at zero, to numbers in a capture of all islands.
+/// Conversion of an island's flow numbers, which start at zero, to flow numbers in a capture of all islands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
-    /// Number of the island's first flow in the run.
+    /// Number of the island's first flow in the entire run.
     pub(crate) first: u32,
-    /// Flows of this island listed in the scenario, without short connections.
+    /// Number of this island's flows listed in the scenario, without short connections.
     pub(crate) planned: u32,
-    /// Flows of all islands listed in the scenario, without short connections.
+    /// Number of all islands' flows listed in the scenario, without short connections.
     pub(crate) all: u32,
     /// Number of islands.
     pub(crate) islands: u32,
@@ -50,26 +50,26 @@ impl Numbers {
     }
 }
 
-/// Writes the packets that arrive at its taps.
+/// Capture file writer for the packets that arrive at its taps.
 pub(crate) struct Capture<W: Write> {
     writer: Result<PcapNgWriter<BufWriter<W>>, PcapError>,
-    /// Taps, indexed by node and port.
+    /// Capture points, indexed by node and port.
     taps: Vec<Option<Tap>>,
     packets: u64,
 }
 
-/// Bytes captured per packet: the largest headers (20 + 60). Payloads are zeros and are not written.
+/// Number of bytes captured per packet: the largest headers (20 + 60). Payloads are zeros and are not written.
 const SNAPLEN: u32 = 80;
 /// Timestamp resolution of the file: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 impl<W: Write> Capture<W> {
-    /// Starts a capture. Write errors are returned by [`Self::finish`].
+    /// Starts a capture. [`Self::finish`] returns write errors.
     pub(crate) fn new(writer: W) -> Self {
         Self { writer: begin(writer), taps: Vec::new(), packets: 0 }
     }
 
-    /// Adds a tap.
+    /// Adds a capture point.
     pub(crate) fn listen(&mut self, tap: Tap) {
         let place = place(tap.node, tap.port);
         if self.taps.len() <= place {
@@ -78,10 +78,10 @@ impl<W: Write> Capture<W> {
         self.taps[place] = Some(tap);
     }
 
-    /// Finishes the capture.
+    /// Finishes the packet capture.
     ///
     /// # Errors
-    /// The first write error since the start.
+    /// Returns the first write error since the start.
     pub(crate) fn finish(&mut self) -> Result<(), RunError> {
         let failed = |error: &dyn std::fmt::Display| RunError::Capture(error.to_string());
         match &mut self.writer {

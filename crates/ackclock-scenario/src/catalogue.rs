@@ -16,31 +16,30 @@ use crate::acks::ACKS;
 use crate::presets::PRESETS;
 use crate::{FlowGroup, RunResult, Tables};
 
-/// All components of one kind.
+/// All components of one kind, such as links.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Name of the kind in the plural: `links`.
+    /// Name of the kind in the plural, such as `links`.
     pub name: &'static str,
-    /// The components, in the order of the registry.
+    /// Components of the kind, in the order of the registry.
     pub components: Vec<Component>,
 }
 
 /// A component that a scenario can name, with the keys of its table.
 #[derive(Clone, Debug)]
 pub struct Component {
-    /// Name in scenario files.
+    /// Name of the component in scenario files.
     pub name: &'static str,
     /// Documentation of the component.
     pub description: String,
-    /// JSON schema of its table; `None` for a preset, which has no keys.
+    /// JSON schema of the component's table; `None` for a preset, which has no keys.
     pub schema: Option<Value>,
-    /// Its table with all defaults; for a preset, the values it sets.
+    /// Table of the component with all defaults; for a preset, the values that it sets.
     pub defaults: Value,
 }
 
-/// The tables of a scenario file and of a result, and all components that they can name: bearers, airs,
-/// flow controls, links,
-/// queues, schedulers, errors, regulators, steerings, senders, acks, presets and workloads.
+/// Lists the tables of a scenario file and of a result, and all components that they can name: bearers, airs, flow
+/// controls, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets and workloads.
 pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
@@ -63,13 +62,13 @@ pub fn catalogue() -> Vec<Kind> {
     ]
 }
 
-/// The catalogue as a JSON object of lists.
+/// Converts the catalogue to a JSON object of lists.
 pub fn catalogue_json(kinds: &[Kind]) -> Value {
     let list = |kind: &Kind| (kind.name.to_owned(), kind.components.iter().map(component_json).collect());
     Value::Object(kinds.iter().map(list).collect::<Map<String, Value>>())
 }
 
-/// One component as a JSON object.
+/// Converts one component to a JSON object.
 pub fn component_json(component: &Component) -> Value {
     let Component { name, description, schema, defaults } = component;
     json!({ "name": name, "description": description, "schema": schema, "defaults": defaults })
@@ -83,14 +82,14 @@ fn component<C: ?Sized>(entry: &Entry<C>) -> Component {
     described(entry.name, (entry.schema)(), (entry.defaults)())
 }
 
-/// A table of the scenario file.
+/// Describes a table of the scenario file.
 fn table<T: Default + Serialize + JsonSchema>(name: &'static str) -> Component {
     let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-    // Tables of strings, numbers and lists always serialise.
+    // Tables of strings, numbers and lists always serialise without errors.
     described(name, schema, serde_json::to_value(T::default()).unwrap_or(Value::Null))
 }
 
-/// The result object of a run, which has no defaults.
+/// Describes the result object of a run, which has no defaults.
 fn result() -> Component {
     let schema = SchemaGenerator::default().into_root_schema_for::<RunResult>().to_value();
     described("result", schema, Value::Object(Map::new()))
@@ -101,7 +100,7 @@ fn described(name: &'static str, schema: Value, defaults: Value) -> Component {
     Component { name, description, schema: Some(schema), defaults }
 }
 
-/// A preset. Its description is the comment at the start of its text.
+/// Describes a preset by the comment at the start of its text.
 fn preset(preset: &crate::presets::Preset) -> Component {
     let comment = preset.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
     let description = comment.collect::<Vec<_>>().join(" ");

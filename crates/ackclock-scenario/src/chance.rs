@@ -1,5 +1,5 @@
-//! Differences between the runs of a scenario. Runs over a recording that use no random numbers would be identical, so
-//! each starts at a random offset.
+//! Random differences between the runs of a scenario. Runs over a recording without random numbers would be identical,
+//! so each run starts at a random offset.
 
 use ackclock_core::{ConfigError, Span};
 use ackclock_link::Loss;
@@ -10,7 +10,7 @@ impl Tables {
     /// Whether links, paths or flows use random numbers.
     ///
     /// # Errors
-    /// If a component is invalid.
+    /// A component is invalid.
     fn draws(&self) -> Result<bool, ConfigError> {
         let paths = [Some(&self.path), self.relay.as_ref().map(|relay| &relay.core)];
         if paths.into_iter().flatten().any(|path| path.loss != Loss::NONE) {
@@ -24,14 +24,14 @@ impl Tables {
         self.edge.draws()
     }
 
-    /// Makes runs start at a random offset of their recordings, if there are several runs that would otherwise be
-    /// identical and `begin` is not set. Returns whether it did. Errors are left to the check.
+    /// Sets a random start offset for recordings, if the scenario has several runs that would otherwise be identical
+    /// and `begin` is not set. Returns whether it did. Errors are left to the check.
     pub(crate) fn begin_anywhere(&mut self) -> bool {
         self.runs > 1 && self.draws().is_ok_and(|draws| !draws) && self.edge.begin_anywhere()
     }
 }
 
-/// Note that runs start at random offsets of their recordings although no scenario sets `begin`.
+/// Note to the user that runs start at random offsets of their recordings, although no scenario sets `begin`.
 pub fn said_of_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let (anywhere, others): (Vec<_>, Vec<_>) =
         scenarios.into_iter().partition(|scenario| scenario.begins_anywhere());

@@ -1,6 +1,7 @@
-//! Reads the input files of a scenario from disk. Only this module of the crate opens files.
+//! Reads the input files of a scenario from disk. No other module of this crate opens files.
 //!
-//! Models get [`Files`] and do not depend on the source of the bytes. The command and the Python module both use this.
+//! Models get [`Files`] and do not depend on the source of the bytes. The command and the Python module use this
+//! reader.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_link::Files;
 
-/// Files in a folder. Each is read once and shared by all runs.
+/// Input files in a folder. Each file is read once and shared by all runs.
 #[derive(Debug)]
 pub struct DiskFiles {
     folder: PathBuf,
@@ -18,25 +19,25 @@ pub struct DiskFiles {
     read: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
-/// Wrapper around the reading of a file, which may take long. It must call its last argument.
+/// Wrapper around the reading of a file, which may take long. The wrapper must call its last argument.
 pub type Reading = fn(&Path, &mut dyn FnMut());
 
 impl DiskFiles {
-    /// Largest file that is accepted, bytes. It holds hours of the fastest recordings.
+    /// Maximum size of an input file in bytes. Such a file holds hours of the fastest recordings.
     pub const MAX_BYTES: u64 = 256 << 20;
 
-    /// Files whose paths are relative to `folder`.
+    /// Creates a reader of files whose paths are relative to `folder`.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), reading: |_, read| read(), read: Mutex::default() }
     }
 
-    /// Wraps the reading of each file.
+    /// Sets a wrapper around the reading of each file.
     #[must_use]
     pub fn reading(self, reading: Reading) -> Self {
         Self { reading, ..self }
     }
 
-    /// Files whose paths are relative to the folder of the scenario file at `scenario`.
+    /// Creates a reader of files whose paths are relative to the folder of the scenario file at `scenario`.
     pub fn for_scenario(scenario: &Path) -> Self {
         Self::in_folder(scenario.parent().unwrap_or_else(|| Path::new("")))
     }
@@ -44,7 +45,7 @@ impl DiskFiles {
 
 impl Files for DiskFiles {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        // A thread that panicked with the lock held left only complete entries, so the map is still valid.
+        // A thread that panicked while holding the lock left only complete entries, so the map is still valid.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = read.get(path) {
             return Ok(Arc::clone(bytes));

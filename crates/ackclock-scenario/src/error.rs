@@ -1,34 +1,35 @@
-//! Errors of scenarios and runs, each in one message.
+//! Errors of scenarios and runs, each with one message.
 
 use ackclock_core::ConfigError;
 
 use crate::hint::better;
 use crate::tree::Tree;
 
-/// An invalid scenario: the place, the value and what is allowed.
+/// Error about an invalid scenario: the place, the value and what is allowed.
 ///
-/// Displayed as `case.toml:12: edge.down.rate: "200kbits" has no unit of rate; a rate is written like ...`.
+/// The error is displayed as `case.toml:12: edge.down.rate: "200kbits" has no unit of rate; a rate is written like
+/// ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {}{message}", key_prefix(.key))]
 pub struct ScenarioError {
-    /// File and line, preset or override that holds the value.
+    /// File and line, preset or override that contains the value.
     pub place: String,
     /// Dotted path of the key, as for `--set`; empty if the entire text is invalid.
     pub key: String,
-    /// The value and what is allowed instead.
+    /// Message with the value found and what is allowed instead.
     pub message: String,
 }
 
-/// A run that failed although its scenario passed the check.
+/// Error of a run whose scenario passed the check.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The scenario is invalid after all, for instance because an input file has changed.
+    /// The scenario is invalid in spite of the check, for instance because an input file has changed.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The capture could not be written.
+    /// The packet capture could not be written.
     #[error("the capture could not be written: {0}")]
     Capture(String),
-    /// [`crate::Progress::stop`] was called.
+    /// The caller stopped the run with [`crate::Progress::stop`].
     #[error("the run was stopped")]
     Stopped,
     /// The operating system could not create a thread.
@@ -37,14 +38,14 @@ pub enum RunError {
 }
 
 impl ScenarioError {
-    /// An error of an entire text at `place`.
+    /// Creates an error about an entire text at `place`.
     pub(crate) fn of_text(place: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place: place.into(), key: String::new(), message: message.into() }
     }
 
-    /// An error at a key of `tree`. `name` is the name of its file.
+    /// Creates an error about a key of `tree`, which was read from the file `name`.
     pub(crate) fn at(name: &str, tree: &Tree, error: &ConfigError) -> Self {
-        // serde_path_to_error writes `flow[0].sender`, `--set` takes `flow.0.sender`.
+        // The crate serde_path_to_error writes `flow[0].sender`, but `--set` uses `flow.0.sender`.
         let mut key = error.path.replace('[', ".").replace(']', "");
         let named = unknown_field(&error.message).filter(|field| !key.ends_with(field));
         if let Some(field) = named {
@@ -54,7 +55,7 @@ impl ScenarioError {
         Self::of_key(tree.origin_of(&key).place(name), key, message.as_ref().unwrap_or(&error.message))
     }
 
-    /// An error of a key at a place.
+    /// Creates an error about a key at a place.
     pub(crate) fn of_key(place: String, key: String, message: &str) -> Self {
         let message = match suggestion(message) {
             Some(near) => format!("{message}; did you mean `{near}`?"),
@@ -82,13 +83,13 @@ fn key_prefix(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}: ") }
 }
 
-/// The unknown key in a serde message.
+/// Extracts the unknown key from a serde message.
 fn unknown_field(message: &str) -> Option<&str> {
     message.strip_prefix("unknown field `")?.split('`').next()
 }
 
-/// Suggests the most similar known name for an unknown one. The first name in backticks is the unknown one; the known
-/// names follow in backticks or after "known are".
+/// Suggests the most similar known name for an unknown name. In the message, the first name in backticks is the unknown
+/// one; the known names follow in backticks or after "known are".
 fn suggestion(message: &str) -> Option<&str> {
     if !message.starts_with("unknown ") {
         return None;
@@ -97,7 +98,7 @@ fn suggestion(message: &str) -> Option<&str> {
     let (unknown, allowed) = rest.split_once('`')?;
     let names: Vec<&str> = match allowed.split_once("; known are ") {
         Some((_, list)) => list.split(", ").collect(),
-        // A hint may follow the list, and name the unknown word again.
+        // A hint may follow the list of known names, and repeat the unknown name.
         None => allowed.split(';').next()?.split('`').skip(1).step_by(2).collect(),
     };
     let nearest = names.into_iter().min_by_key(|name| strsim::osa_distance(unknown, name))?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::kind::kinds_with;
 use crate::tree::Tree;
 
-/// Replaces `message`, about the value at `key` of `tree`, with a more helpful one; `None` if there is none.
+/// Returns a more helpful message about the value at `key` of `tree` than `message`; `None` if no hint applies.
 pub(crate) fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     let name = key.rsplit('.').next().unwrap_or(key);
     if message.starts_with("invalid type: map, expected a sequence") {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ackclock_link::Files;
 use sha2::{Digest, Sha256};
 
-/// Files that record which of them were read.
+/// Input files with a record of the files that were read.
 #[derive(Debug)]
 pub struct Inputs<F> {
     files: F,
@@ -29,7 +29,7 @@ impl<F: Files> Inputs<F> {
 impl<F: Files> Files for Inputs<F> {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
         let bytes = self.files.read(path)?;
-        // A thread that panicked with the lock held left only complete entries, so the map is still valid.
+        // A thread that panicked while holding the lock left only complete entries, so the map is still valid.
         let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
         if !digests.contains_key(path) {
             digests.insert(path.to_owned(), sha256(&bytes));
@@ -38,7 +38,7 @@ impl<F: Files> Files for Inputs<F> {
     }
 }
 
-/// SHA-256 in hexadecimal.
+/// SHA-256 digest in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         // Writing into a string does not fail.

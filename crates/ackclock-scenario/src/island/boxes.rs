@@ -1,4 +1,4 @@
-//! The boxes of an island as its traffic, probes and results see them, whatever executes the island.
+//! Boxes of an island for its traffic, probes and results, independent of the code that executes the island.
 
 use ackclock_core::results::Towards;
 use ackclock_core::{FlowId, NodeId};
@@ -6,47 +6,47 @@ use ackclock_edge::Edge;
 use ackclock_link::path::Wires;
 use ackclock_tcp::{Host, Receiver, Relay, Sender};
 
-/// The boxes of an island, for reading results and for its traffic.
+/// Boxes of an island, for reading results and for its traffic.
 pub(crate) struct Boxes<'a> {
     pub(crate) servers: &'a mut Host,
     /// Wired links towards the servers and towards the edge.
     pub(crate) wires: [&'a mut Wires; 2],
-    /// The relay on the network side of the edge, if any.
+    /// Relay on the network side of the edge, if any.
     pub(crate) relay: Option<RelayBoxes<'a>>,
     pub(crate) edge: &'a mut Edge,
-    /// The separate radio observed by the edge, if any.
+    /// Separate radio observed by the edge, if any.
     pub(crate) behind: Option<&'a mut Edge>,
     pub(crate) clients: &'a mut Host,
 }
 
 impl Boxes<'_> {
-    /// The edge with the regulators, then the separate radio it observes, if any.
+    /// Edge with the regulators, then the separate radio that it observes, if any.
     pub(crate) fn edges(&mut self) -> impl Iterator<Item = &mut Edge> {
         [&mut *self.edge].into_iter().chain(self.behind.as_deref_mut())
     }
 
-    /// The edge with the queues: the separate radio, if any.
+    /// Edge with the queues: the separate radio, if any.
     pub(crate) fn queue(&mut self) -> &mut Edge {
         self.behind.as_deref_mut().unwrap_or(self.edge)
     }
 
-    /// The senders of a flow in the direction of its data: the original sender, then that of a relay.
+    /// Senders of a flow in the direction of its data: the original sender, then the sender of a relay.
     pub(crate) fn senders(&self, flow: FlowId) -> impl Iterator<Item = &dyn Sender> {
         let relay = self.relay.as_ref().and_then(|boxes| boxes.relay.sender(flow));
         self.sender(flow).into_iter().chain(relay)
     }
 
-    /// The original sender of a flow: at the server, or at the mobile for an upload.
+    /// Original sender of a flow: at the server, or at the mobile for an upload.
     pub(crate) fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
         self.servers.sender(flow).or_else(|| self.clients.sender(flow))
     }
 
-    /// The final receiver of a flow: at the mobile, or at the server for an upload.
+    /// Final receiver of a flow: at the mobile, or at the server for an upload.
     pub(crate) fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
         self.clients.receiver(flow).or_else(|| self.servers.receiver(flow))
     }
 
-    /// The sending and the receiving host of a flow.
+    /// Sending and receiving host of a flow.
     pub(crate) fn hosts(&mut self, towards: Towards) -> [&mut Host; 2] {
         match towards {
             Towards::Mobile => [self.servers, self.clients],
@@ -55,7 +55,7 @@ impl Boxes<'_> {
     }
 }
 
-/// A relay, and the wired paths between it and the edge.
+/// Relay, with the wired paths between it and the edge.
 pub(crate) struct RelayBoxes<'a> {
     pub(crate) relay: &'a mut Relay,
     /// Wired links towards the relay and towards the edge.
@@ -67,10 +67,10 @@ pub(crate) struct RelayBoxes<'a> {
 pub(crate) struct Places {
     pub(crate) servers: NodeId,
     pub(crate) path: NodeId,
-    /// The relay and its wired path to the edge, if any.
+    /// Indices of the relay and of its wired path to the edge, if any.
     pub(crate) relay: Option<[NodeId; 2]>,
     pub(crate) edge: NodeId,
-    /// The separate radio observed by the edge, if any.
+    /// Index of the separate radio observed by the edge, if any.
     pub(crate) behind: Option<NodeId>,
     pub(crate) clients: NodeId,
 }
@@ -87,12 +87,13 @@ impl Places {
         [servers, path, clients].into_iter().chain(relay.into_iter().flatten()).chain(self.edges())
     }
 
-    /// The edge with the regulators, then the separate radio, if any.
+    /// Indices of the edge with the regulators and of the separate radio, if any.
     pub(super) fn edges(self) -> impl Iterator<Item = NodeId> {
         [self.edge].into_iter().chain(self.behind)
     }
 
-    /// The edge next to the wired path and the one next to the clients; the same if there is only one.
+    /// Indices of the edge next to the wired path and of the edge next to the clients; equal if the island has only one
+    /// edge.
     pub(crate) fn outer_edges(self) -> [NodeId; 2] {
         let other = self.behind.unwrap_or(self.edge);
         [self.edge.min(other), self.edge.max(other)]

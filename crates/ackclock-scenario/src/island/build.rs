@@ -1,5 +1,5 @@
-//! Builds the islands of a scenario: servers - wired paths - (relay - wired paths -) edge - clients. If the edge observes a
-//! separate radio, that radio is a second edge next to it.
+//! Builds the islands of a scenario: servers - wired paths - (relay - wired paths -) edge - clients. If the edge
+//! observes a separate radio, that radio is a second edge next to the first.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::tables::{FlowGroup, PathTable};
 use crate::traffic::Traffic;
 use crate::{Measure, Progress, Tables};
 
-/// Builds islands from the tables of a scenario.
+/// Builder of islands from the tables of a scenario.
 pub(crate) struct Builder<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) groups: Vec<Arc<Group>>,
@@ -45,7 +45,7 @@ impl<'a> Builder<'a> {
         Ok(Self { tables, groups, files, progress, clients: streams.within("clients") })
     }
 
-    /// Describes the island of `flows`. Within the island they are numbered from zero.
+    /// Builds the island of `flows`. Within the island the flows are numbered from zero.
     pub(crate) fn island(&self, flows: &[FlowPlan], streams: &Streams) -> Result<Island, ConfigError> {
         let wires = |table: &PathTable, streams: &Streams| {
             Path::new(table.rate, table.delay, table.loss.probability(), streams)
@@ -97,14 +97,14 @@ impl<'a> Builder<'a> {
         Ok(traffic)
     }
 
-    /// The edge, and the separate radio it observes, if any.
+    /// Builds the edge, and the separate radio that it observes, if any.
     fn edges(&self, streams: &Streams) -> Result<(Edge, Option<(Side, Edge)>), ConfigError> {
         let around = self.surroundings();
         let edge = self.tables.edge.build(streams, self.files, around)?;
         Ok((edge, self.tables.edge.build_behind(streams, self.files, around)?))
     }
 
-    /// A relay without connections.
+    /// Builds a relay without connections.
     fn relay(&self) -> Result<Relay, ConfigError> {
         let Some(relay) = &self.tables.relay else { return Ok(Relay::new()) };
         Ok(Relay::steered_by(Arc::clone(relay.steering().map_err(|error| error.under("relay"))?)))
@@ -113,7 +113,7 @@ impl<'a> Builder<'a> {
     fn surroundings(&self) -> Surroundings {
         let packet = |group: &Arc<Group>| match group.table.packet {
             ackclock_core::Size::Bytes(bytes) => bytes as u32,
-            // `check` accepts only bytes.
+            // `check` accepts only sizes in bytes.
             _ => 0,
         };
         // The connections that the edge regulates end at the relay.
@@ -126,7 +126,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Island {
-    /// Adds the wire for radio reports from the edge to the relay.
+    /// Adds the connection for radio reports from the edge to the relay.
     fn lay_report_wire(&mut self, wire: ReportWire) {
         let (edge, number) = (self.places.edge, self.boxes.len());
         if let Some([relay, _]) = self.places.relay {
@@ -136,7 +136,7 @@ impl Island {
         }
     }
 
-    /// The boxes in a row, from the servers to the clients.
+    /// Connects the boxes in a row, from the servers to the clients.
     fn new(
         [servers, clients]: [Host; 2],
         path: Path,
@@ -171,12 +171,12 @@ impl Island {
 struct Row {
     boxes: Vec<AnyNode>,
     wires: Vec<[End; 2]>,
-    /// Port of the last box for the next connection.
+    /// Port of the last box that is still unconnected.
     open: Port,
 }
 
 impl Row {
-    /// Adds a box with its ports towards the servers and towards the clients. Returns its index.
+    /// Appends a box with its ports towards the servers and towards the clients. Returns its index.
     fn add(&mut self, station: impl Into<AnyNode>, [before, behind]: [Port; 2]) -> NodeId {
         let place = self.boxes.len();
         if place > 0 {
@@ -188,7 +188,7 @@ impl Row {
     }
 }
 
-/// The wires of the simplest island: servers, path, edge, clients.
+/// Connections of the simplest island: servers, path, edge, clients.
 pub(super) const IN_LINE: [[End; 2]; 3] = [
     [(0, host::WIRE), (1, path::SERVER)],
     [(1, path::EDGE), (2, ackclock_edge::WIRED)],
@@ -196,7 +196,7 @@ pub(super) const IN_LINE: [[End; 2]; 3] = [
 ];
 
 impl Group {
-    /// Adds both endpoints of a connection with data `supply` to the servers and the clients. The end of a file is
+    /// Adds the two endpoints of a connection with data `supply` to the servers and the clients. The end of a file is
     /// reported if `traffic` needs it.
     fn begin(
         &self,

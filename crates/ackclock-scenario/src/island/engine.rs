@@ -1,4 +1,5 @@
-//! Runs islands in the event engine. It supports every shape, and several islands together for a capture in time order.
+//! Runs islands in the event engine. The engine supports every shape, and several islands together for a capture in
+//! time order.
 
 use std::io::Write;
 
@@ -12,7 +13,7 @@ use crate::capture::Capture;
 use crate::probe::Probe;
 use crate::traffic::Traffic;
 
-/// Islands in one engine, with an optional capture and probe.
+/// Islands in one event engine, with an optional capture and probe.
 pub(crate) struct Islands {
     engine: Engine<AnyNode, Listeners>,
     islands: Vec<(Places, Traffic)>,
@@ -21,7 +22,7 @@ pub(crate) struct Islands {
 type Listeners = (Option<Capture<Box<dyn Write + Send>>>, Option<Probe>);
 
 impl Islands {
-    /// An engine without islands.
+    /// Creates an engine without islands.
     pub(crate) fn new(capture: Option<Capture<Box<dyn Write + Send>>>, probe: Option<Probe>) -> Self {
         Self { engine: Engine::new((capture, probe)), islands: Vec::new() }
     }
@@ -41,12 +42,12 @@ impl Islands {
         places
     }
 
-    /// The packet capture, if any.
+    /// Packet capture of the islands, if any.
     pub(crate) fn capture_mut(&mut self) -> Option<&mut Capture<Box<dyn Write + Send>>> {
         self.engine.tracer_mut().0.as_mut()
     }
 
-    /// Runs the traffic of all islands. Returns whether there was anything to do.
+    /// Runs the traffic of all islands that is due at `now`. Returns whether any was due.
     fn serve(&mut self, now: Time) -> bool {
         let mut served = false;
         for (places, traffic) in &mut self.islands {
@@ -90,7 +91,7 @@ impl Executor for Islands {
     }
 }
 
-/// The boxes of an island. Their indices are consecutive, from its servers to its clients.
+/// Boxes of an island. Their indices are consecutive, from its servers to its clients.
 fn boxes(engine: &mut Engine<AnyNode, Listeners>, places: Places) -> Boxes<'_> {
     let Places { servers, path, relay, edge, behind, clients } = places;
     let mut row = engine.nodes_mut(servers, clients).iter_mut();
@@ -102,7 +103,7 @@ fn boxes(engine: &mut Engine<AnyNode, Listeners>, places: Places) -> Boxes<'_> {
     Boxes { servers: held(at(servers)), wires, relay, edge, behind, clients: held(at(clients)) }
 }
 
-/// Largest number of boxes: servers, wired paths, relay, its wired paths, edge, separate radio, clients.
+/// Maximum number of boxes in an island: servers, wired paths, relay, its wired paths, edge, separate radio, clients.
 const LONGEST_ROW: usize = 7;
 
 fn wires(path: &mut AnyNode) -> [&mut Wires; 2] {
