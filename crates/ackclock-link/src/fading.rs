@@ -12,9 +12,9 @@
 //! - *Jakes*: 15 oscillators at fD cos(2 pi n / N), N = 62, and one oscillator at fD. The pattern is deterministic;
 //!   channels differ only in their start within the pattern, which is drawn at random.
 //!
-//! The power is |g|^2 and has mean 1. From slot to slot the oscillators advance by cos((k+1) d) = 2 cos d cos(k d) -
-//! cos((k-1) d). Each block of 128 slots starts from newly calculated cosines, so the power of a slot depends only on
-//! the slot's number: idle times are skipped, and the order of calls does not change a single bit.
+//! The power of the channel is |g|^2 and has mean 1. From slot to slot the oscillators advance by cos((k+1) d) = 2 cos
+//! d cos(k d) - cos((k-1) d). Each block of 128 slots starts from newly calculated cosines, so the power of a slot
+//! depends only on the slot's number: idle times are skipped, and the order of calls does not change a single bit.
 //!
 //! ## Differences from the source
 //! `links.md` divides Jakes' sum by sqrt(N), which gives a mean power of 1/2; this implementation divides by sqrt(N/2),

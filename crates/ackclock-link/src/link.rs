@@ -102,7 +102,7 @@ pub trait Link: Send {
 pub enum AnyLink {
     /// A link that is a queue followed by a medium.
     Serial(SerialLink),
-    /// A link of any other kind.
+    /// A link that is not a queue followed by a medium.
     Other(Box<dyn Link>),
 }
 

@@ -23,7 +23,7 @@ impl Loss {
     /// Probability zero: no packet is lost.
     pub const NONE: Self = Self(0.0);
 
-    /// Returns the probability, 0 to 1.
+    /// Returns the loss probability, 0 to 1.
     pub const fn probability(self) -> f64 {
         self.0
     }

@@ -109,7 +109,7 @@ impl Medium for AnyMedium {
 pub enum Found {
     /// The transmitter is free, and no packet is queued.
     Idle,
-    /// The transmitter is busy until this instant, and a packet is queued.
+    /// A transmission has just ended, and another packet is queued.
     Busy,
 }
 

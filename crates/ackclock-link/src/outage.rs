@@ -101,7 +101,7 @@ impl Outages {
             [] => 1.0,
             [Outage { lasts, every: Some(every), .. }] => 1.0 - lasts.as_secs_f64() / every.as_secs_f64(),
             several => {
-                // The share is evaluated after all outages have started, over many of the longest periods.
+                // The share is evaluated after all outages have started, over many times the longest period.
                 let longest = |of: fn(&Outage) -> Option<Span>| {
                     several.iter().filter_map(of).max().unwrap_or(Span::ZERO)
                 };

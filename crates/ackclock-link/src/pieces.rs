@@ -39,13 +39,13 @@ pub(crate) struct Potential {
 }
 
 impl Potential {
-    /// Time up to which the sum extends.
+    /// Time up to which the data is summed.
     pub(crate) fn reached(&self) -> Time {
         self.until
     }
 
     /// Number of nanobits that could have been sent from `from`, always the same instant, until `until`, which never
-    /// decreases. `piece` is as in [`finish`].
+    /// decreases. `piece` is the function described at [`finish`].
     pub(crate) fn reach(
         &mut self,
         from: Time,

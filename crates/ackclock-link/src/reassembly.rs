@@ -21,8 +21,8 @@ pub enum DeliveryOrder {
     OutOfSequence,
 }
 
-/// Segmented packets and their events. A packet departs when it is reassembled and `order` allows its delivery. The
-/// packet then propagates for a fixed delay.
+/// Packets that are cut into parts, and the events of these packets. A packet departs when it is reassembled and
+/// `order` allows its delivery. The packet then propagates for a fixed delay.
 #[derive(Default)]
 pub(crate) struct Reassembly {
     order: DeliveryOrder,
@@ -71,7 +71,7 @@ impl Reassembly {
         self.packets.len()
     }
 
-    /// Number of the next packet.
+    /// Number that the next segmented packet gets.
     pub(crate) fn next_number(&self) -> u64 {
         self.first + self.packets.len() as u64
     }

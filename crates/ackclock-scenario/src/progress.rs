@@ -97,7 +97,8 @@ pub(crate) struct Watched<'a, E> {
 }
 
 impl<'a, E: Executor> Watched<'a, E> {
-    /// Wraps `executor`. The run has `executors` executors, and each executor runs until `end`.
+    /// Wraps `executor`, and reports its progress to `progress`. The run has `executors` executors, and each executor
+    /// runs until `end`.
     pub(crate) fn new(executor: &'a mut E, progress: &'a Progress, executors: usize, end: Time) -> Self {
         Self { executor, progress, executors, end, now: Time::ZERO, reported: 0, step: FIRST.as_nanos() }
     }

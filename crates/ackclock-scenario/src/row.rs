@@ -20,7 +20,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Parses a row.
+    /// Parses a result row from its JSON text.
     ///
     /// # Errors
     /// Returns an error if the text is not the JSON object of a run.
@@ -28,7 +28,7 @@ impl Row {
         serde_json::from_str(text).map_err(|error| format!("is not the object of a run: {error}"))
     }
 
-    /// Identifier of this row. Rows of other runs, builds and settings have different identifiers.
+    /// Identifier of this result row. Rows of other runs, builds and settings have different identifiers.
     pub(crate) fn mark(&self) -> String {
         let RunResult { scenario, seed, run, provenance, .. } = &self.result;
         mark(scenario, *seed, *run, &self.point, provenance)
@@ -76,7 +76,7 @@ pub(crate) fn mark_of(job: &Job<'_>) -> String {
     serde_json::from_str(&mark).map_or(mark, |value: Value| value.to_string())
 }
 
-/// Identifier of a row. Input files are not part of the identifier, because they are unknown before the run.
+/// Identifier of a result row. Input files are not part of the identifier, because they are unknown before the run.
 fn mark(scenario: &str, seed: u64, run: u32, point: &Map<String, Value>, provenance: &Provenance) -> String {
     let Provenance {
         version,

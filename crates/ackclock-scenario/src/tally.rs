@@ -177,7 +177,8 @@ struct CoveredTime {
 }
 
 impl CoveredTime {
-    /// Adds an island to the sums. Limits the capacity in `counts` to the time in which the island had flows.
+    /// Adds the active time of an island to the sums. Limits the capacity in `counts` to the time in which the island
+    /// had flows.
     fn add(&mut self, counts: &mut LinkCounts, active: Option<ActiveCapacity>, duration: Span) {
         let ActiveCapacity { bits, time } = active.unwrap_or_else(|| ActiveCapacity {
             bits: counts.capacity_bps.unwrap_or(0.0) * duration.as_secs_f64(),

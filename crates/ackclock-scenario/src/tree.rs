@@ -31,13 +31,13 @@ pub(crate) enum Node {
 /// Origin of a scenario value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Line number in the scenario file.
+    /// Line number of the value in the scenario file.
     Line(usize),
-    /// Name of a preset.
+    /// Name of the preset that sets the value.
     Preset(Arc<str>),
     /// Text of an override, such as `--set edge.buffer=4p`.
     Override(Arc<str>),
-    /// Built-in default.
+    /// Built-in default value.
     Default,
 }
 
@@ -214,7 +214,7 @@ impl Tree {
     }
 }
 
-/// Merges two trees. Where `base` and `over` have the same key, the value of `over` wins.
+/// Merges two trees of scenario values. Where `base` and `over` have the same key, the value of `over` wins.
 ///
 /// Tables are merged key by key. A component is a name or a table with `kind`. Components are merged if their kinds
 /// agree or one has no kind; otherwise the component of `over` replaces the component of `base`. A table merged with a

@@ -72,8 +72,8 @@ struct Tag {
 }
 
 impl DeliveryRate {
-    /// Records that the bytes `range` are sent or retransmitted. `outstanding` bytes are already sent and not
-    /// acknowledged.
+    /// Records that the bytes `range` are sent or retransmitted. `outstanding` is the number of bytes already sent and
+    /// not acknowledged.
     pub fn on_sent(&mut self, now: Time, range: SackBlock, outstanding: u32) {
         if outstanding == 0 {
             // Idle time belongs neither to the send interval nor to the ACK interval.

@@ -71,7 +71,7 @@ impl Host {
         Self::default()
     }
 
-    /// Adds the sender of `flow`, with its data supply. The sender starts by itself.
+    /// Adds the sender of `flow`, with its data supply. The sender starts at its start time or at the peer's SYN.
     ///
     /// # Panics
     /// Panics if the flow already has an endpoint at this host.
@@ -125,7 +125,8 @@ impl Host {
         self.add(flow, Endpoint::WatchedReceiver(download), Some(start));
     }
 
-    /// Requests an event when a watched receiver has delivered `bytes` in order. `bytes` must exceed all earlier marks.
+    /// Requests an event when a watched receiver has delivered `bytes` in order. `bytes` must exceed all earlier marks
+    /// of the receiver.
     pub fn mark(&mut self, flow: FlowId, bytes: u64) {
         if let Some(Some(Endpoint::WatchedReceiver(download))) = self.endpoints.get_mut(flow.index()) {
             download.marks.push_back(bytes);

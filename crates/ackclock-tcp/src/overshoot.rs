@@ -128,8 +128,8 @@ fn overshoot<R: Recovery>(segments: u64, lost_again: usize) -> u64 {
     looks_of(|| path.repair())
 }
 
-/// Number of records and ranges examined if the first two segments are missing and the second arrives in the middle of
-/// the other segments.
+/// Number of records and ranges examined if the first two segments are missing and the second segment arrives in the
+/// middle of the other segments.
 fn closed_gap<R: Recovery>(segments: u64) -> u64 {
     let mut path = Path::<R>::new(segments, 1, |index| index >= 2);
     let middle = path.transit.len() / 2;

@@ -7,9 +7,9 @@
 //! RFC 2018 section 4 (order of SACK blocks), and RFC 2883 section 4 (which bytes count as duplicate).
 //!
 //! ## What it does
-//! Ranges are never adjacent. Every arrival stamps the range that it joins, so SACK blocks are the ranges by descending
-//! stamp. Only the positions of received bytes are stored, not the bytes. A stack of stamps gives the newest ranges in
-//! constant time, for any number of gaps.
+//! Stored ranges are never adjacent to each other. Every arrival stamps the range that it joins, so SACK blocks are the
+//! ranges by descending stamp. Only the positions of received bytes are stored, not the bytes. A stack of stamps gives
+//! the newest ranges in constant time, for any number of gaps.
 //!
 //! ## Differences from the source
 //! The order of SACK blocks follows RFC 2018, which requires the most recently reported blocks to be repeated. This
@@ -27,10 +27,10 @@ use ackclock_core::{SackBlock, Segment, Seq};
 pub(crate) struct Reassembly {
     /// Sorted ranges, disjoint and not adjacent. All ranges lie within half of the sequence space.
     ranges: VecDeque<Range>,
-    /// Total bytes of all ranges.
+    /// Total of received bytes in all ranges.
     bytes: u32,
-    /// Arrivals in order, the latest last. The list has the last arrival of each range. The list may also have stale
-    /// arrivals, but not among the newest ranges.
+    /// Arrivals in order of time, the latest last. The list has the last arrival of each range. The list may also have
+    /// stale arrivals, but not among the newest ranges.
     recent: Vec<Touch>,
     /// Stamp of the latest arrival: the number of arrivals so far.
     arrivals: u32,
@@ -79,7 +79,7 @@ impl Reassembly {
         self.bytes
     }
 
-    /// Adds an arrival. Returns the first contiguous part of the arrival that had arrived before, if any.
+    /// Adds the arrival of a segment. Returns the first contiguous part of the arrival that had arrived before, if any.
     ///
     /// `flags` is the number of sequence numbers of the arrival that are not payload. `headers` count only if the
     /// arrival brings new payload.

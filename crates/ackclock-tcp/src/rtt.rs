@@ -1,9 +1,9 @@
 //! # Round-trip time and retransmission timeout
 //!
 //! ## Source
-//! RFC 6298. The coarse-tick form follows the simulators of about 2002, with integer arithmetic on ticks after
-//! Jacobson's appendix of 1988. The form that bounds the variation is Linux's (Sarolahti and Kuznetsov, "Congestion
-//! control in Linux TCP", USENIX 2002).
+//! The exact form follows RFC 6298. The coarse-tick form follows the simulators of about 2002, with integer arithmetic
+//! on ticks after Jacobson's appendix of 1988. The form that bounds the variation is Linux's (Sarolahti and Kuznetsov,
+//! "Congestion control in Linux TCP", USENIX 2002).
 //!
 //! ## What it does
 //! The estimator maintains the smoothed round-trip time and its variation, and computes the timeout including backoff.
@@ -16,8 +16,8 @@
 //! - The lower limit of the timeout applies before the backoff, the upper limit after.
 //!
 //! ## Validation
-//! Unit tests compare with worked values. `tests/table_one.rs` checks the mean of the timed segments in CR02 Table 1
-//! item 1.
+//! Unit tests compare with values computed by hand. `tests/table_one.rs` checks the mean of the timed segments in CR02
+//! Table 1 item 1.
 
 use ackclock_core::{ConfigError, RoundTrip, Seq, Span, Time};
 use schemars::JsonSchema;
@@ -299,7 +299,8 @@ impl RttEstimator {
         Some((self.srtt()? + self.config.granularity * 2, self.rttvar()?))
     }
 
-    /// Updates Linux's form with a sample. The deviation is stored as four times its value, as in Jacobson's appendix.
+    /// Updates Linux's form of the estimate with a sample. The deviation is stored as four times its value, as in
+    /// Jacobson's appendix.
     fn take_bounded(&mut self, rtt: Span, una: Seq, next: Seq) {
         let least = self.config.min;
         let Some(Estimate::Bounded { srtt, deviation, peak, margin, mut round }) = self.estimate else {
@@ -329,7 +330,8 @@ impl RttEstimator {
         self.accept(Estimate::Bounded { srtt: (srtt * 7 + rtt) / 8, deviation, peak, margin, round });
     }
 
-    /// Updates the coarse form with a sample in whole ticks, as a clock with that granularity measures it.
+    /// Updates the coarse form of the estimate with a sample in whole ticks, as a clock with that granularity measures
+    /// it.
     fn take_coarse(&mut self, sent_at: Time, rtt: Span) {
         let tick = self.config.tick.as_nanos();
         let into_tick = sent_at.as_nanos() % tick;

@@ -77,9 +77,9 @@ type InLinux<R> = <R as Recovery>::InLinux;
 
 /// Types of the components of a row.
 pub trait SenderParts: 'static {
-    /// Type for loss detection and retransmission.
+    /// Type of the loss detection and retransmission.
     type Recovery: Recovery + 'static;
-    /// Type for congestion control.
+    /// Type of the congestion control.
     type Control: BuildControl + 'static;
     /// Documentation text of the row.
     const HELP: &'static str;
@@ -197,7 +197,7 @@ impl<P: SenderParts> SenderRow for Row<P> {
 }
 
 impl<P: SenderParts> Row<P> {
-    /// Creates a row. Options that `config` leaves open get the defaults of the row.
+    /// Creates a row of the sender table. Options that `config` leaves open get the defaults of the row.
     fn new(config: SenderConfig) -> Self {
         let config = SenderConfig {
             halves: config.halves.or(Some(P::Recovery::HALVES)),

@@ -73,12 +73,12 @@ impl Marks {
         self.0 & other.0 != 0
     }
 
-    /// Sets the marks of `other`.
+    /// Sets all marks that are in `other`.
     pub const fn set(&mut self, other: Self) {
         self.0 |= other.0;
     }
 
-    /// Clears the marks of `other`.
+    /// Clears all marks that are in `other`.
     pub const fn clear(&mut self, other: Self) {
         self.0 &= !other.0;
     }
@@ -144,7 +144,7 @@ impl Sent {
         self.records.get_mut((index - self.first) as usize)
     }
 
-    /// Appends a record.
+    /// Appends the record of a sent segment.
     #[inline]
     pub fn push(&mut self, record: Record) {
         // Number of records to prefetch, in about three cache lines: a growing window sends several segments at once.

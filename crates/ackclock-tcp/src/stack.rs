@@ -6,8 +6,8 @@
 //! The sources are the RFCs that each module names, and Linux 6.18.
 //!
 //! ## What it does
-//! `stack` selects behaviour that has no separate option, and the defaults of the other options (`config`). These
-//! modules depend on the stack:
+//! `stack` selects behaviour that has no separate option, and the defaults of the other options (`config`). The
+//! following modules depend on the stack:
 //!
 //! - `recovery` and `sender/ack.rs`: which [recovery](crate::recovery) retransmits losses; detection of spurious
 //!   retransmissions by F-RTO and D-SACK.

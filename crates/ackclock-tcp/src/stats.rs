@@ -34,8 +34,8 @@ pub struct SenderStats {
 }
 
 impl SenderStats {
-    /// Creates counters of zero. Counts of spurious reductions start from `spurious`; `None` if spurious reductions
-    /// cannot be detected. Losses further apart than `gap` belong to separate cycles.
+    /// Creates the counters of a sender, all zero. Counts of spurious reductions start from `spurious`; `None` if
+    /// spurious reductions cannot be detected. Losses further apart than `gap` belong to separate cycles.
     pub fn new(spurious: Option<u32>, gap: Span) -> Self {
         Self {
             spurious_timeouts: spurious,
@@ -103,7 +103,7 @@ impl Default for LossCycles {
 }
 
 impl LossCycles {
-    /// Creates empty counts. Losses further apart than `gap` belong to separate cycles.
+    /// Creates empty counts of loss cycles. Losses further apart than `gap` belong to separate cycles.
     pub fn new(gap: Span) -> Self {
         Self { gap, last: None, fast_retransmits: 0, timeouts: 0, counts: [0; 3], windows: 0, squares: 0.0 }
     }

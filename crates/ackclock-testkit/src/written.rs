@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Written(Arc<Mutex<Vec<u8>>>);
 
 impl Written {
-    /// Copy of the bytes written so far.
+    /// Copy of the bytes written to the file so far.
     pub fn bytes(&self) -> Vec<u8> {
         // If a writer panicked, the buffer still has only completely written bytes.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -7,16 +7,16 @@
 //! ## What it does
 //! An inner loop keeps the signal-to-interference ratio (SIR) near a reference r: within the deviation s, or as
 //! modelled by [`inner_loop`](inner_loop). An outer loop changes r once a frame: down by `step` after a frame that
-//! arrives, up by `rise` steps after a lost frame. As a result, 1 frame in 1 + `rise` is lost on any channel. A frame
-//! sent at reference r (in dB) is lost with probability
+//! arrives, up by `rise` steps after a lost frame. As a result, 1 frame in 1 + `rise` is lost on any channel. The
+//! probability that a frame sent at reference r (in dB) is lost is
 //!
-//! f(r) = 1 - (1 - Q(sqrt(2 a exp(b r + b^2 s^2 / 2))))^L, b = ln(10) / 10, Q(x) = P(standard normal > x),
+//! f(r) = 1 - (1 - Q(sqrt(2 a exp(b r + b^2 s^2 / 2))))^L, where b = ln(10) / 10 and Q(x) = P(standard normal > x).
 //!
-//! where a is `coding_gain`, s `deviation` and L `frame_bits`. With an inner loop each sample of a frame has its share
-//! of the bits and its own r. The values of r are `lowest` + k `step` for k = 1 to N; `highest` is the value of the
-//! last state but one. In state 1 every frame is lost, in the upper `rise` states no frame is lost. A frame is sent in
-//! every interval of the channel. Frames that other users send while this link is idle change r too. With `idle =
-//! "freeze"` r does not change in idle intervals.
+//! In the formula for f(r), a is `coding_gain`, s is `deviation`, and L is `frame_bits`. With an inner loop each sample
+//! of a frame has its share of the bits and its own r. The values of r are `lowest` + k `step` for k = 1 to N;
+//! `highest` is the value of the last state but one. In state 1 every frame is lost, in the upper `rise` states no
+//! frame is lost. A frame is sent in every interval of the channel. Frames that other users send while this link is
+//! idle change r too. With `idle = "freeze"` r does not change in idle intervals.
 //!
 //! The state depends only on the number of the interval, although the state is a Markov chain with a long memory. The
 //! random number of an interval is derived from the interval's number. Two chains of the same phase (k + number is

@@ -7,8 +7,8 @@
 //!
 //! ## What it does
 //! A block is lost if the power of the Rayleigh channel is below a threshold of 1/F of the mean power. The sequence of
-//! losses is then close to a Markov chain. With rho = |J0(2 pi fD T)|, the correlation of the channel from block to
-//! block:
+//! losses is then close to a Markov chain. The correlation of the channel from block to block is rho = |J0(2 pi fD T)|,
+//! and the chain has these parameters:
 //! - F = -1 / ln(1 - e), where e is the share of blocks lost;
 //! - P(bad after good) q = Q(th, rho th) - Q(rho th, th), where th = sqrt(2 / (F (1 - rho^2))) and Q is the Marcum
 //!   function of order 1;

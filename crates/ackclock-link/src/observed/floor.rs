@@ -30,7 +30,7 @@ impl Floor {
         Self { least: None, low: now, fresh: None, count: 0 }
     }
 
-    /// Returns the minimum loop.
+    /// Returns the length of the minimum loop.
     pub(super) fn get(&self) -> Span {
         self.least.unwrap_or(UNKNOWN)
     }
@@ -62,7 +62,7 @@ impl Floor {
         self.low = now;
     }
 
-    /// Records a time `gap` without traffic.
+    /// Records that there was no traffic for the time `gap`.
     pub(super) fn skip(&mut self, gap: Span) {
         self.low += gap;
     }

@@ -26,11 +26,12 @@
 //! buffer instead.
 //!
 //! ## Differences from the source
-//! The design is our own. SACKed bytes count as bytes that leave within a minimum loop. A probe ends after at most 5 s.
-//! Excess delay of the part without the queue does not count as part of a loop; on the network side it also shifts the
-//! time at which acknowledged data left the queue. On the mobile side only data that was sent as soon as the window
-//! allowed gives samples; the echo of the mobile's TSval shows when the window reached the sender. If a sender leaves
-//! its window unused, its data in transit is at most the data that arrived in the last one to two seconds.
+//! The design of the observing box is our own. SACKed bytes count as bytes that leave within a minimum loop. A probe
+//! ends after at most 5 s. Excess delay of the part without the queue does not count as part of a loop; on the network
+//! side it also shifts the time at which acknowledged data left the queue. On the mobile side only data that was sent
+//! as soon as the window allowed gives samples; the echo of the mobile's TSval shows when the window reached the
+//! sender. If a sender leaves its window unused, its data in transit is at most the data that arrived in the last one
+//! to two seconds.
 //!
 //! ## Validation
 //! Unit tests compare sequences worked out by hand, and check the properties required of all bearers.

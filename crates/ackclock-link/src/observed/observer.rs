@@ -93,7 +93,7 @@ impl Observer {
         }
     }
 
-    /// Removes all flows and users.
+    /// Removes all flows and users from the observer.
     pub fn clear(&mut self) {
         self.users.clear();
     }

@@ -20,7 +20,7 @@ pub(super) struct Passed {
 /// Properties of a data segment, determined when it passes the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// Whether the segment is new data.
+    /// Whether the segment carries new data.
     pub(super) is_new: bool,
     /// Time since the right edge that the segment needed was advertised.
     pub(super) since_told: Option<Span>,

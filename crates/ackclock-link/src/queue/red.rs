@@ -127,7 +127,7 @@ pub struct Red {
     departed: Option<Time>,
     /// Mean time between departures of queued packets.
     spacing: Span,
-    /// Number of samples in `spacing`.
+    /// Number of samples in the mean `spacing`.
     spacings: u64,
 }
 
@@ -175,7 +175,7 @@ impl Red {
         if let Some(since) = self.emptied
             && self.spacing > Span::ZERO
         {
-            // The last queued packet was sent first, so one packet time is subtracted.
+            // The count includes the transmission of the last queued packet, so one packet time is subtracted.
             let missed = now.since(since).as_secs_f64() / self.spacing.as_secs_f64() - 1.0;
             self.average *= libm::pow(1.0 - self.config.weight, missed.max(0.0));
         }

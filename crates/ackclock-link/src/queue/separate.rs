@@ -10,8 +10,8 @@
 //! quantum of 1514 bytes.
 //!
 //! ## Differences from the source
-//! DRR waits until the credit covers the packet at the head. Here the credit may become negative, so that the size of
-//! the packet need not be known. DRR and this variant give equal shares in the long run.
+//! DRR waits until the credit covers the packet at the head. In this implementation the credit may become negative, so
+//! that the size of the packet need not be known. DRR and this variant give equal shares in the long run.
 //!
 //! ## Validation
 //! A unit test checks equal shares in bytes for packets of unequal size.

@@ -91,7 +91,7 @@ pub struct ShortFirst {
     dropped: VecDeque<Segment>,
 }
 
-/// State of one flow.
+/// State of one flow in the queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Of {
     account: Account,

@@ -1,4 +1,4 @@
-//! Channel of one user. In each direction the channel has a queue, an RLC end, and a carrier for PDUs.
+//! Radio channel of one user. In each direction the channel has a queue, an RLC end, and a carrier for PDUs.
 
 use ackclock_core::{ConfigError, FlowId, Span, Time};
 
@@ -204,7 +204,7 @@ impl Channel {
         taken
     }
 
-    /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate.
+    /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate of the view.
     pub(super) fn view(&self, direction: Direction, flow: FlowId) -> LinkView {
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);

@@ -144,7 +144,7 @@ pub(super) struct Dedicated {
     sent: u64,
     /// The last outage: start, end, and kind.
     outage: Option<(Time, Time, OutageKind)>,
-    /// Total length of the outages before the last one.
+    /// Total length of the outages before the last outage.
     interrupted: Span,
     arrived: u64,
 }

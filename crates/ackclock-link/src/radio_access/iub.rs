@@ -153,7 +153,7 @@ impl Iub {
         }
     }
 
-    /// Sends all PDUs at `now`. Returns the time from which on more PDUs may be sent.
+    /// Sends the PDUs `pdus` at `now`. Returns the time from which on more PDUs may be sent.
     pub(super) fn send(&mut self, now: Time, pdus: impl ExactSizeIterator<Item = Sent>) -> Time {
         let count = pdus.len() as u64;
         if self.credits != u64::MAX {

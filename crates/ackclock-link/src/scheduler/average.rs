@@ -1,7 +1,7 @@
 //! Average rates of users, by which proportional fair schedulers divide (`schedulers.md` section 2).
 //!
-//! An average decays in every slot. The decay over several slots is applied as a power when the user is next
-//! considered, so idle slots need no calculation.
+//! The average rate of a user decays in every slot. The decay over several slots is applied as a power when the user is
+//! next considered, so idle slots need no calculation.
 
 use ackclock_core::{ConfigError, Rate};
 use schemars::JsonSchema;
@@ -81,7 +81,7 @@ impl Average {
 /// Lower limit of an average, bit/s, so that the ratio of rate to average stays finite.
 const LEAST: f64 = 1.0;
 
-/// Averages of all users.
+/// Average rates of all users.
 #[derive(Debug)]
 pub(super) struct Averages {
     gain: f64,

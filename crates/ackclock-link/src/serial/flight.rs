@@ -6,8 +6,8 @@ use ackclock_core::{FlowId, Ring, Segment, Time, Wakes};
 
 use super::packets::{Packets, Parted, Whole};
 
-/// Packets in flight. Packets with equal arrival times keep the order of insertion; if there are late packets, packets
-/// in lanes come first.
+/// Packets in flight, ordered by arrival time. Packets with equal arrival times keep the order of insertion; if there
+/// are late packets, packets in lanes come first.
 ///
 /// Nearly every packet arrives after all other packets and goes into a queue. A packet that overtakes others goes into
 /// a separate lane. A late packet, before which other packets are known to arrive, also goes into a lane: in the queue
@@ -18,8 +18,8 @@ pub(crate) struct Flight<P> {
     /// Arrival time of the last packet in the queue.
     last: Time,
     side_lanes: Lanes<P>,
-    /// Whether late packets exist. Among packets with equal arrival times, a late packet was inserted before the
-    /// packets in the queue, and an overtaking packet after the packets in the queue.
+    /// Whether late packets are in flight. Among packets with equal arrival times, a late packet was inserted before
+    /// the packets in the queue, and an overtaking packet after the packets in the queue.
     has_late: bool,
     due: Time,
 }

@@ -42,9 +42,10 @@ enum Point {
 /// Measuring point of ACKs.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// The ACK leaves the edge. For an upload, the ACK arrives at the edge.
+    /// Measuring point where the ACK leaves the edge. For an upload, the measuring point is where the ACK arrives at
+    /// the edge.
     Edge = 0,
-    /// The ACK arrives at the data sender.
+    /// Measuring point where the ACK arrives at the data sender.
     Source = 1,
 }
 

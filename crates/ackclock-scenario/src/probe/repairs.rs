@@ -25,7 +25,7 @@ struct Sending {
     repair: Option<Repair>,
 }
 
-/// Number of transmissions remembered. The limit keeps 16-bit packet numbers unambiguous.
+/// Maximum number of remembered transmissions of a sender. The limit keeps 16-bit packet numbers unambiguous.
 const MOST_REMEMBERED: usize = 32_768;
 
 impl Repairs {

@@ -41,7 +41,7 @@ const REREAD: u64 = 7;
 /// Time after a loss during which round-trip times are ignored, ticks: one second.
 const RTT_BLACKOUT: u64 = 250;
 
-/// Cubic growth curve of one connection. Windows are in segments.
+/// Cubic growth curve of one connection. All windows are in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bictcp {
     /// W_max in segments; zero while unknown.
@@ -53,7 +53,7 @@ pub(super) struct Bictcp {
     /// Time and congestion window of the last evaluation of the curve.
     read: Option<(Ticks, f64)>,
     least_rtt: Option<Span>,
-    /// Time of the last transmission.
+    /// Time of the last transmission, ticks.
     sent: Ticks,
 }
 
@@ -138,8 +138,8 @@ impl Bictcp {
         *self = Self { sent: self.sent, ..Self::default() };
     }
 
-    /// Handles a departing segment. If nothing was in flight, the time since the last transmission does not count for
-    /// the cubic curve.
+    /// Handles the departure of a segment. If nothing was in flight, the time since the last transmission does not
+    /// count for the cubic curve.
     pub(super) fn on_sent(&mut self, now: Time, idle: bool) {
         let now = ticks(now);
         if idle && let Some(epoch) = &mut self.epoch {

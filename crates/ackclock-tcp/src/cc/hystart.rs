@@ -103,7 +103,7 @@ impl HyStart {
         }
     }
 
-    /// Starts a round. Returns whether the last round of conservative slow start is over.
+    /// Starts a round of slow start. Returns whether the last round of conservative slow start is over.
     fn next_round(&mut self, in_flight: u32) -> bool {
         self.round_end = self.delivered + u64::from(in_flight);
         self.last_min = self.current_min.take().or(self.last_min);

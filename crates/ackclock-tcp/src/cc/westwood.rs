@@ -170,7 +170,7 @@ pub struct LowPass {
     tau: f64,
     /// Longest time between two samples: τ/m with m = 2.
     longest: Span,
-    /// Time of the last sample.
+    /// Time of the last bandwidth sample.
     sampled: Option<Time>,
     /// Duration of the last sample, seconds; zero before the first sample.
     duration: f64,
@@ -227,7 +227,7 @@ impl BandwidthFilter for LowPass {
         match self.advance(now) {
             None => self.sampled = Some(now),
             Some(Span::ZERO) if self.duration > 0.0 => {
-                // Adding bytes increases the last sample. The filter is linear, so the estimate increases in
+                // Adding bytes increases the last bandwidth sample. The filter is linear, so the estimate increases in
                 // proportion.
                 let more = bytes / self.duration;
                 self.bandwidth += (1.0 - self.weight(self.duration)) * more / 2.0;

@@ -15,7 +15,7 @@
 //! with the first ACK at least one smoothed round-trip time after the start of the sample.
 //!
 //! ## Validation
-//! Unit tests compare with hand-computed estimates. `tests/cc_paths.rs` uses a lossy path.
+//! Unit tests compare with hand-computed estimates. `tests/cc_paths.rs` tests Westwood+ on a lossy path.
 
 use ackclock_core::{Span, Time};
 
@@ -27,7 +27,7 @@ pub type WestwoodPlus = Westwood<PerRoundTrip>;
 /// Bandwidth filter of Westwood+: one sample per round-trip time.
 #[derive(Clone, Debug)]
 pub struct PerRoundTrip {
-    /// Start time of the current sample.
+    /// Start time of the current bandwidth sample.
     began: Option<Time>,
     /// Bytes acknowledged since the start of the current sample.
     bytes: f64,

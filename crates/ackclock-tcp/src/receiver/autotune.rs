@@ -28,7 +28,8 @@ use super::reading::{Reading, WAKES};
 
 /// First advertised window, bytes: half of the memory that Linux gives a new connection.
 const FIRST: u32 = 65_536;
-/// First clamp, bytes. Once Linux has seen a full segment, it assumes that 160/256 of the memory is payload.
+/// First value of the window clamp, bytes. Once Linux has seen a full segment, it assumes that 160/256 of the memory is
+/// payload.
 const FIRST_CLAMP: u32 = 81_920;
 /// Segments expected in the first round trip, limited by the first window.
 const FIRST_ROUND: u32 = 10;

@@ -83,8 +83,8 @@ pub struct ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    /// Window scale to offer. A tuned window uses the scale that Linux computes for a buffer of which half is payload
-    /// (tcp_select_initial_window).
+    /// Window scale that the receiver offers in its SYN. A tuned window uses the scale that Linux computes for a buffer
+    /// of which half is payload (tcp_select_initial_window).
     pub(super) fn scale(&self) -> u8 {
         match self.window {
             WindowPolicy::Tuned => {

@@ -84,7 +84,7 @@ pub struct Receiver {
     echo: Option<u32>,
     /// Transmission time of the last SYN.
     syn_sent: Time,
-    /// Number of SYNs sent.
+    /// Number of SYNs sent so far.
     syns: u32,
     /// Whether to offer window scaling.
     scales: bool,

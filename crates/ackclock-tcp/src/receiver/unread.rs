@@ -47,7 +47,7 @@ impl Unread {
         self.read = bytes;
     }
 
-    /// Records that a window up to `edge` is advertised. The right edge does not move back.
+    /// Records that a window up to `edge` is advertised. The right edge of the window does not move back.
     pub(super) fn advertise(&mut self, edge: Seq) {
         self.edge = self.edge.max(edge);
     }

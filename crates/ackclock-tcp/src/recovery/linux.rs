@@ -144,8 +144,8 @@ impl Recovery for Linux {
 }
 
 impl Linux {
-    /// Infers from a duplicate acknowledgement whether the peer sends SACK, if there was no handshake. Has no effect
-    /// during recovery.
+    /// Infers from a duplicate acknowledgement whether the peer sends SACK, if there was no handshake. The call has no
+    /// effect during recovery.
     #[cold]
     fn guess(&mut self, ack: &AckFacts) {
         if self.phase() != Phase::Open {

@@ -52,7 +52,7 @@ pub trait Recovery: Send {
     /// PRR can spread a reduction over the recovery.
     const KNOWS_FLIGHT: bool = false;
 
-    /// Recovery that replaces this type in the Linux stack.
+    /// Recovery type that replaces the implementing type in the Linux stack.
     type InLinux: Recovery + 'static;
 
     /// Creates the recovery of a new connection.

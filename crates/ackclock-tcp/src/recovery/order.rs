@@ -16,8 +16,8 @@
 //! and the last overtaken segment, and gets an equal result.
 //!
 //! ## Validation
-//! Unit tests below compare the order with a walk over all segments in flight, under random arrivals. `overshoot`
-//! counts examined segments by window size.
+//! Unit tests below compare the order with a walk over all segments in flight, under random arrivals. The module
+//! `overshoot` counts examined segments by window size.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -80,7 +80,7 @@ enum Due {
     Left,
     /// First lost segment (RFC 6675 section 5 step 4.3).
     Lost,
-    /// Segment of a tail probe.
+    /// Segment that a tail probe sends.
     Probe,
 }
 
@@ -288,7 +288,8 @@ impl Rack {
         self.judge(board)
     }
 
-    /// Updates RACK.segment and RACK.rtt (RFC 8985 section 6.2 steps 1 to 3). Returns whether any segment arrived.
+    /// Updates RACK.segment and RACK.rtt (RFC 8985 section 6.2 steps 1 to 3). Returns whether the acknowledgement shows
+    /// a new arrival.
     fn learn(&mut self, ack: &AckFacts, board: &Scoreboard) -> bool {
         self.min_rtt = ack.min_rtt.unwrap_or(Span::ZERO);
         let of_probe =

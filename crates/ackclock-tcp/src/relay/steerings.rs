@@ -31,7 +31,7 @@ struct Connection {
 }
 
 impl Steerings {
-    /// Creates an empty table. Each steering will be built from `config`.
+    /// Creates an empty table of steerings. Each steering will be built from `config`.
     pub(super) fn new(config: Arc<dyn SteeringConfig>) -> Self {
         Self { config, users: Vec::new(), connections: Vec::new(), due: Wakes::default() }
     }

@@ -7,7 +7,7 @@ use crate::sent::{Marks, Record};
 /// A segment whose latest transmission is known to have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latest {
-    /// Time of the latest transmission.
+    /// Time of the segment's latest transmission.
     pub sent_at: Time,
     /// Sequence number after the end of the segment.
     pub end: Seq,

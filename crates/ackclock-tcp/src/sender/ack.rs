@@ -81,8 +81,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.on_duplicate(now, seg, outcome, Offer::New);
     }
 
-    /// Updates the scoreboard. The outcome is written in place, because copying it would stall until all fields are
-    /// written.
+    /// Updates the scoreboard with an acknowledgement. The outcome is written in place, because copying it would stall
+    /// until all fields are written.
     #[inline(always)]
     fn read(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         let mut oldest = None;
@@ -114,7 +114,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             oldest.filter(|_| outcome.acked.newest.is_some()).map(|sent_at| now.since(sent_at));
     }
 
-    /// Processes the SACK blocks. Returns the transmission time of the newest SACKed segment.
+    /// Processes the SACK blocks of an acknowledgement. Returns the transmission time of the newest SACKed segment.
     fn read_sack(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) -> Option<Time> {
         let mut newest = None;
         let sendings = self.sendings(now, seg);
@@ -153,7 +153,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let facts = self.facts(now, outcome, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if !matches!(verdict, Verdict::Partial(Timer::Keep)) {
-            // The timer restarts (RFC 6298 (5.3)). After a go-back-N nothing is in flight until data is retransmitted.
+            // The retransmission timer restarts (RFC 6298 (5.3)). After a go-back-N nothing is in flight until data is
+            // retransmitted.
             self.timer = self.rtt.expiry(now, || {
                 let sent = self.board.sent();
                 let oldest = sent.front().filter(|_| self.board.next() > sent.first());

@@ -42,7 +42,7 @@ impl Peer {
     }
 }
 
-/// History of the connection.
+/// History of the sender's connection.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     /// Smoothed round-trip time and variation, from which the estimate restarts after a spurious timeout.

@@ -1,4 +1,4 @@
-//! State that a sender reports.
+//! State that a sender reports: `TCP_INFO`, and the view for controllers.
 
 use ackclock_core::{ConnectionView, Span};
 

@@ -96,8 +96,8 @@ pub trait Sender: Send {
     /// state refers to. The prefetch has no other effect.
     fn prefetch_more(&self) {}
 
-    /// Sets the data to send. Call `supply` before any other method. If the supply is [`Supply::Open`], call `supply`
-    /// again to queue new data behind the unsent data. New data can be sent from the next
+    /// Sets the data that the sender sends. Call `supply` before any other method. If the supply is [`Supply::Open`],
+    /// call `supply` again to queue new data behind the unsent data. New data can be sent from the next
     /// [`poll_segment`](Self::poll_segment) on.
     fn supply(&mut self, supply: Supply);
 
@@ -109,7 +109,7 @@ pub trait Sender: Send {
     /// acknowledgement. The last segment of an object never waits.
     fn set_nodelay(&mut self);
 
-    /// Ends the data. The FIN is sent with the last byte or after it.
+    /// Ends the data of the sender. The FIN is sent with the last byte or after it.
     fn finish(&mut self);
 
     /// State of the connection, as its controller sees it.

@@ -1,4 +1,4 @@
-//! Pacing of segments.
+//! Pacing of outgoing segments.
 //!
 //! A segment waits until the earlier segments have taken their time at the pacing rate. With bursts, as in Linux,
 //! segments sent together wait only once. After a late burst, the pacing intervals of later segments are shortened,

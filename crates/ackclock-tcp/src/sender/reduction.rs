@@ -100,7 +100,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.cc.on_congestion(&event);
     }
 
-    /// Prepares a reduction. Returns the event for congestion control, and saves the state in case nothing was lost.
+    /// Prepares a reduction of the window. Returns the event for congestion control, and saves the state in case
+    /// nothing was lost.
     pub(super) fn open_reduction(&mut self, now: Time, cause: Congestion) -> CongestionEvent {
         // CWR is set for any cause of the reduction (RFC 3168 section 6.1.2).
         self.ecn.cwr = true;
@@ -267,7 +268,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.stats.ecn_reductions += 1;
         let event = self.event(now, Congestion::Ecn);
         if self.cc.window() <= u32::from(self.mss) && self.config.stack == Stack::Rfc {
-            // With a window of one segment the sender waits for its timer instead (RFC 3168, end of section 6.1.2).
+            // With a window of one segment the sender waits for its timer instead of reducing the window (RFC 3168, end
+            // of section 6.1.2).
             self.pacer.hold(now + self.rtt.rto());
         }
         self.cc.on_congestion(&event);

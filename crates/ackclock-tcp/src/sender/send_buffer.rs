@@ -11,8 +11,8 @@
 //! while its start is already being sent. Data up to half of the peer's window is sent before the application writes
 //! more (forced_push).
 //!
-//! Memory is counted per piece. Sent data is counted per [chunk](crate::scoreboard), including chunks split after
-//! transmission.
+//! Memory of unsent data is counted per piece. Sent data is counted per [chunk](crate::scoreboard), including chunks
+//! split after transmission.
 
 use ackclock_core::Seq;
 
@@ -31,7 +31,7 @@ const OVERHEAD: u32 = 832;
 /// Largest piece including headers, bytes (GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER).
 const LARGEST_PIECE: u32 = 65_215;
 
-/// Socket send buffer. Positions are sequence numbers.
+/// Socket send buffer. Positions in the buffer are sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendBuffer {
     /// Buffer size in bytes of memory.
@@ -124,7 +124,7 @@ impl SendBuffer {
     }
 }
 
-/// State of the buffer while the application writes. Amounts are bytes of payload.
+/// State of the buffer while the application writes. All amounts are bytes of payload.
 struct Writing {
     /// Bytes in flight or being sent, the number of their chunks, and the bytes that may still be sent.
     sent: u32,
@@ -152,8 +152,8 @@ impl Writing {
         self.left -= bytes;
     }
 
-    /// Sends written data in chunks of `chunk` bytes, up to `most` bytes and within the window. Returns whether
-    /// anything was sent.
+    /// Sends written data in chunks of `chunk` bytes, up to `most` bytes and within the window. Returns whether any
+    /// written data was sent.
     fn send(&mut self, most: u32, chunk: u32) -> bool {
         let bytes = self.unsent.min(self.room).min(most);
         self.sent += bytes;

@@ -10,7 +10,7 @@ use ackclock_core::{Seq, Time};
 /// Use of the congestion window during one window of data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
-    /// Whether the window was full.
+    /// Whether the congestion window was full.
     pub(super) limited: bool,
     /// Largest number of bytes in flight during this window of data.
     pub(super) most: u32,
@@ -36,7 +36,7 @@ pub(super) struct Look {
 }
 
 impl Usage {
-    /// Creates the state before anything is sent. `first` is the first sequence number.
+    /// Creates the state before anything is sent. `first` is the first sequence number of the data.
     pub(super) fn new(first: Seq) -> Self {
         Self { limited: false, most: 0, until: first, seen: first, used: 0, since: Time::ZERO }
     }
@@ -77,7 +77,7 @@ impl Usage {
         self.since
     }
 
-    /// Largest use since the window was last full, bytes. Restarts the measurement at `now`.
+    /// Largest use since the window was last full, bytes. Restarts the measurement of use at `now`.
     pub(super) fn take_used(&mut self, now: Time) -> u32 {
         self.since = now;
         std::mem::take(&mut self.used)

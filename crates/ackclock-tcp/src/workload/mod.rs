@@ -12,7 +12,7 @@ pub use ftp::{Ftp, Owner};
 pub use pareto::BoundedPareto;
 pub use web::{Per, Web};
 
-/// Payload that waits to be sent.
+/// Payload that a flow still has to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Supply {
     /// Unlimited payload.
@@ -55,7 +55,7 @@ impl Supply {
     }
 }
 
-/// A kind of traffic.
+/// Kind of traffic that a flow has.
 pub trait Workload: std::fmt::Debug + Send + Sync {
     /// Use of connections by a flow with this workload.
     fn course(&self, place: &Place) -> Course;
@@ -71,7 +71,7 @@ pub trait Workload: std::fmt::Debug + Send + Sync {
 pub struct Place {
     /// Random streams of the flow.
     pub streams: Streams,
-    /// Start of the flow.
+    /// Start time of the flow.
     pub start: Time,
     /// Payload of a full packet of the flow, bytes.
     pub payload: u32,

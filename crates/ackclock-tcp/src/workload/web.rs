@@ -1,9 +1,9 @@
 //! # Web pages
 //!
 //! ## Source
-//! CR04 Table I. Times between pages (mean 15 s), numbers of objects on a page (mean 5), and times between objects
-//! (mean 10 ms) are exponential. Sizes of objects follow a bounded Pareto distribution (mean 12, shape 1.2, maximum 200
-//! packets of 1 KB).
+//! CR04 Table I describes the web workload. Times between pages (mean 15 s), numbers of objects on a page (mean 5), and
+//! times between objects (mean 10 ms) are exponential. Sizes of objects follow a bounded Pareto distribution (mean 12,
+//! shape 1.2, maximum 200 packets of 1 KB).
 //!
 //! ## What it does
 //! A browser requests pages, and shortly one after another the objects of each page. Each object or each page has its
@@ -159,7 +159,7 @@ struct Browser {
     due: Time,
 }
 
-/// A page that is not finished.
+/// A web page that is not finished.
 struct Page {
     stream: Stream,
     /// Number of the first connection of the page.

@@ -7,7 +7,8 @@
 //!
 //! ## What it does
 //! At each sample the power rises or falls by a step, depending on whether the SIR was below or above the reference
-//! `delay` samples earlier. With e the SIR minus the reference and g the power of the channel, all in dB,
+//! `delay` samples earlier. Let e be the SIR minus the reference, and g the power of the channel, in dB; the loop then
+//! follows
 //!
 //! e(i + 1) = e(i) - step sign e(i + 1 - delay) + g(i + 1) - g(i).
 //!
@@ -88,7 +89,7 @@ pub(super) struct InnerLoop {
     fading: Option<Fading>,
     /// SIR minus reference in each sample of `frame`, dB.
     errors: Vec<f64>,
-    /// Number of the frame in `errors`.
+    /// Number of the frame to which `errors` belongs.
     frame: Option<u64>,
 }
 

@@ -94,7 +94,8 @@ impl Bbr {
         }
     }
 
-    /// BBRSaveCwnd: returns the window to restore after recovery or PROBE_RTT. `cwnd` is the current window, bytes.
+    /// BBRSaveCwnd: returns the window to restore after recovery or PROBE_RTT. `cwnd` is the current congestion window,
+    /// bytes.
     pub(super) fn saved_cwnd(&self, cwnd: u32) -> u32 {
         let undisturbed = self.repair == Repair::None && !matches!(self.mode, Mode::ProbeRtt(_));
         if undisturbed { cwnd } else { self.prior_cwnd.max(cwnd) }

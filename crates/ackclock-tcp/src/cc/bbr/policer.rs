@@ -35,7 +35,7 @@ pub(super) struct Policer {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum PolicerState {
-    /// No loss has occurred yet.
+    /// No loss has occurred yet, so no sampling interval has started.
     #[default]
     Waiting,
     Sampling,
@@ -47,7 +47,7 @@ enum PolicerState {
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     now: Time,
-    /// Total bytes delivered and lost.
+    /// Total of bytes delivered and total of bytes lost.
     delivered: u64,
     lost: u64,
 }

@@ -11,7 +11,7 @@ const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Gain of the congestion window, with room for delayed and aggregated ACKs.
 const CWND_GAIN: f64 = 2.0;
 
-/// Position in the gain cycle.
+/// Position in the gain cycle of PROBE_BW.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub(super) phase: usize,

@@ -12,7 +12,7 @@ const ROUND_TRIP_AGE: Span = Span::from_secs(10);
 /// ProbeRTTDuration: shortest duration of PROBE_RTT.
 const DURATION: Span = Span::from_millis(200);
 
-/// Progress of PROBE_RTT.
+/// Progress of the PROBE_RTT state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
     /// End time of PROBE_RTT; set once the pipe has drained.

@@ -4,7 +4,7 @@ use super::{Bbr, Mode, Stack};
 use crate::congestion_control::Departure;
 
 impl Bbr {
-    /// Handles a departing segment. Linux checks whether the application limited the sending. For an
+    /// Handles the departure of a segment. Linux checks whether the application limited the sending. For an
     /// application-limited sender, Linux also restarts the count of aggregated ACKs and ends a PROBE_RTT that has
     /// lasted long enough.
     pub(super) fn handle_restart_from_idle(&mut self, sent: &Departure) {
