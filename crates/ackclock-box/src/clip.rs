@@ -1,7 +1,7 @@
 //! Loads the BPF program into the kernel, attaches it to an interface, pins it, and removes it.
 //!
-//! Maps and links are pinned below `/sys/fs/bpf/ackclock`. The program therefore keeps running after the process that
-//! loaded it exits. The next box process takes the program over without a gap.
+//! Maps and links are pinned below `/sys/fs/bpf/ackclock`. The BPF program therefore keeps running after the process
+//! that loaded it exits. The next box process takes over the pinned program without a gap.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -93,7 +93,7 @@ impl Pins {
     }
 
     /// Removes all pins of the interface, for every layout version. Removing the pins detaches the programs. Returns
-    /// whether any pin existed.
+    /// whether any pin of the interface existed.
     ///
     /// # Errors
     /// Fails with the name of the file that cannot be removed.

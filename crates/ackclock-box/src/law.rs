@@ -38,8 +38,8 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// Creates the state of a connection after its handshake. The server's data starts at `first`, and the mobile's SYN
-    /// advertised `window`.
+    /// Creates the state of a connection after its handshake. The server's data starts at the sequence number `first`,
+    /// and the mobile's SYN advertised the window `window`.
     pub fn new(scale: u8, first: Seq, window: u16) -> Self {
         Self { law: WindowLaw::new(None), scale, arrived: first, acked: first, offered: window }
     }

@@ -64,7 +64,7 @@ pub struct Need {
     pub found: String,
 }
 
-/// Checks every requirement of a box on an interface. The check attaches and writes nothing.
+/// Checks every requirement of a box on an interface. The check attaches no BPF program and writes nothing.
 pub fn needs(name: &str) -> Vec<Need> {
     let need = |what, found: Result<String, String>| Need {
         what,

@@ -13,7 +13,7 @@ use aya::Pod;
 pub struct Knobs {
     /// Age above which an allowance is ignored, ns.
     pub stale_ns: u64,
-    /// Whether the program lowers windows. With 0, the program only measures and changes no packet.
+    /// Whether the program lowers windows. With the value 0, the program only measures and changes no packet.
     pub act: u32,
     /// Length of the link header before the IP header, bytes.
     pub header: u32,

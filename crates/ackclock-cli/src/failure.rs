@@ -14,7 +14,8 @@ pub(crate) enum Failure {
     Input(String),
     /// A run or a called program failed, or a result could not be stored: exit status 1.
     Run(String),
-    /// The error was already printed, by this command or by a program it called. The field is the exit status.
+    /// The error was already printed, by this command or by a program it called. The field of `Reported` is the exit
+    /// status.
     Reported(u8),
     /// Standard output was closed by its reader (`head`): exit 0 silently.
     Unread,

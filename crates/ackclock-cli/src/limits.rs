@@ -28,8 +28,8 @@ pub(crate) fn check() -> Result<(), Failure> {
     }
 }
 
-/// Address space needed by the smallest run, and by a thread with its stack and memory arenas, bytes. The value is
-/// about twice the measured need.
+/// Address space needed by the smallest run, and by a thread with its stack and memory arenas, bytes. The value of
+/// `SPACE` is about twice the measured need for address space.
 const SPACE: u64 = 128 << 20;
 const SPACE_OF_CORE: u64 = 16 << 20;
 /// Number of open files that a link needs. A link opens 14 files before it serves any connection.

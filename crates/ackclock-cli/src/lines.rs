@@ -14,8 +14,8 @@ use crate::output;
 pub(crate) enum Sink {
     /// Standard output, to which each line is written as soon as all earlier lines are complete.
     Printed,
-    /// File that receives each line as soon as the line's job finishes. The file gets its final name when all lines are
-    /// complete.
+    /// File that receives each line as soon as the line's job finishes. The output file gets its final name when all
+    /// lines are complete.
     File(Kept),
     /// Memory that holds the lines. Only an interruption writes the lines to the named file, or to a numbered file if
     /// the named file exists.

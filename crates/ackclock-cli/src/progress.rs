@@ -1,5 +1,5 @@
-//! Progress bar on a terminal for the runs of a batch or for a single run. No bar is shown if standard error is not a
-//! terminal.
+//! Progress bar on a terminal for the runs of a batch or for a single run. No progress bar is shown if standard error
+//! is not a terminal.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ const SHORT: Duration = Duration::from_millis(500);
 const STEPS: f64 = 1000.0;
 
 impl Shown {
-    /// Creates the progress bar of a batch. The bar is hidden if standard error is not a terminal. For a single job,
-    /// the bar appears after a delay.
+    /// Creates the progress bar of a batch. The progress bar is hidden if standard error is not a terminal. For a
+    /// single job, the progress bar appears after a delay.
     pub(crate) fn new(title: &str, jobs: usize) -> Self {
         let (template, target) = match jobs {
             1 => (OF_RUN, ProgressDrawTarget::hidden()),

@@ -97,7 +97,7 @@ fn interpreter() -> Result<PathBuf, Failure> {
 }
 
 /// Returns why an interpreter does not find the package, as the end of a sentence. Returns `None` if the interpreter
-/// finds the package. The package is not imported.
+/// finds the package. The check does not import the package.
 fn lacks_package(python: &Path) -> Option<String> {
     // Python silently skips folders on its path that it may not read.
     const FIND: &str = "import importlib.util, os, sys

@@ -81,7 +81,7 @@ impl<'a> Report<'a> {
 
     /// Chooses the runs that the report shows over time. The first shown run belongs to the first point without a
     /// regulator. The second shown run belongs to the regulator with the largest power (goodput divided by p95 queueing
-    /// delay) among points with otherwise equal keys. Of each point, the run with the median goodput is shown.
+    /// delay) among points with otherwise equal keys. For each shown point, the run with the median goodput is chosen.
     fn shown(&self) -> Vec<Job<'_>> {
         let unregulated = |job: &&Job<'_>| regulator(job).is_some_and(|name| name == "none");
         let Some(base) = self.jobs.iter().find(unregulated).or(self.jobs.first()) else { return Vec::new() };

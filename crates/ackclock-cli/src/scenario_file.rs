@@ -23,8 +23,8 @@ use crate::statistics::Confidence;
 pub(crate) struct ScenarioFile {
     /// Scenario file to load (TOML).
     file: PathBuf,
-    /// Override a value of the file: `edge.buffer=4p`. A flow key without index applies to all flows. This option can
-    /// be repeated.
+    /// Override a value of the file: `edge.buffer=4p`. A flow key without index applies to all flows. `--set` can be
+    /// repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct ScenarioFile {
 /// Number of runs, and their seed.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Repetition {
-    /// Seed of the random numbers, overriding the seed in the file. The seed of run k is derived from this seed.
+    /// Seed of the random numbers, overriding the seed in the file. The seed of run k is derived from the given seed.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Number of runs, overriding the number in the file.
@@ -122,8 +122,8 @@ pub(crate) fn say_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) 
     }
 }
 
-/// Reports once per key which settings limit the results of these scenarios besides their links. Each scenario comes
-/// with its link utilisation.
+/// Reports once per key which settings limit the results of these scenarios besides their links. Each scenario is
+/// passed together with its link utilisation.
 pub(crate) fn say_limits<'a>(
     scenarios: impl IntoIterator<Item = (&'a Scenario, Option<f64>)>,
     files: &dyn Files,

@@ -79,7 +79,7 @@ impl Estimate {
 /// `freedom` >= 1 degrees of freedom.
 ///
 /// With theta = atan(t / sqrt(freedom)), the probability of |T| < t is a finite trigonometric sum for whole degrees of
-/// freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4). The function inverts this sum by bisection.
+/// freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4). The function inverts the trigonometric sum by bisection.
 fn student_t(freedom: usize, confidence: Confidence) -> f64 {
     let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
     for _ in 0..60 {

@@ -69,7 +69,7 @@ impl Mistake<'_> {
         names.take(count).cloned().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns a context value of the clap error as text. Lists in the context are joined.
+    /// Returns a context value of the clap error as text. A list in the error's context is joined into one text.
     fn text(&self, kind: ContextKind) -> String {
         match self.error.get(kind) {
             Some(ContextValue::String(text)) => text.clone(),

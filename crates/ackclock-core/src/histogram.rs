@@ -132,8 +132,8 @@ impl Histogram {
     }
 }
 
-/// Returns the octave and bucket of a time. Octave 0 holds 0..32 exactly; octave k >= 1 holds 32 * 2^(k-1) .. 32 * 2^k
-/// in 32 equal buckets.
+/// Returns the octave and bucket of a time. Octave 0 holds 0 to 31 ns exactly; octave k >= 1 holds 32 * 2^(k-1) .. 32 *
+/// 2^k ns in 32 equal buckets.
 fn bucket(nanos: u64) -> (u32, usize) {
     if nanos < SUB as u64 {
         return (0, nanos as usize);

@@ -26,8 +26,8 @@
 //! and means an outage. A uniform law that reaches below zero is refused.
 //!
 //! ## Differences from the source
-//! In places, CR02 calls the second argument of `u` "variance". The argument is the standard deviation, as CR02's Table
-//! 1 says.
+//! In places, CR02 calls the second argument of `u` "variance". The second argument of `u` is the standard deviation,
+//! as CR02's Table 1 says.
 //!
 //! ## Validation
 //! Unit tests check that means and deviations of samples are within stated standard errors, and check the printed
@@ -61,7 +61,8 @@ pub trait Quantity:
     /// Number of nanoseconds or bits per second in one `unit`; `None` if `unit` is not a unit of this quantity.
     fn base_units(unit: &str) -> Option<f64>;
 
-    /// Converts `value` in nanoseconds or bits per second to the nearest quantity. Negative values and NaN give zero.
+    /// Converts `value` in nanoseconds or bits per second to the nearest quantity. Negative values and NaN give a
+    /// quantity of zero.
     fn from_base(value: f64) -> Self;
 
     /// Returns the quantity in nanoseconds or bits per second.
@@ -138,7 +139,8 @@ impl<Q: Quantity> Law<Q> {
     }
 
     /// Mean of the drawn values. The mean is exact unless normal terms often fall below the floor (a mean of less than
-    /// five standard deviations). With such normal terms, the mean is numeric, accurate to about 1e-4.
+    /// five standard deviations). If normal terms often fall below the floor, the mean is computed numerically,
+    /// accurate to about 1e-4.
     pub fn mean(&self) -> Q {
         let written: f64 = self.terms.iter().map(Term::mean).sum();
         let deviation: f64 = self.terms.iter().map(Term::normal_sd).sum();
@@ -146,8 +148,9 @@ impl<Q: Quantity> Law<Q> {
         Q::from_base(if is_cut { self.mean_over_grid(|value| value) } else { written })
     }
 
-    /// Mean of a function of the drawn values over a grid of the unit cube. The grid is evenly spaced in the first
-    /// random term, and uses multiples of square roots of primes in the remaining terms (a Kronecker sequence).
+    /// Mean of a function of the drawn values over a grid of the unit cube. The grid of the unit cube is evenly spaced
+    /// in the first random term, and uses multiples of square roots of primes in the remaining terms (a Kronecker
+    /// sequence).
     fn mean_over_grid(&self, function: impl Fn(f64) -> f64) -> f64 {
         const POINTS: u32 = 1 << 14;
         const PRIMES: [f64; 6] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0];

@@ -13,8 +13,8 @@ pub const MAX_PORTS: usize = 4;
 /// Report of a radio controller about a bearer, sent to an edge or a proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RadioReport {
-    /// Sequence number among the reports of an edge, starting at 0. With this number a receiver recognises reports that
-    /// arrive out of order.
+    /// Sequence number among the reports of an edge, starting at 0. With the sequence number, a receiver recognises
+    /// reports that arrive out of order.
     pub number: u32,
     /// Time at which the report was generated.
     pub at: Time,
@@ -159,7 +159,7 @@ macro_rules! nodes {
     };
 }
 
-/// Receiver of the outgoing segments of a component. A node's [`Outbox`] queues these segments; other sinks pass
+/// Receiver of the outgoing segments of a component. A node's [`Outbox`] queues outgoing segments; other sinks pass
 /// segments directly to the next component.
 pub trait Sink {
     /// Sends `segment` out at `port` of the component.

@@ -26,7 +26,7 @@ pub fn lines_from<T>(start: &T, lines: usize) {
     }
 }
 
-/// Prefetches the first cache line of an element. The index may be out of bounds.
+/// Prefetches the first cache line of an element. The index of the element may be out of bounds.
 #[inline(always)]
 pub fn element<T>(elements: &[T], index: usize) {
     prefetch_index(elements, index);

@@ -139,7 +139,7 @@ impl<C: ?Sized> Registry<C> {
     /// Returns the row called `name`.
     ///
     /// # Errors
-    /// Fails if no row is called `name`. The message lists the known names.
+    /// Fails if no row is called `name`. The error message lists the known names.
     pub fn entry(&self, name: &str) -> Result<&'static Entry<C>, ConfigError> {
         let rows = self.rows();
         rows.iter().find(|entry| entry.name == name).copied().ok_or_else(|| {

@@ -86,16 +86,17 @@ pub struct FlowResult {
     pub segments_sent: u64,
     /// Number of data segments retransmitted.
     pub retransmits: u64,
-    /// Number of fast recoveries entered after duplicate or selective ACKs. The count is null in `ackclock link`, which
-    /// has no access to senders.
+    /// Number of fast recoveries entered after duplicate or selective ACKs. The number of fast recoveries is null in
+    /// `ackclock link`, which has no access to senders.
     pub fast_retransmits: Option<u64>,
-    /// Number of retransmission timeouts of the sender. The count is null in `ackclock link`, which has no access to
-    /// senders.
+    /// Number of retransmission timeouts of the sender. The number of timeouts is null in `ackclock link`, which has no
+    /// access to senders.
     pub timeouts: Option<u64>,
-    /// Number of retransmission timeouts that the sender found spurious. The count is null if the sender cannot detect
-    /// spurious timeouts.
+    /// Number of retransmission timeouts that the sender found spurious. The number of spurious timeouts is null if the
+    /// sender cannot detect spurious timeouts.
     pub spurious_timeouts: Option<u64>,
-    /// Spurious window reductions, as seen by the simulator. This key is left out unless `measure` contains `spurious`.
+    /// Spurious window reductions, as seen by the simulator. The key `spurious` is left out unless `measure` contains
+    /// `spurious`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spurious: Option<SpuriousResult>,
     /// RTT samples of the sender, ms. With a relay, the RTT samples come from the original sender. RTT samples are null
@@ -109,24 +110,26 @@ pub struct FlowResult {
     /// Time from the flow's start until its last byte was delivered, s. The completion time is null if the flow did not
     /// complete.
     pub completion_s: Option<f64>,
-    /// Share of the link capacity used by the flow until its last byte was delivered. This key is left out unless
+    /// Share of the link capacity used by the flow until its last byte was delivered. The key `link` is left out unless
     /// `measure` contains `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShareResult>,
-    /// Name of the flow's regulator at the edge. The name is null for a simulated upload without a regulator.
+    /// Name of the flow's regulator at the edge. The regulator's name is null for a simulated upload without a
+    /// regulator.
     pub regulator: Option<String>,
     /// Mean retransmission timeout without backoff, sampled at the ACKs of timed segments, ms.
     pub rto_ms_mean: Option<f64>,
     /// Losses grouped by cycles of the congestion window. Loss cycles are null if no packet was lost.
     pub loss_cycles: Option<LossCycles>,
-    /// One-way delay of each transmitted data segment from sender to receiver, ms. This key is left out unless
-    /// `measure` contains `transit`. With a relay, the transit delays are in `legs`.
+    /// One-way delay of each transmitted data segment from sender to receiver, ms. The key `transit_ms` is left out
+    /// unless `measure` contains `transit`. With a relay, the transit delays are in `legs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
-    /// Time between consecutive ACKs of the flow, ms. This key is left out unless `measure` contains `ack-gaps`.
+    /// Time between consecutive ACKs of the flow, ms. The key `ack_gap_ms` is left out unless `measure` contains
+    /// `ack-gaps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_gap_ms: Option<Box<AckGapResult>>,
-    /// Results of the two connections of a relay. This key is left out without a relay.
+    /// Results of the two connections of a relay. The key `relay` is left out without a relay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<Box<RelayResult>>,
     /// Endpoints and times of a flow of real packets.
@@ -160,12 +163,13 @@ pub struct LegResult {
     pub fast_retransmits: u64,
     /// Number of retransmission timeouts on this connection.
     pub timeouts: u64,
-    /// Number of retransmission timeouts that the sender found spurious. The count is null if the sender cannot detect
-    /// spurious timeouts.
+    /// Number of retransmission timeouts that the sender found spurious. The number of spurious timeouts is null if the
+    /// sender cannot detect spurious timeouts.
     pub spurious_timeouts: Option<u64>,
     /// RTT samples of this connection's sender, ms.
     pub rtt_ms: Distribution,
-    /// One-way delay of data segments of this connection, ms. This key is left out unless `measure` contains `transit`.
+    /// One-way delay of data segments of this connection, ms. The key `transit_ms` is left out unless `measure`
+    /// contains `transit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
 }
@@ -175,24 +179,25 @@ pub struct LegResult {
 pub struct RealFlow {
     /// Protocol of the flow: `tcp`, `udp`, or `other`. One last row with `other` contains all remaining packets: ICMP,
     /// fragments, other protocols, and connections beyond the maximum number of rows. The payload of `other` includes
-    /// headers. Simulated runs omit this key.
+    /// headers. Simulated runs omit the key `protocol`.
     pub protocol: String,
     /// Address and port of the endpoint that sent more bytes. The address is null for the protocol `other`. Simulated
-    /// runs omit this key.
+    /// runs omit the key `from`.
     pub from: Option<String>,
     /// Address and port of the endpoint that sent fewer bytes. The address is null for the protocol `other`. Simulated
-    /// runs omit this key.
+    /// runs omit the key `to`.
     pub to: Option<String>,
-    /// Arrival time of the flow's first packet at the link, s since the link started. Simulated runs omit this key.
+    /// Arrival time of the flow's first packet at the link, s since the link started. Simulated runs omit the key
+    /// `start_s`.
     pub start_s: f64,
     /// Time of the flow's last packet, s since the link started: its last arrival at the link, or the departure of its
-    /// last data. Simulated runs omit this key.
+    /// last data. Simulated runs omit the key `end_s`.
     pub end_s: f64,
-    /// Bytes of the flow delivered on the downlink, headers and retransmissions included. The sum over all rows is
-    /// `bottleneck.delivered_bytes`. Simulated runs omit this key.
+    /// Bytes of the flow delivered on the downlink, headers and retransmissions included. The sum of `down_bytes` over
+    /// all rows is `bottleneck.delivered_bytes`. Simulated runs omit the key `down_bytes`.
     pub down_bytes: u64,
-    /// Bytes of the flow delivered on the uplink, headers and retransmissions included. The sum over all rows is
-    /// `uplink.delivered_bytes`. Simulated runs omit this key.
+    /// Bytes of the flow delivered on the uplink, headers and retransmissions included. The sum of `up_bytes` over all
+    /// rows is `uplink.delivered_bytes`. Simulated runs omit the key `up_bytes`.
     pub up_bytes: u64,
 }
 
@@ -251,21 +256,21 @@ pub struct TransferResult {
     pub latency_ms: Distribution,
     /// Mean over transfers of size divided by latency, bit/s. The goodput is null without completed transfers.
     pub goodput_bps: Option<f64>,
-    /// Share of the link capacity used by completed transfers while they were active. This key is left out unless
+    /// Share of the link capacity used by completed transfers while they were active. The key `link` is left out unless
     /// `measure` contains `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShareResult>,
 }
 
-/// Jain's fairness index, (sum x)^2 / (n sum x^2), of users and flows. The index is 1 if all shares are equal, and 1/n
-/// if one user or flow gets everything.
+/// Jain's fairness index, (sum x)^2 / (n sum x^2), of users and flows. Jain's index is 1 if all shares are equal, and
+/// 1/n if one user or flow gets everything.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FairnessResult {
-    /// Jain's fairness index of the users' goodputs. The index is null for fewer than two users or if no data was
+    /// Jain's fairness index of the users' goodputs. Jain's index is null for fewer than two users or if no data was
     /// delivered.
     pub jain_users: Option<f64>,
-    /// Jain's fairness index of the goodputs of the flows in `flows`. The index is null for fewer than two flows or if
-    /// no data was delivered.
+    /// Jain's fairness index of the goodputs of the flows in `flows`. Jain's index is null for fewer than two flows or
+    /// if no data was delivered.
     pub jain_flows: Option<f64>,
 }
 
@@ -318,17 +323,19 @@ pub struct LinkResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RealTraffic {
     /// Packets sent into this direction of the link, including packets that the machine lost before the link. `sent +
-    /// made + resent` is `delivered + drops + discarded + lost_by_machine + waiting`. Simulated runs omit this key.
+    /// made + resent` is `delivered + drops + discarded + lost_by_machine + waiting`. Simulated runs omit the key
+    /// `sent`.
     pub sent: u64,
-    /// Number of packets delivered at the far end of the link. Simulated runs omit this key.
+    /// Number of packets delivered at the far end of the link. Simulated runs omit the key `delivered`.
     pub delivered: u64,
-    /// Bytes delivered at the far end of the link, headers and retransmissions included. Simulated runs omit this key.
+    /// Bytes delivered at the far end of the link, headers and retransmissions included. Simulated runs omit the key
+    /// `delivered_bytes`.
     pub delivered_bytes: u64,
     /// Number of packets lost by this machine instead of the emulated link, because a buffer of a device or of ackclock
-    /// was full. A GSO packet dropped by a device counts as one packet. The number is null if the kernel does not
-    /// report its losses. Simulated runs omit this key.
+    /// was full. A GSO packet dropped by a device counts as one packet. The number of lost packets is null if the
+    /// kernel does not report its losses. Simulated runs omit the key `lost_by_machine`.
     pub lost_by_machine: Option<u64>,
-    /// Number of packets still queued or in transit. Simulated runs omit this key.
+    /// Number of packets still queued or in transit. Simulated runs omit the key `waiting`.
     pub waiting: u64,
 }
 
@@ -435,8 +442,8 @@ pub struct Distribution {
     pub p95: Option<f64>,
     /// 99th percentile of the time, ms, accurate to 1.6 %.
     pub p99: Option<f64>,
-    /// 200 quantiles of the time, for the probabilities 0.0025, 0.0075, ..., 0.9975, each accurate to 1.6 %. This key
-    /// is left out unless `measure` contains `rtt_ms`.
+    /// 200 quantiles of the time, for the probabilities 0.0025, 0.0075, ..., 0.9975, each accurate to 1.6 %. The key
+    /// `cdf` is left out unless `measure` contains `rtt_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Box<[f64]>>,
 }

@@ -99,14 +99,15 @@ impl<T: Copy + Default> Ring<T> {
         if number < self.len { self.slots.get(self.slot(number)) } else { None }
     }
 
-    /// Returns the element at this index from the front. The index must be below the number of elements.
+    /// Returns the element at this index from the front. The index must be below the number of elements in the ring.
     #[inline]
     pub fn get(&self, number: usize) -> &T {
         debug_assert!(number < self.len);
         &self.slots[self.slot(number)]
     }
 
-    /// Returns the element at this index from the front for changing. The index must be below the number of elements.
+    /// Returns the element at this index from the front for changing. The index must be below the number of elements in
+    /// the ring.
     #[inline]
     pub fn get_mut(&mut self, number: usize) -> &mut T {
         debug_assert!(number < self.len);

@@ -93,7 +93,7 @@ pub struct Segment {
     rest: Rest,
 }
 
-/// Fields that every segment has. The size of this struct is a multiple of the word size, for fast copies.
+/// Fields that every segment has. The size of `Head` is a multiple of the word size, for fast copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(8))]
 pub struct Head {
@@ -101,7 +101,8 @@ pub struct Head {
     pub flow: FlowId,
     /// Sequence number of the first payload byte.
     pub seq: Seq,
-    /// Acknowledgement number: sequence number of the next byte expected. Valid only with the flag [`Flags::ACK`].
+    /// Acknowledgement number: sequence number of the next byte expected. The acknowledgement number is valid only with
+    /// the flag [`Flags::ACK`].
     pub ack: Seq,
     /// Length of the payload, bytes.
     pub payload: u16,
@@ -115,8 +116,8 @@ pub struct Head {
     /// ECN codepoint of the IP header.
     pub ecn: Ecn,
     options: u8,
-    /// Transmission number set by a simulated sender, modulo 65536. A retransmission has a new number. Real packets do
-    /// not contain this number.
+    /// Transmission number set by a simulated sender, modulo 65536. A retransmission has a new transmission number.
+    /// Real packets do not contain a transmission number.
     pub sending: u16,
 }
 
@@ -325,7 +326,8 @@ impl Segment {
         &self.rest.blocks[..(self.head.options & BLOCK_COUNT) as usize]
     }
 
-    /// Appends a SACK block to the segment. The block is ignored if the segment already has [`Self::MAX_SACK`] blocks.
+    /// Appends a SACK block to the segment. The SACK block is ignored if the segment already has [`Self::MAX_SACK`]
+    /// blocks.
     pub fn push_sack(&mut self, block: SackBlock) {
         let count = (self.head.options & BLOCK_COUNT) as usize;
         if count < Self::MAX_SACK {

@@ -5,8 +5,8 @@ use std::ops::{Add, AddAssign, Sub};
 
 /// TCP sequence number, in bytes modulo 2^32.
 ///
-/// `Seq` does not implement `Ord`, because order exists only between numbers less than 2^31 apart. Comparisons are
-/// named methods instead.
+/// `Seq` does not implement `Ord`, because order exists only between numbers less than 2^31 apart. Sequence numbers are
+/// compared with named methods instead.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seq(pub u32);
 

@@ -24,7 +24,7 @@ pub trait Steering: Send {
     /// Time at which [`on_timeout`](Self::on_timeout) is due.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Handles the timers due at `now`. Early or repeated calls change nothing.
+    /// Handles the timers due at `now`. Early or repeated calls of `on_timeout` change nothing.
     fn on_timeout(&mut self, now: Time);
 }
 
@@ -67,9 +67,10 @@ pub struct ConnectionView {
 /// Settings of a connection, chosen by the steering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Limit of payload in flight, bytes. `None` means that the connection uses its own congestion control.
+    /// Limit of payload in flight, bytes. With the window `None`, the connection uses its own congestion control.
     pub window: Option<u32>,
-    /// Pacing rate of the connection. `None` means no pacing. The pacing rate is ignored without a window.
+    /// Pacing rate of the connection. With the rate `None`, the connection is not paced. The pacing rate is ignored if
+    /// the setting has no window.
     pub pacing: Option<Rate>,
     /// State of the connection's retransmission timer.
     pub timer: Timer,

@@ -68,7 +68,8 @@ impl Span {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Creates a duration from seconds, rounded to the nearest nanosecond. Negative values and NaN give zero.
+    /// Creates a duration from seconds, rounded to the nearest nanosecond. Negative values and NaN give a duration of
+    /// zero.
     pub fn from_secs_f64(secs: f64) -> Self {
         // The conversion `as` saturates and maps NaN to zero, as wanted.
         Self(libm::round(secs * 1e9) as u64)

@@ -24,7 +24,8 @@ impl Rate {
         Self(bits_per_second)
     }
 
-    /// Creates a rate from bits per second, rounded to the nearest whole number. Negative values and NaN give zero.
+    /// Creates a rate from bits per second, rounded to the nearest whole number. Negative values and NaN give a rate of
+    /// zero.
     pub fn from_bps_f64(bits_per_second: f64) -> Self {
         // The conversion `as` saturates and maps NaN to zero.
         Self(libm::round(bits_per_second) as u64)

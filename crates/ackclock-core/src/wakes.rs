@@ -3,10 +3,10 @@
 //! Each component has one slot for its deadline, so a deadline is overwritten in place and never cancelled. The order
 //! of timers is total: the earliest time comes first, and among equal times the lowest slot.
 //!
-//! The structure is a tree with blocks of eight deadlines at the bottom. One level above, the tree stores the earliest
+//! The structure is a tree with blocks of eight deadlines at the bottom. The next level of the tree stores the earliest
 //! deadline of each block. Up to eight slots, as in an engine with few nodes, the tree is a plain array that is
 //! scanned. With many slots, an update scans the block of its slot, and stops if the earliest deadline of the block is
-//! unchanged. The update of a retransmission timer, which moves later at every ACK, usually stops at this point.
+//! unchanged. A retransmission timer moves later at every ACK, so its update usually changes only one block.
 
 use std::hint::select_unpredictable;
 
@@ -130,8 +130,8 @@ impl Wakes {
     }
 }
 
-/// Returns the earliest deadline of a block and its index; among equal deadlines, the lowest index. The comparison
-/// works in pairs without branches, because the next of many timers is unpredictable.
+/// Returns the earliest deadline of a block and its index; among equal deadlines, the lowest index. Deadlines are
+/// compared in pairs without branches, because the next of many timers is unpredictable.
 #[inline]
 fn earliest(block: &Block) -> (Time, usize) {
     let mut left: [_; BLOCK] = std::array::from_fn(|place| (block[place], place));

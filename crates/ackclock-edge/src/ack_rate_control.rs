@@ -6,23 +6,23 @@
 //!
 //! ## What it does
 //! Queues the ACKs of all flows of a user and delays them according to the occupancy of the user's data queue. Below a
-//! threshold of the occupancy, ACKs are not delayed. Above the threshold, the delay between ACKs grows as a power of
-//! the occupancy, up to a maximum. When the queue fills, the senders' ACK clock therefore slows down before the queue
-//! overflows.
+//! threshold of the occupancy, ACKs are not delayed. Above the occupancy threshold, the delay between ACKs grows as a
+//! power of the occupancy, up to a maximum. When the queue fills, the senders' ACK clock therefore slows down before
+//! the queue overflows.
 //!
 //! ## Differences from the source
-//! The algorithm as printed releases one ACK per event: the arrival of an ACK, or the end of a delay. If the occupancy
-//! falls below the threshold, the remaining ACKs are stranded. In this implementation, the release step repeats until
-//! an ACK has to wait. With `step = "single"` the algorithm runs as printed. If `tti` is set, the step also runs in
-//! each TTI, so that no ACK is stranded.
+//! The algorithm as printed releases one ACK per event: the arrival of an ACK, or the end of a delay. In the printed
+//! algorithm, ACKs are stranded if the occupancy falls below the threshold. In this implementation, the release step
+//! repeats until an ACK has to wait. With `step = "single"` the algorithm runs as printed. If `tti` is set, the step
+//! also runs in each TTI, so that no ACK is stranded.
 //!
 //! Above `max_threshold`, which is the buffer size in the source, the delay remains `max_delay`.
 //!
 //! In section 2 of the source, a packet counts as occupancy until the far end has acknowledged all of the packet
-//! (`counts = "unacknowledged"`). The default counts only unsent packets, waiting or in transmission. TS 25.331 section
-//! 14.4.2 defines the buffer occupancy of a radio link control as unsent packets, and the goodputs of the source follow
-//! from this reading. If flows have separate queues, the queue of the flow with the latest event determines the
-//! occupancy.
+//! (`counts = "unacknowledged"`). By default, only unsent packets count as occupancy, waiting or in transmission. TS
+//! 25.331 section 14.4.2 defines the buffer occupancy of a radio link control as unsent packets, and the goodputs of
+//! the source follow from this reading. If flows have separate queues, the queue of the flow with the latest event
+//! determines the occupancy.
 //!
 //! With real traffic, only pure ACKs are delayed. A segment with data, SYN, FIN or RST passes at once, after the
 //! waiting ACKs of its flow are released, so the order is preserved. At most 4096 ACKs wait; the arrival of one more
@@ -31,8 +31,8 @@
 //! ## Validation
 //! The table of delays and the algorithm are checked by hand (tests below). The goodputs and delays are checked over
 //! the radio link control of UMTS with the printed step in each TTI, against table 2 of the source (`papers/ac06`). All
-//! eight goodputs under the controller are within 6 %. Six of eight delays are within 20 %; the two delays with four
-//! flows are 20 and 30 % longer.
+//! eight goodputs under the controller are within 6 % of the source. Six of eight delays are within 20 % of the source;
+//! the two delays with four flows are 20 and 30 % longer.
 
 use std::collections::VecDeque;
 
@@ -59,8 +59,8 @@ pub(crate) struct Config {
     pub(crate) max_delay: Span,
     /// Unit in which occupancy is counted: packets or bytes.
     pub(crate) occupancy: Occupancy,
-    /// Packets that count as occupancy. The key matters only if the link layer keeps sent packets until they are
-    /// acknowledged.
+    /// Packets that count as occupancy. The key `counts` matters only if the link layer keeps sent packets until they
+    /// are acknowledged.
     pub(crate) counts: Counts,
     /// Transmission time interval (TTI) of the controller. Delayed ACKs leave at multiples of the TTI. With 0s, ACKs
     /// leave at any time.
@@ -164,7 +164,7 @@ impl RegulatorConfig for Config {
 /// Largest threshold, packets. The threshold limits the size of the delay table, which has one entry per packet.
 const LARGEST_THRESHOLD: u32 = 100_000;
 const LONGEST: Span = Span::from_secs(60);
-/// Maximum number of waiting ACKs. The limit bounds memory if a receiver acknowledges byte by byte.
+/// Maximum number of waiting ACKs. The limit on waiting ACKs bounds memory if a receiver acknowledges byte by byte.
 const MOST_WAITING: usize = 4096;
 
 impl Config {

@@ -21,22 +21,23 @@
 //!   QueueLim`.
 //! - The queue counts as empty if no packet waits and no packet is in transmission. The source says "data queue empty".
 //! - Any drop sets conservative mode, including a loss on the radio link. In figure 8, only drops from the queue set
-//!   this mode.
-//! - An ACK with data, SYN, FIN or RST is never held. When it passes, the held ACKs that it makes obsolete are
-//!   discarded.
-//! - The number of held ACKs is limited to `alpha` times the buffer, and to at least 16. Beyond this limit, the two
-//!   oldest ACKs that contain nothing but an ACK number are merged. The later of two merged ACKs gets the cost of both
-//!   ACKs.
+//!   conservative mode.
+//! - An ACK with data, SYN, FIN or RST is never held. When an unheld ACK passes, the held ACKs that it makes obsolete
+//!   are discarded.
+//! - The number of held ACKs is limited to `alpha` times the buffer, and to at least 16. If more ACKs are held, the two
+//!   oldest ACKs that contain only an ACK number are merged. The later of two merged ACKs gets the cost of both ACKs.
 //! - If the link layer keeps a packet until the far end has acknowledged it, the packet occupies the buffer until then.
-//!   Freeing the packet also runs the release step. In the source, departing packets leave the buffer at once.
+//!   Freeing a packet from the buffer also runs the release step. In the source, departing packets leave the buffer at
+//!   once.
 //!
 //! Figure 9 resets the count of expected packets only when a departure leaves the queue empty. However, a sender that
 //! lowers its window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs already released. Without
-//! such answers, no packet departs, the remaining ACKs stay held, and the flow stalls. Therefore, while none of the
-//! flow's data is in the queue, a timer resets the count and runs the release step. The timer expires after twice the
-//! sender's response time, measured by TCP timestamps, or after `safety` without timestamps. The factor is two because
-//! response times vary, and a packet that arrives after the reset finds a queue filled by other packets. In a shared
-//! queue, departures of other flows' packets are not signalled to this flow and change nothing.
+//! answers to the released ACKs, no packet departs, the remaining ACKs stay held, and the flow stalls. Therefore, while
+//! none of the flow's data is in the queue, a timer resets the count of expected packets and runs the release step. The
+//! timer of the expected packets expires after twice the sender's response time, measured by TCP timestamps, or after
+//! `safety` without timestamps. The sender's response time is doubled, because response times vary, and a packet that
+//! arrives after the reset finds a queue filled by other packets. In a shared queue, departures of other flows' packets
+//! are not signalled to this flow and change nothing.
 //!
 //! ## Validation
 //! Reproduced results: CR02 Table 3, figures 11 to 13 and the alpha sweep, see `papers/cr02`. Over the radio link
@@ -206,8 +207,8 @@ impl AckRegulator {
     ///
     /// All ACKs of one release step reach the sender together. A duplicate ACK costs nothing, yet takes one packet of
     /// the step's room, because it may trigger a packet (limited transmit, RFC 3042; fast retransmission; window
-    /// inflation). Without this rule, duplicates held while the queue was full would be released together into room for
-    /// one packet, and the answers would overflow the queue. With limited transmit, an overflow of the queue would also
+    /// inflation). Otherwise, duplicate ACKs held while the queue was full would be released together into room for one
+    /// packet, and the answers would overflow the queue. With limited transmit, an overflow of the queue would also
     /// lose the retransmission.
     fn release(&mut self, now: Time, view: LinkView) {
         let mut duplicates = 0;
@@ -358,8 +359,8 @@ impl Regulator for AckRegulator {
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
         if !ack.is_pure_ack() {
-            // An ACK with data or flags is never held, and the data it acknowledges counts as released. Held ACKs of
-            // this data are discarded, because they would look like duplicates to the sender.
+            // An ACK with data or flags is never held, and the data it acknowledges counts as released. Held ACKs for
+            // data acknowledged by a passing ACK are discarded, because they would look like duplicates to the sender.
             self.accounts.on_passed(ack.ack);
             for stale in self.held.discard_up_to(ack.ack) {
                 self.output.push_back(Output::Discard(stale));

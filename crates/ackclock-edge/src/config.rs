@@ -39,9 +39,9 @@ pub struct EdgeConfig {
     pub behind: Option<Box<Self>>,
     /// Whether all flows share one channel or each flow has a separate channel.
     pub channel: ChannelSharing,
-    /// Maximum number of regulated flows. Beyond this number, the regulation of the flow idle longest ends. Flows whose
-    /// mobile has not acknowledged any data end first. Acknowledged flows end only if they fill more than three
-    /// quarters of the table.
+    /// Maximum number of regulated flows. Beyond `max_flows`, the regulation of the flow idle longest ends. The
+    /// regulation of flows whose mobile has not acknowledged any data ends first. The regulation of acknowledged flows
+    /// ends only if they fill more than three quarters of the flow table.
     pub max_flows: u32,
     /// Downlink: a table with `kind`. A cell serves the users listed in `user`, and has a separate buffer and queue for
     /// each flow.
@@ -52,18 +52,19 @@ pub struct EdgeConfig {
     pub user: Vec<CellUser>,
     /// Number of identical, independent cells. Each cell has its own users, flows and edge, as described by this file.
     pub cells: u32,
-    /// Size of the uplink queue. The default size is `buffer` in scenarios with uploads or an `up_regulator`, and
-    /// unlimited in all other scenarios.
+    /// Size of the uplink queue. The default size of the uplink queue is `buffer` in scenarios with uploads or an
+    /// `up_regulator`, and unlimited in all other scenarios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_buffer: Option<Size>,
-    /// Queue discipline of the uplink: a name, or a table with `kind`. The default discipline is "drop-tail".
+    /// Queue discipline of the uplink: a name, or a table with `kind`. The default discipline of the uplink is
+    /// "drop-tail".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_queue: Option<Component<dyn QueueConfig>>,
     /// Regulator of uploads at the mobile, before the uplink queue: a name, or a table with `kind`. The default
-    /// regulator is "none".
+    /// regulator of uploads is "none".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_regulator: Option<Component<dyn RegulatorConfig>>,
-    /// Reports about the radio's state that the edge sends. Without this table the edge sends no reports.
+    /// Reports about the radio's state that the edge sends. Without the table `report`, the edge sends no reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportTable>,
     /// Changes of the links while the scenario runs.
@@ -75,8 +76,8 @@ pub struct EdgeConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferCounts {
-    /// Only waiting packets count against the buffer. In addition, one packet may be in transmission. Packets that a
-    /// trace link holds at its head always count as waiting.
+    /// Only waiting packets count against the buffer. One more packet may be in transmission without counting against
+    /// the buffer. Packets that a trace link holds at its head always count as waiting.
     #[default]
     Waiting,
     /// Waiting packets and the packet in transmission count.
@@ -317,7 +318,7 @@ impl EdgeConfig {
         self.up.config(&LINKS).map_err(|error| error.under("up"))
     }
 
-    /// Returns the bearer's configuration. The configuration of a bearer with users contains these users.
+    /// Returns the bearer's configuration. The configuration of a bearer with users contains its users.
     pub(crate) fn bearer(&self) -> Result<Arc<dyn BearerConfig>, ConfigError> {
         let bearer = self.bearer.config(&BEARERS).map_err(|error| error.under("bearer"))?;
         Ok(bearer.serving(&self.user)?.unwrap_or_else(|| Arc::clone(bearer)))

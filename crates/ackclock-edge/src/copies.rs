@@ -24,7 +24,7 @@ impl Copies {
         self.all
     }
 
-    /// Counts one more copy for a flow if there is room for the copy. Returns whether there was room.
+    /// Counts one more copy for a flow if there is room for the copy. Returns whether there was room for the copy.
     pub(crate) fn take(&mut self, flow: FlowId, user: u32) -> bool {
         let of_flow = counter(&mut self.of_flows, flow.index());
         let of_user = counter(&mut self.of_users, user as usize);

@@ -141,7 +141,7 @@ impl Edge {
     }
 
     /// Removes a flow and its state, so that its number can be reused. No segment of the flow may be in the bearer or
-    /// held. If the flow's regulator serves more flows, its remaining output is handled at `now`.
+    /// held. If the flow's regulator serves more flows, the regulator's remaining output is handled at `now`.
     pub fn forget(&mut self, now: Time, flow: FlowId) {
         for direction in Direction::BOTH {
             self.regulations[direction].part(now, flow);
@@ -265,8 +265,8 @@ impl Edge {
         self.note_due();
     }
 
-    /// Calls [`drain`](Self::drain) before an arrival. The function is not inlined, because the bearer rarely has
-    /// events left before an arrival.
+    /// Calls [`drain`](Self::drain) before an arrival. `catch_up` is not inlined, because the bearer rarely has events
+    /// left before an arrival.
     #[cold]
     fn catch_up(&mut self, now: Time, out: &mut impl Sink) {
         self.drain(now, out);

@@ -47,13 +47,14 @@ pub(crate) struct FlowTable {
     /// Number of regulated flows that are proven.
     proven: usize,
     most: usize,
-    /// Regulated flows ordered by idle time. The order by idle time exists only after the table has once been full.
+    /// Regulated flows ordered by idle time. The order by idle time is kept only after the flow table has once been
+    /// full.
     by_quiet: Option<Box<ByQuiet>>,
 }
 
-/// Regulated flows ordered by the time of their last segment. An entry may be outdated: later segments,
-/// acknowledgements and ends take effect only when the entry is popped. Therefore segments do not update the ordered
-/// entries.
+/// Regulated flows ordered by the time of their last segment. An entry of the ordered flows may be outdated: later
+/// segments, acknowledgements and ends take effect only when the entry is popped. Therefore segments do not update the
+/// ordered entries.
 #[derive(Default)]
 struct ByQuiet {
     unproven: BTreeSet<(Time, FlowId)>,
@@ -132,7 +133,8 @@ impl FlowTable {
         let reserved = (self.most / 4).max(1).min(self.most.saturating_sub(1));
         let wanted = if self.proven + reserved > self.most { FlowState::Proven } else { FlowState::Open };
         let Self { flows, by_quiet, most, .. } = self;
-        // Outdated entries remain until they are popped. The sets are rebuilt before they grow without bound.
+        // Outdated entries remain until they are popped. The ordered sets are rebuilt before outdated entries grow
+        // without bound.
         let kept =
             by_quiet.take().filter(|kept| kept.unproven.len() + kept.proven.len() <= 2 * *most + SLACK);
         let by_quiet = by_quiet.insert(kept.unwrap_or_else(|| Box::new(ByQuiet::of(flows))));

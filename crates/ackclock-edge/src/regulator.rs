@@ -10,24 +10,26 @@ use crate::Scope;
 /// Regulator of TCP flows at an edge. A regulator delays or rewrites ACKs, and may drop, mark, keep and retransmit
 /// data, and generate segments.
 ///
-/// The regulator's [`Scope`] determines whether it serves one flow, the flows of a user, or all flows. Every call
-/// passes a [`LinkView`] of the flow's data queue at that instant. The edge drains [`poll_output`](Self::poll_output)
-/// after every call. The polled segments may belong to any flow that the regulator serves.
+/// The regulator's [`Scope`] determines whether it serves one flow, the flows of a user, or all flows. Every call of a
+/// regulator passes a [`LinkView`] of the flow's data queue at that instant. The edge drains
+/// [`poll_output`](Self::poll_output) after every call. Segments from `poll_output` may belong to any flow that the
+/// regulator serves.
 pub trait Regulator: Send {
     /// Called when a data segment has arrived from the network and has not yet entered the queue.
     fn on_data(&mut self, _now: Time, _segment: &Segment, _view: LinkView) -> Verdict {
         Verdict::Forward
     }
 
-    /// Called when the mobile requests a connection with a SYN without an ACK. The SYN is passed on afterwards.
+    /// Called when the mobile requests a connection with a SYN without an ACK. The mobile's SYN is passed on after the
+    /// call.
     fn on_syn(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// Called when a segment has entered the queue. The segment came from the network, or the regulator sent it to the
-    /// mobile.
+    /// Called when a segment has entered the queue. A queued segment came from the network, or the regulator sent it to
+    /// the mobile.
     fn on_queued(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
     /// Called when the copy requested by [`Verdict::ForwardKeep`] is not kept, because there is no room. The regulator
-    /// must not release this copy.
+    /// must not release a refused copy.
     fn on_copy_refused(&mut self, _segment: &Segment) {}
 
     /// Called when a segment was refused by the queue, or dropped later. A regulator that retransmits at once on each
@@ -53,8 +55,9 @@ pub trait Regulator: Send {
     /// Handles a TCP segment with an ACK from the mobile: a pure ACK, or an ACK with data, SYN or FIN.
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView);
 
-    /// Called when the deadline of [`poll_timeout`](Self::poll_timeout) has passed. Early and repeated calls change
-    /// nothing. The view describes the queue of the flow for which the regulator was last called.
+    /// Called when the deadline of [`poll_timeout`](Self::poll_timeout) has passed. Early and repeated calls of
+    /// `handle_timeout` change nothing. The view passed to `handle_timeout` describes the queue of the flow for which
+    /// the regulator was last called.
     fn handle_timeout(&mut self, _now: Time, _view: LinkView) {}
 
     /// Returns the next segment to send, discard or release, or `None` if there is none.

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReportTable {
-    /// Time between two periodic reports. Changes of the rate are reported in addition.
+    /// Time between two periodic reports. Changes of the rate are reported in addition to periodic reports.
     pub every: Span,
     /// Delay of a report on its path to the listener, drawn from this distribution for each report.
     pub delay: Law<Span>,
@@ -46,9 +46,10 @@ impl Default for ReportTable {
     }
 }
 
-/// Minimum period of reports. A shorter period would generate an event per packet.
+/// Minimum period of reports. A shorter period of reports would generate an event per packet.
 const LEAST_PERIOD: Span = Span::from_millis(1);
-/// Maximum ratio of the reported rates to the true rates. The minimum ratio is the inverse of this maximum.
+/// Maximum ratio of the reported rates to the true rates. The minimum ratio of reported to true rates is the inverse of
+/// the maximum ratio.
 const MOST_SCALE: f64 = 1000.0;
 
 impl Config for ReportTable {

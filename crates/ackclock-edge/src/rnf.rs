@@ -55,13 +55,13 @@ pub(crate) struct Config {
     /// Target length of the radio's queue: a number of packets ("6p"), the packets served in a time ("100ms"; at least
     /// 2 and at most 6 packets), or "auto", the smallest number of packets that keeps the radio busy.
     pub(crate) q_ref: Target,
-    /// Share of the queue's error that a sample corrects. Use 1 if the queue settles between two samples. The control
-    /// loop is unstable for a gain of 2 or more. If reports are a period later than `lag`, the loop is unstable for a
-    /// gain of 1 or more.
+    /// Share of the queue's error that a sample corrects. Use a gain of 1 if the queue settles between two samples. The
+    /// control loop is unstable for a gain of 2 or more. If reports are a period later than `lag`, the loop is unstable
+    /// for a gain of 1 or more.
     pub(crate) gain: f64,
     /// Largest relative difference between the reported rate and the rate in use for which a periodic report counts as
-    /// a sample of the queue. A larger difference sets a new window. Measured rates, such as a user's share of a cell,
-    /// always differ a little.
+    /// a sample of the queue. A report with a larger difference in rate sets a new window. Measured rates, such as a
+    /// user's share of a cell, always differ a little.
     pub(crate) change: f64,
     /// Round-trip time between proxy and mobile without the radio's queue: a time, or "measured", the minimum over the
     /// user's connections.
@@ -297,7 +297,8 @@ fn spread(window: u32, tau: Span) -> Rate {
     Rate::from_bps_f64(f64::from(window) * 8.0 / tau.as_secs_f64()).max(Rate::from_bps(1))
 }
 
-/// Maximum window of a user without `w_max`, packets. The maximum exceeds the window that TCP's window field allows.
+/// Maximum window of a user without `w_max`, packets. The maximum of 2^20 packets exceeds the window that TCP's window
+/// field allows.
 const MOST_PACKETS: u32 = 1 << 20;
 
 impl Connection {

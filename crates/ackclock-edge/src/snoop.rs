@@ -48,8 +48,8 @@ use uplink::Uplink;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Maximum number of packets of a flow with a copy. Once a flow has this many copies, no copies of further packets
-    /// are made.
+    /// Maximum number of packets of a flow with a copy. Once a flow has `cache` copies, no further packets of the flow
+    /// are copied.
     pub(crate) cache: u32,
     /// Maximum number of local retransmissions of a packet before its loss is left to the source.
     pub(crate) retransmissions: u32,
@@ -114,8 +114,8 @@ impl RegulatorConfig for Config {
 }
 
 const LARGEST_CACHE: u32 = 100_000;
-/// Initial local timeout. This value also limits the backoff of the local timeout, unless the timeout without backoff
-/// is longer.
+/// Initial local timeout. `LONGEST_TIMEOUT` also limits the backoff of the local timeout, unless the timeout without
+/// backoff is longer.
 const LONGEST_TIMEOUT: Span = Span::from_secs(1);
 /// Time without progress after which the copies of a flow are freed.
 const FORGOTTEN: Span = Span::from_secs(60);
@@ -160,8 +160,8 @@ impl Hop {
     /// Local timeout of a packet that was retransmitted `retransmissions` times.
     fn timeout(&self, least: Span, retransmissions: u32) -> Span {
         let Some(RoundTrip { mean, deviation }) = self.0 else { return LONGEST_TIMEOUT };
-        // The timeout is also at least twice the mean. Without this minimum, a hop of constant delay would time out at
-        // the instant of the ACK.
+        // The timeout is also at least twice the mean. Without a minimum of twice the mean, a hop of constant delay
+        // would time out at the instant of the ACK.
         let timeout = (mean + deviation * 4).max(mean * 2).max(least);
         (timeout * (1 << retransmissions.min(10))).min(timeout.max(LONGEST_TIMEOUT))
     }

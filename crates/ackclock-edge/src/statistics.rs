@@ -96,7 +96,8 @@ impl MeanRtt {
         }
     }
 
-    /// Returns whether an ACK covers only data that has passed the edge. Returns false before any data has passed.
+    /// Returns whether an ACK covers only data that has passed the edge. Returns false before any data has passed the
+    /// edge.
     #[inline]
     pub(crate) fn covers(&self, ack: Seq) -> bool {
         self.highest.is_some_and(|highest| !ack.after(highest))

@@ -31,9 +31,9 @@ pub struct Outage {
     /// Duration of the outage of the radio.
     #[serde(rename = "for")]
     pub lasts: Span,
-    /// Kind of the outage. "silent": nothing is sent, and packets wait. "fade": the transmitter does not notice the
-    /// outage, and all packets it sends are lost. The default kind is "silent" for links, and "fade" over radio link
-    /// control.
+    /// Kind of the outage. In a "silent" outage nothing is sent, and packets wait. In a "fade" the transmitter does not
+    /// notice the outage, and all packets it sends are lost. The default kind of an outage is "silent" for links, and
+    /// "fade" over radio link control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<OutageKind>,
     /// Direction that the outage interrupts. By default, both directions are interrupted.
@@ -108,8 +108,8 @@ impl EdgeConfig {
         Ok((changed, direction))
     }
 
-    /// Creates the new medium of a running link from the table of a direction. The medium draws from random streams
-    /// under `name`.
+    /// Creates the new medium of a running link from the table of a direction. The medium draws random numbers from the
+    /// streams under `name`.
     ///
     /// # Errors
     /// Fails if the table is invalid, or if the link cannot replace a running link.

@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// packetdrill-style scripts to run.
     #[arg(value_name = "FILE", required_unless_present = "names")]
     files: Vec<PathBuf>,
-    /// Time tolerance, such as `5ms`. Overrides the script's --tolerance_usecs and the default of 10ms.
+    /// Time tolerance, such as `5ms`. This tolerance overrides the script's --tolerance_usecs and the default of 10ms.
     #[arg(long, value_name = "TIME", value_parser = tolerance)]
     tolerance: Option<Span>,
     /// Print one JSON object per script, each on its own line.

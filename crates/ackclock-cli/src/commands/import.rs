@@ -35,13 +35,13 @@ pub(crate) struct Args {
     /// saturatr, autorate, columns.
     #[arg(long = "as", value_name = "FORM", value_parser = Form::named)]
     form: Option<Form>,
-    /// Direction to read, seen from the mobile. `both` writes OUT.down.csv and OUT.up.csv.
+    /// Direction to read, seen from the mobile. With `both`, two files are written: OUT.down.csv and OUT.up.csv.
     #[arg(long, value_enum)]
     direction: Option<Way>,
     /// Link rate to assume for probe recordings (irtt, ping), which do not measure a rate.
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// Number of the run to read from a file with several runs. By default the longest run is read.
+    /// Number of the run to read from a file with several runs. By default the longest run of the file is read.
     #[arg(long, value_name = "N")]
     run: Option<u64>,
     /// Sort the rows by time.
@@ -176,7 +176,8 @@ fn options(args: &Args, towards: Option<Towards>) -> Options {
     }
 }
 
-/// Output path for one direction. With several directions, `drive.csv` becomes `drive.down.csv` or `drive.up.csv`.
+/// Output path for one direction. With several directions, the path `drive.csv` becomes `drive.down.csv` or
+/// `drive.up.csv`.
 fn named(path: &Path, towards: Option<Towards>, directions: usize) -> PathBuf {
     let (Some(towards), 2..) = (towards, directions) else { return path.to_owned() };
     let direction = if towards == Towards::Mobile { "down" } else { "up" };

@@ -41,14 +41,14 @@ pub(crate) struct Args {
     /// Command to run, after `--` if it has options. The default command is your shell.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
-    /// Take the conditions of a named link, such as 3g or lte, in place of UP and DOWN (`ackclock list profiles`). Other options
-    /// override its values.
+    /// Take the conditions of a named link, such as 3g or lte, in place of UP and DOWN (`ackclock list profiles`).
+    /// Other options override values of the profile.
     #[arg(long, value_name = "NAME", conflicts_with = "scenario", value_parser = profiles::parse)]
     profile: Option<Profile>,
     /// Take [edge] and the delay of [path] from a scenario instead of UP and DOWN.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// Override a value of the scenario: `edge.buffer=4p`. This option can be repeated.
+    /// Override a value of the scenario: `edge.buffer=4p`. `--set` can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Regulator of ACKs at the edge (`ackclock list regulators`).
@@ -78,7 +78,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 struct Environment {
     /// Run this server (a shell command line) at the far end of the link, in a separate isolated network. The command
-    /// finds the server at $ACKCLOCK_BASE.
+    /// finds the server's address in $ACKCLOCK_BASE.
     #[arg(long, value_name = "COMMAND LINE", conflicts_with = "closed")]
     server: Option<OsString>,
     /// Restrict the command's network access to the far end of the link.
@@ -86,7 +86,7 @@ struct Environment {
     closed: bool,
     /// Make the machine's server at this port of 127.0.0.1 or ::1 reachable at the same port of 127.0.0.1 inside, over
     /// TCP and UDP: 8080, a list 8080,5173, a range 3000-3010, 8080=80 (at port 80 inside), 192.0.2.1:80=8080 (a server
-    /// at another address). This option can be repeated.
+    /// at another address). `--forward` can be repeated.
     #[arg(long, value_name = "[ADDR:]PORT[=PORT]", conflicts_with = "server", value_parser = forward::parse)]
     forward: Vec<forward::Ports>,
     /// Seed of the link's random numbers.

@@ -179,7 +179,7 @@ fn allowed(schema: &Value, root: &Value) -> String {
         }
     }
     match &schema["type"] {
-        // A quantity such as `Rate` is a string. The description of its key explains the format.
+        // A quantity such as `Rate` is a string. The description of the key explains the format of the quantity.
         Value::String(name) if name == "string" => {
             reference.and_then(|path| path.rsplit('/').next()).map_or(name.clone(), str::to_lowercase)
         }

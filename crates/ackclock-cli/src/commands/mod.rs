@@ -36,8 +36,8 @@ pub(crate) enum Command {
     /// Lower the windows of downloads that pass an interface towards a radio, or only measure its queue.
     #[command(name = "box")]
     RadioBox(radio_box::Args),
-    /// Split each connection in two before a radio link. Losses are repaired from nearby, and delays of the radio stay
-    /// local.
+    /// Split each connection in two before a radio link. The near end repairs losses, and delays of the radio do not
+    /// reach the server's connection.
     Proxy(proxy::Args),
     /// Repeat the experiments of a published document and check each of its numbers (Python).
     Paper(Words),

@@ -56,7 +56,7 @@ fn act(text: &str) -> Result<Act, String> {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check whether this machine and an interface can run a box. The check writes nothing. Exit status 1 if a
+    /// Check whether this machine and an interface can run a box. The check writes nothing. The exit status is 1 if a
     /// requirement is missing.
     Check(Named),
     /// Print the measurements and settings of the box on an interface.

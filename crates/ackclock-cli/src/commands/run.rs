@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// Write an HTML report of the run (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Measure the CPU time of each run. Without this option, repeated runs print identical output.
+    /// Measure the CPU time of each run. Without `--timing`, repeated runs print identical output.
     #[arg(long)]
     timing: bool,
 }

@@ -50,11 +50,11 @@ pub(crate) struct Args {
     /// Machines that run the sweep: this machine (local), or a `dask` or `ray` cluster (Python).
     #[arg(long, value_enum, default_value_t = Engine::Local)]
     engine: Engine,
-    /// Address of the cluster, such as tcp://head:8786 (Dask) or head:6379 (Ray). Without this option, the environment
+    /// Address of the cluster, such as tcp://head:8786 (Dask) or head:6379 (Ray). Without `--address`, the environment
     /// variable DASK_SCHEDULER_ADDRESS or RAY_ADDRESS applies, or else the engine starts a cluster on this machine.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<String>,
-    /// Measure the CPU time of each run. Without this option, repeated runs print identical output.
+    /// Measure the CPU time of each run. Without `--timing`, repeated runs print identical output.
     #[arg(long)]
     timing: bool,
 }

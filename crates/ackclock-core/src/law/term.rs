@@ -29,7 +29,7 @@ pub(super) enum Term<Q> {
         mu: f64,
         sigma: f64,
     },
-    /// Poisson distribution. `count` is its mean in units of `unit`.
+    /// Poisson distribution. `count` is the mean of the Poisson distribution in units of `unit`.
     Poisson {
         count: f64,
         unit: String,
@@ -245,8 +245,8 @@ impl Steps {
         Self { values, cumulative }
     }
 
-    /// Builds the distribution of Poisson counts with mean `mean`, multiplied by `scale`. The table covers slightly
-    /// more than ten standard deviations.
+    /// Builds the distribution of Poisson counts with mean `mean`, multiplied by `scale`. The table of probabilities
+    /// covers slightly more than ten standard deviations.
     fn poisson(mean: f64, scale: f64) -> Self {
         if mean <= 0.0 {
             return Self { values: vec![0.0], cumulative: vec![1.0] };

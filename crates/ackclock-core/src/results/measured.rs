@@ -21,8 +21,8 @@ pub struct GapResult {
     /// Distribution of the times between ACKs, ms.
     #[serde(flatten)]
     pub ms: Distribution,
-    /// Share of ACK gaps shorter than half of their median, which indicates ACK compression. The share is null without
-    /// gaps.
+    /// Share of ACK gaps shorter than half of their median, which indicates ACK compression. The share of short ACK
+    /// gaps is null if the flow has no ACK gaps.
     pub compressed: Option<f64>,
 }
 
@@ -30,9 +30,9 @@ pub struct GapResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkShareResult {
     /// Mean capacity from the request until the last byte was delivered, defined like `bottleneck.capacity_bps`, bit/s.
-    /// The mean over several transfers weights each transfer by its duration. If a rate is drawn for each packet, the
-    /// capacity is estimated from the packets sent so far. The capacity is null if it is unknown, in a cell (which
-    /// estimates only entire runs), and for an unfinished transfer.
+    /// The mean capacity over several transfers weights each transfer by its duration. If a rate is drawn for each
+    /// packet, the capacity is estimated from the packets sent so far. The capacity is null if it is unknown, in a cell
+    /// (which estimates only entire runs), and for an unfinished transfer.
     pub capacity_bps: Option<f64>,
     /// Share of the link capacity used by the transfer's delivered packets, with headers and with each packet counted
     /// once.
@@ -40,7 +40,8 @@ pub struct LinkShareResult {
 }
 
 /// Number of spurious window reductions of a sender. A reduction is spurious if an earlier copy of its first
-/// retransmitted segment arrived, so no packet was lost. With a relay, the counts are sums over both connections.
+/// retransmitted segment arrived, so no packet was lost. With a relay, the numbers of spurious reductions are sums over
+/// both connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpuriousResult {
     /// Number of spurious retransmission timeouts.

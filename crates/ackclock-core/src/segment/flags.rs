@@ -62,7 +62,7 @@ impl Ecn {
     /// Codepoint 11: congestion experienced.
     pub const Ce: Self = Self(3);
 
-    /// Returns the codepoint in the two lowest bits. Higher bits are ignored.
+    /// Returns the codepoint in the two lowest bits. Bits above the two lowest bits are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 3)
     }

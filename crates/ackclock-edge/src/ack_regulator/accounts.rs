@@ -7,8 +7,8 @@ use ackclock_link::LinkView;
 
 use super::Cost;
 
-/// Maximum number of remembered segment ends. Beyond this limit, the cost of an ACK is calculated with the size of a
-/// full segment.
+/// Maximum number of remembered segment ends. Beyond the maximum number of segment ends, the cost of an ACK is
+/// calculated with the size of a full segment.
 const MOST_ENDS: usize = 4096;
 
 /// Sequence numbers of a flow (figure 6), and the boundaries between its packets.
@@ -25,10 +25,10 @@ pub(super) struct Accounts {
     ends: VecDeque<Seq>,
     /// Number of duplicate ACKs that paid for packets which no advancing ACK has covered yet. If several packets of a
     /// window were lost, several ACKs advance during the recovery. All ACKs that advance during a recovery share the
-    /// payments from its start.
+    /// payments made since the start of the recovery.
     paid: u32,
-    /// Highest sequence number that duplicate ACKs can have paid for. Duplicates caused by retransmitted data pay for
-    /// nothing beyond this number.
+    /// Highest sequence number that duplicate ACKs can have paid for. Duplicate ACKs caused by retransmitted data pay
+    /// for no packet beyond `paid_until`.
     paid_until: Option<Seq>,
     /// Number of duplicate ACKs released since `released` last advanced.
     released_duplicates: u32,

@@ -49,8 +49,8 @@ impl AckQueue {
         stale
     }
 
-    /// Merges the two oldest neighbouring ACKs that both advance and contain only an ACK number. The later ACK gets the
-    /// cost of both, and the earlier ACK is returned.
+    /// Merges the two oldest neighbouring ACKs that both advance and contain only an ACK number. The later of the
+    /// merged ACKs gets the cost of both ACKs, and the earlier ACK is returned.
     pub(super) fn merge_oldest(&mut self) -> Option<Segment> {
         let at = (1..self.0.len()).find(|&at| self.0[at - 1].is_plain() && self.0[at].is_plain())?;
         let earlier = self.0.remove(at - 1)?;

@@ -17,13 +17,13 @@ pub(crate) enum Target {
     Auto,
 }
 
-/// Bounds of a target given as a time, packets. With two packets, the radio never waits for data. Six packets is the
-/// source's constant, and bounds the delay at high rates.
+/// Bounds of a target given as a time, packets. With a target of two packets, the radio never waits for data. A target
+/// of six packets is the source's constant, and bounds the delay at high rates.
 const LEAST: f64 = 2.0;
 const MOST: f64 = 6.0;
-/// Minimum, initial and maximum target of the outer loop, packets. The minimum of one packet is the shortest queue that
-/// a sample distinguishes from an empty queue. The initial value is the source's constant, and the maximum is twice
-/// that constant.
+/// Minimum, initial and maximum target of the outer loop, packets. The minimum target of one packet is the shortest
+/// queue that a sample distinguishes from an empty queue. The initial target is the source's constant, and the maximum
+/// target is twice that constant.
 const AUTO: [f64; 3] = [1.0, 6.0, 12.0];
 /// Number of consecutive samples with a queue after which the outer loop lowers its target by one packet. The inner
 /// loop settles in two samples, so the effect of each step is visible before the next step.

@@ -101,8 +101,8 @@ impl Uplink {
         false
     }
 
-    /// Sets the end of the in-order data to `next`, or to the end of the stored ranges that `next` reaches. The reached
-    /// ranges are removed.
+    /// Sets the end of the in-order data to `next`, or to the end of the stored ranges that `next` reaches. Stored
+    /// ranges that `next` reaches are removed.
     fn go_on_from(&mut self, mut next: Seq) {
         let reached = self.islands.iter().take_while(|island| {
             let touches = !island.left.after(next);

@@ -225,7 +225,8 @@ impl Dequeued {
     }
 
     /// Right edge for an ACK with number `ack`, with `held` further ACKs held after it. The right edge is `D + B`,
-    /// computed from the queued data and the free slots. With the printed count, it is `ack + (Y + B + Ba)` packets.
+    /// computed from the queued data and the free slots. With the printed count `Y`, the right edge is `ack + (Y + B +
+    /// Ba)` packets.
     pub(super) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
         let buffer = self.allowance()?;
         match self.count {

@@ -35,8 +35,9 @@ pub(super) struct Conditions {
     /// Mean duration of a loss burst, 10ms or longer. Without a burst duration, each packet is lost independently.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     loss_burst: Option<Span>,
-    /// Jitter in both directions: a standard deviation such as 10ms, optionally with a distribution. Examples:
-    /// 10ms,uniform (delay ± 10ms) and 10ms,exponential (delay + 10ms on average). The default distribution is normal.
+    /// Jitter in both directions: a standard deviation such as 10ms, optionally with a distribution. Examples of
+    /// jitter: 10ms,uniform (delay ± 10ms) and 10ms,exponential (delay + 10ms on average). The default distribution of
+    /// the jitter is normal.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     jitter: Option<Jitter>,
     /// Jitter of packets from the command.
@@ -45,8 +46,8 @@ pub(super) struct Conditions {
     /// Jitter of packets to the command.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     down_jitter: Option<Jitter>,
-    /// Time between changes of the jitter delay, or `packet` for a change with every packet. The default time is ten
-    /// times the jitter, and at least 20ms.
+    /// Time between changes of the jitter delay, or `packet` for a change with every packet. The default interval
+    /// between changes is ten times the jitter, and at least 20ms.
     #[arg(long, value_name = "TIME|packet", conflicts_with = "scenario", value_parser = every)]
     jitter_every: Option<Redraw>,
 }

@@ -1,6 +1,7 @@
 //! Output files of a link besides its results: packet captures of its two ends, and logs in mm-link's format.
 //!
-//! A slow, blocked or failing output file does not stop the link. Problems are reported after the link has ended.
+//! A slow, blocked or failing output file does not stop the link. Problems with output files are reported after the
+//! link has ended.
 
 use std::env;
 use std::io;

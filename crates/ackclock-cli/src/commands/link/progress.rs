@@ -44,7 +44,7 @@ impl Place {
 /// Status display of a running link.
 pub(super) struct Progress {
     place: Place,
-    /// Time of the last update, and the bytes delivered until then.
+    /// Time of the last update of the status display, and the bytes delivered until then.
     before: (Time, u64),
 }
 

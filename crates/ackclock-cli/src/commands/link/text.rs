@@ -79,7 +79,7 @@ fn refuse_second_link(args: &Args) -> Result<(), Failure> {
 }
 
 /// Writes the scenario that results from the file and the options as text. Recordings are named by absolute paths, so
-/// the text works in any folder.
+/// the text of the scenario works in any folder.
 ///
 /// # Errors
 /// Fails if a value cannot be written as TOML, such as a seed above 2^63.

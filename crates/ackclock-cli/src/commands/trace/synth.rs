@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// standard output.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Another recording to describe for comparison with the generated one. This option can be repeated.
+    /// Another recording to describe for comparison with the generated one. `--beside` can be repeated.
     #[arg(long, value_name = "FILE", requires = "out")]
     beside: Vec<PathBuf>,
 }

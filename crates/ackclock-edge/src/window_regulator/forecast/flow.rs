@@ -22,7 +22,7 @@ use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
 use crate::{Output, Verdict};
 
-/// Maximum number of held ACKs. The limit bounds memory if a receiver acknowledges byte by byte.
+/// Maximum number of held ACKs. The limit on held ACKs bounds memory if a receiver acknowledges byte by byte.
 const MOST_HELD: usize = 4096;
 /// Share of the sender's retransmission timeout after which an ACK is released.
 const LIFELINE: f64 = 0.7;
@@ -107,7 +107,7 @@ impl Flow {
         self.advertiser.accounts.inside()
     }
 
-    /// Updates the flow's use of the link. Returns the present and the previous use.
+    /// Updates the flow's use of the link. Returns the present and the previous use of the link.
     pub(super) fn note(&mut self) -> (LinkUse, LinkUse) {
         let inside = self.inside();
         let now = LinkUse { inside, wants_link: inside > 0 || self.held() > 0 };

@@ -26,7 +26,7 @@ const GAINS: [f64; 2] = [0.25, 4.0];
 /// old flow's queue.
 const YIELDING: f64 = 1.25;
 /// Factor of early steps: after `t` of service, a step is multiplied by `1 + HASTE / (SETTLING + t)`, all in seconds.
-/// Steps are larger for about a minute, but not so large that the first pauses decide the gain.
+/// Learning steps are larger for about a minute, but not so large that the first pauses decide the gain.
 const HASTE: f64 = 30.0;
 const SETTLING: f64 = 6.0;
 /// Factor of steps up: on a perfectly even link, a step up is multiplied by `1 + EVEN`.
@@ -37,7 +37,7 @@ const EVEN: f64 = 3.0;
 pub(super) struct Gain {
     /// Target share of time in which the link is idle.
     idle_share: f64,
-    /// Learning rate of the gain, per second. A rate of 0 keeps the initial gain.
+    /// Learning rate of the gain, per second. A learning rate of 0 keeps the initial gain.
     learning: f64,
     learnt: f64,
     roughness: f64,
@@ -81,8 +81,8 @@ impl Gain {
         }
     }
 
-    /// Notes that the link was unnecessarily idle for this many seconds. The idle time was either `seen` or inferred
-    /// from ACKs.
+    /// Notes that the link was unnecessarily idle for this many seconds. The idle time was either observed (`seen`) or
+    /// inferred from ACKs.
     pub(super) fn on_missed(&mut self, seconds: f64, seen: bool) {
         let even = if seen { (1.0 - self.roughness / ROUGH).max(0.0) } else { 0.0 };
         self.learn((1.0 + EVEN * even) * (1.0 - self.idle_share) * seconds);

@@ -2,8 +2,8 @@
 //!
 //! The rate is the largest of the rates over several time windows. Long windows suit a rate that fades for seconds, and
 //! short windows suit a rate that changes within 100 ms. While the link has no packets to serve, its rate is assumed to
-//! be unchanged. The forecast is this rate times a gain (`gain.rs`). The gain is learnt from the service in excess of
-//! the rate within a horizon, and from unnecessary idle time. Nothing is learnt before the rate is known.
+//! be unchanged. The forecast is the link rate times a gain (`gain.rs`). The gain is learnt from the service in excess
+//! of the rate within a horizon, and from unnecessary idle time. Nothing is learnt before the rate is known.
 //!
 //! The only inputs are the service and the idle time of the link. Service and idle time are derived from departures if
 //! the regulator is at the queue, and from ACKs if the queue is observed.
@@ -92,7 +92,8 @@ impl LinkState {
     }
 
     /// Notes that a pause was unnecessary, because the sender would have sent more data with a larger window.
-    /// `round_trip` is the sender's response time to a window. The pause was either `seen` or inferred.
+    /// `round_trip` is the sender's response time to an advertised window. The pause was either observed (`seen`) or
+    /// inferred.
     pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span, seen: bool) {
         if self.is_known() {
             self.gain.on_missed(pause.min(round_trip + SLACK).as_secs_f64(), seen);

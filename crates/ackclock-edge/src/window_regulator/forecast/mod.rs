@@ -81,15 +81,16 @@ use shares::Shares;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Flows that share a link and its forecast: the flows of a `user`, or all flows of a `queue`. With `flow`, each
-    /// flow has a separate link.
+    /// Flows that share a link and its forecast: the flows of a `user`, or all flows of a `queue`. With the scope
+    /// `flow`, each flow has a separate link.
     pub(crate) scope: Scope,
-    /// Target share of time in which the link is idle although a sender has data. A smaller share costs delay.
+    /// Target share of time in which the link is idle although a sender has data. A smaller share of idle time costs
+    /// delay.
     pub(crate) idle: f64,
     /// Target queueing delay, in addition to the delay that the gain requires.
     pub(crate) delay: Span,
-    /// Number of packets allowed at any link rate. For several flows together, the number is multiplied by the cube
-    /// root of the number of flows. Too few packets let the queue run dry, and too many cause delay on a slow link.
+    /// Number of packets allowed at any link rate. For several flows together, `packets` is multiplied by the cube root
+    /// of the number of flows. Too few packets let the queue run dry, and too many packets cause delay on a slow link.
     pub(crate) packets: u32,
     /// Learning rate of the gain, per second of idle time. 0 keeps the gain at 1.75.
     pub(crate) learning: f64,
@@ -100,8 +101,8 @@ pub(crate) struct Config {
     pub(crate) updates: f64,
     /// Minimum advertised window, packets. Below 2 packets, a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Window scale assumed for flows whose handshake was not seen. Without this key, flows without a seen handshake
-    /// are not regulated.
+    /// Window scale assumed for flows whose handshake was not seen. Without the key `assumed_scale`, flows without a
+    /// seen handshake are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }

@@ -115,9 +115,9 @@ impl Flow {
         may && self.is_window_limited() && !self.repair.is_under_way()
     }
 
-    /// Number of bytes by which the oldest held ACK may lag behind the newest ACK. With many flows, the number per flow
-    /// is lower. All held ACKs may be released at once, so the number is limited to the room in the buffer. If the link
-    /// is idle, the number is zero.
+    /// Number of bytes by which the oldest held ACK may lag behind the newest ACK. With many flows, fewer bytes are
+    /// held back per flow. All held ACKs may be released at once, so held ACKs are limited to the room in the buffer.
+    /// If the link is idle, no ACK may be held.
     pub(super) fn reserve(&self, look: &Look, shared: &Shared) -> u32 {
         if shared.inside == 0 || !self.may_keep(look, shared) {
             return 0;

@@ -2,9 +2,9 @@
 //!
 //! A sender is allowed at least two packets, because a receiver delays the ACK of a single packet. With many flows over
 //! a slow link, two packets of each flow exceed the expected service. When flows take turns, the ACKs of a flow are
-//! held until its turn. The turn comes when the queue, plus the triggered data still in transit, is at most the share
-//! of one flow. In one turn, a flow may send two packets. When both packets have left the queue, the flow queues for
-//! its next turn. Turns are given in the order of queueing.
+//! held until its turn. The turn of a flow comes when the queue, plus the triggered data still in transit, is at most
+//! the share of one flow. In one turn, a flow may send two packets. When both packets have left the queue, the flow
+//! queues for its next turn. Turns are given in the order of queueing.
 //!
 //! Turns replace queueing delay by an equal delay of the ACKs, so the RTT that the sender measures is unchanged. A
 //! sender times out only if the link fades. Retransmissions after a timeout contain acknowledged data and are
