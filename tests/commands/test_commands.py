@@ -111,7 +111,7 @@ def cargo_knows_it(words: list[str]) -> None:
         kinds = (sources / "skeleton.rs").read_text(encoding="utf-8")
         assert words[2] != "new" or f'name: "{words[3]}"' in kinds, words
     else:
-        assert words[1] in {"test", "clippy"}, words
+        assert words[1] in {"build", "test", "clippy"}, words
         package = words[words.index("-p") + 1]
         assert (ROOT / "crates" / package).is_dir(), words
 
@@ -119,6 +119,11 @@ def cargo_knows_it(words: list[str]) -> None:
 def skeletons_run_it(words: list[str]) -> None:
     source = (ROOT / "xtask" / "src" / "skeleton_check.rs").read_text(encoding="utf-8")
     assert ", ".join(f'"{word}"' for word in words[1:5]) in source, words
+
+
+def the_sources_exist(words: list[str]) -> None:
+    for word in words:
+        assert not word.startswith("crates/") or (ROOT / word).exists(), word
 
 
 def the_options_exist(words: list[str]) -> None:
@@ -135,6 +140,9 @@ ELSEWHERE = {
     "mountpoint -q /sys/fs/bpf": lambda _: None,
     "make": a_target_exists,
     "cargo": cargo_knows_it,
+    # By crates/ackclock-c/tests/host.rs, which compares the output.
+    "cc": the_sources_exist,
+    "./host": lambda _: None,
     "ackclock paper": the_options_exist,
     "ackclock compare scenarios/demo.toml --regulators none,ack-pacer": skeletons_run_it,
 }

@@ -18,6 +18,7 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("ackclock-exchange", &["ackclock-scenario"]),
     ("ackclock-live", &["ackclock-edge"]),
     ("ackclock-box", &["ackclock-edge"]),
+    ("ackclock-c", &["ackclock-edge"]),
     ("ackclock-proxy", &[]),
     ("ackclock-output", &[]),
     (
