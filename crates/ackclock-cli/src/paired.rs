@@ -109,7 +109,7 @@ mod tests {
     use ackclock_core::results::{FairnessResult, LinkCounts};
     use serde_json::json;
 
-    /// Runs with these numbers as durations.
+    /// Creates runs with these numbers as durations.
     fn runs(numbers: &[f64]) -> Vec<RunResult> {
         let run = |(run, &duration_s): (usize, &f64)| {
             RunResult {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_runs_share_cancels_in_their_differences() {
-        // Means 200 and 202 within ±248 each; paired, the difference is 2 ± 4.303 / sqrt 3.
+        // The unpaired means are 200 and 202, each ±248. The paired difference is 2 ± 4.303 / sqrt 3.
         let (base, more) = (runs(&[100.0, 200.0, 300.0]), runs(&[101.0, 202.0, 303.0]));
         let labels = ["none", "wrd"].map(|name| vec![("edge.regulator".to_owned(), json!(name))]);
         let points = [point(&labels[0], &base), point(&labels[1], &more)];

@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_printed_tables() {
-        // Abramowitz and Stegun, table 26.10 (two-sided 0.95 and 0.9).
+        // Quantiles for 0.95 and 0.9, two-sided, from Abramowitz and Stegun, table 26.10.
         for (freedom, at_95, at_90) in [
             (1, 12.706, 6.314),
             (2, 4.303, 2.920),
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_three_runs_is_the_one_by_hand() {
-        // Mean 2, variance 1, standard error 1 / sqrt 3; t(2) = 4.303.
+        // The mean is 2, the variance is 1, the standard error is 1 / sqrt 3, and t(2) is 4.303.
         let estimate = Estimate::of(&[1.0, 2.0, 3.0], Confidence::default()).unwrap();
         assert_eq!(estimate.mean, 2.0);
         assert!((estimate.half_interval.unwrap() - 4.3027 / 3f64.sqrt()).abs() < 1e-3);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn equal_runs_have_an_interval_of_nothing() {
-        // The sum of three of these is not three times one of them in floating point.
+        // In floating point, the sum of three such values differs from three times the value.
         let value = 398.458_88;
         let estimate = Estimate::of(&[value; 3], Confidence::default()).unwrap();
         assert_eq!((estimate.mean, estimate.half_interval), (value, Some(0.0)));

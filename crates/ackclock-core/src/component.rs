@@ -122,7 +122,7 @@ mod tests {
 
     static PARSED: AtomicUsize = AtomicUsize::new(0);
 
-    /// Sizes above 0, and how often a table was parsed.
+    /// Registry of sizes above 0. Each parse of a table is counted in `PARSED`.
     static SIZES: Registry<dyn Fn() -> u64 + Send + Sync> = Registry {
         kind: "size",
         entries: &[Entry {

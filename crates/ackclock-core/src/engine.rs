@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::{FlowId, Segment, Seq, Span};
 
-    /// Sends what it gets back out at port 1 after a fixed delay.
+    /// Node that sends each received message out at port 1 after a fixed delay.
     struct Delay {
         delay: Span,
         held: VecDeque<(Time, Message)>,

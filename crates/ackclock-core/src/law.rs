@@ -296,7 +296,7 @@ mod tests {
             assert_eq!(rate(text).to_string(), text);
         }
         assert_eq!(time("  300ms+e( 50ms )").to_string(), "300ms + e(50ms)");
-        // A Poisson law counts in the unit written: 2000 of milliseconds are not 2 of seconds.
+        // A Poisson law counts in the written unit, so `p(2000ms)` and `p(2s)` are different laws.
         assert_eq!(time("p(2000ms)").to_string(), "p(2000ms)");
         let law: Law<Rate> = serde_json::from_str("\"u(200kbit/s, 50kbit/s)\"").unwrap();
         assert_eq!(serde_json::to_string(&law).unwrap(), "\"u(200kbit/s, 50kbit/s)\"");
@@ -340,8 +340,9 @@ mod tests {
 
     #[test]
     fn samples_have_the_mean_and_deviation_of_their_law() {
-        // Five standard errors of the mean, sd/sqrt(n); the deviation within 5 sd·sqrt((kurtosis - 1)/4n), where the
-        // kurtosis is at most that of the lognormal with cv 0.5 (8.04) and the exponential (9): 2.2 % at n = 1e5.
+        // The mean is checked within five standard errors, sd/sqrt(n). The deviation is checked within 5
+        // sd·sqrt((kurtosis - 1)/4n). The kurtosis is at most that of the exponential (9) or of the lognormal with cv
+        // 0.5 (8.04), so the bound is 2.2 % at n = 1e5.
         let n = 100_000;
         for (text, mean, sd) in [
             ("100ms", 100.0, 0.0),
@@ -368,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_uniform_law_stays_within_its_support() {
-        // u(75 ms, 30) = [23.0, 127.0] (links.md section 2)
+        // The law u(75 ms, 30 ms) is uniform on [23.0, 127.0] ms (links.md section 2).
         let (law, mut stream) = (time("u(75ms, 30ms)"), Streams::new(1, 0).stream("law"));
         let draws: Vec<f64> = (0..10_000).map(|_| law.draw(&mut stream).as_millis_f64()).collect();
         let (least, most) = draws.iter().fold((f64::MAX, 0.0f64), |(a, b), &x| (a.min(x), b.max(x)));
@@ -377,7 +378,7 @@ mod tests {
 
     #[test]
     fn harmonic_means_are_the_capacities_of_the_source() {
-        // links.md section 3: 198.0, 186.8 and 167.7 kbit/s, from (b-a)/(ln b - ln a)
+        // The harmonic means 198.0, 186.8 and 167.7 kbit/s follow from (b-a)/(ln b - ln a) (links.md section 3).
         for (sd, kbps) in [(20, 198.0), (50, 186.8), (75, 167.7)] {
             let got = rate(&format!("u(200kbit/s, {sd}kbit/s)")).harmonic_mean().as_bps() as f64 / 1e3;
             assert!((got - kbps).abs() < 0.05, "{sd}: {got}");
@@ -397,11 +398,13 @@ mod tests {
             let got = rate(text).harmonic_mean().as_bps() as f64;
             assert!((got / bps - 1.0).abs() < tolerance, "{text}: {got} against {bps}");
         };
-        // lognormal: mean / (1 + cv^2); its clipped tail (below 1 % of the mean) weighs less than 1e-6
+        // The harmonic mean of a lognormal law is mean / (1 + cv^2). The clipped tail below 1 % of the mean weighs less
+        // than 1e-6.
         close("ln(200kbit/s, 100kbit/s)", 160_000.0, 1e-4);
-        // exponential clipped at c = 1 % of the mean: E[1/R] = ((1 - e^-c)/c + E1(c))/mean, E1(0.01) = 4.037930
+        // For an exponential law clipped at c = 1 % of the mean, E[1/R] = ((1 - e^-c)/c + E1(c))/mean, with E1(0.01) =
+        // 4.037930.
         close("e(200kbit/s)", 200_000.0 / (0.995_017 + 4.037_930), 1e-4);
-        // a shifted uniform law is the uniform law u(200, 50)
+        // A constant plus a uniform law is also a uniform law, here u(200, 50).
         let whole = rate("u(200kbit/s, 50kbit/s)").harmonic_mean().as_bps() as f64;
         close("100kbit/s + u(100kbit/s, 50kbit/s)", whole, 1e-5);
         // The sum of two uniform laws on [1, 3] is triangular on [2, 6]; E[1/X] is the second difference of x ln x over

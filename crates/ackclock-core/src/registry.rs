@@ -338,7 +338,7 @@ mod tests {
     }
 
     registry! {
-        /// Shapes.
+        /// Registry of shapes.
         #[allow(private_interfaces, unreachable_pub, reason = "a registry is public, these shapes are the test's own")]
         pub static SHAPES: dyn Shape = "shape" { "square" => Square }
     }

@@ -488,7 +488,7 @@ mod tests {
         let cdf = Distribution::with_cdf(&histogram).cdf.unwrap();
         assert_eq!(cdf.len(), 200);
         assert!(cdf.is_sorted());
-        // The first is the 0.25 % quantile of 1 to 1000 ms, the last that of 99.75 %.
+        // The first value is the 0.25 % quantile of 1 to 1000 ms, and the last value is the 99.75 % quantile.
         assert!(
             (1.0..=4.0).contains(&cdf[0]) && (980.0..=1015.0).contains(&cdf[199]),
             "{} {}",

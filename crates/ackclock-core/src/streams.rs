@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(first, FROZEN, "a change here changes every result ever published");
     }
 
-    /// First values of this version of the generator, to detect changes.
+    /// First random numbers of the present generator, to detect changes of the generator.
     const FROZEN: [u64; 2] = [8400619912123483989, 4523168854380717518];
 
     #[test]
@@ -137,7 +137,8 @@ mod tests {
             mean += numbers.unit(index) / n as f64;
             product += numbers.unit(index) * numbers.unit(index + 1) / n as f64;
         }
-        // Standard errors 0.289 / sqrt(1e5) = 0.0009 and sqrt(1/9 - 1/16 + 1/24) / sqrt(1e5) = 0.00095; five of each.
+        // The bounds are five standard errors: 0.289 / sqrt(1e5) = 0.0009 for the mean, and sqrt(1/9 - 1/16 + 1/24) /
+        // sqrt(1e5) = 0.00095 for the product.
         assert!((mean - 0.5).abs() < 0.0046 && (product - 0.25).abs() < 0.0048, "{mean} {product}");
     }
 
@@ -146,7 +147,7 @@ mod tests {
         let mut stream = Streams::new(3, 0).stream("x");
         let n = 100_000;
         let mean = (0..n).map(|_| stream.unit()).sum::<f64>() / f64::from(n);
-        // standard error 0.289 / sqrt(1e5) = 0.0009; five of them
+        // The bound is five standard errors of 0.289 / sqrt(1e5) = 0.0009.
         assert!((mean - 0.5).abs() < 0.0046, "{mean}");
     }
 }

@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_thousand_bytes_take_forty_milliseconds_at_200_kbit() {
-        // 8000 bit / 200 000 bit/s
+        // The transmission time is 8000 bit / 200 000 bit/s = 40 ms.
         assert_eq!(Rate::from_bps(200_000).time_for(1000), Span::from_millis(40));
         assert_eq!(Rate::from_bps(200_000).bytes_in(Span::from_millis(40)), 1000);
         assert_eq!(Rate::ZERO.time_for(1), Span::MAX);

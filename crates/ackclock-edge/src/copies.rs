@@ -56,20 +56,20 @@ fn counter(counters: &mut Vec<usize>, index: usize) -> &mut usize {
 mod tests {
     use super::*;
 
-    /// How many copies a flow gets if it requests until refused.
+    /// Returns how many copies a flow gets if it requests copies until one is refused.
     fn fill(copies: &mut Copies, flow: u32, user: u32) -> usize {
         (0..).take_while(|_| copies.take(FlowId(flow), user)).count()
     }
 
     #[test]
     fn a_flow_alone_gets_a_third_and_whoever_comes_after_a_crowd_still_something() {
-        // n + n + n < 3000.
+        // A single flow gets n copies with n + n + n < 3000, because flow, user and total counts are equal.
         assert_eq!(fill(&mut Copies::new(3000), 1, 0), 1000);
         let mut copies = Copies::new(3000);
         let crowd: usize = (0..1000).map(|flow| fill(&mut copies, flow, 0)).sum();
         // With few copies per flow, 2 n approaches 3000: half of the room stays free for other users.
         assert!((1400..=1500).contains(&crowd), "{crowd}");
-        // n + n + (n + crowd) < 3000.
+        // A flow of a second user gets n copies with n + n + (n + crowd) < 3000.
         assert_eq!(fill(&mut copies, 2000, 1), (3000 - crowd).div_ceil(3));
     }
 

@@ -257,7 +257,7 @@ mod tests {
         FlowTable::new(std::sync::Arc::new(ack_regulator::Config::default()), most)
     }
 
-    /// A data segment of `flow` arrives from the network; returns the flow whose regulation ends.
+    /// Processes a data segment of `flow` from the network. Returns the flow whose regulation ends.
     fn data(table: &mut FlowTable, ms: u64, flow: u32) -> Option<u32> {
         let segment = Segment::data(FlowId(flow), Seq(1000), 100, 40);
         let known = table.open(at(ms), FlowId(flow));
@@ -279,7 +279,7 @@ mod tests {
         let mut table = table(3);
         let given_up: Vec<_> = (0..6).map(|flow| data(&mut table, flow.into(), flow)).collect();
         assert_eq!(given_up, [None, None, None, Some(0), Some(1), Some(2)]);
-        // 3 is seen again, so 4 has been idle longest.
+        // Flow 3 sends another segment, so flow 4 has been idle longest.
         assert_eq!(data(&mut table, 10, 3), None);
         assert_eq!(data(&mut table, 11, 6), Some(4));
     }
@@ -312,7 +312,7 @@ mod tests {
         }
         ack(&mut table, 20, 0, Flags::ACK);
         assert_eq!(data(&mut table, 30, 4), Some(1));
-        // Without a SYN it does not return.
+        // Without a SYN, flow 1 is not regulated again.
         assert_eq!(data(&mut table, 31, 1), None);
         assert_eq!(data(&mut table, 32, 1), None);
         assert!(!table.get(FlowId(1)).unwrap().is_regulated());

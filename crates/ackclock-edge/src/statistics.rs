@@ -130,7 +130,7 @@ mod tests {
         rtt.on_data(at(1), &data(100));
         rtt.on_ack(at(10), Seq(100));
         assert_eq!(rtt.mean(), Some(Span::from_millis(10)));
-        // 100..200 passed while another segment was timed, so nothing is timed now.
+        // Bytes 100 to 199 passed while another segment was timed, so their ACK gives no sample.
         rtt.on_ack(at(11), Seq(200));
         rtt.on_data(at(20), &data(200));
         rtt.on_data(at(25), &data(200));

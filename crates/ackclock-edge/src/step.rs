@@ -325,7 +325,7 @@ mod tests {
             }
             edge.link_counts(now, direction).capacity_bps
         };
-        // 800 kbit/s for 2 s, nothing for 3 s, 400 kbit/s for the rest.
+        // The rate is 800 kbit/s for 2 s, then zero for 3 s, then 400 kbit/s.
         assert_eq!([1, 4, 10].map(|seconds| capacity(seconds, Direction::Down)), [8e5, 4e5, 3.6e5].map(Some));
         assert_eq!(capacity(10, Direction::Up), Some(1.6e5));
     }
@@ -353,13 +353,14 @@ mod tests {
                 left.push(next.as_nanos() / 1_000_000);
             }
         }
-        // 4000 bit by 5 ms, 4000 more by 45 ms; the second packet leaves before the outage and takes 10 ms afterwards.
+        // The link sends 4000 bit by 5 ms and 4000 bit more by 45 ms, so the first packet leaves before the outage. The
+        // second packet needs 10 ms after the outage.
         assert_eq!(left, [45, 1010]);
     }
 
     #[test]
     fn an_outage_silences_or_fades_a_link_for_its_time() {
-        // Packets of 10 ms arrive at 0, 20 and 80 ms; the outage is from 5 to 55 ms.
+        // Packets with a transmission time of 10 ms arrive at 0, 20 and 80 ms. The outage lasts from 5 to 55 ms.
         let passes = |outage: Value| {
             let config = config(json!([{ "time": "5ms", "outage": outage }]));
             config.check().unwrap();
@@ -384,7 +385,7 @@ mod tests {
         };
         assert_eq!(passes(json!({ "for": "50ms" })), [60, 70, 90]);
         assert_eq!(passes(json!({ "for": "50ms", "direction": "up" })), [10, 30, 90]);
-        // The first packet was on its way; the second is sent and lost.
+        // The first packet was already in transmission. The second packet is sent during the fade and lost.
         assert_eq!(passes(json!({ "for": "50ms", "kind": "fade" })), [10, 90]);
     }
 

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
-        // Values of the standard normal table to 16 digits.
+        // Values of the standard normal distribution table, to 16 digits.
         for (p, x) in [
             (0.5, 0.0),
             (0.75, 0.674_489_750_196_081_7),

@@ -76,7 +76,7 @@ mod tests {
         answer.on_released(at(0), &ack(u32::MAX));
         answer.on_data(at(10), &data(u32::MAX - 1));
         assert_eq!(answer.longest(), None);
-        // The timestamp clock has wrapped.
+        // Data echoes the timestamp 0, because the timestamp clock has wrapped.
         answer.on_data(at(40), &data(0));
         assert_eq!(answer.longest(), Some(Span::from_millis(40)));
     }
@@ -88,7 +88,7 @@ mod tests {
             answer.on_released(at(released), &ack(clock));
             answer.on_data(at(came), &data(clock));
         }
-        // 180 - (180 - 100) / 8
+        // The estimate falls from 180 ms by an eighth of the difference: 180 - (180 - 100) / 8.
         assert_eq!(answer.longest(), Some(Span::from_millis(170)));
     }
 

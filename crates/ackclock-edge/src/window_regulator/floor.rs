@@ -66,7 +66,8 @@ mod tests {
     use super::*;
     use ackclock_core::Span;
 
-    /// Data that needs a right edge arrives 20 ms after it, and finds the link idle for `pauses` of these.
+    /// Advertises four right edges. The data of each edge arrives 20 ms later, after the link was idle for the given
+    /// pause in ms.
     fn beyond(pauses: [u64; 4]) -> (Floor, [u32; 4]) {
         let mut floor = Floor::default();
         let (mut now, mut edge) = (Time::ZERO + Span::from_secs(3), Seq(0));
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_the_share_of_a_round_trip_in_which_the_link_was_idle() {
-        // All of 3000, half of 6000, nothing, a tenth of 9000.
+        // The window grows by all of 3000, half of 6000, nothing, and a tenth of 9000 bytes.
         let (mut floor, raised) = beyond([20, 10, 0, 2]);
         assert_eq!(raised, [3000, 6000, 6000, 6900]);
         floor.on_dropped(1000);
@@ -101,7 +102,7 @@ mod tests {
         floor.on_told(at(0), Seq(0), Seq(1000));
         floor.on_data(at(20), Seq(1000), 3000);
         floor.on_idle(at(30));
-        // 20 ms of wired RTT, yet it arrives after 60: the congestion window held it back.
+        // The wired RTT is 20 ms, but the data arrives after 60 ms, because the congestion window delayed the data.
         floor.on_told(at(40), Seq(1000), Seq(2000));
         floor.on_data(at(100), Seq(2000), 3000);
         assert_eq!(floor.beyond(), 0);

@@ -107,7 +107,7 @@ mod tests {
     use super::Command::{Ended, Runs};
     use super::*;
 
-    /// Feeds signals with their times (ms); returns the one that ends the link.
+    /// Feeds signals with their times in ms. Returns the index of the signal that ends the link.
     fn last_of(signals: &[(u64, Signal, Sender, Command)]) -> Option<usize> {
         let (mut patience, begun) = (Patience::default(), now());
         signals.iter().position(|&(at, signal, sender, command)| {

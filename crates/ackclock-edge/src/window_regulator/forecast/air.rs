@@ -52,10 +52,10 @@ mod tests {
         air.on_left(at(10), Seq(2000));
         air.on_ack(at(20), Seq(500));
         assert_eq!(air.span(), Span::ZERO);
-        // One ACK for both, as with delayed ACKs: the first packet is timed.
+        // One delayed ACK acknowledges both packets, and the first packet is the timed one.
         air.on_ack(at(50), Seq(2000));
         assert_eq!(air.span(), Span::from_millis(50));
-        // Retransmitted.
+        // A retransmission is not timed.
         air.on_left(at(55), Seq(1000));
         air.on_ack(at(56), Seq(2000));
         air.on_left(at(60), Seq(3000));

@@ -114,14 +114,14 @@ impl Gain {
 mod tests {
     use super::*;
 
-    /// A gain that has learnt from this many seconds of service.
+    /// Creates a gain that has learnt from this many seconds of service.
     fn taught(seconds: f64) -> Gain {
         let mut gain = Gain::new(0.01, 0.5);
         gain.on_served(seconds, false);
         gain
     }
 
-    /// Change of the gain by a call.
+    /// Returns by how much a call changes the gain.
     fn change(gain: &mut Gain, what: impl FnOnce(&mut Gain)) -> f64 {
         let before = gain.of(false);
         what(gain);
@@ -132,7 +132,7 @@ mod tests {
     fn idle_time_raises_the_gain_and_service_lowers_it() {
         let mut gain = taught(2.0);
         assert_eq!((gain.taught(), gain.of(false)), (2.0, FIRST_GAIN));
-        // Steps of 0.5 (1 + 30 / (6 + t)), weighted 1 % for service and 99 % for unnecessary idle time.
+        // The step size is 0.5 (1 + 30 / (6 + t)), weighted by 1 % for service and by 99 % for unnecessary idle time.
         let served = change(&mut gain, |gain| gain.on_served(0.01, true));
         assert!((served + 0.5 * (1.0 + 30.0 / 8.01) * 0.01 * 0.01).abs() < 1e-9, "{served}");
         let missed = change(&mut gain, |gain| gain.on_missed(0.02, true));
@@ -161,15 +161,14 @@ mod tests {
     #[test]
     fn the_roughness_is_the_root_of_the_mean_square_of_what_was_more() {
         let mut gain = taught(2.0);
-        // An initial value of 0.75 for two seconds; memory of twenty. Half as much again in one second of two, less in
-        // the other.
+        // The service exceeds the rate by half in one of every two seconds, and is below the rate in the other second.
         for _ in 0..2000 {
             gain.on_horizon(1.5, 0.1);
             gain.on_horizon(0.2, 0.1);
         }
         let expected = 1.0 + (0.5_f64 * 0.5 * 0.5).sqrt();
         assert!((gain.of(false) - expected).abs() < 0.01, "{}", gain.of(false));
-        // An even link.
+        // The link is now even, so the roughness disappears.
         for _ in 0..2000 {
             gain.on_horizon(1.0, 0.1);
         }

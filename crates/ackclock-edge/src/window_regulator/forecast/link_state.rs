@@ -204,12 +204,12 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    /// A link that serves 1000 bytes every `millis` until `until`.
+    /// Lets the link serve 1000 bytes every `millis` ms, from `from` until `until`.
     fn serve(link: &mut LinkState, from: u64, until: u64, millis: u64) {
         (from + millis..=until).step_by(millis as usize).for_each(|now| link.on_served(at(now), 1000));
     }
 
-    /// Expected service in a second, without the initial gain.
+    /// Returns the expected service in a second, without the initial gain.
     fn rate(link: &mut LinkState, now: u64) -> f64 {
         link.forecast(at(now), Span::from_secs(1), Span::ZERO, false) / FIRST_GAIN
     }
@@ -219,13 +219,14 @@ mod tests {
         let mut link = LinkState::new(0.01, 0.0);
         serve(&mut link, 0, 2000, 10);
         assert_eq!(rate(&mut link, 2000), 100_000.0);
-        // It slows down to a fifth: visible at once over 100 ms, gradually over a second.
+        // The link slows down to a fifth of its rate. The window of 100 ms shows the new rate at once, and the window
+        // of 1 s shows it gradually.
         serve(&mut link, 2000, 2500, 50);
-        // 10 packets in 500 ms, and 50 in the 500 ms before.
+        // The link served 10 packets in the last 500 ms, and 50 packets in the 500 ms before.
         assert_eq!(rate(&mut link, 2500), 60_000.0);
         serve(&mut link, 2500, 3000, 50);
         assert_eq!(rate(&mut link, 3000), 20_000.0);
-        // It speeds up: 10 packets in 100 ms.
+        // The link speeds up and serves 10 packets in 100 ms.
         serve(&mut link, 3000, 3100, 10);
         assert_eq!(rate(&mut link, 3100), 100_000.0);
     }
@@ -233,13 +234,13 @@ mod tests {
     #[test]
     fn a_burst_after_a_pause_is_no_rate() {
         let mut link = LinkState::new(0.01, 0.0);
-        // Two packets a second, and then six in 20 ms.
+        // The link serves two packets a second, and then a burst of six packets in 20 ms.
         serve(&mut link, 0, 20_000, 500);
         link.on_empty(at(20_000));
         link.on_filled(at(25_000));
         serve(&mut link, 25_000, 25_018, 3);
         assert!(rate(&mut link, 25_020) < 3000.0, "{}", rate(&mut link, 25_020));
-        // It goes on for long enough to be one, to two packets of the 25 in a window.
+        // The fast service continues long enough to count as a rate, within two of the 25 packets in a window.
         serve(&mut link, 25_018, 25_150, 4);
         assert!((rate(&mut link, 25_150) - 250_000.0).abs() < 20_000.0, "{}", rate(&mut link, 25_150));
     }
@@ -261,7 +262,7 @@ mod tests {
         for now in (2020..2200).step_by(20) {
             assert_eq!(rate(&mut link, now).round(), 100_000.0, "{now}");
         }
-        // Idle time before a window does not count in it.
+        // Idle time before a rate window does not count in the window.
         assert_eq!(link.on_filled(at(2200)), Some(Span::from_millis(200)));
         assert_eq!(rate(&mut link, 2200).round(), 100_000.0);
         serve(&mut link, 2200, 2300, 10);
@@ -322,7 +323,8 @@ mod tests {
         let gain = |jumps: bool| {
             let mut link = LinkState::new(0.0001, 0.5);
             for tenth in 0..400 {
-                // Ten packets in each tenth of a second, or thirty in each third tenth.
+                // The even link serves ten packets in every tenth of a second. The jumping link serves 33 packets in
+                // every fifth tenth, and 5 packets in each of the others.
                 let millis = if !jumps {
                     10
                 } else if tenth % 5 == 4 {
@@ -358,7 +360,7 @@ mod tests {
         serve(&mut link, 0, 600_000, 10);
         let usual = link.usually_in(Span::from_secs(1));
         assert!((usual - 100_000.0).abs() < 1000.0, "{usual}");
-        // A hundred seconds at a fifth: 20 and 80 / e thousand.
+        // After 100 s at a fifth of the rate, the usual rate is 20 + 80 / e thousand bytes per second.
         serve(&mut link, 600_000, 700_000, 50);
         let usual = link.usually_in(Span::from_secs(1));
         assert!((usual - 49_400.0).abs() < 500.0, "{usual}");
@@ -369,7 +371,7 @@ mod tests {
         let mut link = LinkState::new(0.01, 0.0);
         assert_eq!(link.usually_in(Span::from_secs(1)), 0.0);
         serve(&mut link, 0, 100, 10);
-        // Nine packets after the first in 90 ms, and a grain of nothing.
+        // Nine packets follow the first packet within 90 ms.
         let usual = link.usually_in(Span::from_secs(1));
         assert!((usual - 90_000.0).abs() < 500.0, "{usual}");
         link.on_empty(at(100));

@@ -132,26 +132,26 @@ mod tests {
     use super::super::super::{Config, Forecast};
     use crate::window_regulator::bench::Bench;
 
-    /// A segment with the given flow.
+    /// Returns the segment with the given flow number.
     fn of(flow: u32, mut segment: Segment) -> Segment {
         segment.flow = FlowId(flow);
         segment
     }
 
-    /// Eight flows with two packets each in the queue, whose first ACK was sent.
+    /// Creates a bench with two packets of each of eight flows in the queue. The first ACK of each flow was sent.
     fn eight() -> Bench {
         let config = Config { updates: 0.0, learning: 0.0, ..Config::default() };
         let mut bench = Bench::with_buffer(Box::new(Forecast::new(config)), Capacity::Packets(100));
         (0..8).for_each(|flow| assert!(bench.take(of(flow, Bench::data(0)))));
         (0..8).for_each(|flow| bench.handle(of(flow, Bench::pure_ack(0))));
         assert_eq!(bench.sent(), [(0, 2); 8]);
-        // A round trip later they send what they were allowed: they are window-limited.
+        // A round trip later, each flow sends the data that its window allows, so each flow is window-limited.
         bench.now += Span::from_millis(120);
         (0..8).for_each(|flow| assert!(bench.take(of(flow, Bench::data(1)))));
         bench
     }
 
-    /// Flows whose ACKs are held.
+    /// Returns the flows whose ACKs are held.
     fn kept(bench: &Bench) -> Vec<u32> {
         (0..8).filter(|flow| bench.regulator.held(FlowId(*flow)) > 0).collect()
     }
@@ -159,17 +159,19 @@ mod tests {
     #[test]
     fn flows_go_in_order_when_no_more_waits_than_one_would_be_told() {
         let mut bench = eight();
-        // One packet of each leaves, then the second of flows 0 to 3, and all of these are acknowledged.
+        // One packet of each flow leaves, followed by the second packets of flows 0 to 3. Flows 0 to 2 then acknowledge
+        // two packets.
         (0..12).for_each(|_| bench.depart());
         assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![]));
         for flow in [2, 0, 1] {
             bench.handle(of(flow, Bench::pure_ack(2)));
         }
-        // Four packets are queued, fewer than the five of one flow: two are allowed to flow 2, and still to come.
+        // Four packets are queued, fewer than the five packets of one flow's share. Flow 2 is allowed two packets,
+        // which are still in transit.
         assert_eq!((bench.sent(), kept(&bench)), (vec![(2, 2)], vec![0, 1]));
         bench.depart();
         assert_eq!((bench.sent(), kept(&bench)), (vec![(2, 2)], vec![1]), "three, and two to come");
-        // Nothing leaves, but the data triggered for flow 2 is overdue.
+        // No packet leaves the queue, but the data triggered for flow 2 is overdue.
         let due = bench.regulator.poll_timeout().unwrap();
         assert_eq!(due, bench.now + Span::from_millis(120), "the round trip of the wire");
         bench.now = due;
