@@ -18,7 +18,7 @@ impl Medium for Silence {
     }
 }
 
-/// A medium of a failed radio link: it loses every packet at once, so that the queue is empty. Its rate is 0.
+/// A medium of a failed radio link: it loses every packet at once, so that the queue is empty. The medium's rate is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Severed;
 

@@ -4,7 +4,7 @@
 //! CR02 section 6: forward rate `u(200 kbit/s, s)`, forward delay `e(x)`; `links.md` section 3 settles open questions.
 //!
 //! ## What it does
-//! The rate and the delay are drawn from probability laws, at instants set by `redraw`:
+//! The rate and the delay are drawn from probability distributions, at instants set by `redraw`:
 //! - `packet` (default): each packet gets a new rate when its transmission starts and a new delay when it leaves. A
 //!   saturated link then achieves the harmonic mean of the rates.
 //! - `interval(dt)`: rate and delay are redrawn at multiples of `dt`; a packet in transmission sends its remaining bits
@@ -38,9 +38,9 @@ use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, N
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VariableConfig {
-    /// Probability law of the rate.
+    /// Probability distribution of the rate.
     pub rate: Law<Rate>,
-    /// Probability law of the one-way propagation delay.
+    /// Probability distribution of the one-way propagation delay.
     pub delay: Law<Span>,
     /// Instants at which rate and delay are redrawn.
     pub redraw: Redraw,
@@ -367,8 +367,8 @@ impl Drawn {
     }
 }
 
-/// Random values by number: each number has a separate random stream. Values are therefore independent of the order of
-/// draws, and an idle link need not draw.
+/// Random values by number: each number has a separate random stream. The separate streams make values independent of
+/// the order of draws, and an idle link need not draw.
 struct ByNumber<Q> {
     law: Law<Q>,
     seed: u64,

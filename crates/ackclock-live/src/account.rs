@@ -84,7 +84,7 @@ pub struct Account {
     past: Vec<FlowReport>,
     totals: Totals,
     regulator: String,
-    /// Drop counters of the TUN devices at both ends, if known.
+    /// Drop counters of the TUN devices at the two ends of the link, if known.
     devices: Option<[DeviceCounters; 2]>,
 }
 
@@ -103,7 +103,7 @@ impl Account {
         &self.regulator
     }
 
-    /// Returns the current state of the link, or `None` after the plane has ended. `page` is
+    /// Returns the current state of the link, or `None` after the plane has ended. The argument `page` must call
     /// [`Plane::page`](crate::Plane::page).
     pub fn snapshot(&mut self, mut page: impl FnMut(usize) -> Option<Page>) -> Option<Snapshot> {
         let mut flows = Vec::new();

@@ -55,7 +55,7 @@ struct Queue<T> {
 /// Starts a background output: a separate thread calls `write` with queued records, in order.
 ///
 /// # Errors
-/// The thread cannot be created.
+/// Fails if the thread cannot be created.
 pub(crate) fn begin<T: Copy + Send + 'static>(
     most: usize,
     mut write: impl FnMut(&[T]) -> io::Result<()> + Send + 'static,

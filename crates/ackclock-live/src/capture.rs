@@ -77,7 +77,7 @@ impl Recorder {
     /// Starts a capture at the end of the link called `name`.
     ///
     /// # Errors
-    /// The writer thread cannot be created.
+    /// Fails if the writer thread cannot be created.
     pub fn begin(mut out: Box<dyn Write + Send>, name: &str) -> io::Result<(Self, Ending)> {
         let frame = begun(name).map_err(|error| io::Error::other(error.to_string()))?;
         let (inlet, ending) = background::begin(MOST, move |bytes: &[u8]| {

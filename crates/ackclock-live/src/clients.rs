@@ -29,7 +29,7 @@ pub(crate) trait Protocol {
 /// Serves clients of a listening socket until the process ends; `accept` accepts one client.
 ///
 /// # Errors
-/// The kernel does not report new clients.
+/// Fails if the kernel does not report new clients.
 pub(crate) fn serve<P: Protocol>(
     door: BorrowedFd<'_>,
     accept: impl Fn() -> io::Result<OwnedFd>,

@@ -16,11 +16,11 @@ pub trait Clock {
     /// Returns the time since the start of the run.
     fn now(&mut self) -> Time;
 
-    /// Waits until the time `until`, a readable port, or an order for the driver. Returns at once if that time has
+    /// Waits until the time `until`, a readable port, or an order for the driver. Returns at once if `until` has
     /// passed, and reports ready ports and orders even then.
     ///
     /// # Errors
-    /// The system call for waiting fails.
+    /// Fails if the system call for waiting fails.
     fn wait(&mut self, until: Option<Time>) -> io::Result<Ready>;
 
     /// Total times spent sleeping and busy-waiting.
@@ -71,7 +71,7 @@ impl RealClock {
     /// Starts a clock that wakes for these files: the two ports, by side, and the driver's orders.
     ///
     /// # Errors
-    /// The thread's timer slack cannot be set, or too many files are open.
+    /// Fails if the thread's timer slack cannot be set, or too many files are open.
     #[allow(clippy::disallowed_methods, reason = "the live driver is where time comes from")]
     pub fn new(ports: [BorrowedFd<'_>; 2], orders: BorrowedFd<'_>, spin: Span) -> io::Result<Self> {
         // Without this setting, sleeps of this thread may end 50 us late, so that the kernel can wake several threads

@@ -1,10 +1,10 @@
 //! Control socket, which queries and changes a running link.
 //!
 //! A link has two control sockets. The inner socket has an abstract name in the link's network namespace, which no
-//! program inside can have taken before. The outer socket is in the user's private run-time folder. Without such a
-//! folder it also has an abstract name, which another user may take first. So each side checks the peer process and
-//! accepts only the same user and root. Request and answer are one line each: `set down.rate=1mbit` is answered by
-//! `ok`, `show` by `ok` and the current results as JSON, and a failed request by `error` and the reason.
+//! program inside can have taken before. The outer socket is in the user's private run-time folder. Without a run-time
+//! folder, the outer socket also has an abstract name, which another user may take first. Each side therefore checks
+//! the peer process and accepts only its own user and root. Request and answer are one line each: `set down.rate=1mbit`
+//! is answered by `ok`, `show` by `ok` and the current results as JSON, and a failed request by `error` and the reason.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -154,7 +154,7 @@ impl Drop for Name {
 /// namespace.
 ///
 /// # Errors
-/// The user has no run-time folder, and the abstract name is taken.
+/// Fails if the user has no run-time folder, and the abstract name is taken.
 pub fn listen(process: u32) -> io::Result<(Listener, Name)> {
     if let Ok((socket, path)) = runtime_dir::private().and_then(|folder| listen_in(&folder, process)) {
         return Ok((Listener { socket }, Name(Some(path))));
@@ -198,7 +198,7 @@ impl Listener {
     /// Answers requests until the process ends.
     ///
     /// # Errors
-    /// The kernel does not report new clients.
+    /// Fails if the kernel does not report new clients.
     pub fn serve(&self, answer: impl Fn(&LinkRequest) -> Result<String, String>) -> io::Result<()> {
         clients::serve(self.socket.as_fd(), || Ok(self.socket.accept()?.0.into()), &Lines(answer))
     }
@@ -245,7 +245,7 @@ fn is_believed(peer: &impl AsFd) -> bool {
 /// Sends a request to a running link.
 ///
 /// # Errors
-/// The link cannot be reached or refuses the request.
+/// Fails if the link cannot be reached or refuses the request.
 pub fn ask(whom: Addressee, request: &LinkRequest) -> Result<String, Unanswered> {
     let mut stream = connect(whom)?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -65,7 +65,7 @@ impl Remote {
     }
 }
 
-/// Receiver of a driver's orders. Create it before the clock, which wakes for orders.
+/// Receiver of a driver's orders. Create the receiver before the clock, which wakes for orders.
 pub struct Orders {
     orders: Receiver<Order>,
     bell: Arc<EventFd>,
@@ -75,7 +75,7 @@ impl Orders {
     /// Creates the receiver of orders and its remote.
     ///
     /// # Errors
-    /// The kernel cannot create an event file.
+    /// Fails if the kernel cannot create an event file.
     pub fn new() -> io::Result<(Self, Remote)> {
         let bell = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
         let ((sender, orders), bell) = (mpsc::channel(), Arc::new(bell));
@@ -113,7 +113,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
     /// Runs until ordered to stop, or until `end`.
     ///
     /// # Errors
-    /// A device has disappeared.
+    /// Fails if a device has disappeared.
     pub fn run(&mut self, orders: &Orders, end: Option<Time>) -> io::Result<()> {
         let end = end.unwrap_or(Time::NEVER);
         loop {
@@ -189,8 +189,8 @@ impl<C: Clock, P: Port> Driver<C, P> {
     /// Processes all events due up to `until`, one departure after another, and reads the answers that each departure
     /// triggers.
     ///
-    /// The kernel's TCP usually answers while a packet is written to its device. Such an answer counts as arriving when
-    /// the packet was due, so that delays of this thread do not affect the endpoints.
+    /// The kernel's TCP usually answers while a packet is written to its device. The kernel's answer counts as arriving
+    /// when the packet was due, so that delays of this thread do not affect the endpoints.
     fn keep_up(&mut self, until: Time) -> io::Result<()> {
         while let Some(due) = self.plane.next_wake().filter(|&due| due <= until) {
             self.plane.advance(due);

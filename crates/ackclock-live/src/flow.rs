@@ -1,11 +1,12 @@
-//! Assigns packets of both directions to numbered connections.
+//! Assigns packets of the two directions to numbered connections.
 //!
-//! The graph identifies flows by small numbers. A connection gets a number at its first observed packet and keeps it
-//! while it is among the `most` recently used. If all numbers are taken, a new connection takes over the number of the
-//! connection that was idle longest. Anyone can send first packets, so connections differ in protection. A connection
-//! is *proven* once one end has acknowledged the peer's data, other than by its SYN or a RST, which forged packets
-//! cannot achieve. A new connection takes over the number of an unproven connection, preferably one started from the
-//! same side if many are. Proven connections lose numbers only if they hold more than half of them.
+//! The graph identifies flows by small numbers. A connection gets a number at its first observed packet and keeps the
+//! number while the connection is one of the most recently used. If all numbers are taken, a new connection takes over
+//! the number of the connection that was idle longest. Anyone can send first packets, so only proven connections are
+//! protected against losing their numbers. A connection is *proven* once one end has acknowledged the peer's data,
+//! other than by its SYN or a RST, which forged packets cannot achieve. A new connection takes over the number of an
+//! unproven connection, preferably of one started from the same side if that side has many. Proven connections lose
+//! numbers only if together they hold more than half of all numbers.
 //!
 //! A number is never reused while packets of its old connection are inside the link, because they would count for the
 //! new connection. Packets that are not IP, or for which no number is free, use flow 0, which is no connection and is

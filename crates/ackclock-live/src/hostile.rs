@@ -33,8 +33,8 @@ pub fn parsing(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Checks the rewriting of a packet by a regulator, controlled by `knobs`. Opaque packets must stay unchanged, others
-/// must parse to the changed segment, and without a change the bytes must be equal.
+/// Checks the rewriting of a packet by a regulator, controlled by `knobs`. Opaque packets must stay unchanged, other
+/// packets must parse to the changed segment, and without a change the bytes must be equal.
 ///
 /// # Errors
 /// Returns a description of the violation.

@@ -87,7 +87,7 @@ impl LinkLog {
     /// Starts a log that is written to `out`, with the opportunities of the played recording.
     ///
     /// # Errors
-    /// The writer thread cannot be created.
+    /// Fails if the writer thread cannot be created.
     pub fn begin(
         out: impl Write + Send + 'static,
         header: &LogHeader<'_>,

@@ -96,7 +96,7 @@ fn escaped(value: &str) -> String {
 /// Parses a socket address. A port alone means the loopback address, so that nothing is exposed by default.
 ///
 /// # Errors
-/// The text is not an address; the error states the expected format.
+/// Fails if the text is not an address; the error states the expected format.
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse() {
@@ -109,7 +109,7 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
 /// Serves `page` at `/metrics` until the process ends.
 ///
 /// # Errors
-/// The kernel does not report new clients.
+/// Fails if the kernel does not report new clients.
 pub fn serve(listener: &TcpListener, page: impl Fn() -> String) -> io::Result<()> {
     clients::serve(listener.as_fd(), || Ok(listener.accept()?.0.into()), &Http(page))
 }

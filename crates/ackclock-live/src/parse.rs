@@ -5,7 +5,7 @@
 //!
 //! ## What it does
 //! This parser converts the bytes of an IP packet to a [`Segment`]: TCP with its options, or an opaque packet of a
-//! certain size. It also returns the packet's addresses and ports ([`Tuple`]) and the offset of its TCP header
+//! certain size. The parser also returns the packet's addresses and ports ([`Tuple`]) and the offset of its TCP header
 //! ([`Layout`]), so that fields can be changed in place.
 //!
 //! Packets that a regulator could not change safely are opaque and never changed: any protocol but TCP; fragments;
@@ -78,7 +78,7 @@ pub enum Layout {
     Ipv6(u16),
 }
 
-/// Parses a packet. Never fails: unreadable packets are opaque.
+/// Parses a packet. Parsing never fails: unreadable packets are opaque.
 pub fn parse(bytes: &[u8]) -> Parsed {
     let network = match bytes.first().map(|first| first >> 4) {
         Some(4) => ipv4(bytes),

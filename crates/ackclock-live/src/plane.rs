@@ -1,8 +1,9 @@
-//! The data plane: it passes raw packets through the simulation's unchanged graph. It has no clock and no devices.
+//! The data plane: it passes raw packets through the simulation's unchanged graph. The data plane has no clock and no
+//! devices.
 //!
-//! Every arriving packet departs, is discarded by the graph, or is inside it. The same is true of every segment that a
-//! regulator generates or retransmits, unless its packet could not be built. [`Plane::traffic`] counts these packets
-//! per direction.
+//! Every arriving packet departs, is discarded by the graph, or is inside it. Every segment that a regulator generates
+//! or retransmits also departs, is discarded or is inside, unless its packet could not be built. [`Plane::traffic`]
+//! counts these packets per direction.
 
 mod collect;
 mod inventory;
@@ -96,7 +97,7 @@ impl Plane {
     /// Builds a data plane from its configuration.
     ///
     /// # Errors
-    /// A key of the `[edge]` table is invalid; the error names it.
+    /// Fails if a key of the `[edge]` table is invalid; the error names it.
     pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
         let regulator =
             config.edge.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
@@ -367,7 +368,8 @@ impl Plane {
         }
     }
 
-    /// Writes a departing segment's changes into its packet. `None` if it has no packet and none can be built.
+    /// Writes a departing segment's changes into its packet. Returns `None` if the segment has no packet and none can
+    /// be built.
     fn finish(&mut self, at: Time, segment: &Segment, side: Side) -> Option<PacketId> {
         let from = side.other();
         let packet = if segment.packet().has_bytes() {

@@ -59,7 +59,7 @@ impl Pool {
     }
 
     /// Claims a packet by swapping buffers: the packet takes `buffer`, whose first `length` bytes are its contents, and
-    /// `buffer` becomes an unused buffer of the same size. `None` if the pool is full.
+    /// `buffer` becomes an unused buffer of the same size. Returns `None` if the pool is full.
     ///
     /// # Panics
     /// Panics if the buffer is not from [`Self::buffer`] or the packet is longer than the buffer: a bug in the caller.

@@ -39,13 +39,13 @@ pub trait Port {
     /// counted.
     ///
     /// # Errors
-    /// The device has disappeared.
+    /// Fails if the device has disappeared.
     fn read(&mut self, pool: &mut Pool, into: &mut Vec<PacketId>) -> io::Result<Came>;
 
     /// Writes a packet. A packet that the device refuses is lost, as on any interface.
     ///
     /// # Errors
-    /// The device has disappeared.
+    /// Fails if the device has disappeared.
     fn write(&mut self, packet: &[u8]) -> io::Result<Went>;
 }
 
@@ -73,7 +73,7 @@ pub enum Went {
 /// A TUN device opened with `IFF_TUN | IFF_NO_PI`, and with `IFF_VNET_HDR` if the driver supports it.
 ///
 /// With `IFF_VNET_HDR` the kernel passes super-packets of up to 64 KiB, as to a segmenting network card; the port
-/// splits them at once. Without that flag packets arrive one by one with their checksums, which only costs time.
+/// splits them at once. Without `IFF_VNET_HDR` packets arrive one by one with their checksums, which only costs time.
 /// Packets are always written one by one, although the kernel would accept super-packets: a receiver acknowledges a
 /// merged packet once, which would change the ACK clock (`docs/adr/0010-packets-are-written-one-by-one.md`).
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl TunPort {
     /// are read.
     ///
     /// # Errors
-    /// The file is not a TUN device.
+    /// Fails if the file is not a TUN device.
     pub fn new(file: OwnedFd, pool: &Pool) -> io::Result<Self> {
         let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
         fcntl(&file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;

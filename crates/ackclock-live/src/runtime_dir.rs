@@ -15,7 +15,7 @@ use nix::unistd::{Uid, geteuid};
 /// user's session folder (`$XDG_RUNTIME_DIR`, `/run/user/UID`), or else `/tmp/ackclock-UID`.
 ///
 /// # Errors
-/// No folder can be created, or the last candidate belongs to or is open to another user.
+/// Fails if no folder can be created, or the last candidate belongs to or is open to another user.
 pub fn private() -> io::Result<PathBuf> {
     let user = geteuid();
     let mut outcome = Err(io::ErrorKind::NotFound.into());

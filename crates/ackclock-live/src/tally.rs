@@ -98,7 +98,7 @@ impl Tally {
     }
 
     /// Payload in bytes of a packet other than TCP: the bytes after UDP and IP headers, assumed to have no options. For
-    /// several connections together, all bytes.
+    /// several connections together, the payload is the entire packet.
     fn datagram(&self, segment: &Segment) -> Option<u64> {
         let headers = match self.report.ends {
             Some(_) if segment.is_tcp() => return None,

@@ -47,7 +47,7 @@ impl Template {
     }
 
     /// Writes the packet of `segment`, sent from the side `from` of the connection `ends`, and returns its length.
-    /// `None` if the packet does not fit or has a payload, whose bytes are unknown.
+    /// Returns `None` if the packet does not fit or has a payload, whose bytes are unknown.
     pub(crate) fn build(&self, segment: &Segment, ends: &Ends, from: Side, out: &mut [u8]) -> Option<usize> {
         if segment.payload > 0 || !segment.is_tcp() {
             return None;

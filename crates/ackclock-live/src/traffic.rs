@@ -30,7 +30,8 @@ pub struct Traffic {
 /// Number of packets of one direction that this machine lost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Packets lost because the queue of the arrival device was full. `None` if the kernel does not report the number.
+    /// Packets lost because the queue of the arrival device was full. The value is `None` if the kernel does not report
+    /// the number of drops.
     pub device: Option<u64>,
     /// Packets that could not be read from the device: the pool was full, or a super-packet could not be split.
     pub unread: u64,

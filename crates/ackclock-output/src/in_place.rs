@@ -14,7 +14,7 @@ use crate::{Folders, WriteError};
 /// Opens an output file that grows under its final name, so that it can be watched. Earlier contents are removed.
 ///
 /// # Errors
-/// The file cannot be created, or another user has planted a link or file on its path.
+/// Fails if the file cannot be created, or another user has planted a link or file on its path.
 pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
     let open = || {
         let place = Place::find(target, Folders::Existing)?;

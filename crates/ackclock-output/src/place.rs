@@ -63,7 +63,7 @@ impl Place {
     /// Resolves `path`. Links are followed only if this user, root or the owner of their folder created them.
     ///
     /// # Errors
-    /// A folder is missing, or another user has planted a link, a folder or a special file on the path.
+    /// Fails if a folder is missing, or another user has planted a link, a folder or a special file on the path.
     pub(crate) fn find(path: &Path, folders: Folders) -> io::Result<Self> {
         let mut walk = Walk { folder: Folder::start(path)?, ahead: names(path), links: 0 };
         while let Some(name) = walk.ahead.pop() {
@@ -79,7 +79,7 @@ impl Place {
     /// Opens the directory entry for writing. Only links in `/proc` are followed.
     ///
     /// # Errors
-    /// The entry cannot be opened, or was replaced by a link, a file, or another user's entry.
+    /// Fails if the entry cannot be opened, or was replaced by a link, a file, or another user's entry.
     pub(crate) fn open_special(&self) -> io::Result<File> {
         let follow = if matches!(self.found, Found::Opened) { OFlags::empty() } else { OFlags::NOFOLLOW };
         let file = self.folder.open(&self.name, OFlags::WRONLY | OFlags::NOCTTY | follow)?;

@@ -14,8 +14,8 @@ use crate::place::{Found, Place};
 use crate::whole::{PARTIAL, joined};
 use crate::{Folders, WholeFile, WriteError};
 
-/// Rows of an incomplete result file. Each row is appended to `NAME.partial` at once, so that a killed process loses
-/// none; the next process continues with these rows.
+/// Rows of an incomplete result file. Each row is appended to `NAME.partial` at once, so that a killed process loses no
+/// row; the next process continues with these rows.
 #[derive(Debug)]
 pub struct Rows {
     /// Path of the result file as given by the caller.
@@ -42,8 +42,8 @@ impl Rows {
     /// Opens the rows of `target`; `None` if the target is a device or a pipe, which stores nothing.
     ///
     /// # Errors
-    /// The file cannot be written, another process is writing it, or another user has planted a link or file on its
-    /// path.
+    /// Fails if the file cannot be written, another process is writing it, or another user has planted a link or file
+    /// on its path.
     pub fn open(target: &Path, folders: Folders) -> Result<Option<Self>, WriteError> {
         let open = || {
             let place = Place::find(target, folders)?;
@@ -59,10 +59,10 @@ impl Rows {
     }
 
     /// Returns existing rows: those of the file, then those of its partial file. If the partial file's last row is
-    /// incomplete, it is removed.
+    /// incomplete, that row is removed.
     ///
     /// # Errors
-    /// A file cannot be read, or belongs to another user.
+    /// Fails if a file cannot be read, or belongs to another user.
     pub fn found(&mut self) -> Result<Vec<FoundRow>, WriteError> {
         let read = || {
             let mut rows = Vec::new();
@@ -82,7 +82,7 @@ impl Rows {
     /// Appends a row, which is a line without its newline.
     ///
     /// # Errors
-    /// The disk is full.
+    /// Fails if the disk is full.
     pub fn put(&mut self, row: &str) -> Result<(), WriteError> {
         self.empty = false;
         // The row is written in a single call, so that a killed process leaves a complete row or one without newline.
@@ -98,7 +98,7 @@ impl Rows {
     /// Writes the complete file with the given rows in this order, and removes the partial file.
     ///
     /// # Errors
-    /// The disk is full; the partial file then remains.
+    /// Fails if the disk is full; the partial file then remains.
     pub fn finish<'a>(mut self, rows: impl IntoIterator<Item = &'a str>) -> Result<(), WriteError> {
         let mut file = WholeFile::create(&self.target, Folders::Existing)?;
         file.put_lines(rows)?;

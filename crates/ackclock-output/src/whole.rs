@@ -38,7 +38,7 @@ impl WholeFile {
     /// Starts a result file under a temporary name.
     ///
     /// # Errors
-    /// The file cannot be created, or another user has planted a link or file on its path.
+    /// Fails if the file cannot be created, or another user has planted a link or file on its path.
     pub fn create(target: &Path, folders: Folders) -> Result<Self, WriteError> {
         let open = || {
             let place = Place::find(target, folders)?;
@@ -58,7 +58,7 @@ impl WholeFile {
     /// Writes lines of text, given without newlines.
     ///
     /// # Errors
-    /// The disk is full.
+    /// Fails if the disk is full.
     pub fn put_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Result<(), WriteError> {
         let mut lines = lines.into_iter();
         lines.try_for_each(|line| writeln!(self, "{line}")).map_err(|error| self.failure(error))
@@ -67,13 +67,13 @@ impl WholeFile {
     /// Writes all buffered data and gives the file its final name.
     ///
     /// # Errors
-    /// The disk is full or the folder was removed; no partial file is left behind then.
+    /// Fails if the disk is full or the folder was removed; no partial file is left behind then.
     pub fn finish(mut self) -> Result<(), WriteError> {
         self.complete().map_err(|error| self.failure(error))
     }
 
-    /// Writes all buffered data, keeps the incomplete file as `NAME.partial` and returns its path. If a folder has that
-    /// name, the file keeps its random name.
+    /// Writes all buffered data, keeps the incomplete file as `NAME.partial` and returns its path. If a folder is named
+    /// `NAME.partial`, the file keeps its random name.
     ///
     /// # Errors
     /// Fails under the same conditions as [`WholeFile::finish`].

@@ -25,7 +25,7 @@ impl Names {
     /// Starts the lookup threads.
     ///
     /// # Errors
-    /// The kernel cannot create an event descriptor.
+    /// Fails if the kernel cannot create an event descriptor.
     pub fn start() -> std::io::Result<Self> {
         let bell =
             Arc::new(EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?);

@@ -1,7 +1,8 @@
 //! Pair of connections between which the proxy relays data.
 //!
-//! Data that one leg cannot send is buffered here, at most one buffer. Meanwhile the proxy does not read from the other
-//! leg, so that TCP flow control slows the source. A FIN is relayed as a FIN, a RST as a RST.
+//! The proxy buffers data that one leg cannot send, at most one buffer per leg. While a leg has buffered data, the
+//! proxy does not read from the opposite leg, so that TCP flow control slows the source. A FIN is relayed as a FIN, a
+//! RST as a RST.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -100,7 +100,7 @@ impl Server {
     /// Starts to listen for clients.
     ///
     /// # Errors
-    /// The proxy cannot listen on an address, or would be open to every machine there.
+    /// Fails if the proxy cannot listen on an address, or would be open to every machine there.
     pub fn start(options: Options, now: Instant) -> Result<Self, StartError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
         let names = Names::start()?;
@@ -124,7 +124,7 @@ impl Server {
     /// Addresses on which the proxy listens, with the ports chosen by the kernel.
     ///
     /// # Errors
-    /// The kernel does not report an address.
+    /// Fails if the kernel does not report an address.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         self.listeners.iter().map(TcpListener::local_addr).collect()
     }
@@ -137,7 +137,7 @@ impl Server {
     /// Waits at most `patience` for events and processes them; `now` is the current time.
     ///
     /// # Errors
-    /// The system call for waiting fails.
+    /// Fails if the system call for waiting fails.
     pub fn turn(&mut self, now: Instant, patience: Duration) -> io::Result<()> {
         self.now = now;
         let mut events = [EpollEvent::empty(); 256];

@@ -117,7 +117,7 @@ pub(crate) fn run_many(
     Ok(runs.into_iter().map(|runs| rows.by_ref().take(runs).collect()).collect())
 }
 
-/// All runs of a sweep with their JSON lines. With a file, each line is stored at once.
+/// All runs of a sweep with their JSON lines. If the jobs have an output file, each line is stored at once.
 #[pyclass(module = "ackclock._core")]
 pub(crate) struct Jobs {
     points: Vec<Point>,

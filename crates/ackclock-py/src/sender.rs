@@ -78,7 +78,7 @@ impl From<Sent> for SentSegment {
     }
 }
 
-/// A TCP sender driven step by step. It has no clock: every call gets the time as an argument.
+/// A TCP sender driven step by step. The sender has no clock: every call gets the time as an argument.
 #[pyclass(name = "Sender", module = "ackclock", frozen)]
 pub(crate) struct HandDrivenSender {
     state: Mutex<DrivenSender>,

@@ -12,7 +12,7 @@ use ackclock_tcp::{FlowParams, SENDERS};
 /// Numbers are converted in place: no column is copied.
 ///
 /// # Errors
-/// The kind of a sender is unknown; in this case the run itself would have failed.
+/// Fails if the kind of a sender is unknown; in this case the run itself would have failed.
 pub(crate) fn columns(series: Series, tables: &Tables) -> Result<Vec<(String, Vec<f64>)>, ConfigError> {
     let payloads = payloads(tables)?;
     let interval = match series.columns.first().map(|(_, times)| times.as_slice()) {

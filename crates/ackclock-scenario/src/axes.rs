@@ -26,7 +26,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Creates an axis over the values of `key`. `place` names its origin in error messages, like `--buffers 4p,10p`.
+    /// Creates an axis over the values of `key`. `place` names the origin of the axis in error messages, like
+    /// `--buffers 4p,10p`.
     pub fn new(key: &str, values: Vec<Value>, place: &str) -> Self {
         Self { key: key.to_owned(), values, origin: Origin::Override(place.into()) }
     }
@@ -42,7 +43,7 @@ impl Scenario {
     /// has one point without labels.
     ///
     /// # Errors
-    /// A key or value of the sweep is invalid.
+    /// Fails if a key or value of the sweep is invalid.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
         self.points_over(&self.axes()?)
     }
@@ -50,7 +51,7 @@ impl Scenario {
     /// Returns every combination of the values of `axes`. A key set by an override keeps that value at all points.
     ///
     /// # Errors
-    /// A key or value is invalid, or an override sets a part of a varied value.
+    /// Fails if a key or value is invalid, or an override sets a part of a varied value.
     pub fn points_over(&self, axes: &[Axis]) -> Result<Vec<Point>, ScenarioError> {
         axes.iter().try_for_each(|axis| self.check_overrides_beside(axis))?;
         let count = axes.iter().fold(1, |count: u64, axis| count.saturating_mul(axis.values.len() as u64));

@@ -63,7 +63,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// awaited.
 ///
 /// # Errors
-/// The operating system cannot create a thread.
+/// Fails if the operating system cannot create a thread.
 pub fn in_parallel<T: Send, B>(
     jobs: usize,
     threads: Option<NonZeroUsize>,

@@ -10,7 +10,7 @@ impl Tables {
     /// Whether links, paths or flows use random numbers.
     ///
     /// # Errors
-    /// A component is invalid.
+    /// Fails if a component is invalid.
     fn draws(&self) -> Result<bool, ConfigError> {
         let paths = [Some(&self.path), self.relay.as_ref().map(|relay| &relay.core)];
         if paths.into_iter().flatten().any(|path| path.loss != Loss::NONE) {
@@ -25,7 +25,7 @@ impl Tables {
     }
 
     /// Sets a random start offset for recordings, if the scenario has several runs that would otherwise be identical
-    /// and `begin` is not set. Returns whether it did. Errors are left to the check.
+    /// and `begin` is not set. Returns whether the offset was set. Errors in the scenario are reported by the check.
     pub(crate) fn begin_anywhere(&mut self) -> bool {
         self.runs > 1 && self.draws().is_ok_and(|draws| !draws) && self.edge.begin_anywhere()
     }

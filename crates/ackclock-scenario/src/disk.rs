@@ -23,7 +23,7 @@ pub struct DiskFiles {
 pub type Reading = fn(&Path, &mut dyn FnMut());
 
 impl DiskFiles {
-    /// Maximum size of an input file in bytes. Such a file holds hours of the fastest recordings.
+    /// Maximum size of an input file in bytes. A file of this size holds hours of the fastest recordings.
     pub const MAX_BYTES: u64 = 256 << 20;
 
     /// Creates a reader of files whose paths are relative to `folder`.

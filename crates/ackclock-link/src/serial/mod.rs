@@ -1,13 +1,13 @@
 //! A link that transmits one packet after the other: a queue, a transmitter and the packets in flight.
 //!
 //! Constant, variable and trace-driven links differ only in transmission times and propagation delays, which the
-//! [`Medium`] provides; everything else is here.
+//! [`Medium`] provides; this module implements everything else.
 //!
 //! **Buffer.** "B packets" are B *queued* packets; one more may be in transmission ([`BufferMeaning::Waiting`],
-//! following `links.md` section 1 and CR02 Table 1). Alternatively B includes the packet in transmission.
+//! following `links.md` section 1 and CR02 Table 1). Optionally, the B packets include the packet in transmission.
 //!
 //! With a medium that has fixed transmission instants (a recording of opportunities), the head packet stays in the
-//! queue until the next instant, and so counts against the buffer either way.
+//! queue until the next instant, and so counts against the buffer with either meaning of B.
 //!
 //! **Order.** The arrival time is `max(previous arrival of the flow, departure + delay)`: packets of one flow stay in
 //! order, and different flows do not delay each other (`links.md` section 3).

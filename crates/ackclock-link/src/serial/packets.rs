@@ -10,7 +10,7 @@ pub(crate) trait Packets: Default {
     /// Appends a packet to the queue.
     fn push(&mut self, time: Time, segment: &Segment);
 
-    /// All packets with their times, in order.
+    /// Iterates over all packets with their times, in queue order.
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)>;
 }
 
@@ -39,7 +39,7 @@ impl Packets for Whole {
 #[derive(Debug, Default)]
 pub(crate) struct Parted {
     heads: Ring<(Time, Head)>,
-    /// Timestamps of the packets that have them, in the same order.
+    /// Timestamp options of the packets that have one, in queue order.
     timestamps: Ring<Timestamps>,
     rests: Ring<Rest>,
 }

@@ -5,10 +5,10 @@
 //! when its predecessor has departed, `start = max(arrival, previous departure)`.
 //!
 //! ## What it does
-//! A planned link behaves like a serial link that runs [step by step](super::stepwise). It requires a drop-tail queue,
-//! a [foreseeable](crate::Medium::foreseeable) medium and unwatched departures. No later event then changes when an
-//! accepted packet departs, so the link calculates all its times on arrival and puts it directly among the packets in
-//! flight. The queue length is the number of packets whose transmission has not started.
+//! A planned link behaves like a serial link that runs [step by step](super::stepwise). A planned link requires a
+//! drop-tail queue, a [foreseeable](crate::Medium::foreseeable) medium and unwatched departures. No later event changes
+//! the departure of an accepted packet, so the link calculates all times of the packet on arrival and puts it directly
+//! among the packets in flight. The queue length is the number of packets whose transmission has not started.
 //!
 //! ## Differences from the source
 //! A packet that does not fit into the queue is dropped.

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::medium::{Found, Medium, Transmission};
 
-/// Start offset in a recording: a fixed time, a probability law of times, or a uniformly random time.
+/// Start offset in a recording: a fixed time, a probability distribution of times, or a uniformly random time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Begin {
-    /// Offset from the start of the recording, fixed or drawn from a law; it wraps at the end of the recording.
+    /// Offset from the start of the recording, fixed or drawn from a distribution; it wraps at the end of the
+    /// recording.
     At(Law<Span>),
     /// Random offset, uniform over the recording.
     Anywhere,

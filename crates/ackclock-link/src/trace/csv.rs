@@ -2,9 +2,9 @@
 //!
 //! The header is `time_UNIT,rate_UNIT[,delay_UNIT][,loss]`, columns in any order, as in `time_s,rate_kbps,delay_ms`.
 //! Units of time are s, ms and us; units of rate are bps, kbps and Mbps. Each row is valid until the next row. The last
-//! row is valid as long as the row before it, unless its rate is empty: an empty rate only marks the end. Other empty
-//! fields are errors. Times count from the first row, so seconds since 1970 are allowed. Lines that begin with `#` are
-//! comments.
+//! row is valid as long as the row before it, unless its rate is empty: an empty rate only marks the end. Any other
+//! empty field is an error. Times count from the first row, so seconds since 1970 are allowed. Lines that begin with
+//! `#` are comments.
 
 use ackclock_core::units::{rate_unit, time_unit};
 use ackclock_core::{Rate, Span};

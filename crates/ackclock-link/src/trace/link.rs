@@ -39,27 +39,29 @@ use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, N
 pub struct TraceConfig {
     /// Path of the recording.
     pub file: String,
-    /// Start offset in the recording: a time, a law of times, or "anywhere"; it wraps at the end of the recording.
-    /// Default: "0s"; "anywhere" in scenarios with several runs whose links and flows draw no other random values.
+    /// Start offset in the recording: a time, a distribution of times, or "anywhere"; it wraps at the end of the
+    /// recording. The default offset is "0s", or "anywhere" in scenarios with several runs whose links and flows draw
+    /// no other random values.
     #[serde(skip_serializing_if = "Begin::is_start")]
     pub begin: Begin,
-    /// How bytes are counted at the opportunities of a mahimahi file.
+    /// Accounting of bytes at the opportunities of a mahimahi file.
     pub accounting: Accounting,
-    /// Law of the propagation delay, one way, added to the delay in the recording.
+    /// Distribution of the one-way propagation delay, which is added to the delay in the recording.
     pub delay: Law<Span>,
     /// Packet loss in addition to the loss in the recording: a probability, independent for each packet, or an error
     /// process.
     pub loss: Errors,
 }
 
-/// How bytes are counted at opportunities.
+/// Accounting of bytes at opportunities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {
-    /// Like mm-link: 1504 bytes per opportunity; a packet counts 4 more (its TUN header).
+    /// Accounting as in mm-link: an opportunity sends 1504 bytes, and a packet counts 4 bytes more than its size (its
+    /// TUN header).
     #[default]
     Mahimahi,
-    /// 1500 bytes per opportunity; a packet counts its size including headers.
+    /// Accounting of IP bytes: an opportunity sends 1500 bytes, and a packet counts its size including headers.
     Ip,
 }
 

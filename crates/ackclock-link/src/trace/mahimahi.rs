@@ -22,7 +22,7 @@ impl Opportunities {
     /// Creates a recording with opportunities at these times, in ms.
     ///
     /// # Errors
-    /// The list of times is empty or decreasing, or its last time is zero.
+    /// Fails if the list of times is empty or decreasing, or its last time is zero.
     pub fn new(millis: Vec<u32>) -> Result<Self, TraceError> {
         if let Some(index) = (1..millis.len()).find(|&index| millis[index] < millis[index - 1]) {
             return Err(TraceError::at(
@@ -130,8 +130,8 @@ impl Opportunities {
     }
 }
 
-/// Smallest first time that counts as seconds since 1970: the year 2001. Read as milliseconds, this time would be an
-/// outage of 11 days.
+/// Smallest first time that counts as seconds since 1970: the year 2001. Read as milliseconds, a time since 1970 would
+/// be an outage of 11 days.
 const EPOCH: u32 = 1_000_000_000;
 
 /// Maximum number of bins: at about fifteen bytes a row, a CSV file with more bins would exceed the size limit for

@@ -43,7 +43,7 @@ pub use statistics::Statistics;
 /// An error in a recording, with its line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
-    /// Number of the invalid line, from 1; `None` if the error concerns the whole file.
+    /// Number of the invalid line, from 1; `None` if the error concerns the entire file.
     pub line: Option<usize>,
     /// Error message with the text found and what is allowed.
     pub message: String,
@@ -95,7 +95,7 @@ impl Recording {
     /// Parses a recording from the contents of its file.
     ///
     /// # Errors
-    /// The error names the line, the text found and what is allowed. Never panics for any input.
+    /// The error names the line, the text found and what is allowed. The parser never panics, whatever the input.
     pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
         import::read(bytes, &import::Options::default()).map(|imported| imported.recording)
     }
@@ -103,11 +103,11 @@ impl Recording {
     /// Converts the recording to the mahimahi format. A table of rates becomes one opportunity per 1500 bytes, rounded
     /// up to the next millisecond. The last opportunity is at the end of the recording, because mahimahi uses it as the
     /// end; the mean rate changes by less than half an opportunity or 0.1 %. The mahimahi format has no delays and
-    /// losses: [`impairments`](Self::impairments) lists those that are dropped.
+    /// losses: [`impairments`](Self::impairments) lists which of them this recording has.
     ///
     /// # Errors
-    /// The recording has more opportunities or is longer than the mahimahi format allows, or the text would exceed the
-    /// size limit for reading.
+    /// Fails if the recording has more opportunities or is longer than the mahimahi format allows, or the text would
+    /// exceed the size limit for reading.
     pub fn to_mahimahi(&self) -> Result<String, TraceError> {
         match self {
             Self::Opportunities(opportunities) => readable(opportunities.to_string()),
@@ -118,7 +118,7 @@ impl Recording {
     /// Converts the recording to CSV. Opportunities are counted per `bin`.
     ///
     /// # Errors
-    /// The bin is shorter than 1 ms, or the text would exceed the size limit for reading.
+    /// Fails if the bin is shorter than 1 ms, or the text would exceed the size limit for reading.
     pub fn to_csv(&self, bin: ackclock_core::Span) -> Result<String, TraceError> {
         match self {
             Self::Opportunities(opportunities) => readable(csv::print(&opportunities.samples(bin)?)),

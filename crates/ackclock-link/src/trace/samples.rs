@@ -30,7 +30,7 @@ impl Samples {
     /// Creates a table of rows; `length` is the end time of the last row.
     ///
     /// # Errors
-    /// The table has no rows, times that do not increase from zero to the end, or only zero rates.
+    /// Fails if the table has no rows, times that do not increase from zero to the end, or only zero rates.
     pub fn new(rows: Vec<Sample>, length: Span) -> Result<Self, TraceError> {
         if rows.first().is_none_or(|row| row.begins != Span::ZERO) {
             return Err(TraceError::whole("there is no row at the start"));
@@ -93,7 +93,8 @@ impl Samples {
 
     /// Converts the rates to one opportunity per 1500 bytes, at the next whole millisecond. The last opportunity is at
     /// the end and marks the length: it covers a rest of less than 1500 bytes if that changes the mean rate by less
-    /// than 0.1 %. Otherwise the number of opportunities is rounded, and the last one is moved to the end.
+    /// than 0.1 %. If the change is larger, the number of opportunities is rounded, and the last opportunity is moved
+    /// to the end.
     pub(super) fn opportunities(&self) -> Result<Opportunities, TraceError> {
         const MOST: u128 = 100_000_000;
         let each = u128::from(Opportunities::BYTES * NANOBITS_PER_BYTE);

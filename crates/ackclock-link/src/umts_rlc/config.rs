@@ -20,8 +20,8 @@ pub struct UmtsRlcConfig {
     pub rate: Rate,
     /// Transmission time interval.
     pub tti: Span,
-    /// Blocks per TTI. Independent errors affect blocks separately; other error processes without `interval` affect an
-    /// entire TTI.
+    /// Number of blocks per TTI. Independent errors affect blocks separately; other error processes without `interval`
+    /// affect an entire TTI.
     pub pdus: u32,
     /// Block errors: a probability, independent for each block, or an error process.
     pub bler: Errors,

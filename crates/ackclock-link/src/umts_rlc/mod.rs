@@ -11,8 +11,8 @@
 //! arrived. A complete packet is delivered at once, or after all earlier packets, and then propagates for `delay`.
 //!
 //! TTIs start at multiples of their length. By default no event is aligned to TTIs. Three events can be delayed to the
-//! next boundary: delivery of a block's data (`delivery`); the report of a failure, so that all failures of a TTI are
-//! in one status and are retransmitted together (`status`); and retransmissions (`repetition`).
+//! next TTI boundary: delivery of a block's data (`delivery`); the report of a failure, so that all failures of a TTI
+//! are in one status and are retransmitted together (`status`); and retransmissions (`repetition`).
 //!
 //! In an outage, such as a handover, no block starts; blocks already in transmission arrive.
 //!

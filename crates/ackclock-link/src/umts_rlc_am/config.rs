@@ -45,8 +45,8 @@ pub struct UmtsRlcAmConfig {
     pub max_dat: u32,
     /// Reaction when a PDU is given up: its packets are discarded ("discard"), or both ends are reset ("reset").
     pub on_max_dat: OnMaxDat,
-    /// Minimum age of a PDU's last transmission before a STATUS that reports it missing triggers a retransmission.
-    /// Default: the RTT of the radio, within which no STATUS can cover the PDU.
+    /// Minimum age of a PDU's last transmission before a STATUS that reports it missing triggers a retransmission. The
+    /// default is the RTT of the radio, because no STATUS can cover a PDU sent within the last RTT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Span>,
     /// Rules for when the transmitter requests a STATUS.

@@ -31,7 +31,7 @@ impl Discard {
     }
 
     /// Discards all SDUs before SDU `keep`. The peer keeps data from `sn` on, except for the first `ends` SDUs that end
-    /// in that PDU. The new MRW replaces a pending one.
+    /// in PDU `sn`. The new MRW replaces a pending MRW.
     pub(super) fn begin(&mut self, now: Time, sn: Sn, ends: u16, keep: SduNumber) {
         match self.mode {
             OnMaxDat::Reset => self.failed = true,
@@ -55,7 +55,7 @@ impl Discard {
     }
 
     /// Processes the peer's acknowledgement of an MRW. Returns whether the discard is now complete: the peer's window
-    /// starts at or beyond SN_MRW. `vt_a` is VT(A).
+    /// starts at or beyond SN_MRW. The argument `vt_a` is VT(A), the oldest unacknowledged sequence number.
     pub(super) fn on_ack(&mut self, ack: MrwAck, vt_a: Sn) -> bool {
         let Some(mrw) = self.telling else { return false };
         let (told, moved) = (mrw.sn.above(vt_a), ack.sn.above(vt_a));
@@ -66,8 +66,8 @@ impl Discard {
         done
     }
 
-    /// Processes an advance of VT(A) from `old` to `new`. When VT(A) passes SN_MRW, the peer has all PDUs before it,
-    /// and the MRW is obsolete.
+    /// Processes an advance of VT(A) from `old` to `new`. When VT(A) passes SN_MRW, the peer has all PDUs before
+    /// SN_MRW, and the MRW is obsolete.
     pub(super) fn on_window(&mut self, old: Sn, new: Sn) {
         if self.telling.is_some_and(|mrw| new.above(old) > mrw.sn.above(old)) {
             self.telling = None;

@@ -1,5 +1,5 @@
-//! The sending end of a direction: the protocol without a clock. The channel decides when the end may send, and how
-//! many PDUs.
+//! Sending end of a direction, which implements the RLC protocol without a clock. The channel decides when the end may
+//! send, and how many PDUs.
 
 use ackclock_core::{Span, Time};
 
@@ -80,8 +80,8 @@ impl End {
         }
     }
 
-    /// Processes a PDU that arrives or is lost. `of_peer` are the SDUs of the PDU's direction, `own` the SDUs of the
-    /// opposite direction.
+    /// Processes a PDU that arrives or is lost. The argument `of_peer` holds the SDUs of the PDU's direction, and `own`
+    /// the SDUs of the opposite direction.
     pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
         match self {
             Self::Acknowledged(entity) => entity.on_pdu(now, pdu, of_peer, own),

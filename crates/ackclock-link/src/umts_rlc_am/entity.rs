@@ -78,7 +78,8 @@ impl Entity {
         self.transmitter.stay_alert(now, sdus);
     }
 
-    /// Processes an arriving PDU. `of_peer` are the SDUs of its direction, `own` the SDUs of the opposite direction.
+    /// Processes an arriving PDU. The argument `of_peer` holds the SDUs of the PDU's direction, and `own` the SDUs of
+    /// the opposite direction.
     pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
         match *pdu {
             Pdu::Reset(number) => {

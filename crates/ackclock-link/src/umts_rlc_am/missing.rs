@@ -42,7 +42,7 @@ struct Run {
     more: u8,
 }
 
-/// Complete octets of bits, in consecutive BITMAP super-fields.
+/// Bitmap of complete octets, in consecutive BITMAP super-fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bitmap {
     /// FSN: sequence number of the PDU for the first bit.

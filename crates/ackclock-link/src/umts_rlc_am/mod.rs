@@ -5,9 +5,9 @@
 //! in `links.md` section 7.
 //!
 //! ## What it does
-//! An RLC entity at each end of the radio cuts the packets of its direction (SDUs) into PDUs of one size. It sends as
-//! many PDUs as fit into a TTI, and retransmits PDUs that its peer reports as missing. Each part of the protocol has a
-//! file:
+//! An RLC entity at each end of the radio cuts the packets of its direction (SDUs) into PDUs of one size. The entity
+//! sends as many PDUs as fit into a TTI, and retransmits PDUs that its peer reports as missing. Each part of the
+//! protocol has a file:
 //! - `segmentation`: fills PDUs, packet by packet, with length indicators and padding;
 //! - `transmitter`: VT(S), VT(A), VT(DAT), the window, and retransmissions, lowest number first;
 //! - `poll`: the triggers and timers of polls;
@@ -22,9 +22,9 @@
 //! a short notation for `radio-access`.
 //!
 //! ## Differences from the source
-//! - A STATUS PDU reports missing PDUs by either LIST or BITMAP, and never by RLIST. If they do not fit into one STATUS
-//!   PDU, further ones report the rest. A set bit acknowledges nothing by itself; spare bits of the last octet stand
-//!   for PDUs before the first missing one.
+//! - A STATUS PDU reports missing PDUs by either LIST or BITMAP, and never by RLIST. If the missing PDUs do not fit
+//!   into one STATUS PDU, further STATUS PDUs report the rest. A set bit in a BITMAP acknowledges nothing by itself;
+//!   spare bits of the last octet stand for PDUs before the first missing one.
 //! - The scenario sets when a receiver changes its peer's window (`status.windows`); each later STATUS contains the new
 //!   window.
 //! - A PDU sent less than an RTT ago is not retransmitted, because a STATUS cannot cover it yet (`guard`).

@@ -21,8 +21,8 @@ pub(crate) enum Pdu {
 }
 
 impl Pdu {
-    /// Whether the PDU is new data, not a retransmission. `new` was the number of the next new PDU before the TTI was
-    /// filled.
+    /// Whether the PDU is new data, not a retransmission. The argument `new` is the sequence number of the next new PDU
+    /// before the TTI was filled.
     pub(crate) fn is_new(&self, new: Sn) -> bool {
         // Sequence numbers of retransmissions are at most a window below `new`.
         matches!(self, Self::Data(data) if data.sn.above(new) < Sn::MOST / 2)

@@ -25,9 +25,9 @@ pub struct PollConfig {
     pub window_percent: u32,
     /// PDUs that poll above `window_percent`: all ("every-pdu"), or the first each time the share is reached ("first").
     pub window_polls: WindowPolls,
-    /// Poll_PDU: number of PDUs between two polls; 0: no such polls.
+    /// Poll_PDU: number of PDUs between two polls; 0: no polls by PDU count.
     pub every_pdus: u32,
-    /// Poll_SDU: number of packets between two polls; 0: no such polls.
+    /// Poll_SDU: number of packets between two polls; 0: no polls by packet count.
     pub every_sdus: u32,
 }
 

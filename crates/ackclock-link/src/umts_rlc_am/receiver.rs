@@ -148,8 +148,8 @@ impl Receiver {
         self.go_on(now, whole, sdus);
     }
 
-    /// Advances over PDUs in sequence. SDUs that end there have been complete since `whole`, or since the latest
-    /// arrival of one of their PDUs.
+    /// Advances over PDUs in sequence. SDUs that end in these PDUs have been complete since `whole`, or since the
+    /// latest arrival of one of their PDUs.
     fn go_on(&mut self, now: Time, whole: Option<Time>, sdus: &mut Sdus) {
         while self.received.contains(self.vr_r) {
             self.received.remove(self.vr_r);
@@ -161,7 +161,8 @@ impl Receiver {
         }
     }
 
-    /// Processes an MRW: the peer has given up earlier PDUs. Moves the window; incomplete SDUs are lost.
+    /// Processes an MRW: the peer has given up earlier PDUs. Moves the receive window; incomplete SDUs below it are
+    /// lost.
     pub(super) fn on_mrw(&mut self, now: Time, mrw: Mrw, sdus: &mut Sdus) {
         let ahead = mrw.sn.above(self.vr_r);
         // A sequence number outside the window lies below it and belongs to a repeated, already processed MRW.

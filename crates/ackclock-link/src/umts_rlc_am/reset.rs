@@ -69,7 +69,7 @@ impl Resets {
         self.of_peer.replace(number) != Some(number)
     }
 
-    /// Processes a RESET ACK: the peer has reset itself. Returns whether this entity awaited it.
+    /// Processes a RESET ACK: the peer has reset itself. Returns whether this entity awaited a RESET ACK.
     pub(super) fn on_ack(&mut self, number: ResetNumber) -> bool {
         let awaited = number == self.number && self.pending.take().is_some();
         self.number ^= awaited;

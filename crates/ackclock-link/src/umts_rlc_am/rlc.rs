@@ -27,8 +27,8 @@ pub struct RlcConfig {
     pub max_dat: u32,
     /// Reaction when a PDU is given up: its packets are discarded ("discard"), or both ends are reset ("reset").
     pub on_max_dat: OnMaxDat,
-    /// Minimum age of a PDU's last transmission before a STATUS that reports it missing triggers a retransmission.
-    /// Default: the RTT of the radio, within which no STATUS can cover the PDU.
+    /// Minimum age of a PDU's last transmission before a STATUS that reports it missing triggers a retransmission. The
+    /// default is the RTT of the radio, because no STATUS can cover a PDU sent within the last RTT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Span>,
     /// Rules for when the transmitter requests a STATUS.
@@ -107,7 +107,7 @@ impl RlcConfig {
     /// Checks the RLC settings.
     ///
     /// # Errors
-    /// A setting is invalid; the error names its key.
+    /// Fails if a setting is invalid; the error names its key.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if !matches!(self.pdu, Size::Bytes(bytes) if (PDU_BYTES[0]..=PDU_BYTES[1]).contains(&bytes)) {
             let message = format!("{} is not a size from \"10B\" to \"1000B\"", self.pdu);

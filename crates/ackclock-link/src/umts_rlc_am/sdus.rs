@@ -274,8 +274,8 @@ impl Sdus {
         (self.first..keep.min(self.next())).for_each(|number| self.lose(now, number));
     }
 
-    /// Removes every SDU before `keep` from the transmitter. If the newest SDU is among them, its unsent rest is
-    /// dropped, so it is lost.
+    /// Removes every SDU before `keep` from the transmitter. If the newest SDU is removed, its unsent rest is dropped,
+    /// so the SDU is lost.
     pub(crate) fn give_up_before(&mut self, now: Time, keep: SduNumber) {
         for number in self.first..keep.min(self.next()) {
             if let Some(sdu) = self.get(number) {

@@ -99,7 +99,7 @@ impl Transmitter {
     }
 
     /// Returns the next PDU to send: the retransmission with the lowest number, else a new PDU, else a retransmission
-    /// only to send a poll. `None` if no PDU can be sent, or its content was given up instead.
+    /// only to send a poll. Returns `None` if no PDU can be sent, or the PDU's content was given up instead.
     pub(super) fn next_pdu(&mut self, now: Time, sdus: &mut Sdus) -> Option<Outgoing> {
         if let Some(sn) = self.repeats.first_from(self.vt_a) {
             self.repeats.remove(sn);

@@ -74,7 +74,7 @@ impl Neighbours {
     /// Runs the steady connection alone on an edge.
     ///
     /// # Errors
-    /// The edge cannot be built, or delivers nothing even to a single connection.
+    /// Fails if the edge cannot be built, or delivers nothing even to a single connection.
     pub fn on(edge: EdgeConfig) -> Result<Self, String> {
         let alone = Run::new(&edge)?.play(&[])?;
         if alone.delivered < u64::from(PACKETS / 2) || alone.acknowledged < PACKETS / 2 * u32::from(PAYLOAD) {

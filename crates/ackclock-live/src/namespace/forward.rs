@@ -51,7 +51,7 @@ const LONGEST: usize = 1 << 16;
 /// Opens the sockets of the forwarded ports in the network namespace of the calling thread.
 ///
 /// # Errors
-/// The kernel refuses to open a socket.
+/// Fails if the kernel refuses to open a socket.
 pub(crate) fn open(pair: Pair, forwards: &[Forward]) -> Result<Vec<Entrance>, Obstacle> {
     let open = |forward: &Forward| Entrance::open((pair.router(), forward.inside).into());
     forwards.iter().map(open).collect::<io::Result<_>>().trying("listening for forwarded ports")
@@ -106,7 +106,7 @@ impl Forwarding {
     /// Creates the relay of these ports, with the sockets of each.
     ///
     /// # Errors
-    /// The kernel refuses non-blocking sockets.
+    /// Fails if the kernel refuses non-blocking sockets.
     pub(crate) fn new(forwards: &[Forward], entrances: Vec<Entrance>) -> io::Result<Self> {
         let ports: Vec<Port> = forwards.iter().cloned().zip(entrances).map(Port::new).collect();
         for Port { entrance, .. } in &ports {
@@ -131,7 +131,7 @@ impl Forwarding {
     /// Serves until the process ends; `say` receives messages for the user, one line each.
     ///
     /// # Errors
-    /// The system call for waiting fails.
+    /// Fails if the system call for waiting fails.
     pub(crate) fn serve(mut self, say: fn(&str)) -> io::Result<()> {
         // Each connection needs two files, each client of datagrams one. A lower limit of open files reduces the number
         // of connections.

@@ -30,7 +30,7 @@ use super::tun::Tun;
 use super::users::{Rights, map_to_themselves};
 use crate::reach::{self, Way};
 
-/// Outside end of the link. Its resources exist as long as the keeper.
+/// Outside end of the link. The resources of the outside end exist as long as the keeper process.
 struct End {
     pair: Pair,
     tun: Tun,
@@ -170,9 +170,9 @@ fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
     }
 }
 
-/// Starts the server and waits until it listens on a port. The wait is limited, because the program may not be a
-/// network server. Returns a remark if the server went to the background; its processes then become children of this
-/// one.
+/// Starts the server and waits until it listens on a port. The wait for the server is limited, because the program may
+/// not be a network server. Returns a remark if the server went to the background; its processes then become children
+/// of this one.
 fn start_server(server: &OsStr, pair: Pair) -> Result<Option<String>, Obstacle> {
     let mut child = Command::new("/bin/sh")
         .arg("-c")
@@ -201,7 +201,7 @@ fn start_server(server: &OsStr, pair: Pair) -> Result<Option<String>, Obstacle> 
     Ok(remark.map(|text| format!("{text}, and does not listen on any port")))
 }
 
-/// Whether this process has running children. Reaps ended ones.
+/// Whether this process has running children. Reaps ended children.
 fn has_children() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -229,7 +229,8 @@ fn listens() -> bool {
     })
 }
 
-/// Waits for the command to end. Meanwhile reaps orphans and forwards signals sent to the link.
+/// Waits for the command to end. While waiting, the keeper reaps orphaned processes and forwards signals sent to the
+/// link.
 fn await_end(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
     loop {
         if let Some(status) = bury(command) {

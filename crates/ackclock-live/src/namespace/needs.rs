@@ -48,8 +48,8 @@ const APPARMOR: &str = "--security-opt apparmor=unconfined";
 const SECCOMP: &str = "--security-opt seccomp=unconfined";
 
 impl Need {
-    /// Returns why the requirement is missing and how to meet it; `None` if it is met. Call before the process starts a
-    /// thread.
+    /// Returns why the requirement is missing and how to meet it; `None` if it is met. Call this function before the
+    /// process starts a thread.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let errno = (self.check)().err()?;
         Some(Obstacle::new(self.what, errno.desc()).remedy((self.remedy)(errno)))

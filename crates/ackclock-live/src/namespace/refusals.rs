@@ -39,7 +39,7 @@ impl Refusals {
     /// Starts to receive refusals in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// The kernel has no packet sockets.
+    /// Fails if the kernel has no packet sockets.
     pub(crate) fn open() -> io::Result<Self> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         // An unbound packet socket receives no packets.

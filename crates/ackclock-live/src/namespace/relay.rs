@@ -1,8 +1,8 @@
-//! Relay for name servers. It forwards queries and connections that arrive at one address to the first server that
-//! answers, and returns the answers.
+//! Relay for name servers. The relay forwards queries and connections that arrive at one address to the first server
+//! that answers, and returns the answers.
 //!
-//! Like a stub resolver (resolv.conf(5)), the relay tries the servers in order. It tries the next server if one is
-//! unreachable, does not answer, or refuses the query.
+//! Like a stub resolver (resolv.conf(5)), the relay tries the servers in order. The relay tries the next server if a
+//! server is unreachable, does not answer, or refuses the query.
 //!
 //! Clients inside may send arbitrary data at any rate. So one thread serves all clients without blocking, and the
 //! tables of queries and connections are small. When a table is full, an old entry is dropped; resolvers repeat their
@@ -36,7 +36,7 @@ impl Entrance {
     /// Listens at `at` in the calling thread's network namespace.
     ///
     /// # Errors
-    /// The port is in use.
+    /// Fails if the port is in use.
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
         Ok(Self { datagrams: UdpSocket::bind(at)?, streams: TcpListener::bind(at)? })
     }
@@ -52,10 +52,11 @@ enum Ready {
 }
 
 impl Relay {
-    /// Creates a relay to these servers. It tries them in this order, from the calling thread's network namespace.
+    /// Creates a relay to these servers. The relay tries the servers in this order, from the calling thread's network
+    /// namespace.
     ///
     /// # Errors
-    /// The kernel refuses non-blocking sockets.
+    /// Fails if the kernel refuses non-blocking sockets.
     pub(crate) fn new(entrance: Entrance, servers: Vec<SocketAddr>) -> io::Result<Self> {
         let Entrance { datagrams, streams } = entrance;
         let datagrams = Datagrams::new(datagrams, servers.clone())?;
@@ -65,7 +66,7 @@ impl Relay {
     /// Serves queries until the process ends.
     ///
     /// # Errors
-    /// The system call for waiting fails.
+    /// Fails if the system call for waiting fails.
     pub(crate) fn serve(mut self) -> io::Result<()> {
         loop {
             self.round()?;
@@ -117,8 +118,8 @@ type Awaited<'a> = (BorrowedFd<'a>, PollFlags, Ready);
 const TICK: u16 = 500;
 /// Time limit for the last server's answer, and for the next byte of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time limit for servers other than the last. Three such limits take less than the 5 s after which a stub resolver
-/// repeats its query (resolv.conf(5), `timeout`).
+/// Time limit for servers other than the last. Three of these time limits take less than the 5 s after which a stub
+/// resolver repeats its query (resolv.conf(5), `timeout`).
 const TRIAL: Duration = Duration::from_millis(1500);
 /// Maximum number of datagrams or connections processed from one socket before other sockets are served.
 const BURST: usize = 32;

@@ -47,7 +47,7 @@ pub(crate) fn stand(
     Ok((pair, tun, ours, entrances))
 }
 
-/// Creates the veth pair. The name of its local interface contains the number of the address pair, so that the
+/// Creates the veth pair. The name of the pair's local interface contains the number of the address pair, so that the
 /// interface reserves these addresses. The kernel gives out each name once, and only to administrators of this
 /// namespace.
 fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, Veth), Obstacle> {

@@ -57,7 +57,7 @@ impl Signals {
     /// were ignored when this process started, as under `nohup`, stay ignored.
     ///
     /// # Errors
-    /// The kernel has no file descriptors left.
+    /// Fails if the kernel has no file descriptors left.
     pub fn take() -> io::Result<Self> {
         let ignored = ignored();
         let heeded = REQUESTS.into_iter().filter(|signal| ignored & bit(*signal) == 0);
@@ -67,8 +67,8 @@ impl Signals {
         Ok(Self { pending, before })
     }
 
-    /// Restores this thread's signal mask. A forked child calls this before it starts a program, which would inherit
-    /// the blocked mask.
+    /// Restores this thread's signal mask. A forked child calls this function before it starts a program, which would
+    /// inherit the blocked mask.
     ///
     /// # Errors
     /// Returns the kernel's error.
@@ -79,7 +79,7 @@ impl Signals {
     /// Waits for pending signals and returns them.
     ///
     /// # Errors
-    /// The system call for waiting fails.
+    /// Fails if the system call for waiting fails.
     pub fn wait(&self) -> io::Result<impl Iterator<Item = Received> + '_> {
         match poll(&mut [PollFd::new(self.pending.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(std::iter::from_fn(|| self.next())),

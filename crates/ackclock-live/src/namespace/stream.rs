@@ -51,9 +51,9 @@ impl Stream {
         }
     }
 
-    /// Files and events to wait for. Each direction waits until its buffered bytes can be written, or, without any,
-    /// until bytes can be read. An ended direction is omitted, because the kernel would report a broken connection
-    /// repeatedly.
+    /// Files and events to wait for. Each direction waits until its buffered bytes can be written; with an empty buffer
+    /// it waits until bytes can be read. An ended direction is omitted, because the kernel would report a broken
+    /// connection repeatedly.
     pub(super) fn awaited(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let ends = [(&self.client, &self.upstream), (&self.upstream, &self.client)];
         ends.into_iter().zip(&self.ways).filter_map(|((from, to), way)| match way {
@@ -77,7 +77,7 @@ impl Stream {
     /// when both directions have ended.
     ///
     /// # Errors
-    /// The connection is broken, or no server accepts it.
+    /// Fails if the connection is broken, or no server accepts it.
     pub(super) fn carry(&mut self, servers: &[SocketAddr], now: Instant) -> io::Result<bool> {
         self.moved = now;
         let [up, down] = &mut self.ways;
@@ -134,7 +134,7 @@ fn begin_connecting(servers: &[SocketAddr], from: usize) -> Option<(usize, TcpSt
     servers.find_map(|(number, server)| Some((number, connecting(*server).ok()?)))
 }
 
-/// Starts a connection. Reads and writes before it is established return `WouldBlock`.
+/// Starts a connection. Reads and writes before the connection is established return `WouldBlock`.
 fn connecting(server: SocketAddr) -> io::Result<TcpStream> {
     let family = if server.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;

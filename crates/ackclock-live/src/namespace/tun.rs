@@ -39,7 +39,7 @@ impl DeviceCounters {
     /// Number of packets dropped because the device's queue was full; a super-packet counts once.
     ///
     /// # Errors
-    /// The kernel does not report the counter.
+    /// Fails if the kernel does not report the counter.
     pub fn dropped(&mut self) -> io::Result<u64> {
         let all = attribute_of(&mut self.netlink, self.index, libc::IFLA_STATS64)?;
         let count = all.get(TX_DROPPED * 8..).and_then(|rest| rest.first_chunk());
@@ -61,7 +61,7 @@ impl Tun {
     /// Creates a device in the calling thread's namespace; `%d` in the name becomes the first free number.
     ///
     /// # Errors
-    /// The device file is missing or inaccessible, or the process has no right to change the namespace.
+    /// Fails if the device file is missing or inaccessible, or the process has no right to change the namespace.
     pub(crate) fn open(pattern: &str) -> Result<Self, Obstacle> {
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = open(DEVICE, flags, Mode::empty()).trying("opening /dev/net/tun")?;

@@ -29,7 +29,7 @@ impl Veth {
     /// Creates a veth pair between the calling thread's namespace and `beyond`; `None` if the name `far` is taken.
     ///
     /// # Errors
-    /// The kernel does not support veth, or the process has no right to change one of the namespaces.
+    /// Fails if the kernel does not support veth, or the process has no right to change one of the namespaces.
     pub(crate) fn create(near: &str, far: &str, beyond: &OwnedFd) -> Result<Option<Self>, Obstacle> {
         let mut netlink = Netlink::route().trying(CREATING)?;
         if let Err(error) = netlink.request(&[request(near, far, beyond)]) {
@@ -49,7 +49,7 @@ impl Veth {
     /// Interface at the far end of the pair; call this function in the far end's namespace.
     ///
     /// # Errors
-    /// The calling thread is in another namespace.
+    /// Fails if the calling thread is in another namespace.
     pub(crate) fn far(&self) -> Result<Interface, Obstacle> {
         let name = if_indextoname(self.far).trying("finding the veth pair")?;
         Ok(Interface { index: self.far, name: name.to_string_lossy().into_owned() })
@@ -59,7 +59,7 @@ impl Veth {
     /// the peer.
     ///
     /// # Errors
-    /// One end is not up, or the pair has disappeared.
+    /// Fails if one end is not up, or the pair has disappeared.
     pub(crate) fn await_carrier(&mut self) -> Result<(), Obstacle> {
         for _ in 0..LOOKS {
             let state = attribute_of(&mut self.netlink, self.near.index, libc::IFLA_OPERSTATE);

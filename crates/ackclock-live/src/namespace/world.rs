@@ -61,8 +61,8 @@ pub struct Ends {
 }
 
 impl World {
-    /// Creates the namespaces of a link. Call before the process starts a thread, because its memory is copied as by
-    /// `fork`.
+    /// Creates the namespaces of a link. Call this function before the process starts a thread, because the process's
+    /// memory is copied as by `fork`.
     ///
     /// # Errors
     /// Returns the operation that this machine does not allow, with a remedy.
@@ -108,7 +108,7 @@ impl World {
     /// receives messages for the user about forwarded ports, one line each.
     ///
     /// # Errors
-    /// The command has already ended.
+    /// Fails if the command has already ended.
     pub fn go(&mut self, say: fn(&str)) -> io::Result<()> {
         if let Some(relay) = self.relay.take() {
             thread::spawn(move || relay.serve());
@@ -119,7 +119,7 @@ impl World {
         self.channel.go()
     }
 
-    /// Name of the congestion control with which the relay sends downloads from forwarded ports. `None` without
+    /// Name of the congestion control with which the relay sends downloads from forwarded ports. Returns `None` without
     /// forwarded ports, or after the relay has started.
     pub fn forwarding_congestion_control(&self) -> Option<String> {
         self.forwarding.as_ref()?.congestion_control()
@@ -130,7 +130,8 @@ impl World {
         self.used.iter().map(|used| used.load(Ordering::Relaxed))
     }
 
-    /// Counts connections that were refused at loopback addresses inside. Frequent calls are needed to miss none.
+    /// Counts connections that were refused at loopback addresses inside. Call this function often, so that no refusal
+    /// is missed.
     pub fn note_refusals(&mut self) {
         if let Some(refusals) = &mut self.refusals {
             refusals.take();

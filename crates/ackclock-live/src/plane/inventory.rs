@@ -55,7 +55,8 @@ impl Inventory {
     /// Whether a connection has used its share of a side's packets, so that other connections have room.
     ///
     /// The sum of packets inside from the connection, from its user and from the side stays below three quarters of
-    /// all. So a single connection gets half of a side's packets, and the connections of one user get three quarters.
+    /// all. A single connection therefore gets half of a side's packets, and the connections of one user get three
+    /// quarters.
     pub(super) fn has_its_share(&self, from: Side, flow: FlowId, user: Option<u32>) -> bool {
         let of_flow = self.flows.inside(flow) as usize;
         let of_user = user.map_or(of_flow, |user| self.of_users.get(user as usize).copied().unwrap_or(0));

@@ -62,8 +62,8 @@ pub(crate) struct Way {
     _tables: Vec<Netlink>,
 }
 
-/// Networks that the inside reaches over IPv6. Without any, the inside has no IPv6 route, so that programs use IPv4 at
-/// once.
+/// Networks that the inside reaches over IPv6. Without IPv6 access, the inside has no IPv6 route, so that programs use
+/// IPv4 at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum V6 {
     /// IPv6 reaches the same networks as IPv4.

@@ -44,7 +44,7 @@ impl Pasta {
     /// Connects a process's network namespace to the machine's network.
     ///
     /// # Errors
-    /// The program pasta cannot be started or sets up no route.
+    /// Fails if the program pasta cannot be started or sets up no route.
     pub(crate) fn attach(program: &Path, process: Pid) -> Result<Self, Obstacle> {
         let mut guard = Self(start(program, process)?);
         for _ in 0..LOOKS {

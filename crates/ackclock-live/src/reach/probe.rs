@@ -2,8 +2,8 @@
 //!
 //! The test writes SYN segments into the link's end as if they came from inside: one to the base address, where our own
 //! socket listens, and others to addresses beyond the machine, with a TTL that expires one hop out. The machine's
-//! routing and a trace of its firewall show what refuses the segments. If neither shows a cause and an answer is
-//! missing, only the route to this machine is reported as broken.
+//! routing and a trace of its firewall show what refuses the segments. If routing and trace show no cause and an answer
+//! is missing, only the route to this machine is reported as broken.
 
 use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
@@ -83,7 +83,8 @@ fn findings(way: &Way<'_>) -> Vec<Finding> {
 }
 
 impl Way<'_> {
-    /// Addresses to test: this machine's gateway and an address behind it. Empty if the machine has no default route.
+    /// Addresses to test: this machine's gateway and an address behind it. The list is empty if the machine has no
+    /// default route.
     fn targets(&self) -> Vec<IpAddr> {
         let far = FAR[usize::from(self.inside.is_ipv6())];
         let Ok(gateway) = routing::gateway(far) else { return Vec::new() };

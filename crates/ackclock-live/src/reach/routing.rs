@@ -11,7 +11,7 @@ use crate::namespace::netlink::{Message, Netlink, attributes};
 /// Gateway for this machine's own packets to an address; `None` for an address in a directly connected network.
 ///
 /// # Errors
-/// The machine itself has no route to the address.
+/// Fails if the machine itself has no route to the address.
 pub(super) fn gateway(to: IpAddr) -> io::Result<Option<IpAddr>> {
     let route = Netlink::route()?.ask(get_route(to))?;
     let mut found = attributes(route.get(BODY..).unwrap_or_default());

@@ -1,5 +1,5 @@
 //! Traces how the firewall handles packets of a link. Packets are marked for tracing (`meta nftrace set 1`), and the
-//! kernel reports each nftables rule that they traverse. Firewalls of `iptables-nft` are nftables too; those of
+//! kernel reports each nftables rule that they traverse. Firewalls of `iptables-nft` are nftables too; firewalls of
 //! `iptables-legacy` report nothing.
 
 use std::collections::BTreeMap;

@@ -176,7 +176,7 @@ struct Row {
 }
 
 impl Row {
-    /// Appends a box with its ports towards the servers and towards the clients. Returns its index.
+    /// Appends a box with its ports towards the servers and towards the clients. Returns the index of the box.
     fn add(&mut self, station: impl Into<AnyNode>, [before, behind]: [Port; 2]) -> NodeId {
         let place = self.boxes.len();
         if place > 0 {

@@ -27,7 +27,7 @@ impl Islands {
         Self { engine: Engine::new((capture, probe)), islands: Vec::new() }
     }
 
-    /// Adds an island. Returns the indices of its boxes in the engine.
+    /// Adds an island. Returns the indices of the island's boxes in the engine.
     pub(crate) fn add(&mut self, island: Island) -> Places {
         let Island { boxes, wires, places, traffic } = island;
         let nodes: Vec<NodeId> = boxes.into_iter().map(|station| self.engine.add(station)).collect();
@@ -47,7 +47,7 @@ impl Islands {
         self.engine.tracer_mut().0.as_mut()
     }
 
-    /// Runs the traffic of all islands that is due at `now`. Returns whether any was due.
+    /// Runs the traffic of all islands that is due at `now`. Returns whether traffic was due.
     fn serve(&mut self, now: Time) -> bool {
         let mut served = false;
         for (places, traffic) in &mut self.islands {
@@ -91,7 +91,7 @@ impl Executor for Islands {
     }
 }
 
-/// Boxes of an island. Their indices are consecutive, from its servers to its clients.
+/// Boxes of an island. The indices of the boxes are consecutive, from servers to clients.
 fn boxes(engine: &mut Engine<AnyNode, Listeners>, places: Places) -> Boxes<'_> {
     let Places { servers, path, relay, edge, behind, clients } = places;
     let mut row = engine.nodes_mut(servers, clients).iter_mut();

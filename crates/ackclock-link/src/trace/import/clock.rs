@@ -19,7 +19,7 @@ impl TimeUnit {
     /// Parses the name of a time unit: `s`, `ms`, `us`, `ns`, `iso` (a timestamp), `auto`.
     ///
     /// # Errors
-    /// An unknown name; the error lists the valid names.
+    /// Fails if the name is unknown; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "auto" => Ok(Self::Auto),
@@ -55,8 +55,8 @@ fn size_of(number: f64) -> f64 {
     }
 }
 
-/// Converts year, month, day, hour, minute and second to seconds since 1970. Any separators are accepted, and the time
-/// zone is ignored.
+/// Converts year, month, day, hour, minute and second to seconds since 1970. Any separators between the numbers are
+/// accepted, and the time zone is ignored.
 fn stamp(text: &str) -> Option<f64> {
     let mut rest = text.trim_matches('"');
     let mut parts = [0_u32; 5];

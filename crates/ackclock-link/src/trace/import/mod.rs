@@ -7,8 +7,8 @@
 //! NSDI 2013); cake-autorate.
 //!
 //! ## What it does
-//! The import detects a format by its content, and reads its rates, delays and losses. It also grades how the rates
-//! relate to the capacity of the link ([`Certainty`]). Other tables are read by the names of their columns
+//! The import detects a format by its content, and reads its rates, delays and losses. The import also grades how the
+//! rates relate to the capacity of the link ([`Certainty`]). Other tables are read by the names of their columns
 //! ([`Columns`]). Lines that begin with `#` are skipped in every line-based format.
 //!
 //! ## Differences from the source
@@ -112,7 +112,7 @@ impl Form {
     /// Parses the name of a format.
     ///
     /// # Errors
-    /// An unknown name; the error lists the valid names.
+    /// Fails if the name is unknown; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|form| form.name() == name);
         found.ok_or_else(|| format!("it is one of {}", Self::ALL.map(Self::name).join(", ")))
@@ -138,7 +138,7 @@ impl Towards {
     /// Parses the name of a direction: `down`, `up`.
     ///
     /// # Errors
-    /// An unknown name; the error lists the valid names.
+    /// Fails if the name is unknown; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "down" => Ok(Self::Mobile),
@@ -164,7 +164,7 @@ impl Missing {
     /// Parses the name of a treatment: `refuse`, `hold`, `zero`.
     ///
     /// # Errors
-    /// An unknown name; the error lists the valid names.
+    /// Fails if the name is unknown; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "refuse" => Ok(Self::Refuse),
@@ -225,7 +225,7 @@ impl Imported {
     /// Text of the imported recording: CSV with format and grade as comments, or the mahimahi format for opportunities.
     ///
     /// # Errors
-    /// The text would exceed the size limit for reading.
+    /// Fails if the text would exceed the size limit for reading.
     pub fn text(&self) -> Result<String, TraceError> {
         if let Recording::Opportunities(_) = self.recording {
             return self.recording.to_mahimahi();
@@ -247,8 +247,8 @@ struct Read {
 /// Reads a recording of any format.
 ///
 /// # Errors
-/// The error names the line, the text found and what is allowed, or the reason why the format is not supported. Never
-/// panics for any input.
+/// The error names the line, the text found and what is allowed, or the reason why the format is not supported. The
+/// parser never panics, whatever the input.
 pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
     let bytes = plain_text(bytes, "recordings are mahimahi files, CSV, JSON and logs")?;
     let form = match options.form {
@@ -345,7 +345,7 @@ fn own(form: Form, recording: Recording, bytes: &[u8]) -> Result<Imported, Trace
 /// Detects the format of a text; `None` for an unknown format.
 ///
 /// # Errors
-/// The text has a known format that is not a recording.
+/// Fails if the text has a known format that is not a recording.
 pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     let mut texts = super::lines(bytes).filter_map(|(_, line)| line.ok());
     let first = texts.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();

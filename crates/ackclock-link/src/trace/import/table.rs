@@ -48,7 +48,7 @@ impl Unit {
     /// Parses the name of a rate unit: `kbit/s`, `MB/s`, `B`.
     ///
     /// # Errors
-    /// An unknown name; the error lists the valid names.
+    /// Fails if the name is unknown; the error lists the valid names.
     pub fn named(name: &str) -> Result<Self, String> {
         let bytes = |unit: &str| match unit {
             "B" => Some(8.0),
@@ -68,7 +68,7 @@ impl Unit {
 /// Parses the name of a field separator: `,`, `;`, `tab`, `space`.
 ///
 /// # Errors
-/// An unknown name; the error lists the valid names.
+/// Fails if the name is unknown; the error lists the valid names.
 pub fn separator_named(name: &str) -> Result<char, String> {
     match name {
         "tab" => Ok('\t'),
