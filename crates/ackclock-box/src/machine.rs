@@ -60,7 +60,7 @@ pub struct Need {
     pub what: &'static str,
     /// Whether the requirement is met.
     pub met: bool,
-    /// Finding about the requirement, or the action that meets it.
+    /// Result of checking the requirement, or the action that meets the requirement.
     pub found: String,
 }
 

@@ -39,7 +39,7 @@ impl Shown {
         Self { bar, only: Arc::default(), jobs }
     }
 
-    /// Counts one more finished job.
+    /// Advances the progress bar by one finished job.
     pub(crate) fn done(&self) {
         if self.jobs > 1 {
             self.bar.inc(1);

@@ -415,7 +415,7 @@ impl Shown {
         Self { heading, cells: all.iter().map(scaled).collect() }
     }
 
-    /// Returns whether any row has a number in this column. Columns without numbers are omitted.
+    /// Returns whether any row has a number in this column. Columns without numbers are omitted from the table.
     fn exists(&self) -> bool {
         self.cells.iter().any(Option::is_some)
     }

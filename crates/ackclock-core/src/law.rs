@@ -352,9 +352,9 @@ mod tests {
             ("ln(100ms, 50ms)", 100.0, 50.0),
             ("p(100ms)", 100.0, 10.0),
             ("p(0.5ms)", 0.5, 0.5f64.sqrt()),
-            // sd = mean / sqrt(shape (shape - 2))
+            // The standard deviation of a Pareto law is mean / sqrt(shape (shape - 2)).
             ("pareto(100ms, 6)", 100.0, 100.0 / 24.0f64.sqrt()),
-            // variance 0.25·0.75·40^2 = 300
+            // The variance of the table is 0.25·0.75·40^2 = 300.
             ("table(10ms: 3, 50ms: 1)", 20.0, 300.0f64.sqrt()),
             ("300ms + e(50ms) + u(20ms, 10ms)", 370.0, 2600.0f64.sqrt()),
         ] {
@@ -385,10 +385,11 @@ mod tests {
         }
         assert_eq!(rate("200kbit/s").harmonic_mean(), Rate::from_bps(200_000));
         assert_eq!(rate("u(200kbit/s, 0kbit/s)").harmonic_mean(), Rate::from_bps(200_000));
-        // 2 / (1/100 + 1/300) = 150
+        // The harmonic mean is 2 / (1/100 + 1/300) = 150 kbit/s.
         assert_eq!(rate("table(100kbit/s, 300kbit/s)").harmonic_mean(), Rate::from_bps(150_000));
         assert_eq!(rate("table(0kbit/s, 300kbit/s)").harmonic_mean(), Rate::ZERO);
-        // Pareto: E[1/X] = shape / ((shape + 1) least), least = mean (shape - 1)/shape: 200·(1/2)·(3/2) = 150
+        // A Pareto law has E[1/X] = shape / ((shape + 1) least), with least = mean (shape - 1)/shape: 200·(1/2)·(3/2) =
+        // 150.
         assert_eq!(rate("pareto(200kbit/s, 2)").harmonic_mean(), Rate::from_bps(150_000));
     }
 

@@ -292,19 +292,19 @@ mod tests {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields, default)]
     struct Square {
-        /// Length of a side.
+        /// Length of a side of the square.
         side: f64,
-        /// How its corners are.
+        /// Corners of the square.
         corners: Corners,
     }
 
-    /// Corners.
+    /// Shape of the corners of a square.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields, default)]
     struct Corners {
-        /// Radius of each.
+        /// Radius of each corner.
         radius: f64,
-        /// Segments of each arc.
+        /// Number of segments in the arc of each corner.
         segments: u32,
     }
 

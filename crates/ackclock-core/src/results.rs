@@ -502,7 +502,7 @@ mod tests {
     fn the_fairness_of_shares_is_jains_index() {
         assert_eq!(jain_index(&[5.0, 5.0, 5.0]), Some(1.0));
         assert_eq!(jain_index(&[0.0, 0.0, 0.0, 7.0]), Some(0.25));
-        // (1 + 2 + 3)^2 / (3 (1 + 4 + 9)) = 36/42
+        // Jain's index is (1 + 2 + 3)^2 / (3 (1 + 4 + 9)) = 36/42.
         assert_eq!(jain_index(&[1.0, 2.0, 3.0]), Some(36.0 / 42.0));
         assert_eq!((jain_index(&[1.0]), jain_index(&[0.0, 0.0])), (None, None));
     }

@@ -47,7 +47,8 @@ use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Exponent of the delay as a function of occupancy: 0 gives a step at `min_threshold`, 1 a straight line.
+    /// Exponent of the delay as a function of occupancy: 0 gives a step at `min_threshold`, and 1 gives a straight
+    /// line.
     pub(crate) alpha: f64,
     /// Occupancy below which ACKs are not delayed, packets.
     pub(crate) min_threshold: u32,
@@ -86,9 +87,9 @@ pub(crate) enum Occupancy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Counts {
-    /// Only packets not sent yet count.
+    /// Only unsent packets count as occupancy.
     Unsent,
-    /// Packets not sent yet count, and so do sent packets that the far end of the radio has not acknowledged.
+    /// Unsent packets count as occupancy, and so do sent packets that the far end of the radio has not acknowledged.
     Unacknowledged,
 }
 
@@ -233,8 +234,8 @@ impl AckRateControl {
         }
     }
 
-    /// Time at which the oldest ACK may leave: `t_id` after the previous ACK. If the ACK has to wait, the time is
-    /// rounded up to the end of a TTI.
+    /// Time at which the oldest ACK may leave: `t_id` after the previous ACK. If the ACK has to wait, its departure
+    /// time is rounded up to the end of a TTI.
     fn departs(&self, now: Time, view: LinkView) -> Time {
         let Some(left) = self.left else { return now };
         let departs = left + self.delay(view);

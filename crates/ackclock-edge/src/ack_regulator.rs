@@ -30,11 +30,11 @@
 //!   Freeing a packet from the buffer also runs the release step. In the source, departing packets leave the buffer at
 //!   once.
 //!
-//! Figure 9 resets the count of expected packets only when a departure leaves the queue empty. However, a sender that
-//! lowers its window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs already released. Without
-//! answers to the released ACKs, no packet departs, the remaining ACKs stay held, and the flow stalls. Therefore, while
-//! none of the flow's data is in the queue, a timer resets the count of expected packets and runs the release step. The
-//! timer of the expected packets expires after twice the sender's response time, measured by TCP timestamps, or after
+//! Figure 9 resets the count of expected packets only when a departure leaves the queue empty. A sender that lowers its
+//! window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs already released. Without answers to
+//! the released ACKs, no packet departs, the remaining ACKs stay held, and the flow stalls. Therefore, while none of
+//! the flow's data is in the queue, a timer resets the count of expected packets and runs the release step. The timer
+//! of the expected packets expires after twice the sender's response time, measured by TCP timestamps, or after
 //! `safety` without timestamps. The sender's response time is doubled, because response times vary, and a packet that
 //! arrives after the reset finds a queue filled by other packets. In a shared queue, departures of other flows' packets
 //! are not signalled to this flow and change nothing.
@@ -214,8 +214,8 @@ impl AckRegulator {
         let mut duplicates = 0;
         while let Some(head) = self.held.head() {
             let fits = head.cost.max(1) <= self.available(view).saturating_sub(duplicates);
-            // Without this exception, an ACK that needs more room than an empty queue has would never be released
-            // (section 6, deadlock).
+            // An ACK that needs more room than an empty queue has is released anyway, because it would otherwise be
+            // held for ever (section 6, deadlock).
             let stuck = view.is_empty() && self.expected == 0 && duplicates == 0;
             if !fits && !stuck {
                 break;

@@ -8,7 +8,7 @@ use crate::EdgeConfig;
 
 impl EdgeConfig {
     /// Returns whether any property of the channel is drawn from the seed. Random drops of a queue discipline do not
-    /// count.
+    /// count as properties of the channel.
     ///
     /// # Errors
     /// Fails if a link or the bearer is invalid.

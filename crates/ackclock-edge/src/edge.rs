@@ -1,8 +1,8 @@
 //! The edge: a bearer, and the regulators of the flows that cross this bearer.
 //!
-//! When data arrives, the bearer first runs up to `now`. The edge then calls `on_data` and `enqueue`, followed by
-//! `on_queued` or `on_dropped`. Every segment that enters the edge is delivered, dropped, discarded or held. If a
-//! segment were forgotten, the packet pool of a live link would leak.
+//! When data arrives, the bearer first runs up to `now`. For arriving data, the edge calls `on_data` and `enqueue`,
+//! followed by `on_queued` or `on_dropped`. Every segment that enters the edge is delivered, dropped, discarded or
+//! held. If a segment were forgotten, the packet pool of a live link would leak.
 
 mod regulation;
 
@@ -68,7 +68,7 @@ impl Edge {
     }
 
     /// Regulates data from the mobiles, in addition to data from the network, for at most `most_flows` flows at a time.
-    /// This method must be called before the edge's first segment.
+    /// Callers must call `regulate_uploads` before the edge's first segment.
     pub fn regulate_uploads(&mut self, regulator: Arc<dyn RegulatorConfig>, most_flows: usize) {
         self.bearer.want_departures(Direction::Up, regulator.departures());
         self.regulations[Direction::Up] = Regulation::new(regulator, most_flows);
@@ -114,7 +114,7 @@ impl Edge {
         self.bearer.gauges(direction)
     }
 
-    /// Sets the user of a flow for cells, per-user queues and per-user regulators. This method must be called before
+    /// Sets the user of a flow for cells, per-user queues and per-user regulators. Callers must call `assign` before
     /// the flow's first segment.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
@@ -182,9 +182,9 @@ impl Edge {
         self.regulators_of(flow).map(|regulator| regulator.held(flow)).sum()
     }
 
-    /// Limits the segment copies that regulators keep. This method must be called before the edge's first segment. A
-    /// flow gets one more copy while the copies of the flow, of its user and of all users add up to less than `most`.
-    /// By default, copies are unlimited.
+    /// Limits the segment copies that regulators keep. Callers must call `keep_at_most` before the edge's first
+    /// segment. A flow gets one more copy while the copies of the flow, of its user and of all users add up to less
+    /// than `most`. By default, the number of segment copies is unlimited.
     pub fn keep_at_most(&mut self, most: usize) {
         self.copies = Copies::new(most);
     }

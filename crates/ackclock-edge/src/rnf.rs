@@ -19,7 +19,8 @@
 //! - **No wind-up**: if no window was full since the last sample, a short queue only shows that the senders had no
 //!   data, and the window does not grow.
 //! - **Settling**: suppose that a report generated at time `t` last changed the window. Samples taken before `t + lag +
-//!   tau + max(q, q_ref) / b` do not reflect this change and are ignored. All times are measured by the radio's clock.
+//!   tau + max(q, q_ref) / b` do not reflect the change of the window and are ignored. All times are measured by the
+//!   radio's clock.
 //! - **Silence**: after `stale` without a report, connections use their own congestion control until the next report.
 //! - **Outage**: with b = 0 no new data is sent, and the retransmission timer is frozen.
 //! - **Order**: reports that arrive out of order or twice are ignored.

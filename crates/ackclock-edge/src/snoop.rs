@@ -134,7 +134,7 @@ struct Snoop {
     output: VecDeque<Output>,
 }
 
-/// Loss of a packet that is being repaired locally.
+/// State of the local repair of one lost packet.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
     /// Sequence number of the missing packet's first byte.
@@ -160,8 +160,8 @@ impl Hop {
     /// Local timeout of a packet that was retransmitted `retransmissions` times.
     fn timeout(&self, least: Span, retransmissions: u32) -> Span {
         let Some(RoundTrip { mean, deviation }) = self.0 else { return LONGEST_TIMEOUT };
-        // The timeout is also at least twice the mean. Without a minimum of twice the mean, a hop of constant delay
-        // would time out at the instant of the ACK.
+        // The local timeout is at least twice the mean round-trip time of the radio hop. Without a minimum of twice the
+        // mean, a hop of constant delay would time out at the instant of the ACK.
         let timeout = (mean + deviation * 4).max(mean * 2).max(least);
         (timeout * (1 << retransmissions.min(10))).min(timeout.max(LONGEST_TIMEOUT))
     }

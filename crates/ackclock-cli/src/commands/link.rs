@@ -1,4 +1,4 @@
-//! `ackclock link`: a shell or a command behind an emulated link.
+//! `ackclock link`: runs a shell or a command behind an emulated link.
 
 mod change;
 mod conditions;

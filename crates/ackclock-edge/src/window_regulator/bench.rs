@@ -294,7 +294,7 @@ fn a_packet_that_the_air_lost_has_left_the_queue() {
         bench.lose();
         bench.depart();
         bench.ack(1);
-        // The right edge is packet 3 + 5, which an ACK with number 1 advertises with a window of 7.
+        // The right edge is packet 8 (3 + 5), which an ACK with number 1 advertises as a window of 7 packets.
         assert_eq!(bench.sent(), [(1, 7)], "{name}");
     }
 }

@@ -23,13 +23,13 @@ pub(super) struct Conditions {
     /// One-way delay of packets to the command.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     down_delay: Option<Span>,
-    /// Share of packets to drop, in both directions: 0.01 or 1%.
+    /// Share of packets that are dropped, in both directions: 0.01 or 1%.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     loss: Option<Loss>,
-    /// Share of packets from the command to drop.
+    /// Share of packets from the command that are dropped.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     up_loss: Option<Loss>,
-    /// Share of packets to the command to drop.
+    /// Share of packets to the command that are dropped.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     down_loss: Option<Loss>,
     /// Mean duration of a loss burst, 10ms or longer. Without a burst duration, each packet is lost independently.

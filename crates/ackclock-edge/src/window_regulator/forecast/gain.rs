@@ -25,8 +25,8 @@ const GAINS: [f64; 2] = [0.25, 4.0];
 /// Upper limit of the gain of a flow that yields to a young flow. The young flow would otherwise have to wait for the
 /// old flow's queue.
 const YIELDING: f64 = 1.25;
-/// Factor of early steps: after `t` of service, a step is multiplied by `1 + HASTE / (SETTLING + t)`, all in seconds.
-/// Learning steps are larger for about a minute, but not so large that the first pauses decide the gain.
+/// Factor of early steps: after `t` seconds of service, a step is multiplied by `1 + HASTE / (SETTLING + t)`. Learning
+/// steps are larger for about a minute, but not so large that the first pauses decide the gain.
 const HASTE: f64 = 30.0;
 const SETTLING: f64 = 6.0;
 /// Factor of steps up: on a perfectly even link, a step up is multiplied by `1 + EVEN`.

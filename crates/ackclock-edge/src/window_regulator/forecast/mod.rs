@@ -146,8 +146,8 @@ impl ackclock_core::Config for Config {
 
 /// Largest value of the keys `packets` and `reserve`.
 const MOST_PACKETS: u32 = 1000;
-/// Time since a window-limited sender last sent, up to which a pause counts for learning. If a window-limited sender
-/// has sent recently, a larger window would have prevented the pause.
+/// Time within which a window-limited sender must have sent for a pause to count for learning. If a window-limited
+/// sender has sent recently, a larger window would have prevented the pause.
 const RULED: Span = Span::from_secs(1);
 /// Largest value of the key `delay`.
 const LONGEST: Span = Span::from_secs(10);

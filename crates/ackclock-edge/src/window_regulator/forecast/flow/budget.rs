@@ -109,7 +109,7 @@ impl Flow {
     }
 
     /// Returns whether ACKs of this flow may be held. ACKs are not held if the sender is in recovery or is not
-    /// window-limited. ACKs are not held at an observed queue either, because its idle times become known too late.
+    /// window-limited. At an observed queue, ACKs are not held, because idle times of the queue become known too late.
     pub(super) fn may_keep(&self, look: &Look, shared: &Shared) -> bool {
         let may = shared.config.reserve > 0 && !shared.observed && !look.is_released;
         may && self.is_window_limited() && !self.repair.is_under_way()
