@@ -151,7 +151,7 @@ struct PerPacket {
     rates: Stream,
     delays: Delays,
     outages: Outages,
-    /// Rate of the link if it is constant, so that none is drawn; otherwise `None`.
+    /// Rate of the link if it is constant; `None` if rates are drawn.
     steady: Option<Pace>,
     /// Rate of the last packet.
     current: Rate,

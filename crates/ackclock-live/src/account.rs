@@ -93,7 +93,7 @@ impl Account {
         Self { ended, past: Vec::new(), totals: Totals::default(), regulator, devices: None }
     }
 
-    /// Adds these devices, the wired side's first: packets that they drop from now on count as lost by the machine.
+    /// Adds two devices, the wired side's first, whose drops count from now on as packets lost by the machine.
     pub fn include_devices(&mut self, devices: [DeviceCounters; 2]) {
         self.devices = Some(devices);
     }

@@ -16,7 +16,7 @@ pub(crate) struct Inlet<T> {
     lost: u64,
 }
 
-/// Receives the result of an output when it ends.
+/// Receiver of an output's result, which arrives when the output ends.
 #[derive(Debug)]
 pub struct Ending(Receiver<Ended>);
 
@@ -178,7 +178,7 @@ impl<T> Shared<T> {
 
 /// Divisor of the queue's capacity: a queue filled to this fraction is written at once.
 const MUCH: usize = 4;
-/// Time for gathering more records while the queue is emptier than that fraction.
+/// Time for gathering more records while the queue is nearly empty.
 const GATHER: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn let_in<P: Protocol>(
     now: Instant,
     clients: &mut Vec<Client>,
 ) -> Came {
-    // The loop is bounded, so that many new clients do not block those already accepted.
+    // The loop is bounded, so that many new clients do not block clients already accepted.
     for _ in 0..MOST {
         match accept().and_then(|client| stop_blocking(client.as_fd()).map(|()| client)) {
             Ok(client) => {

@@ -85,7 +85,7 @@ impl Outage {
 pub enum Addressee {
     /// The link in which the caller runs, or the only link of the caller's user.
     Nearest,
-    /// The link of this process.
+    /// The link of the process with this number.
     Process(u32),
 }
 

@@ -97,7 +97,7 @@ fn flags(file: BorrowedFd<'_>) -> io::Result<libc::c_int> {
 pub(crate) fn offload(file: BorrowedFd<'_>) -> io::Result<()> {
     let tcp = (libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6) as libc::c_ulong;
     let udp = (libc::TUN_F_USO4 | libc::TUN_F_USO6) as libc::c_ulong;
-    // UDP is supported since Linux 6.2.
+    // Linux supports UDP super-packets since version 6.2.
     set_offload(file, tcp | udp).or_else(|_| set_offload(file, tcp))
 }
 

@@ -72,9 +72,9 @@ pub enum Layout {
     /// Unparsed packet, which is passed on unchanged.
     #[default]
     Opaque,
-    /// TCP over IPv4, with its header at this offset.
+    /// TCP over IPv4, with the TCP header at this offset.
     Ipv4(u16),
-    /// TCP over IPv6, with its header at this offset.
+    /// TCP over IPv6, with the TCP header at this offset.
     Ipv6(u16),
 }
 

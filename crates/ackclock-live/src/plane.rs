@@ -2,8 +2,8 @@
 //! devices.
 //!
 //! Every arriving packet departs, is discarded by the graph, or is inside it. Every segment that a regulator generates
-//! or retransmits also departs, is discarded or is inside, unless its packet could not be built. [`Plane::traffic`]
-//! counts these packets per direction.
+//! or retransmits also departs, is discarded or is inside the graph, unless its packet could not be built.
+//! [`Plane::traffic`] counts these packets per direction.
 
 mod collect;
 mod inventory;
@@ -72,7 +72,7 @@ pub struct Plane {
 /// Numbers of packets inside a plane, by state. A queued packet may also be kept as a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// Number of all packets inside.
+    /// Number of all packets inside the plane.
     pub inside: usize,
     /// Number of packets in queues, for the two directions together.
     pub waiting: usize,
@@ -316,8 +316,8 @@ impl Plane {
         let old = self.connections[flow.index()].take();
         if let Some(old) = &old {
             self.archive(flow, old);
-            // The last packets of an earlier connection between the same ends may still be inside; the edge then keeps
-            // its state for the new connection.
+            // The last packets of an earlier connection between the same ends may still be inside the plane; the edge
+            // then keeps its state for the new connection.
             if self.inventory.flows.inside(flow) == 0 {
                 self.graph.forget(flow);
             }

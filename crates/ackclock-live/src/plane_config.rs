@@ -12,7 +12,7 @@ pub struct PlaneConfig<'a> {
     pub delay: Span,
     /// Seed of the random streams.
     pub seed: u64,
-    /// Maximum number of packets inside; half of the packets are reserved for each side.
+    /// Maximum number of packets inside the plane; half of the packets are reserved for each side.
     pub packets: usize,
     /// Maximum packet size on either side, bytes: the MTU.
     pub packet_bytes: usize,

@@ -1,4 +1,5 @@
-//! Packet counts of one direction by fate: delivered, dropped by the model, lost by this machine, or still inside.
+//! Packet counts of one direction by fate: delivered, dropped by the model, lost by this machine, or still inside the
+//! link.
 
 use std::fmt;
 
@@ -19,9 +20,9 @@ pub struct Traffic {
     pub left_bytes: u64,
     /// Number of packets that arrived and were then dropped by the model or discarded by a regulator.
     pub removed: u64,
-    /// Number of packets that arrived and are still inside.
+    /// Number of packets that arrived and are still inside the link.
     pub inside: u64,
-    /// Number of generated segments still inside; a generated segment has no packet before it leaves.
+    /// Number of generated segments still inside the link; a generated segment has no packet before it leaves.
     pub made_inside: u64,
     /// Packets that this machine lost, by cause.
     pub lost: Lost,
@@ -35,7 +36,7 @@ pub struct Lost {
     pub device: Option<u64>,
     /// Packets that could not be read from the device: the pool was full, or a super-packet could not be split.
     pub unread: u64,
-    /// Packets refused because this direction already had half of the packets allowed inside.
+    /// Packets refused because this direction already had half of the packets allowed inside the link.
     pub no_room: u64,
     /// Generated segments for which no packet could be built: the connection was unknown, the segment had a payload or
     /// was too large, or the pool was full.

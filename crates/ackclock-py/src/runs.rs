@@ -254,7 +254,7 @@ struct Batch<'a> {
     interval: Option<Span>,
     progress: Option<Py<PyAny>>,
     threads: Option<NonZeroUsize>,
-    /// Whether regulators in Python are woken more often than they ask for.
+    /// Whether regulators in Python are woken more often than they request.
     extra_wakes: bool,
 }
 

@@ -70,7 +70,7 @@ pub(super) struct Serving {
     pub(super) ending: Ending,
 }
 
-/// How a transmission ends.
+/// Event to report at the end of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Nothing,
@@ -81,7 +81,7 @@ pub(super) enum Ending {
 impl Serving {
     /// Unsent bytes of the packet at `now`.
     fn rest(&self, now: Time) -> u32 {
-        // A replaced medium may start the transmission later than `now`.
+        // After a change of medium, the transmission may start later than `now`.
         let from = now.max(self.begun);
         let (left, whole) = (self.departs.since(from).as_nanos(), self.departs.since(self.begun).as_nanos());
         if self.departs == Time::NEVER || whole == 0 {

@@ -18,7 +18,7 @@ use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 pub struct UmtsRlcConfig {
     /// Rate of the channel, including retransmissions.
     pub rate: Rate,
-    /// Transmission time interval.
+    /// Length of the transmission time interval (TTI).
     pub tti: Span,
     /// Number of blocks per TTI. Independent errors affect blocks separately; other error processes without `interval`
     /// affect an entire TTI.

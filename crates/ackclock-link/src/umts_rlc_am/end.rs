@@ -44,7 +44,7 @@ impl End {
                 shape: Shape::new(octets, config.header_octets()),
             });
         }
-        // `check` accepts only window sizes of 11 bits.
+        // The configuration check accepts only window sizes of at most 11 bits.
         let window = config.window as u16;
         let limits = Limits { window, max_dat: config.max_dat, guard: config.guard.unwrap_or(guard) };
         let discard = Discard::new(config.mrw.timer, config.mrw.most, config.on_max_dat);

@@ -33,7 +33,7 @@
 //! - If a packet is discarded while an earlier MRW is pending, the new MRW replaces it, and the MaxMRW count restarts.
 //! - If the end of a packet fills a PDU, the next PDU has the packet's length indicator; the special value of the HE
 //!   field is not used.
-//! - After MaxRST the bearer is set up again at both ends; in a network the radio controller does this.
+//! - After MaxRST the bearer is set up again at its two ends; in a real network the radio controller sets it up.
 //! - A PDU names the packets whose parts it contains, but not their octets. In unacknowledged mode a loss is known at
 //!   once.
 //!

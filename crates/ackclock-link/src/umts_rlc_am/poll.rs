@@ -17,13 +17,15 @@ pub struct PollConfig {
     pub prohibit: Span,
     /// Timer_Poll_Periodic: period of polls; 0s: no periodic polls.
     pub period: Span,
-    /// Whether the last PDU in the buffer polls, and the last PDU that the window allows.
+    /// Whether a poll is sent with the last PDU in the buffer, and with the last PDU that the window allows.
     pub last_pdu: bool,
-    /// Whether the last pending retransmission polls.
+    /// Whether a poll is sent with the last pending retransmission.
     pub last_retransmission: bool,
-    /// Poll_Window: share of the window in use, in percent, from which on PDUs poll; 0: no window polls.
+    /// Poll_Window: share of the window in use, in percent, from which on PDUs are sent with a poll; 0: no window
+    /// polls.
     pub window_percent: u32,
-    /// PDUs that poll above `window_percent`: all ("every-pdu"), or the first each time the share is reached ("first").
+    /// PDUs that are sent with a poll above `window_percent`: all ("every-pdu"), or the first each time the share is
+    /// reached ("first").
     pub window_polls: WindowPolls,
     /// Poll_PDU: number of PDUs between two polls; 0: no polls by PDU count.
     pub every_pdus: u32,
@@ -31,14 +33,14 @@ pub struct PollConfig {
     pub every_sdus: u32,
 }
 
-/// Choice of PDUs that poll above a share of the window.
+/// Choice of PDUs that are sent with a poll above a share of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowPolls {
-    /// Every PDU above the share polls, as in TS 25.322 section 9.6.
+    /// Every PDU above the window share is sent with a poll, as in TS 25.322 section 9.6.
     #[default]
     EveryPdu,
-    /// Only the first PDU polls each time the share is reached.
+    /// Only the first PDU is sent with a poll each time the window share is reached.
     First,
 }
 
@@ -139,7 +141,7 @@ impl Polling {
         }
     }
 
-    /// Whether a PDU sent at `now` must poll; if so, starts the poll timers.
+    /// Whether a PDU sent at `now` must have a poll; if so, starts the poll timers.
     pub(super) fn polls(&mut self, now: Time, sent: Sent) -> bool {
         self.wanted |= self.triggers(sent);
         let polls = self.wanted && now >= self.prohibited;
@@ -213,7 +215,7 @@ impl Polling {
         self.wanted && now >= self.prohibited
     }
 
-    /// Whether a poll is triggered or waits for an answer.
+    /// Whether a poll was triggered, or was sent and waits for an answer.
     pub(super) const fn is_active(&self) -> bool {
         self.wanted || self.unanswered.is_some() || self.next_periodic.is_some()
     }

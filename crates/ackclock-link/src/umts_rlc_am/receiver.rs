@@ -195,10 +195,10 @@ impl Receiver {
         }
     }
 
-    /// Window to report to the peer (WINDOW), after its first change.
+    /// Window to report to the peer (WINDOW); `None` before the first window change.
     pub(super) fn peer_window(&self) -> Option<u16> {
         let last = self.config.windows[..self.windows].last()?;
-        // `check` accepts only window sizes of 11 bits.
+        // The configuration check accepts only window sizes of at most 11 bits.
         Some(last.pdus as u16)
     }
 

@@ -129,7 +129,7 @@ impl RlcConfig {
     pub(crate) const fn pdu_octets(&self) -> u32 {
         match self.pdu {
             Size::Bytes(bytes) => bytes as u32,
-            // `check` accepts only sizes in bytes.
+            // The configuration check accepts only sizes in bytes.
             _ => 0,
         }
     }
@@ -167,7 +167,7 @@ impl RlcConfig {
         HEADER[self.mode as usize]
     }
 
-    /// Names of the gauges of a direction.
+    /// Names of the measured quantities (gauges) of a direction.
     pub(crate) const fn gauges(&self) -> &'static [&'static str] {
         match self.mode {
             RlcMode::Acknowledged => {
@@ -177,7 +177,7 @@ impl RlcConfig {
         }
     }
 
-    /// Names of the gauges of a direction in a cell shared by several users.
+    /// Names of the measured quantities (gauges) of a direction in a cell shared by several users.
     pub(crate) const fn gauges_over_cell(&self) -> &'static [&'static str] {
         match self.mode {
             RlcMode::Acknowledged => &[

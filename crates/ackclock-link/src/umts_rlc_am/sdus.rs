@@ -124,7 +124,7 @@ impl Sdus {
         true
     }
 
-    /// Number of the newest SDU started.
+    /// Number of the SDU that started last.
     pub(crate) fn newest(&self) -> SduNumber {
         self.next() - 1
     }
@@ -134,7 +134,7 @@ impl Sdus {
         self.first + self.begun.len() as u64
     }
 
-    /// Registers a new PDU that was filled with these parts of SDUs.
+    /// Registers a new PDU that was filled with the SDU parts in `payload`.
     pub(crate) fn on_cut(&mut self, payload: Payload) {
         let here = self.here();
         for number in payload.sdus() {
@@ -146,13 +146,13 @@ impl Sdus {
         }
     }
 
-    /// Registers the retransmission of a PDU with these parts of SDUs.
+    /// Registers the retransmission of a PDU with the SDU parts in `payload`.
     pub(crate) fn on_repeat(&mut self, payload: Payload) {
         self.places.iter_mut().for_each(Places::on_repeat);
         self.on_repeat_below(payload, 1);
     }
 
-    /// Registers that the layer below retransmitted a PDU with these parts `times` times.
+    /// Registers that the layer below retransmitted a PDU with the SDU parts in `payload` `times` times.
     pub(crate) fn on_repeat_below(&mut self, payload: Payload, times: u32) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -161,7 +161,7 @@ impl Sdus {
         }
     }
 
-    /// Registers that the transmission of a new PDU with these parts started at `at`.
+    /// Registers that the transmission of a new PDU with the SDU parts in `payload` started at `at`.
     pub(crate) fn on_air(&mut self, at: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(came) = self.get(number).and_then(|sdu| sdu.came.take()) {
@@ -170,7 +170,7 @@ impl Sdus {
         }
     }
 
-    /// Registers that a new PDU with these parts would have arrived at `at` without retransmissions.
+    /// Registers that a new PDU with the SDU parts in `payload` would have arrived at `at` without retransmissions.
     pub(crate) fn on_unrepeated(&mut self, at: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -202,7 +202,7 @@ impl Sdus {
         }
     }
 
-    /// Registers that the peer has acknowledged a PDU with these parts of SDUs.
+    /// Registers that the peer has acknowledged a PDU with the SDU parts in `payload`.
     pub(crate) fn acknowledge(&mut self, now: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
@@ -215,7 +215,7 @@ impl Sdus {
         self.trim();
     }
 
-    /// Registers that a PDU with these parts was sent and needs no acknowledgement.
+    /// Registers that a PDU with the SDU parts in `payload` was sent and needs no acknowledgement.
     pub(crate) fn free(&mut self, payload: Payload) {
         for number in payload.ended() {
             if let Some(sdu) = self.get(number) {
@@ -235,8 +235,8 @@ impl Sdus {
         }
     }
 
-    /// Registers the first arrival of a PDU with these parts. With out-of-sequence delivery, delivers the SDUs that are
-    /// now complete.
+    /// Registers the first arrival of a PDU with the SDU parts in `payload`. With out-of-sequence delivery, delivers
+    /// the SDUs that are now complete.
     pub(crate) fn arrive(&mut self, now: Time, payload: Payload, order: DeliveryOrder) {
         for number in payload.sdus() {
             let Some(sdu) = self.get(number) else { continue };

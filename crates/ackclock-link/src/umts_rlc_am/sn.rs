@@ -13,12 +13,12 @@ impl Sn {
     /// Largest window in which each sequence number identifies one PDU.
     pub(crate) const MOST: u16 = MODULUS - 1;
 
-    /// Sequence number this many steps ahead.
+    /// Sequence number `steps` after this one.
     pub(crate) const fn plus(self, steps: u16) -> Self {
         Self((self.0 + steps) % MODULUS)
     }
 
-    /// Sequence number this many steps back.
+    /// Sequence number `steps` before this one.
     pub(crate) const fn minus(self, steps: u16) -> Self {
         Self((self.0 + MODULUS - steps % MODULUS) % MODULUS)
     }

@@ -39,7 +39,7 @@ pub(crate) fn v6(address: Ipv4Addr) -> Ipv6Addr {
 pub(crate) struct Candidate {
     /// Number of the pair in the list.
     pub(crate) number: u32,
-    /// Addresses of the two ends.
+    /// Addresses of the two ends of the link.
     pub(crate) pair: Pair,
 }
 

@@ -1,5 +1,4 @@
-//! Requirements of a link on a machine or container, and how to meet each requirement; the only list for machines and
-//! containers.
+//! Requirements of a link on a machine or in a container, and how to meet each requirement.
 //!
 //! Each requirement is tested separately, so that all missing ones are reported together. A test that would change the
 //! process runs in a short-lived child process. If a requirement cannot be tested because another is missing, the
@@ -75,7 +74,8 @@ fn namespaces_remedy(_: Errno) -> String {
     }
 }
 
-/// An ordinary user gains this right in a user namespace; root must have the right in the current namespace.
+/// An ordinary user gains the right to administer networks in a user namespace; root must have this right in the
+/// current namespace.
 fn network() -> nix::Result<()> {
     tried(|| match enter() {
         Ok(Rights::User) => Ok(()),

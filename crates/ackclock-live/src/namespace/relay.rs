@@ -33,7 +33,7 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    /// Listens at `at` in the calling thread's network namespace.
+    /// Listens at address `at` in the calling thread's network namespace.
     ///
     /// # Errors
     /// Fails if the port is in use.

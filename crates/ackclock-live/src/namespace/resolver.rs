@@ -116,7 +116,7 @@ impl Server {
     }
 }
 
-/// Name servers of a resolver configuration; without any, a stub resolver queries its own host (resolv.conf(5)).
+/// Name servers of a resolver configuration; if it names none, a stub resolver queries its own host (resolv.conf(5)).
 fn servers(text: &str) -> Vec<Server> {
     let named = text.lines().filter_map(|line| {
         let (key, rest) = line.trim().split_once([' ', '\t'])?;

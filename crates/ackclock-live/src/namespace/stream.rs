@@ -21,7 +21,7 @@ pub(super) struct Stream {
     upstream: TcpStream,
     /// Index of the server to which `upstream` is connected.
     server: usize,
-    /// Directions from the client to the server, and back.
+    /// The two directions: from the client to the server, and back.
     ways: [Way; 2],
     /// Time at which bytes were last relayed.
     pub(super) moved: Instant,

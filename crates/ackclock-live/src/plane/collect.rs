@@ -38,7 +38,7 @@ impl Plane {
         }
     }
 
-    /// Adjusts the number of copies of a packet by one.
+    /// Increments or decrements the number of copies of a packet.
     fn copy(&mut self, packet: PacketId, copied: Copied) {
         match copied {
             Copied::Kept => self.inventory.pool.add_holder(packet),

@@ -6,15 +6,15 @@ use crate::parse::Layout;
 use crate::port::Side;
 use crate::{Connections, PlaneConfig, Pool};
 
-/// Packets and connections by number. A connection keeps its number while its packets are inside.
+/// Packets and connections by number. A connection keeps its number while its packets are inside the plane.
 pub(super) struct Inventory {
     pub(super) pool: Pool,
     pub(super) flows: Connections,
     /// State of each packet, by slot of the pool.
     packets: Vec<Inside>,
-    /// Number of packets inside, by side of arrival.
+    /// Number of packets inside the plane, by side of arrival.
     present: [usize; 2],
-    /// Number of packets inside, by user.
+    /// Number of packets inside the plane, by user.
     of_users: Vec<usize>,
     /// Number of packets in transit through the graph, by side of arrival. Kept copies do not count; a retransmitted
     /// copy counts again.
@@ -54,9 +54,9 @@ impl Inventory {
 
     /// Whether a connection has used its share of a side's packets, so that other connections have room.
     ///
-    /// The sum of packets inside from the connection, from its user and from the side stays below three quarters of
-    /// all. A single connection therefore gets half of a side's packets, and the connections of one user get three
-    /// quarters.
+    /// Packets inside are counted per connection, per user and per side; the sum of the three counts stays below three
+    /// quarters of the pool. A single connection therefore gets half of a side's packets, and the connections of one
+    /// user get three quarters.
     pub(super) fn has_its_share(&self, from: Side, flow: FlowId, user: Option<u32>) -> bool {
         let of_flow = self.flows.inside(flow) as usize;
         let of_user = user.map_or(of_flow, |user| self.of_users.get(user as usize).copied().unwrap_or(0));
@@ -96,7 +96,8 @@ impl Inventory {
         self.give_back(packet);
     }
 
-    /// Releases a packet or a copy of the packet. The packet is inside until all holders have released it.
+    /// Releases a packet or a copy of the packet. A packet counts as inside the plane until all holders have released
+    /// it.
     pub(super) fn give_back(&mut self, packet: PacketId) {
         if self.pool.release(packet)
             && let Some(&Inside { flow, user, from, .. }) = self.get(packet)
@@ -116,17 +117,17 @@ impl Inventory {
         self.under_way[from as usize]
     }
 
-    /// Side at which a packet inside arrived.
+    /// Side at which a packet inside the plane arrived.
     fn side(&self, packet: PacketId) -> Option<Side> {
         self.pool.bytes(packet).and(self.get(packet)?.from)
     }
 
-    /// State of a packet inside.
+    /// State of a packet inside the plane.
     pub(super) fn get(&self, packet: PacketId) -> Option<&Inside> {
         self.packets.get(packet.slot as usize)
     }
 
-    /// Mutable state of a packet inside.
+    /// Mutable state of a packet inside the plane.
     pub(super) fn get_mut(&mut self, packet: PacketId) -> Option<&mut Inside> {
         self.packets.get_mut(packet.slot as usize)
     }

@@ -238,8 +238,8 @@ impl Trial<'_> {
         self.read_answers();
     }
 
-    /// Unreached addresses. Addresses beyond the machine are left out if the segment has left the machine: routers may
-    /// be silent.
+    /// Addresses that the test segments did not reach. Addresses beyond the machine are left out if the segment has
+    /// left the machine: routers may be silent.
     fn findings(&self) -> impl Iterator<Item = Finding> {
         let version = if self.way.inside.is_ipv6() { " by IPv6" } else { "" };
         let finding =

@@ -152,7 +152,7 @@ impl Place {
         format!("{rule} of chain {chain} in table {family} {table}{text}")
     }
 
-    /// Command that lets this rule or chain accept packets of links: those from the inside of links, and their replies.
+    /// Command that lets this rule or chain accept packets from the inside of links, and their replies.
     pub(super) fn remedy(&self, inside: IpAddr, from: bool, to: bool) -> String {
         let Self { table, chain, .. } = self;
         let links = network(inside);

@@ -113,7 +113,7 @@ impl<'a> Builder<'a> {
     fn surroundings(&self) -> Surroundings {
         let packet = |group: &Arc<Group>| match group.table.packet {
             ackclock_core::Size::Bytes(bytes) => bytes as u32,
-            // `check` accepts only sizes in bytes.
+            // The configuration check accepts only sizes in bytes.
             _ => 0,
         };
         // The connections that the edge regulates end at the relay.

@@ -205,7 +205,7 @@ pub struct Imported {
     pub certainty: Option<Certainty>,
     /// Number of rows without a rate.
     pub missing: usize,
-    /// Whether all rows of the recording last equally long.
+    /// Whether all rows of the recording have the same duration.
     pub even: bool,
     /// Data that was left out because a format cannot represent it, and assumptions made by the import.
     pub notes: Vec<String>,
