@@ -148,7 +148,7 @@ fn worker<'a>(
 ) -> impl Fn(usize) -> Ended + Sync + 'a {
     // Only a batch with one job has a capture.
     let capture = std::sync::Mutex::new(extras.capture);
-    // The measured CPU time covers only one thread. With measured CPU time, each run therefore uses one thread.
+    // The measured CPU time covers only one thread. If CPU time is measured, each run uses one thread.
     let threads = match extras.timing {
         Timing::Measured => NonZeroUsize::MIN,
         Timing::Omitted => threads_of_each(jobs.len(), None),

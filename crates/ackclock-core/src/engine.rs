@@ -67,8 +67,8 @@ impl<N: Node, T: Tracer> Engine<N, T> {
     /// Connects two ports in both directions.
     ///
     /// # Panics
-    /// Panics if a port is not below [`MAX_PORTS`] or a node does not exist. Such a panic is a programming error,
-    /// because users do not build graphs.
+    /// Panics if a port is not below [`MAX_PORTS`] or a node does not exist. The panic is a programming error, because
+    /// users do not build graphs.
     pub fn connect(&mut self, a: (NodeId, Port), b: (NodeId, Port)) {
         for (from, to) in [(a, b), (b, a)] {
             assert!(usize::from(from.1) < MAX_PORTS, "a node has {MAX_PORTS} ports");
@@ -162,7 +162,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
     /// earlier, call [`note_wake`](Self::note_wake) afterwards.
     ///
     /// # Panics
-    /// Panics if a node does not exist. Such a panic is a programming error, because users do not build graphs.
+    /// Panics if a node does not exist. The panic is a programming error, because users do not build graphs.
     pub fn nodes_mut(&mut self, first: NodeId, last: NodeId) -> &mut [N] {
         &mut self.nodes[first..=last]
     }

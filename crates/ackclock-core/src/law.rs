@@ -1,8 +1,8 @@
 //! # Laws: how a rate or a time is distributed
 //!
 //! ## Source
-//! CR02 section 6 names the distributions `u` (uniform) and `e` (exponential). The source documents use the remaining
-//! distributions for rates and delays.
+//! CR02 section 6 names the distributions `u` (uniform) and `e` (exponential). Other reproduced papers use the
+//! remaining distributions for rates and delays.
 //!
 //! ## What it does
 //! A scenario file contains a [`Law`] as a sum of terms. Values are drawn by inverting the distribution, with exactly

@@ -408,7 +408,8 @@ mod tests {
         assert_eq!(size_of::<Head>(), 24);
     }
 
-    /// Returns whether a segment has fields outside its head. Also checks that a segment equals the sum of its parts.
+    /// Returns whether a segment has fields outside its head. The function also checks that a segment equals the sum of
+    /// its parts.
     fn is_more(segment: &Segment) -> bool {
         let head = *segment.head();
         assert_eq!(Segment::of(head, segment.timestamps(), segment.rest()), *segment);

@@ -1,8 +1,8 @@
 //! Streams of random numbers, selected by name.
 //!
-//! Each random process has a separate stream, selected by name (`"down/rate"`). Adding a node or a random draw
-//! therefore does not change the random numbers of existing nodes. The generator is Xoshiro256++ (Blackman and Vigna
-//! 2021), which gives identical numbers on every machine.
+//! Each random process has a separate stream, selected by name (`"down/rate"`). Adding a node or a random draw does not
+//! change the random numbers of existing nodes. The generator is Xoshiro256++ (Blackman and Vigna 2021), which gives
+//! identical numbers on every machine.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -7,7 +7,7 @@
 //! ## What it does
 //! Queues the ACKs of all flows of a user and delays them according to the occupancy of the user's data queue. Below a
 //! threshold of the occupancy, ACKs are not delayed. Above the occupancy threshold, the delay between ACKs grows as a
-//! power of the occupancy, up to a maximum. When the queue fills, the senders' ACK clock therefore slows down before
+//! power of the occupancy, up to a maximum. When the queue fills, the delays slow down the senders' ACK clock before
 //! the queue overflows.
 //!
 //! ## Differences from the source

@@ -5,21 +5,22 @@
 //!
 //! ## What it does
 //! The Ack Regulator delays returning ACKs, and releases an ACK only when the data queue has room for the packets that
-//! this ACK will trigger. The queue therefore does not overflow until the sender's window reaches `alpha` times the
-//! buffer. At this window, the regulator lets exactly one packet drop, so the sender halves its window once. The Ack
-//! Regulator acts in congestion avoidance and does not protect slow start.
+//! this ACK will trigger. The queue does not overflow until the sender's window reaches `alpha` times the buffer. At a
+//! window of `alpha` times the buffer, the regulator lets exactly one packet drop, so the sender halves its window
+//! once. The Ack Regulator acts in congestion avoidance and does not protect slow start.
 //!
 //! ## Differences from the source
 //! Figure 7 line 3 is read as a subtraction. Each ACK is held and released as a unit. The cost of an ACK is the number
 //! of packets that it newly covers, minus the duplicate ACKs that already paid for these packets (`cost`). Duplicate
-//! ACKs are held in order and cost nothing. However, one release step releases at most as many duplicates as the queue
-//! has room for packets, because the sender may answer each duplicate with a packet. An ECN-capable flow is marked
-//! instead of losing a packet.
+//! ACKs are held in order and cost nothing. One release step releases at most as many duplicates as the queue has room
+//! for packets, because the sender may answer each duplicate with a packet. An ECN-capable flow is marked instead of
+//! losing a packet.
 //!
 //! - The target window is `alpha` times the sum of the buffer and the packet in transmission. If the buffer already
 //!   counts the packet in transmission, this packet is not added again. In the source, the target window is `alpha *
 //!   QueueLim`.
-//! - The queue counts as empty if no packet waits and no packet is in transmission. The source says "data queue empty".
+//! - The queue counts as empty if no packet waits and no packet is in transmission. CR02 writes "data queue empty" for
+//!   this condition.
 //! - Any drop sets conservative mode, including a loss on the radio link. In figure 8, only drops from the queue set
 //!   conservative mode.
 //! - An ACK with data, SYN, FIN or RST is never held. When an unheld ACK passes, the held ACKs that it makes obsolete
@@ -32,12 +33,12 @@
 //!
 //! Figure 9 resets the count of expected packets only when a departure leaves the queue empty. A sender that lowers its
 //! window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs already released. Without answers to
-//! the released ACKs, no packet departs, the remaining ACKs stay held, and the flow stalls. Therefore, while none of
-//! the flow's data is in the queue, a timer resets the count of expected packets and runs the release step. The timer
-//! of the expected packets expires after twice the sender's response time, measured by TCP timestamps, or after
-//! `safety` without timestamps. The sender's response time is doubled, because response times vary, and a packet that
-//! arrives after the reset finds a queue filled by other packets. In a shared queue, departures of other flows' packets
-//! are not signalled to this flow and change nothing.
+//! the released ACKs, no packet departs, the remaining ACKs stay held, and the flow stalls. While none of the flow's
+//! data is in the queue, a timer resets the count of expected packets and runs the release step. The timer of the
+//! expected packets expires after twice the sender's response time, measured by TCP timestamps, or after `safety`
+//! without timestamps. The sender's response time is doubled, because response times vary, and a packet that arrives
+//! after the reset finds a queue filled by other packets. In a shared queue, departures of other flows' packets are not
+//! signalled to this flow and change nothing.
 //!
 //! ## Validation
 //! Reproduced results: CR02 Table 3, figures 11 to 13 and the alpha sweep, see `papers/cr02`. Over the radio link

@@ -3,8 +3,8 @@
 use ackclock_core::FlowId;
 
 /// Counts of kept segment copies. A flow may keep one more copy while the copies of the flow, of its user and of all
-/// users add up to less than `most`. Therefore no user can take all room from other users, and no flow can take all
-/// room from other flows of its user.
+/// users add up to less than `most`. With this rule, no user can take all room from other users, and no flow can take
+/// all room from other flows of its user.
 #[derive(Debug)]
 pub(crate) struct Copies {
     most: usize,

@@ -241,7 +241,7 @@ impl Edge {
             self.regulations[direction].timers.first().filter(|&(deadline, _)| deadline <= now)
         {
             self.expire(now, direction, RegulatorId::at(slot), out);
-            // Without this check, a regulator that does not move its deadline would be called for ever.
+            // Without a check for progress, a regulator that does not move its deadline would be called for ever.
             let timers = &mut self.regulations[direction].timers;
             if timers.deadline(slot).is_some_and(|next| next <= deadline) {
                 timers.set(slot, None);

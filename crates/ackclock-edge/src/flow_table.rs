@@ -53,8 +53,8 @@ pub(crate) struct FlowTable {
 }
 
 /// Regulated flows ordered by the time of their last segment. An entry of the ordered flows may be outdated: later
-/// segments, acknowledgements and ends take effect only when the entry is popped. Therefore segments do not update the
-/// ordered entries.
+/// segments, acknowledgements and ends take effect only when the entry is popped. A segment does not update the ordered
+/// entries.
 #[derive(Default)]
 struct ByQuiet {
     unproven: BTreeSet<(Time, FlowId)>,

@@ -28,8 +28,8 @@ impl EdgeConfig {
         Ok(self.bearer()?.observes())
     }
 
-    /// Builds the radio behind an observing box as an edge without a regulator. Also returns the side of the radio on
-    /// which the box is located.
+    /// Builds the radio behind an observing box as an edge without a regulator. The returned side is the side of the
+    /// radio on which the box is located.
     ///
     /// # Errors
     /// Fails with the invalid key, relative to this table.

@@ -80,12 +80,13 @@ pub trait Regulator: Send {
     /// last flow.
     fn close(&mut self, _now: Time, _flow: FlowId) {}
 
-    /// Number of held segments of the flow. The edge uses this number to check that no segment is lost.
+    /// Number of held segments of the flow. The edge uses the number of held segments to check that no segment is lost.
     fn held(&self, _flow: FlowId) -> usize {
         0
     }
 
-    /// Number of segments of the flow of which a copy is kept. The edge uses this number to check that no copy is lost.
+    /// Number of segments of the flow of which a copy is kept. The edge uses the number of kept copies to check that no
+    /// copy is lost.
     fn kept(&self, _flow: FlowId) -> usize {
         0
     }

@@ -1,7 +1,7 @@
 //! The regulators of an edge, and the flows that each regulator serves.
 //!
-//! A regulator is built for its first flow and removed after its last flow. Therefore an edge never has more regulators
-//! than regulated flows.
+//! A regulator is built for its first flow and removed after its last flow. An edge never has more regulators than
+//! regulated flows.
 
 use std::sync::Arc;
 

@@ -11,9 +11,9 @@
 //! of all the user's flows. Without a cell, one report covers all users.
 //!
 //! ## Differences from the source
-//! The source does not define the allocation of a user in a cell. In this implementation, a cell reports a user's mean
-//! rate over one second, counting only the time in which the user had data. The cell reports a change when the number
-//! of users with data changes.
+//! M05 does not define the allocation of a user in a cell. In this implementation, a cell reports a user's mean rate
+//! over one second, counting only the time in which the user had data. The cell reports a change when the number of
+//! users with data changes.
 //!
 //! ## Validation
 //! Tests compare instants, rates and queues with values computed by hand (`tests/reports.rs`).

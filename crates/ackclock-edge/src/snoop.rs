@@ -243,7 +243,7 @@ impl Snoop {
                         self.send_again(ack.ack);
                     }
                 }
-                // This duplicate ACK is one of the expected duplicates.
+                // The arriving duplicate ACK is one of the expected duplicates.
                 let expected = self.cache.behind(ack.ack).saturating_sub(1);
                 self.repair = Some(Repair { seq: ack.ack, expected });
             }
@@ -325,7 +325,7 @@ impl Regulator for Snoop {
             self.uplink.on_ack(segment);
             return Verdict::Forward;
         }
-        // The source retransmitted data that the mobile already has, because the source missed the ACK (data rule 2).
+        // The sender retransmitted data that the mobile already has, because the sender missed the ACK (data rule 2).
         // The mobile's last ACK is repeated.
         if let Some(last) =
             self.last.filter(|last| last.is_pure_ack() && segment.end().at_or_before(last.ack))

@@ -72,7 +72,7 @@ impl Changes {
 
 impl EdgeConfig {
     /// Returns this table with a new value at a key of a link: `down.rate`, or `down` with a table of several keys. A
-    /// table with `kind` replaces the old table entirely. Also returns the direction that changed.
+    /// table with `kind` replaces the old table entirely. The second returned value is the direction that changed.
     ///
     /// # Errors
     /// Fails with the key, and with the keys that can change.

@@ -51,8 +51,8 @@ impl Cache {
         (self.0.len() - self.0.partition_point(|cached| !cached.segment.seq.after(seq))) as u32
     }
 
-    /// Removes the copies of packets before the sequence number `ack`. Also returns the round-trip time of the last
-    /// removed packet over the radio hop, if every byte from `last` on was sent once and has a copy.
+    /// Removes the copies of packets before the sequence number `ack`. The second returned value is the round-trip time
+    /// of the last removed packet over the radio hop, if every byte from `last` on was sent once and has a copy.
     pub(super) fn acknowledge(
         &mut self,
         now: Time,

@@ -4,7 +4,7 @@
 //! `Y` drifts for several reasons. A delayed ACK covers two packets, a packet lost on the radio is never subtracted,
 //! and a spurious retransmission is added and subtracted at different times. Sequence numbers do not drift. If `D` is
 //! the highest sequence number that left the queue, then `Y = D - ack`, and `ack + Y + B` is `D + B`. The right edge
-//! therefore needs no count of packets in the air.
+//! needs no count of packets in the air.
 //!
 //! `D + B` is computed as the end of the data that entered the queue plus the free packet slots of the queue. Small or
 //! retransmitted packets in the queue also take one slot each.

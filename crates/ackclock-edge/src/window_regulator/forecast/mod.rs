@@ -8,19 +8,19 @@
 //! The advertised right edge is the data that has left the queue plus the budget `B(t)`, as in `wrd`. In the regulator
 //! `wrd`, the budget `B` is the buffer. In `forecast`, `B` is the service expected until the response to the right edge
 //! arrives, shared by the active flows: `B = (g r (W + delay) + packets cbrt(flows)) / flows`. Flows that have sent
-//! little data have priority over this rule (`shares.rs`). `r` is the largest of the rates over several windows of time
-//! (`link_state.rs`). `W`, the wired RTT, is measured from an advertised right edge to the arrival of the data that it
-//! triggered (`../source.rs`). The gain `g` (`gain.rs`) increases with the variation of the rate within a round trip.
-//! Unnecessary idle time of the link raises the gain and service lowers it, so that the link is idle for the share
-//! `idle` of the time. A larger share `idle` costs goodput, and a smaller share costs delay. After unnecessary idle
-//! time, a part of the ACK delay over the air (`air.rs`) is added to `W`, because after a burst no right edge can be
-//! advertised until the ACKs of the burst arrive. The mean lag of the advertised right edge behind its target is added
-//! to `B`.
+//! little data have priority over the rule for `B` (`shares.rs`). `r` is the largest of the rates over several windows
+//! of time (`link_state.rs`). `W`, the wired RTT, is measured from an advertised right edge to the arrival of the data
+//! that it triggered (`../source.rs`). The gain `g` (`gain.rs`) increases with the variation of the rate within a round
+//! trip. Unnecessary idle time of the link raises the gain and service lowers it, so that the link is idle for the
+//! share `idle` of the time. A larger share `idle` costs goodput, and a smaller share costs delay. After unnecessary
+//! idle time, a part of the ACK delay over the air (`air.rs`) is added to `W`, because after a burst no right edge can
+//! be advertised until the ACKs of the burst arrive. The mean lag of the advertised right edge behind its target is
+//! added to `B`.
 //!
 //! A small buffer cannot cause much delay: it holds less than two round trips of the link's usual service, beyond the
-//! packets that are always allowed. With a buffer of less than two round trips of service, a window would leave the
-//! link idle or overflow the buffer. With a small buffer, the sender is therefore released, as if there were no
-//! regulator (`released.rs`).
+//! packets that are always allowed. With a buffer of less than two round trips of service, any window would leave the
+//! link idle or overflow the buffer. With a buffer of less than two round trips of service, the sender is released, as
+//! if there were no regulator (`released.rs`).
 //!
 //! After a spurious timeout, a sender retransmits packets that are still queued, or that were acknowledged by an ACK
 //! that is held or in transit. With many flows and delays of seconds, spurious retransmissions use a large share of the
