@@ -80,7 +80,8 @@ fn name_of_sum(test: &Value, options: &Options) -> Result<&'static str, TraceErr
     }
 }
 
-/// Shares of the target rate reached, and of differing rates, above which a sender's target limited the transfer.
+/// Share of the target rate from which on the sender's target limited the transfer. The second constant is the largest
+/// ratio between the 95th and 5th percentile of a flat rate.
 const REACHED: f64 = 0.98;
 const FLAT: f64 = 1.05;
 
