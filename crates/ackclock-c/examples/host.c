@@ -5,9 +5,10 @@
  * An event is a line, in order of time (nanoseconds):
  *
  *   TIME open FLOW USER
- *   TIME data FLOW SEQUENCE PAYLOAD                       a segment arrives from the network
+ *   TIME data FLOW SEQUENCE PAYLOAD [FLAGS]               a segment arrives from the network; FLAGS: 16, ACK
  *   TIME ack FLOW ACKNOWLEDGEMENT WINDOW LEFT RIGHT       an ACK arrives from the mobile; LEFT = RIGHT: no SACK block
  *   TIME close FLOW
+ *   TIME run 0                                            runs the queue up to this time
  *
  * The host prints one line per decision: TIME WHAT FLOW SEQUENCE ACKNOWLEDGEMENT WINDOW MADE. It stops at the last event.
  */
@@ -29,8 +30,9 @@ static ackclock_segment transmitting;
 static int busy;
 static uint64_t departs; /* end of the current transmission */
 
+/* Flows that are not open are not regulated: their segments are queued and passed as if there were no regulator. */
 static int32_t checked(int32_t answer) {
-    if (answer < 0) {
+    if (answer < 0 && answer != ACKCLOCK_E_UNKNOWN_FLOW) {
         fprintf(stderr, "host: %s\n", ackclock_error_text(answer));
         exit(1);
     }
@@ -159,15 +161,17 @@ static ackclock_segment segment(uint32_t flow) {
     return s;
 }
 
+static void refuse(const char *line) {
+    fprintf(stderr, "host: not an event: %s", line);
+    exit(2);
+}
+
 static void obey(const char *line) {
     uint64_t now;
-    uint32_t flow, a, b = 0, left = 0, right = 0;
+    uint32_t flow, a = 0, b = 0, left = 0, right = 0;
     char what[8];
     int fields = sscanf(line, "%" SCNu64 " %7s %u %u %u %u %u", &now, what, &flow, &a, &b, &left, &right);
-    if (fields < 3) {
-        fprintf(stderr, "host: not an event: %s", line);
-        exit(2);
-    }
+    if (fields < 3) refuse(line);
     run(now);
     ackclock_segment s = segment(flow);
     if (!strcmp(what, "open")) {
@@ -175,6 +179,7 @@ static void obey(const char *line) {
     } else if (!strcmp(what, "data")) {
         s.sequence = a;
         s.payload = (uint16_t)b;
+        if (fields > 5) s.flags = (uint8_t)left;
         on_data(now, &s);
     } else if (!strcmp(what, "ack")) {
         s.acknowledgement = a;
@@ -182,11 +187,13 @@ static void obey(const char *line) {
         s.sack_blocks = left != right;
         s.sack[0][0] = left;
         s.sack[0][1] = right;
-        checked(ackclock_on_ack(regulator, now, &s, view()));
+        if (checked(ackclock_on_ack(regulator, now, &s, view())) < 0) print(now, "sender", &s);
         drain(now);
     } else if (!strcmp(what, "close")) {
         checked(ackclock_close_flow(regulator, now, flow));
         drain(now);
+    } else if (strcmp(what, "run")) {
+        refuse(line);
     }
 }
 

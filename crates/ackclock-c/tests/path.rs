@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ackclock_core::{Component, Copied, FlowId, Port, Rate, SackBlock, Segment, Seq, Sink, Span, Time};
+use ackclock_core::{
+    Component, Copied, Flags, FlowId, Port, Rate, SackBlock, Segment, Seq, Sink, Span, Time,
+};
 use ackclock_edge::{Edge, RADIO, REGULATORS, WIRED};
 use ackclock_link::queue::{DropTail, Queue};
 use ackclock_link::{BufferMeaning, Capacity, Constant, PlainBearer, SerialLink};
@@ -112,7 +114,21 @@ impl Path {
             path.schedule(Time::ZERO + Span::from_millis(311 * u64::from(flow)), Event::Timeout(flow, 0));
         }
         path.run_until(Time::ZERO + span);
+        path.reset_both(Time::ZERO + span);
+        path.run_until(Time::ZERO + span + TIMEOUT);
+        writeln!(path.log, "{} run 0", (Time::ZERO + span + TIMEOUT).as_nanos()).unwrap();
         path
+    }
+
+    /// The server resets both connections, while ACKs are held and packets are queued.
+    fn reset_both(&mut self, now: Time) {
+        for flow in 0..2 {
+            let mut reset = Segment::data(FlowId(flow), Seq(0), 0, 40);
+            (reset.flags, _) = (Flags::RST | Flags::ACK, reset.set_scale(Some(0)));
+            writeln!(self.log, "{} data {flow} 0 0 {}", now.as_nanos(), reset.flags.0).unwrap();
+            writeln!(self.log, "{} close {flow}", now.as_nanos()).unwrap();
+            self.take(now, WIRED, &reset);
+        }
     }
 
     fn schedule(&mut self, at: Time, event: Event) {
@@ -121,31 +137,34 @@ impl Path {
     }
 
     fn run_until(&mut self, end: Time) {
-        while let Some((&(at, number), _)) = self.events.first_key_value().filter(|((at, _), _)| *at <= end) {
-            if self.edge.due() <= at {
-                self.run_edge(self.edge.due().max(self.now));
-                continue;
+        loop {
+            let next = self.events.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
+            let due = self.edge.due().max(self.now);
+            if next.min(due) > end {
+                return;
             }
-            self.now = at;
-            match self.events.remove(&(at, number)).unwrap() {
-                Event::Data(segment) => {
-                    writeln!(
-                        self.log,
-                        "{} data {} {} {PAYLOAD}",
-                        at.as_nanos(),
-                        segment.flow.0,
-                        segment.seq.0
-                    )
-                    .unwrap();
-                    self.take(at, WIRED, &segment);
-                }
-                Event::Ack(ack) => {
-                    self.log_ack(at, &ack);
-                    self.take(at, RADIO, &ack);
-                }
-                Event::AckAtServer(ack) => self.on_ack(at, &ack),
-                Event::Timeout(flow, acked) => self.on_timeout(at, flow, acked),
+            if due <= next {
+                self.run_edge(due);
+            } else if let Some(((at, _), event)) = self.events.pop_first() {
+                self.now = at;
+                self.happen(at, event);
             }
+        }
+    }
+
+    fn happen(&mut self, at: Time, event: Event) {
+        match event {
+            Event::Data(segment) => {
+                let (flow, seq) = (segment.flow.0, segment.seq.0);
+                writeln!(self.log, "{} data {flow} {seq} {PAYLOAD}", at.as_nanos()).unwrap();
+                self.take(at, WIRED, &segment);
+            }
+            Event::Ack(ack) => {
+                self.log_ack(at, &ack);
+                self.take(at, RADIO, &ack);
+            }
+            Event::AckAtServer(ack) => self.on_ack(at, &ack),
+            Event::Timeout(flow, acked) => self.on_timeout(at, flow, acked),
         }
     }
 
