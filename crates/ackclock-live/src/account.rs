@@ -1,7 +1,7 @@
 //! Collects the results of a data plane outside the data thread.
 //!
-//! The data thread copies only a few connections at a time, however many exist: current ones page by page, and each
-//! finished one when its number is freed.
+//! The data thread copies only a few connections at a time, however many exist: current connections page by page, and
+//! each finished connection when its number is freed.
 
 use std::sync::mpsc::Receiver;
 
@@ -71,13 +71,13 @@ impl Totals {
 pub struct Snapshot {
     /// Current connections.
     pub flows: Vec<FlowReport>,
-    /// Totals over all connections, including finished ones.
+    /// Totals over all connections, current and finished.
     pub totals: Totals,
     /// Results of the link other than its connections.
     pub summary: Summary,
 }
 
-/// Record of finished connections, with a way to query current ones.
+/// Record of finished connections, with a way to query current connections.
 #[derive(Debug)]
 pub struct Account {
     ended: Receiver<FlowReport>,

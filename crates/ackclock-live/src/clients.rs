@@ -16,7 +16,7 @@ pub(crate) trait Protocol {
     /// Maximum length of a request in bytes; longer requests are not answered.
     const LONGEST: usize;
 
-    /// Whether these bytes are a complete request.
+    /// Whether the bytes received so far are a complete request.
     fn is_whole(question: &[u8]) -> bool;
 
     /// Answer to a client without permission; `None` for a permitted client.

@@ -55,8 +55,8 @@ pub struct Waits {
 
 /// Clock that reads the machine's monotonic time.
 ///
-/// A sleep ends some tens of microseconds late. The clock therefore ends sleeps early by the spin time, and busy-waits
-/// for the rest while polling the ports.
+/// A sleep ends some tens of microseconds late. The clock ends sleeps early by the spin time, and busy-waits for the
+/// rest while polling the ports.
 pub struct RealClock {
     start: Instant,
     spin: Span,
@@ -68,7 +68,7 @@ pub struct RealClock {
 }
 
 impl RealClock {
-    /// Starts a clock that wakes for these files: the two ports, by side, and the driver's orders.
+    /// Starts a clock that wakes for the files of the two ports, by side, and of the driver's orders.
     ///
     /// # Errors
     /// Fails if the thread's timer slack cannot be set, or too many files are open.

@@ -2,9 +2,10 @@
 //!
 //! A link has two control sockets. The inner socket has an abstract name in the link's network namespace, which no
 //! program inside can have taken before. The outer socket is in the user's private run-time folder. Without a run-time
-//! folder, the outer socket also has an abstract name, which another user may take first. Each side therefore checks
-//! the peer process and accepts only its own user and root. Request and answer are one line each: `set down.rate=1mbit`
-//! is answered by `ok`, `show` by `ok` and the current results as JSON, and a failed request by `error` and the reason.
+//! folder, the outer socket also has an abstract name, which another user may take first. Each side of a control socket
+//! checks the peer process and accepts only its own user and root. Request and answer are one line each: `set
+//! down.rate=1mbit` is answered by `ok`, `show` by `ok` and the current results as JSON, and a failed request by
+//! `error` and the reason.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};

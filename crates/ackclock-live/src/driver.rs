@@ -105,7 +105,7 @@ pub struct Driver<C, P> {
 }
 
 impl<C: Clock, P: Port> Driver<C, P> {
-    /// Creates a driver between these ports, by [`Side`].
+    /// Creates a driver between two ports, given by [`Side`].
     pub fn new(plane: Plane, clock: C, ports: [P; 2]) -> Self {
         Self { plane, clock, ports, punctuality: Punctuality::default(), came: Vec::new() }
     }

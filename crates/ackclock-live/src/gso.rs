@@ -5,10 +5,10 @@
 //! opened with `IFF_VNET_HDR`.
 //!
 //! ## What it does
-//! This module splits a super-packet before the link, into parts of the size given in its header. Each part gets its
-//! own length, IP identification, sequence number and checksums; only the last part has FIN and PSH, only the first
-//! CWR. Checksums that the kernel left to the device are completed. The crate `tun-rs` splits the packet; this module
-//! checks its preconditions.
+//! This module splits a super-packet before the link, into parts of the size given in its header. Each part of a
+//! super-packet gets a separate length, IP identification, sequence number and checksums; only the last part has FIN
+//! and PSH, only the first CWR. Checksums that the kernel left to the device are completed. The crate `tun-rs` splits
+//! the packet; this module checks its preconditions.
 //!
 //! ## Differences from the source
 //! Packets are not merged when they are written (see [`TunPort`](crate::TunPort)).

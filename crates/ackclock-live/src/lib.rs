@@ -12,9 +12,9 @@
 //! [`TunPort`] reads packets into the [`Pool`] and splits super-packets. [`parse`](parse::parse) converts each packet
 //! to a [`Segment`](ackclock_core::Segment), and [`Connections`] finds its flow. [`Plane`] injects segments into the
 //! unchanged engine, takes out departing segments, rewrites packets that a regulator has changed
-//! ([`rewrite`](rewrite::rewrite)) and frees the buffers of lost packets. [`Driver`] runs these steps in real time.
-//! With a simulated [`Clock`] and simulated [`Port`]s the driver runs as fast as possible; tests compare such runs with
-//! the simulation.
+//! ([`rewrite`](rewrite::rewrite)) and frees the buffers of lost packets. [`Driver`] runs parser, plane and ports in
+//! real time. With a simulated [`Clock`] and simulated [`Port`]s the driver runs as fast as possible; tests compare
+//! these simulated runs with the simulation.
 
 mod account;
 mod background;

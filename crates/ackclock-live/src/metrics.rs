@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus, and a web server for this one page.
+//! Metrics in the text format of Prometheus, and a web server for the page of metrics.
 
 use std::fmt::Write as _;
 use std::fs::File;

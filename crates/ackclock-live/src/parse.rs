@@ -140,7 +140,7 @@ fn ipv6(bytes: &[u8]) -> Option<Network<'_>> {
     })
 }
 
-/// Protocol after the extension headers, and the length of these headers; `None` if the bytes after them cannot be
+/// Protocol after the extension headers, and the length of the headers; `None` if the bytes after them cannot be
 /// parsed.
 fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<usize>) {
     // RFC 8200 section 4.1 allows seven extension headers; longer chains are not followed.

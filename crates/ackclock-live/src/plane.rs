@@ -3,7 +3,7 @@
 //!
 //! Every arriving packet departs, is discarded by the graph, or is inside it. Every segment that a regulator generates
 //! or retransmits also departs, is discarded or is inside the graph, unless its packet could not be built.
-//! [`Plane::traffic`] counts these packets per direction.
+//! [`Plane::traffic`] counts packets by fate in each direction.
 
 mod collect;
 mod inventory;
@@ -63,7 +63,7 @@ pub struct Plane {
     logs: [Option<LinkLog>; 2],
     /// Packet counts by the side of arrival.
     traffic: [Traffic; 2],
-    /// Counters of packets that belong to no connection with its own row.
+    /// Counters of packets that belong to no connection with a row in results.
     other: Tally,
     /// Numbers of packets inside the plane when the first packet was refused.
     crowd: Option<Crowd>,
@@ -325,7 +325,7 @@ impl Plane {
         let ends = self.inventory.flows.ends(flow);
         let tally = ends.map(|ends| Tally::new(self.met, ends));
         self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| ends.have_row())));
-        // The new user gets a number before the old user frees one, because both may be the same user.
+        // The new user gets a number before the old user frees one, because the old and the new user may be the same.
         let user = ends.map(|ends| self.users.enter(ends.radio.address));
         if let Some(user) = user {
             self.graph.assign(flow, user);

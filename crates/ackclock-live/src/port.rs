@@ -156,8 +156,8 @@ impl Port for TunPort {
         let whole = [io::IoSlice::new(&Header::NONE[..self.header]), io::IoSlice::new(packet)];
         match nix::sys::uio::writev(&self.file, &whole) {
             Ok(_) => Ok(Went::Out),
-            // These errors mean that the device is down, its queue is full (EAGAIN, ENOBUFS), or the kernel refuses a
-            // packet that is not IP.
+            // A write fails with one of these errors if the device is down, its queue is full (EAGAIN, ENOBUFS), or the
+            // kernel refuses a packet that is not IP.
             Err(
                 Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::EIO | Errno::EINVAL | Errno::ENOMEM,
             ) => Ok(Went::Lost),

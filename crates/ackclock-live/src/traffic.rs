@@ -14,7 +14,7 @@ pub struct Traffic {
     pub resent: u64,
     /// Number of packets built for segments that a regulator generated.
     pub built: u64,
-    /// Number of packets that left the link, including retransmitted and built ones.
+    /// Number of packets that left the link, including retransmitted and built packets.
     pub left: u64,
     /// Total size of the packets that left the link, bytes.
     pub left_bytes: u64,

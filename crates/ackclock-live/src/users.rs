@@ -2,7 +2,7 @@
 //!
 //! A user is an address on the mobile side; for IPv6 its first 64 bits, because a mobile may change addresses within
 //! them (RFC 6459 section 5.2). A user's number is in use while one of the user's connections is open, and is then
-//! reused. There are therefore never more user numbers than connections.
+//! reused. The number of user numbers never exceeds the number of connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -49,7 +49,7 @@ pub(crate) struct Folder {
     pub(crate) path: PathBuf,
     owner: u32,
     mode: u32,
-    /// Whether links and files created by the folder's owner are trusted, as those of root and this user are.
+    /// Whether links and files created by the folder's owner are trusted like links and files of root and of this user.
     owner_trusted: bool,
 }
 

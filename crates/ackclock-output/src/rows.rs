@@ -15,7 +15,7 @@ use crate::whole::{PARTIAL, joined};
 use crate::{Folders, WholeFile, WriteError};
 
 /// Rows of an incomplete result file. Each row is appended to `NAME.partial` at once, so that a killed process loses no
-/// row; the next process continues with these rows.
+/// row; the next process continues with the stored rows.
 #[derive(Debug)]
 pub struct Rows {
     /// Path of the result file as given by the caller.
@@ -58,8 +58,8 @@ impl Rows {
         open().map_err(|error| WriteError::new(target, error))
     }
 
-    /// Returns existing rows: those of the file, then those of its partial file. If the partial file's last row is
-    /// incomplete, that row is removed.
+    /// Returns existing rows: first the rows of the file, then the rows of its partial file. If the partial file's last
+    /// row is incomplete, that row is removed.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or belongs to another user.

@@ -78,7 +78,7 @@ impl Pair {
         &self.legs[leg].socket
     }
 
-    /// Relays available data in each direction, through `buffer`. Also returns the number of bytes read.
+    /// Relays available data in each direction, through `buffer`. The second result is the number of bytes read.
     pub fn go_on(&mut self, buffer: &mut [u8]) -> (Goes, u64) {
         let mut bytes = 0;
         for from in [0, 1] {

@@ -47,7 +47,7 @@ fn value(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(mapping) = any.cast::<PyMapping>() {
         return table(name, mapping).map(Value::Object);
     }
-    // These methods convert NumPy numbers and arrays, then paths.
+    // The first method converts NumPy numbers and arrays, the second converts paths.
     for method in ["tolist", "__fspath__"] {
         if any.hasattr(method)? {
             let plain = any.call_method0(method)?;

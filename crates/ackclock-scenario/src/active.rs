@@ -9,7 +9,7 @@ use ackclock_link::Direction;
 use crate::island::boxes::Boxes;
 use crate::link_share::{CapacityReports, Mark};
 
-/// Start and end of an island's flows, and the capacity of its links up to these instants.
+/// Start and end of an island's flows, and the capacity of its links up to the start and up to the end.
 pub(crate) struct Active {
     link: CapacityReports,
     start: Time,

@@ -16,10 +16,10 @@ use crate::acks::ACKS;
 use crate::presets::PRESETS;
 use crate::{FlowGroup, RunResult, Tables};
 
-/// All components of one kind, such as links.
+/// All components of one kind, for example all links.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Name of the kind in the plural, such as `links`.
+    /// Plural name of the kind, for example `links`.
     pub name: &'static str,
     /// Components of the kind, in the order of the registry.
     pub components: Vec<Component>,

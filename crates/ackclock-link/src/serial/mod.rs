@@ -1,4 +1,4 @@
-//! A link that transmits one packet after the other: a queue, a transmitter and the packets in flight.
+//! A serial link, which transmits one packet at a time: a queue, a transmitter and the packets in flight.
 //!
 //! Constant, variable and trace-driven links differ only in transmission times and propagation delays, which the
 //! [`Medium`] provides; this module implements everything else.

@@ -85,8 +85,8 @@ impl Planned {
         let mut queue = DropTail::new(self.capacity);
         let departs = self.next_begins.min(self.free);
         let waiting = std::mem::take(&mut self.waiting);
-        // Queued packets are processed from the last to the first: a flow stays in order, so its queued packets are its
-        // last ones.
+        // Queued packets are processed from the last to the first: a flow stays in order, so the queued packets of a
+        // flow are its last packets.
         let flows: Vec<_> = waiting.iter().rev().map(|one| one.flow).collect();
         let segments = self.flight.remove_last_of_each(&flows);
         for (planned, segment) in waiting.iter().zip(segments.iter().rev()) {

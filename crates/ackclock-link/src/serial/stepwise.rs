@@ -121,7 +121,7 @@ impl Stepwise {
         self.serving.as_ref().map_or(self.begins, |serving| serving.departs)
     }
 
-    /// Runs the transmitter up to `now`: ends due transmissions and starts the next ones.
+    /// Runs the transmitter up to `now`: ends due transmissions and starts further ones.
     #[inline]
     fn advance(&mut self, now: Time) {
         if self.changes().min(self.rate_due) <= now {

@@ -19,7 +19,7 @@ impl Opportunities {
     /// Bytes per opportunity, including headers.
     pub const BYTES: u64 = 1500;
 
-    /// Creates a recording with opportunities at these times, in ms.
+    /// Creates a recording from the times of its opportunities, in ms.
     ///
     /// # Errors
     /// Fails if the list of times is empty or decreasing, or its last time is zero.

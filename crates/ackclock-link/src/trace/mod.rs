@@ -17,7 +17,7 @@
 //! A file may have at most 256 MiB, read or written; opportunities may span at most 2^32 ms (49 days).
 //!
 //! ## Validation
-//! Tests compare statistics of public recordings with those published by their providers, and convert recordings there
+//! Tests compare statistics of public recordings with the providers' published statistics, and convert recordings there
 //! and back (unit tests, `tests/trace.rs`).
 
 mod begin;

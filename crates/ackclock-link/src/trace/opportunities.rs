@@ -5,7 +5,7 @@
 //!   TUN header. The next packet may use the rest of an opportunity; an unfinished packet continues at the next
 //!   opportunity.
 //! - The head packet stays in the queue until its first byte is sent, so it counts against the buffer and for queue
-//!   management; a packet whose transmission has started does not.
+//!   management; a packet whose transmission has started no longer counts.
 //! - Unused opportunities are lost, including an opportunity at the same instant as an arrival into an empty queue:
 //!   mm-link updates its link before it accepts a packet.
 //! - The recording restarts at its last opportunity: time zero of the next pass is that instant.

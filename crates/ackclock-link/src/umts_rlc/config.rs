@@ -34,8 +34,8 @@ pub struct UmtsRlcConfig {
     pub order: DeliveryOrder,
     /// Time at which the receiver has the data of a block: at the end of the block, or at the end of its TTI.
     pub delivery: Batch,
-    /// Time at which a failed block is reported: at its own end, or at the end of its TTI in one status with all
-    /// failures.
+    /// Time at which a failed block is reported: at the end of the block, or at the end of its TTI in one status with
+    /// all failures.
     pub status: Batch,
     /// Time at which a failed block is retransmitted: as soon as possible, or not before the next TTI starts.
     pub repetition: Batch,

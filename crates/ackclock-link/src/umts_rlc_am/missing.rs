@@ -100,8 +100,8 @@ impl Missing {
     /// Report without missing PDUs.
     pub(crate) const NONE: Self = Self::List(List::NONE);
 
-    /// Describes missing PDUs from `from`, which is missing, up to `to`, as far as the room allows. Also returns the
-    /// first missing PDU not covered, or `to`. The receiver has all PDUs before `base`.
+    /// Describes missing PDUs from `from`, which is missing, up to `to`, as far as the room allows. The second result
+    /// is the first missing PDU that is not covered, or `to`. The receiver has all PDUs before `base`.
     pub(crate) fn describe(
         received: &SnSet,
         base: Sn,

@@ -41,7 +41,7 @@
 //! Unit tests and `tests/bearers.rs` run scripted exchanges for each trigger and timer. Under random errors every
 //! packet is delivered once and in order or reported lost, the window is respected and memory is bounded. Throughput
 //! and delay are compared with the closed form for independent errors. `papers/ac06` has the conventional case of AC06;
-//! `docs/how-to/umts.md` compares real senders over the bearer with simulated ones.
+//! `docs/how-to/umts.md` compares real senders over the bearer with simulated senders.
 
 mod bounds;
 mod config;

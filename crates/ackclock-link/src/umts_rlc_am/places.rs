@@ -50,8 +50,8 @@ impl Places {
         self.next.repeated += 1;
     }
 
-    /// Arrival time of a packet, with its first and last PDU at these positions, if no retransmission in between had
-    /// taken a position.
+    /// Arrival time of a packet without the retransmissions between its first and its last PDU, which have the given
+    /// positions.
     pub(crate) fn arrival(&self, [first, last]: [Place; 2]) -> Time {
         let number = last.number - (last.repeated - first.repeated);
         let ends = self.tti.as_nanos().saturating_mul(number / self.room + 1);

@@ -148,8 +148,8 @@ impl Receiver {
         self.go_on(now, whole, sdus);
     }
 
-    /// Advances over PDUs in sequence. SDUs that end in these PDUs have been complete since `whole`, or since the
-    /// latest arrival of one of their PDUs.
+    /// Advances VR(R) over PDUs received in sequence. The SDUs that end in the PDUs passed have been complete since
+    /// `whole`, or since the latest arrival of one of their PDUs.
     fn go_on(&mut self, now: Time, whole: Option<Time>, sdus: &mut Sdus) {
         while self.received.contains(self.vr_r) {
             self.received.remove(self.vr_r);

@@ -1,4 +1,4 @@
-//! SDUs of a direction, from their arrival until both ends have finished them.
+//! SDUs of a direction, from their arrival until the transmitter and the receiver have finished them.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 //! Segmentation and concatenation of SDUs (TS 25.322 sections 9.2.2.8 and 11.3.2.1).
 //!
-//! A PDU has room for a fixed number of octets. A length indicator, which takes some of these octets, marks the end of
+//! A PDU has room for a fixed number of octets. A length indicator, which takes octets of the payload, marks the end of
 //! an SDU; the next SDU follows in the same PDU. If an SDU leaves no room for its indicator, the next PDU marks the
 //! SDU's end. A PDU with spare room has another indicator for its padding, or for a STATUS in place of padding.
 

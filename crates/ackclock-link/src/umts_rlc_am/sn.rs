@@ -13,12 +13,12 @@ impl Sn {
     /// Largest window in which each sequence number identifies one PDU.
     pub(crate) const MOST: u16 = MODULUS - 1;
 
-    /// Sequence number `steps` after this one.
+    /// Sequence number that is `steps` higher, modulo 4096.
     pub(crate) const fn plus(self, steps: u16) -> Self {
         Self((self.0 + steps) % MODULUS)
     }
 
-    /// Sequence number `steps` before this one.
+    /// Sequence number that is `steps` lower, modulo 4096.
     pub(crate) const fn minus(self, steps: u16) -> Self {
         Self((self.0 + MODULUS - steps % MODULUS) % MODULUS)
     }
@@ -42,7 +42,7 @@ impl Sn {
     }
 }
 
-/// Number of an SDU in its direction, counted from 0. Real PDUs have no such field: a receiver identifies SDUs by their
+/// Number of an SDU in its direction, counted from 0. Real PDUs have no SDU number: a receiver identifies SDUs by their
 /// octets, which the simulation omits.
 pub(crate) type SduNumber = u64;
 

@@ -19,7 +19,7 @@ pub(crate) struct Status {
 /// Report of received and missing PDUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Report {
-    /// LSN: every PDU below this number has arrived, except for those listed as missing.
+    /// LSN: every PDU below this sequence number has arrived, except for the PDUs listed as missing.
     pub(crate) lsn: Sn,
     pub(crate) missing: Missing,
 }
@@ -74,16 +74,16 @@ pub(crate) enum TellsWindow {
     Sometimes,
 }
 
-/// Room for missing PDUs in a STATUS PDU of this size. The STATUS PDU also contains an ACK, an MRW_ACK and, if
-/// reported, the window.
+/// Room for missing PDUs in a STATUS PDU of this size. The STATUS PDU contains an ACK, an MRW_ACK and, if reported, the
+/// window.
 pub(crate) fn room(pdu_octets: u32, window: TellsWindow) -> Room {
     let window = if window == TellsWindow::Sometimes { WINDOW } else { 0 };
     Room::of((pdu_octets * 8).saturating_sub(HEADER + ACK + MRW_ACK + window))
 }
 
 /// Emits the reports of a receiver in at most `most` PDUs; its next PDU in sequence is `from`, the highest expected one
-/// is `to`. An ACK beyond `from` must be in one PDU with all missing PDUs below it. The first report therefore
-/// acknowledges all PDUs that it covers, and further reports only list missing PDUs.
+/// is `to`. An ACK beyond `from` must be in one PDU with all missing PDUs below it. The first report acknowledges all
+/// PDUs that it covers, and further reports only list missing PDUs.
 pub(crate) fn reports(
     received: &SnSet,
     [from, to]: [Sn; 2],

@@ -60,8 +60,8 @@ pub(crate) fn free(routed: &[Prefix]) -> impl Iterator<Item = Candidate> + '_ {
         .map(|(number, network)| Candidate { number, pair: Pair::of(network.into()) })
 }
 
-/// Routed parts of the address ranges, by network. Links nested inside cannot see these routes but must not use the
-/// addresses.
+/// Routed parts of the address ranges, by network. Links nested inside cannot see the routes outside, but must not use
+/// the routed addresses.
 pub(crate) fn beyond(routed: &[Prefix]) -> BTreeSet<Prefix> {
     let within = routed.iter().filter(|route| RANGES.iter().any(|range| overlap(**route, *range)));
     within.map(|&(address, bits)| network(address, bits.min(NETWORK_BITS))).collect()

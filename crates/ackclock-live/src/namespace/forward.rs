@@ -5,8 +5,8 @@
 //!   127.0.0.1:8080 --redirected--> =======> ROUTER:8080 (accepted by this process) ----> 127.0.0.1:8080 or [::1]:8080
 //! ```
 //! The sockets at ROUTER are opened in the network namespace where the link ends, and a socket keeps the namespace in
-//! which it was opened. The relay process accepts connections on these sockets, and connects to servers in its own
-//! namespace, the machine's. So forwarding needs neither root nor a route to the machine.
+//! which it was opened. The relay process accepts connections on the sockets at ROUTER, and connects to servers in the
+//! machine's namespace, which is its own. Forwarding needs neither root nor a route to the machine.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -36,7 +36,7 @@ pub struct Forward {
 
 /// Maximum number of forwarded ports per link.
 pub const MOST_PORTS: usize = 64;
-/// Maximum number of simultaneous connections; the kernel queues further ones until one ends.
+/// Maximum number of simultaneous connections; the kernel queues further connections until one ends.
 const MOST_STREAMS: usize = 256;
 /// Maximum number of client sockets whose datagrams are relayed at a time.
 const MOST_PEERS: usize = 1024;
@@ -103,7 +103,7 @@ enum Ready {
 type Awaited<'a> = (BorrowedFd<'a>, PollFlags, Ready);
 
 impl Forwarding {
-    /// Creates the relay of these ports, with the sockets of each.
+    /// Creates the relay of the given ports, with the sockets of each port.
     ///
     /// # Errors
     /// Fails if the kernel refuses non-blocking sockets.
@@ -203,7 +203,7 @@ impl Forwarding {
 
     fn join(&mut self, port: usize, client: TcpStream, now: Instant, say: fn(&str)) {
         self.used[port].store(true, Ordering::Relaxed);
-        // If the kernel refuses one of these settings, the relay is slower but works.
+        // If the kernel refuses a socket setting, the relay is slower but works.
         let _ = client.set_nonblocking(true).and_then(|()| client.set_nodelay(true));
         match Stream::join(client, &self.ports[port].forward.servers, now) {
             Ok(stream) => {

@@ -64,7 +64,8 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     tun.interface.configure(pair.inside, pair.base)?;
     let index = tun.interface.index;
     add_default_route(index, pair.base).trying("routing through the link")?;
-    // The default route would suffice for packets, but a link nested in this one needs to see which addresses are used.
+    // The default route would suffice for packets, but a link nested in this link needs to see which addresses are
+    // used.
     add_routes(index, setup.beyond).trying("routing through the link")?;
     if setup.way.v6 == V6::Beyond {
         add_default_route_v6(index).trying("routing IPv6 through the link")?;

@@ -27,8 +27,8 @@ impl Interface {
     /// # Errors
     /// Returns the kernel's error; errors for IPv6 are ignored.
     pub(crate) fn configure(&self, own: Ipv4Addr, peer: Ipv4Addr) -> Result<(), Obstacle> {
-        // Without this setting the kernel sends neighbour discovery packets over the link. A kernel without IPv6 has no
-        // such setting and sends no neighbour discovery packets.
+        // Without this setting the kernel sends neighbour discovery packets over the link. A kernel without IPv6 lacks
+        // the setting `addr_gen_mode` and sends no neighbour discovery packets.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.name), "1");
         bring_up(self.index).trying(&format!("bringing {} up", self.name))?;
         add_address(self.index, own.into(), peer.into())
@@ -119,7 +119,7 @@ pub(crate) fn add_default_route_v6(index: u32) -> io::Result<()> {
     Netlink::route()?.request(&[route(libc::AF_INET6, index, DEFAULT)])
 }
 
-/// Routes these destinations through a point-to-point interface.
+/// Routes the given destinations through a point-to-point interface.
 ///
 /// # Errors
 /// Returns the kernel's error.

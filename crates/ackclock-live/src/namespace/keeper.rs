@@ -146,8 +146,8 @@ fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
 
 const FINDING: &str = "finding free addresses";
 
-/// Creates the outside end in a new network namespace and enters it. Also returns the sockets of forwarded ports in
-/// that namespace.
+/// Creates the outside end in a new network namespace and enters it. Returns the outside TUN, and the sockets of
+/// forwarded ports in the new namespace.
 fn alone(pair: Pair, forwards: &[Forward]) -> Result<(Tun, Vec<Entrance>), Obstacle> {
     unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;

@@ -1,8 +1,8 @@
 //! Requirements of a link on a machine or in a container, and how to meet each requirement.
 //!
-//! Each requirement is tested separately, so that all missing ones are reported together. A test that would change the
-//! process runs in a short-lived child process. If a requirement cannot be tested because another is missing, the
-//! rights of this process decide.
+//! Each requirement is tested separately, so that all missing requirements are reported together. A test that would
+//! change the process runs in a short-lived child process. If a requirement cannot be tested because another is
+//! missing, the rights of this process decide.
 
 use std::path::Path;
 use std::{env, fs};

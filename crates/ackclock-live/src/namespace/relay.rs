@@ -4,9 +4,8 @@
 //! Like a stub resolver (resolv.conf(5)), the relay tries the servers in order. The relay tries the next server if a
 //! server is unreachable, does not answer, or refuses the query.
 //!
-//! Clients inside may send arbitrary data at any rate. So one thread serves all clients without blocking, and the
-//! tables of queries and connections are small. When a table is full, an old entry is dropped; resolvers repeat their
-//! queries.
+//! Clients inside may send arbitrary data at any rate. One thread serves all clients without blocking, and the tables
+//! of queries and connections are small. When a table is full, an old entry is dropped; resolvers repeat their queries.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -52,8 +51,8 @@ enum Ready {
 }
 
 impl Relay {
-    /// Creates a relay to these servers. The relay tries the servers in this order, from the calling thread's network
-    /// namespace.
+    /// Creates a relay to the given servers. The relay tries the servers in this order, from the calling thread's
+    /// network namespace.
     ///
     /// # Errors
     /// Fails if the kernel refuses non-blocking sockets.
@@ -111,15 +110,15 @@ impl Relay {
     }
 }
 
-/// A file, the poll events to wait for, and the meaning of these events.
+/// A file, the poll events to wait for, and the meaning of the events.
 type Awaited<'a> = (BorrowedFd<'a>, PollFlags, Ready);
 
 /// Interval between checks for expired entries, ms.
 const TICK: u16 = 500;
 /// Time limit for the last server's answer, and for the next byte of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time limit for servers other than the last. Three of these time limits take less than the 5 s after which a stub
-/// resolver repeats its query (resolv.conf(5), `timeout`).
+/// Time limit for servers other than the last. Three time limits of non-last servers together are shorter than the 5 s
+/// after which a stub resolver repeats its query (resolv.conf(5), `timeout`).
 const TRIAL: Duration = Duration::from_millis(1500);
 /// Maximum number of datagrams or connections processed from one socket before other sockets are served.
 const BURST: usize = 32;

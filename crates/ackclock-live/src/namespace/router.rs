@@ -17,9 +17,9 @@ use super::relay::Entrance;
 use super::tun::Tun;
 use super::veth::Veth;
 
-/// Creates the router in front of the calling process's namespace, with the first of these address pairs that no other
-/// link has. Returns the address pair, the link's end in the router, the local end of the veth pair, which has the base
-/// address, and the sockets of forwarded ports in the router.
+/// Creates the router in front of the calling process's namespace, with the first address pair that no other link uses.
+/// Returns the address pair, the link's end in the router, the local end of the veth pair, which has the base address,
+/// and the sockets of forwarded ports in the router.
 ///
 /// # Errors
 /// Returns the operation that this machine does not allow. The process may then be left in the router, which has no
@@ -48,8 +48,7 @@ pub(crate) fn stand(
 }
 
 /// Creates the veth pair. The name of the pair's local interface contains the number of the address pair, so that the
-/// interface reserves these addresses. The kernel gives out each name once, and only to administrators of this
-/// namespace.
+/// interface reserves the addresses. The kernel gives out each name once, and only to administrators of this namespace.
 fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, Veth), Obstacle> {
     for Candidate { number, pair } in free {
         if let Some(veth) = Veth::create("machine", &format!("ackclock{number}"), here)? {

@@ -10,7 +10,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Signals that request a program to end.
 const REQUESTS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-/// Other signals of a link: child state changes, and background writes to a terminal.
+/// Signals of a link that do not request an end: child state changes, and background writes to a terminal.
 const OTHERS: [Signal; 2] = [Signal::SIGCHLD, Signal::SIGTTOU];
 
 /// Receiver of this process's pending signals, which replaces their default actions.

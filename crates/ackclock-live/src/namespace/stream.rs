@@ -37,8 +37,7 @@ struct Way {
 }
 
 impl Stream {
-    /// Connects a client, whose socket is non-blocking, to the first of these servers to which a connection can be
-    /// started.
+    /// Connects a client, whose socket is non-blocking, to the first server to which a connection can be started.
     ///
     /// # Errors
     /// Returns the client if no connection can be started.
@@ -74,7 +73,7 @@ impl Stream {
     }
 
     /// Relays the bytes that can be relayed, or connects to the next server if the current one refuses. Returns false
-    /// when both directions have ended.
+    /// when the two directions have ended.
     ///
     /// # Errors
     /// Fails if the connection is broken, or no server accepts it.

@@ -104,8 +104,8 @@ impl World {
         Ok((world, Ends { outside, inside, control, counters }))
     }
 
-    /// Starts the command. From now on, threads of this process relay name server queries and forwarded ports; `say`
-    /// receives messages for the user about forwarded ports, one line each.
+    /// Starts the command. After the start, threads of this process relay name server queries and forwarded ports;
+    /// `say` receives messages for the user about forwarded ports, one line each.
     ///
     /// # Errors
     /// Fails if the command has already ended.

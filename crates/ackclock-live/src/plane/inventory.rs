@@ -55,8 +55,8 @@ impl Inventory {
     /// Whether a connection has used its share of a side's packets, so that other connections have room.
     ///
     /// Packets inside are counted per connection, per user and per side; the sum of the three counts stays below three
-    /// quarters of the pool. A single connection therefore gets half of a side's packets, and the connections of one
-    /// user get three quarters.
+    /// quarters of the pool. A single connection gets at most half of a side's packets, and the connections of one user
+    /// get three quarters.
     pub(super) fn has_its_share(&self, from: Side, flow: FlowId, user: Option<u32>) -> bool {
         let of_flow = self.flows.inside(flow) as usize;
         let of_user = user.map_or(of_flow, |user| self.of_users.get(user as usize).copied().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Address translation (masquerading) in separate firewall tables with `flags owner`: the kernel removes such a table
+//! Address translation (masquerading) in separate firewall tables with `flags owner`: the kernel removes an owned table
 //! with the socket that created it.
 //!
 //! The tables in the notation of `nft`, for IPv4; the table `ip6` differs only in its addresses:
@@ -13,11 +13,11 @@
 //! }
 //! ```
 //! LINK is the interface towards the inside: our end of a veth pair, or the TUN itself with pasta. The chain `back`
-//! exists only if the machine does not forward packets from its other interfaces. A machine that does not forward these
-//! packets would drop a reply after its address is translated back, so `back` sends replies to the link without
-//! changing settings of other interfaces. The chains `base` and `strays` exist if the machine does not have the base
-//! address. `base` makes a server on the machine reachable at the base address. `strays` drops pasta's packets without
-//! ACK flag, whose addresses are not translated back, so that this host does not answer them with a RST.
+//! exists only if the machine does not forward packets from its other interfaces. A machine without this forwarding
+//! would drop a reply after its address is translated back, so `back` sends replies to the link without changing
+//! settings of other interfaces. The chains `base` and `strays` exist if the machine does not have the base address.
+//! `base` makes a server on the machine reachable at the base address. `strays` drops pasta's packets without ACK flag,
+//! whose addresses are not translated back, so that this host does not answer them with a RST.
 
 use std::fs;
 use std::io;

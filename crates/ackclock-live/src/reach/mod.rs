@@ -73,8 +73,8 @@ pub(crate) enum V6 {
 }
 
 /// Connects the link to the machine's network, whose kernel forwards packets of our veth pair with the machine's
-/// address. Also returns the address pair, the link's end, which is in a router in front of the pair, and the sockets
-/// of forwarded ports in that router.
+/// address. The function returns the way out, the address pair, the link's end, which is in a router in front of the
+/// veth pair, and the sockets of forwarded ports in the router.
 ///
 /// # Errors
 /// Returns the operation that this machine does not allow. All resources are then released, and the process may be in a

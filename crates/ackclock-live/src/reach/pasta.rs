@@ -75,7 +75,7 @@ fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
     Command::new("/bin/sh")
         .args(["-c", "\"$@\" & read -r _; kill -KILL $!; wait", "sh"])
         .arg(program)
-        // These options forward no port of the machine to the inside, and no port of the inside to the machine.
+        // The options `none` forward no port of the machine to the inside, and no port of the inside to the machine.
         .args([
             "--config-net",
             "--foreground",

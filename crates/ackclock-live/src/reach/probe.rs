@@ -214,8 +214,8 @@ impl Trial<'_> {
         while let Ok(length) = read(&self.way.tun.file, &mut bytes) {
             let Some(packet) = bytes.get(header..length) else { continue };
             match ends(packet) {
-                // A firewall that rejects a segment also answers with this machine's address, but such an answer does
-                // not accept the connection.
+                // A firewall that rejects a segment also answers with this machine's address, but the answer of a
+                // firewall does not accept the connection.
                 Some((from, _)) if from == self.way.base && accepts(packet, self.port) => {
                     self.own.ends(End::Answered);
                 }

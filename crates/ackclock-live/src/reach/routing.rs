@@ -73,8 +73,8 @@ struct Refusing {
     action: &'static str,
 }
 
-/// First policy routing rule that refuses such a packet. Rules that lead to routing tables are skipped, because the
-/// kernel's error reports their result.
+/// First policy routing rule that refuses a packet between the given addresses. Rules that lead to routing tables are
+/// skipped, because the kernel's error reports their result.
 fn refusing_rule(from: IpAddr, to: IpAddr, link: Option<&String>) -> Option<Refusing> {
     let mut first: Option<Refusing> = None;
     let mut body = [0; BODY];

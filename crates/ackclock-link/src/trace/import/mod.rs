@@ -8,8 +8,8 @@
 //!
 //! ## What it does
 //! The import detects a format by its content, and reads its rates, delays and losses. The import also grades how the
-//! rates relate to the capacity of the link ([`Certainty`]). Other tables are read by the names of their columns
-//! ([`Columns`]). Lines that begin with `#` are skipped in every line-based format.
+//! rates relate to the capacity of the link ([`Certainty`]). Tables of unknown formats are read by the names of their
+//! columns ([`Columns`]). Lines that begin with `#` are skipped in every line-based format.
 //!
 //! ## Differences from the source
 //! Half of an RTT measured on an idle link counts for each direction. RTTs of a loaded link are ignored, because they
