@@ -56,8 +56,9 @@ mod tests {
 
     #[test]
     fn the_decibels_are_normal_and_forget_exponentially() {
-        // 100 slots a second for 20 000 s with T = 1 s: some 10 000 values that are independent, so the mean of 6 dB is good to
-        // 0.06 dB, the deviation to 0.05 dB and a correlation to 0.01; three and more of them.
+        // 100 slots per second for 20 000 s with T = 1 s contain some 10 000 independent values. The standard errors
+        // are 0.06 dB for the mean of a 6 dB deviation, 0.05 dB for the deviation and 0.01 for a correlation; the test
+        // allows three or more standard errors.
         let mut shadowing =
             Shadowing::new(6.0, Span::from_secs(1), 100.0, Streams::new(1, 0).stream("shadowing"));
         let decibels: Vec<f64> = (0..2_000_000).map(|_| 10.0 * libm::log10(shadowing.step())).collect();

@@ -78,7 +78,7 @@ mod tests {
         Constant::new(Rate::from_bps(kbit * 1000), Span::from_millis(delay))
     }
 
-    /// A link with two packets of 1000 B that arrived at 0.
+    /// A link with two packets of 1000 B that arrived at time 0.
     fn link(kbit: u64, delay: u64) -> impl Link {
         let mut link = SerialLink::new(
             medium(kbit, delay),
@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn a_packet_in_transmission_finishes_its_remaining_bits_at_the_new_rate() {
         let mut link = link(800, 0);
-        // 8000 bit take 10 ms at 800 kbit/s. After 5 ms 4000 are left, which take 40 ms at 100 kbit/s; the next takes 80.
+        // 8000 bits take 10 ms at 800 kbit/s. After 5 ms 4000 bits are left, which take 40 ms at 100 kbit/s; the next
+        // packet takes 80 ms.
         link.replace_medium(ms(5), Box::new(medium(100, 0)));
         assert_eq!(link.view(ms(5), FlowId(0)).rate, Rate::from_bps(100_000));
         assert_eq!(deliveries(&mut link), [ms(45), ms(125)]);
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn a_severed_link_loses_what_waits_and_what_comes_and_has_no_capacity() {
         let mut link = link(800, 0);
-        // The first packet is half sent; its other half leaves at once.
+        // The first packet is half sent when the medium is replaced; its second half leaves at once.
         link.replace_medium(ms(5), Box::new(Severed));
         link.enqueue(ms(6), &Segment::data(FlowId(0), Seq(2), 960, 40)).unwrap();
         assert_eq!(link.waiting(ms(7)).packets, 0);
@@ -130,7 +131,8 @@ mod tests {
     #[test]
     fn a_packet_behind_a_shorter_delay_does_not_overtake_those_in_flight() {
         let mut link = link(800, 100);
-        // The first left at 10 ms and arrives at 110; the second leaves at 20 ms and would arrive at 21.
+        // The first packet left at 10 ms and arrives at 110 ms; the second packet leaves at 20 ms and would arrive at
+        // 21 ms.
         link.replace_medium(ms(15), Box::new(medium(800, 1)));
         assert_eq!(deliveries(&mut link), [ms(110), ms(110)]);
     }

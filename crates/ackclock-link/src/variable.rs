@@ -407,7 +407,7 @@ mod tests {
     fn a_packet_in_transmission_finishes_at_the_rate_of_the_next_interval() {
         let mut medium = per_interval("u(200kbit/s, 50kbit/s)", &[]);
         let departs = medium.transmit(Time::ZERO, Time::ZERO, &packet()).departs;
-        // Sum the bits of the intervals in which the packet was sent, by hand.
+        // The test sums the bits of the intervals in which the packet was sent.
         let mut bits = 0.0;
         for number in 0..=departs.as_nanos() / 10_000_000 {
             let begins = Time::ZERO + Span::from_millis(10) * number;
@@ -421,7 +421,7 @@ mod tests {
     fn an_outage_stops_the_packet_in_transmission_and_keeps_it() {
         let outage = Outage { at: Span::from_millis(15), lasts: Span::from_millis(100), every: None };
         let mut medium = per_interval("200kbit/s", &[outage]);
-        // 40 ms of transmission and 100 ms of outage
+        // The packet takes 40 ms of transmission and 100 ms of outage.
         assert_eq!(
             medium.transmit(Time::ZERO, Time::ZERO, &packet()).departs,
             Time::ZERO + Span::from_millis(140)
@@ -439,8 +439,8 @@ mod tests {
     fn intervals_could_carry_the_sum_of_their_rates_whatever_was_sent() {
         let outage = Outage { at: Span::from_millis(12), lasts: Span::from_millis(3), every: None };
         let [mut idle, mut busy] = [(); 2].map(|()| per_interval("e(200kbit/s)", &[outage]));
-        // Packets of about 40 ms, back to back and after pauses; the last pause has more intervals than are summed at
-        // once.
+        // Packets of about 40 ms are sent back to back and after pauses; the last pause has more intervals than are
+        // summed at once.
         let (mut now, pauses) = (Time::ZERO, [0, 0, 3, 250, 0, 0, 60_000, 1, 0]);
         for pause in pauses {
             now = busy.transmit(now, now + Span::from_millis(pause), &packet()).departs;
@@ -448,7 +448,7 @@ mod tests {
         }
         let rate = |idle: &PerInterval, number| u128::from(idle.rate.rate.draw(number).as_bps());
         let until = Time::ZERO + Span::from_millis(25);
-        // 10, 10 - 3 and 5 ms of the first three.
+        // The link is on for 10, 10 - 3 and 5 ms of the first three intervals.
         let expected = (10 * rate(&idle, 0) + 7 * rate(&idle, 1) + 5 * rate(&idle, 2)) * 1_000_000;
         assert_eq!(idle.work(Time::ZERO, until), Some(expected));
         let end = now + Span::from_millis(77);
@@ -463,11 +463,12 @@ mod tests {
         assert_eq!(medium.work(Time::ZERO, ms(1)), None, "nothing came");
         let first = medium.transmit(ms(2), ms(2), &packet()).departs;
         let rate = medium.current.as_bps();
-        // 8000 bit take 80 or 20 ms, and 10 of outage. Of 200 ms, 190 are without outage, at the rate that was drawn.
+        // 8000 bits take 80 or 20 ms, plus 10 ms of outage. Of 200 ms, 190 ms are outside the outage and count at the
+        // drawn rate.
         assert_eq!(first, ms(12) + Rate::from_bps(rate).time_for(1000));
         let shown = |work: Option<u128>| work.unwrap() as f64 / 1e9;
         assert!((shown(medium.work(Time::ZERO, ms(200))) - rate as f64 * 0.19).abs() < 1e-3);
-        // Packets with pauses, ending with a slow one that is half sent.
+        // Packets are sent with pauses; the last one is slow and half sent.
         let mut medium = per_packet("table(100kbit/s, 400kbit/s)", &[]);
         let (mut now, mut busy, mut bits) = (Time::ZERO, 0.0, 0.0);
         loop {

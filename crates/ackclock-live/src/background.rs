@@ -214,7 +214,8 @@ mod tests {
         .unwrap();
         inlet.put(&[1; 60]);
         assert_eq!(begun.recv().unwrap(), 60);
-        // 60 are being written. Of five times 30, three fit into 100, and so does the last record.
+        // 60 elements are being written. Of five records with 30 elements each, three fit into the queue of 100, and so
+        // does the last record.
         (0..5).for_each(|_| inlet.put(&[2; 30]));
         assert_eq!(inlet.lost(), 2);
         inlet.finish(&[3; 40]);
@@ -231,7 +232,7 @@ mod tests {
         inlet.put(&[1]);
         let Err(Unwritten::Failed(error)) = ending.wait(LONG) else { panic!() };
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        // Later records are neither kept nor counted.
+        // Records after the write error are neither kept nor counted.
         (0..20).for_each(|_| inlet.put(&[1]));
         assert_eq!(inlet.lost(), 0);
     }

@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Packets of a capture with the drops stated before each, and the seen and dropped packets of the final
+    /// Packets of a capture with the number of drops stated before each, and the seen and dropped packets of the final
     /// statistics.
     fn read(file: &Written) -> (Vec<(Vec<u8>, u64)>, [u64; 2]) {
         let bytes = file.bytes();
@@ -240,7 +240,8 @@ mod tests {
         let file = Written::default();
         let (recorder, ending) = Recorder::begin(Box::new(Slow(file.clone(), told)), "outside").unwrap();
         let mut tap = Tap::new(One(true), Some(recorder));
-        // 40 000 packets of 1500 bytes are 60 MB: more than twice 16 MiB, queued and being written.
+        // 40 000 packets of 1500 bytes are 60 MB: more than twice 16 MiB, the bytes queued plus the bytes being
+        // written.
         let packet = [0x45; 1500];
         for _ in 0..40_000 {
             tap.write(&packet).unwrap();

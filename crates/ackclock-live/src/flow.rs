@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn a_scan_takes_no_number_of_a_proven_connection_nor_of_one_begun_from_the_other_side() {
         let mut table = Connections::new(100);
-        // Half of the numbers are proven and quiet; the mobile's share is half-open.
+        // Half of the numbers belong to proven, idle connections; the mobile's share belongs to half-open connections.
         let kept: Vec<_> = (0..50).map(|port| proven(&mut table, port)).collect();
         for port in 50..75 {
             table.meet(Side::Radio, Some(&back(tuple(port))));
@@ -429,7 +429,8 @@ mod tests {
         let mut table = Connections::new(4);
         let flows: Vec<_> = (0..4).map(|port| proven(&mut table, port)).collect();
         assert_eq!(table.meet(Side::Wired, Some(&tuple(100))), Met::New(flows[0]));
-        // Two of four may stay proven: one more is given up, then the unproven ones replace each other.
+        // Two of four connections may stay proven: one more proven connection loses its number, then unproven
+        // connections replace each other.
         assert_eq!(table.meet(Side::Wired, Some(&tuple(101))), Met::New(flows[1]));
         assert_eq!(table.meet(Side::Wired, Some(&tuple(102))), Met::New(flows[0]));
         assert_eq!(table.meet(Side::Wired, Some(&tuple(103))), Met::New(flows[1]));

@@ -143,7 +143,8 @@ mod tests {
         let mut bytes = vec![0; HEADER];
         ip.tcp(1, 2, 1000, 3).ack(4).psh().fin().write(&mut bytes, payload).unwrap();
         let transport = if v6 { 40u16 } else { 20 };
-        // Flags, type, header length (wrong, as from a forwarded packet), size, start and offset of the checksum.
+        // Fields of the header: flags, type, header length (wrong, as from a forwarded packet), size, start and offset
+        // of the checksum.
         bytes[0] = NEEDS_CHECKSUM;
         bytes[1] = if v6 { tun_rs::VIRTIO_NET_HDR_GSO_TCPV6 } else { tun_rs::VIRTIO_NET_HDR_GSO_TCPV4 };
         bytes[2..4].copy_from_slice(&1000u16.to_ne_bytes());
@@ -186,7 +187,7 @@ mod tests {
         let mut read = super_packet(false, b"data");
         read[1] = GSO_NONE;
         let sound = read[HEADER..].to_vec();
-        // The kernel leaves the pseudo-header sum: addresses, protocol 6, length 24.
+        // The kernel leaves the sum over the pseudo-header: addresses, protocol 6, length 24.
         let pseudo = [1, 1, 1, 1, 2, 2, 2, 2, 0, 6, 0, 24];
         let sum = tun_rs::checksum(&pseudo, 0);
         read[HEADER + 36..HEADER + 38].copy_from_slice(&sum.to_be_bytes());

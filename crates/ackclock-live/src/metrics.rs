@@ -188,7 +188,7 @@ mod tests {
         assert!(parse_address("everywhere").is_err());
     }
 
-    /// Address of a server of the page `x 1`.
+    /// Address of a metrics server whose page is `x 1`.
     fn served() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -220,7 +220,8 @@ mod tests {
         slow.write_all(b"GET /met").unwrap();
         let idle: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
         assert!(fetch(address, "GET /metrics").ends_with("x 1\n"));
-        // At most 64 are kept: the ones asking longest are dropped, the slow one among them.
+        // At most 64 clients are kept: those that have been sending for longest are dropped, among them the slow
+        // client.
         let mut nothing = [0];
         for client in [&slow, &idle[0], &idle[200]] {
             assert!(matches!((&*client).read(&mut nothing), Ok(0) | Err(_)));

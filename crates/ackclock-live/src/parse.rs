@@ -257,7 +257,7 @@ mod tests {
         let (from, to) = ([1; 16], [2; 16]);
         let mut bytes = Vec::new();
         PacketBuilder::ipv6(from, to, 64).tcp(80, 4000, 1000, 500).write(&mut bytes, b"data").unwrap();
-        // Inserts a hop-by-hop and a destination header of 8 and 16 bytes, which the checksum does not cover.
+        // Inserts a hop-by-hop and a destination header of 8 and 16 bytes, which the TCP checksum does not cover.
         let mut headers = Vec::new();
         let hop = Ipv6RawExtHeader::new_raw(IpNumber::IPV6_DESTINATION_OPTIONS, &[1, 4, 0, 0, 0, 0]).unwrap();
         let to_end =
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(parsed.segment.timestamps(), Some(Timestamps { value: 111, echo: 222 }));
         assert_eq!(parsed.segment.sack().len(), 3);
         assert_eq!(parsed.segment.sack()[1], SackBlock { left: Seq(20), right: Seq(30) });
-        // 20 B IP, 20 B TCP, 10 + 26 B options in 36, 5 B payload.
+        // The packet has 20 B of IP header, 20 B of TCP header, 10 + 26 B of options in 36 B, and 5 B of payload.
         assert_eq!((parsed.segment.wire_bytes(), parsed.layout), (81, Layout::Ipv4(20)));
         let tuple = parsed.tuple.unwrap();
         assert_eq!((tuple.source.port, tuple.destination.port, tuple.protocol), (80, 4000, 6));
@@ -317,7 +317,7 @@ mod tests {
         let with = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = sound.clone();
             change(&mut bytes);
-            // Corrects the IP checksum, so that only the change itself is tested.
+            // The test corrects the IP checksum, so that only the change itself is tested.
             bytes[10..12].fill(0);
             let sum = etherparse::checksum::Sum16BitWords::new().add_slice(&bytes[..20]).ones_complement();
             bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn malformed_and_signing_options_are_opaque() {
-        // Kind and length: zero length, beyond the end, SACK of odd length, MD5, AO.
+        // Kind and length of invalid options: zero length, length beyond the end, SACK of odd length, MD5, AO.
         for option in [[8, 0], [8, 11], [5, 3], [19, 4], [29, 4]] {
             let mut segment = Segment::data(FlowId(0), Seq(0), 0, 40);
             assert_eq!(options(&mut segment, &[option[0], option[1], 0, 0]), None, "{option:?}");

@@ -91,7 +91,7 @@ mod tests {
     use etherparse::PacketBuilder;
     use proptest::prelude::*;
 
-    /// The packet with checksums computed completely by an independent implementation.
+    /// Packet with checksums computed completely by an independent implementation.
     fn recomputed(bytes: &[u8], layout: Layout) -> Vec<u8> {
         use smoltcp::wire::{Ipv4Packet, Ipv6Packet, TcpPacket};
         let mut bytes = bytes.to_vec();
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_rfc_comes_out() {
-        // RFC 1624 section 4: HC = DD2F, m = 5555, m' = 3285 give HC' = 0000.
+        // The example of RFC 1624 section 4: HC = DD2F, m = 5555, m' = 3285 give HC' = 0000.
         assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
     }
 

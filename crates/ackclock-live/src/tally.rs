@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn goodput_is_what_was_acknowledged_and_repetitions_count_once() {
         let mut tally = tally();
-        // Around the wrap of sequence numbers.
+        // The sequence numbers of this test wrap.
         let start = 0xffff_ff00u32;
         for (ms, offset) in [(0, 0), (1, 1000), (2, 2000), (3, 1000)] {
             crosses(&mut tally, ms, Side::Wired, &data(start.wrapping_add(offset), 1000));
@@ -239,14 +239,14 @@ mod tests {
         );
         let row = tally.report().result("kernel", "none");
         assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (4, 1, 2000));
-        // 2000 B in 10 ms are 1.6 Mbit/s; 2080 B with headers 1.664.
+        // 2000 B in 10 ms are 1.6 Mbit/s; 2080 B with headers are 1.664 Mbit/s.
         assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(1.6e6), Some(1.664e6)));
     }
 
     #[test]
     fn what_was_lost_before_the_edge_comes_in_for_the_first_time_when_it_is_sent_again() {
         let mut tally = tally();
-        // 1000 to 3000 arrive last, their middle first, and 2000 twice.
+        // Bytes 1000 to 3000 arrive last, their middle first, and the segment at 2000 twice.
         let starts = [0, 1000, 4000, 2500, 2000, 3000, 1000, 2000];
         for (ms, (seq, payload)) in
             (0..).zip(starts.into_iter().zip([1000, 500, 1000, 500, 500, 1000, 1000, 1000]))
@@ -268,7 +268,7 @@ mod tests {
         tally.on_left(at(20), Side::Radio, &datagram, 1028);
         let row = tally.report().result("kernel", "none");
         assert_eq!((row.segments_sent, row.delivered_bytes), (2, 1000));
-        // 1000 B until 20 ms, and 28 more with headers.
+        // 1000 B arrive within 20 ms; headers add 28 B.
         assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(4e5), Some(4.112e5)));
     }
 
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(tally.report().ways[0].delivered_bytes, 100);
     }
 
-    /// A segment with these flags and numbers.
+    /// A segment with these flags and these sequence and acknowledgement numbers.
     fn flagged(flags: Flags, seq: u32, ack: u32) -> Segment {
         let mut segment = data(seq, 0);
         (segment.flags, segment.ack) = (flags, Seq(ack));

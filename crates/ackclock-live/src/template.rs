@@ -158,7 +158,8 @@ mod tests {
             let mut out = [0; 200];
             let length = Template::default().build(&ack(), &ends(v6), Side::Radio, &mut out).unwrap();
             let parsed = parse(&out[..length]);
-            // 20 or 40 B IP, 20 B TCP, 10 B timestamps and 18 B SACK in 28.
+            // The packet has 20 or 40 B of IP header, 20 B of TCP header, and 28 B for 10 B of timestamps and 18 B of
+            // SACK.
             let mut expected = ack();
             (expected.flow, expected.header) = (FlowId(0), if v6 { 88 } else { 68 });
             assert_eq!(parsed.segment, expected);

@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_delivered_dropped_lost_or_waiting() {
-        // 100 + 2 + 3 = 80 + 10 + 4 + 11.
+        // The counts balance: 100 + 2 + 3 = 80 + 10 + 4 + 11.
         assert_eq!(TRAFFIC.unaccounted(), 0);
         assert_eq!(Traffic { left: 81, ..TRAFFIC }.unaccounted(), -1);
         let RealTraffic { sent, delivered, lost_by_machine, waiting, .. } = TRAFFIC.result();
         assert_eq!((sent, delivered, lost_by_machine, waiting), (111, 72, Some(30), 12));
-        // 11 segments were generated: 3 built, 7 not, and one is inside.
+        // 11 segments were generated: 3 were built, 7 were not, and one is inside the link.
         assert_eq!(sent + 11 + 2, delivered + 10 + 30 + waiting);
     }
 

@@ -85,7 +85,7 @@ mod tests {
         assert!(emptied(&place).unwrap_err().to_string().ends_with("has another name"));
         fs::remove_file(at("log")).unwrap();
         assert!(Command::new("mkfifo").arg(at("log")).status().unwrap().success());
-        // Neither waits for a reader nor writes.
+        // Opening a pipe must neither wait for a reader nor write.
         emptied(&place).unwrap_err();
         assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
     }
@@ -114,7 +114,7 @@ mod tests {
                 }
             });
             for _ in 0..2_000 {
-                // Refused or created: in both cases no other file changes.
+                // The file is refused or created: in both cases no other file changes.
                 let _ = create_in_place(&at("log"));
             }
             over.store(true, Ordering::Relaxed);

@@ -278,7 +278,7 @@ mod tests {
         Place::find(&path, Folders::Existing).map(|place| place.found).map_err(|error| error.to_string())
     }
 
-    /// A folder with these permissions, and a function for paths in it.
+    /// A folder with these permissions, and a function that returns paths inside the folder.
     fn folder(mode: u32) -> (tempfile::TempDir, impl Fn(&str) -> PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();

@@ -63,7 +63,7 @@ mod tests {
     fn what_was_read_is_named_with_its_digest() {
         let inputs = Inputs::of(&Shelf);
         assert!(inputs.read("abc").is_ok() && inputs.read("abc").is_ok() && inputs.read("x").is_err());
-        // The example of FIPS 180-2, appendix B.1.
+        // The expected digest is the example of FIPS 180-2, appendix B.1.
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(
             inputs.digests().into_iter().collect::<Vec<_>>(),

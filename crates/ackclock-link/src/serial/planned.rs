@@ -257,7 +257,7 @@ mod tests {
     use crate::serial::Mode;
     use crate::{Constant, Link, SerialLink};
 
-    /// Constant rate, and delays that vary with the packet's number.
+    /// Medium with constant rate, and with delays that vary with the packet's number.
     #[derive(Clone, Copy)]
     struct Jumpy;
 
@@ -288,8 +288,8 @@ mod tests {
         for (flow, seq, payload) in [(0, 5, 1000), (1, 8, 660), (1, 9, 0)] {
             link.enqueue(Time::ZERO, &Segment::data(FlowId(flow), Seq(seq), payload, 40)).unwrap();
         }
-        // Packet 8 departs at 10.4 + 7.0 and propagates for 16 ms. Packet 9, then in transmission, would have arrived
-        // at 40.8.
+        // Packet 8 departs at 10.4 + 7.0 ms and propagates for 16 ms. Packet 9, which is in transmission at the change,
+        // would have arrived at 40.8 ms.
         link.replace_medium(Time::ZERO + Span::from_micros(17_500), medium(false).boxed());
         let (arrives, ..) = link.poll_event(Time::ZERO + Span::from_secs(1)).unwrap();
         assert_eq!(arrives, Time::ZERO + Span::from_micros(33_400));

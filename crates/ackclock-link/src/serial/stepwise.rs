@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn what_is_not_sent_yet_is_rounded_up_to_whole_bytes() {
         let packet = serving(ms(10), ms(20));
-        // 10 us a byte.
+        // The packet takes 10 us per byte.
         for (micros, rest) in [(0, 1000), (1, 1000), (10, 999), (5_001, 500), (9_999, 1)] {
             assert_eq!(packet.rest(ms(10) + Span::from_micros(micros)), rest, "after {micros} us");
         }
@@ -431,7 +431,7 @@ mod tests {
     fn nothing_is_sent_in_an_outage_or_before_the_transmission_begins() {
         let half = Time::ZERO + Time::NEVER.since(Time::ZERO) / 2;
         assert_eq!(serving(Time::ZERO, Time::NEVER).rest(half), 1000);
-        // A new medium delays the packet until an opportunity, which may then send all of it at once.
+        // The new medium delays the packet until an opportunity, which may then send all of it at once.
         assert_eq!(serving(ms(10), ms(10)).rest(ms(5)), 1000);
         assert_eq!(serving(ms(10), ms(20)).rest(ms(0)), 1000);
     }

@@ -217,7 +217,7 @@ mod tests {
         let row = samples.rows()[0];
         assert_eq!((row.rate, row.delay), (Rate::from_bps(1_500_000), Span::from_millis(20)));
         assert_eq!(row.loss.probability(), 0.1);
-        // The first row is at 1 s, the last two are 1.5 s apart: 2 + 1.5 + 1.5 s
+        // The first row is at 1 s, and the last two rows are 1.5 s apart, so the length is 2 + 1.5 + 1.5 s.
         assert_eq!((samples.rows()[1].begins, samples.length()), (Span::from_secs(2), Span::from_secs(5)));
     }
 

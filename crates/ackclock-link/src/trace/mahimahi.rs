@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn opportunities_are_counted_by_bins() {
-        // 3 of 12000 bit in the first second, 1 in the half second that is left: 36 and 24 kbit/s
+        // Three opportunities of 12000 bits in the first second are 36 kbit/s; one opportunity in the remaining half
+        // second is 24 kbit/s.
         let samples =
             Opportunities::new(vec![0, 10, 999, 1500]).unwrap().samples(Span::from_secs(1)).unwrap();
         let rates: Vec<u64> = samples.rows().iter().map(|row| row.rate.as_bps()).collect();
@@ -191,7 +192,8 @@ mod tests {
             let rates = Opportunities::parse(text).unwrap();
             rates.rates(Span::from_millis(bin)).map(Rate::as_bps).collect::<Vec<_>>()
         };
-        // One opportunity in one millisecond: 12 Mbit/s. Three in 150 ms, of which one in the last 50.
+        // One opportunity in one millisecond is 12 Mbit/s. The second recording has three opportunities in 150 ms, one
+        // of them in the last 50 ms.
         assert_eq!(bits(b"1\n", 100), [12_000_000]);
         assert_eq!(bits(b"50\n99\n150\n", 100), [240_000, 240_000]);
     }

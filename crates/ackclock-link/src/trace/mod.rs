@@ -239,7 +239,7 @@ mod tests {
         assert!(readable("1".repeat(MAX_BYTES)).is_ok());
         let error = readable("1".repeat(MAX_BYTES + 1)).unwrap_err().to_string();
         assert_eq!(error, "it would take 268435457 bytes; at most 268435456 are read");
-        // 49 days by the millisecond.
+        // A recording of 49 days, the longest that milliseconds can express.
         let long = Recording::parse(b"1\n4294967295\n").unwrap();
         let error = long.to_csv(Span::from_millis(1)).unwrap_err().to_string();
         assert_eq!(error, "it has 4294967295 bins of 1ms; at most 20000000 are counted");

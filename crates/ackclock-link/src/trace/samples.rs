@@ -176,9 +176,9 @@ mod tests {
 
     #[test]
     fn opportunities_come_when_1500_bytes_are_carried() {
-        // 12000 bit at 1200 kbit/s take 10 ms: 10, 20, and 5 ms of the third; then 100 ms of outage; its other half at
-        // 600 kbit/s takes 10 ms: 135; the next 20 ms: 155. With another quarter there are four in 160 ms, the last at
-        // the end.
+        // 12000 bits take 10 ms at 1200 kbit/s: opportunities at 10 and 20 ms, and 5 ms of the third before an outage
+        // of 100 ms. Its second half takes 10 ms at 600 kbit/s, so it is at 135 ms, and the next one 20 ms later at 155
+        // ms. With another quarter of an opportunity there are four in 160 ms, the last at the end.
         let opportunities = samples(&[(0, 1200), (25, 0), (125, 600)], 160).opportunities().unwrap();
         assert_eq!(opportunities.millis(), [10, 20, 135, 160]);
         assert!(samples(&[(0, 1_000_000_000_000)], 3_600_000).opportunities().is_err());

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn both_forms_of_one_link_have_the_same_statistics() {
-        // One opportunity every 10 ms is 1200 kbit/s; nothing from 2 s to 4.5 s; 10 s in all.
+        // The recording of 10 s has one opportunity every 10 ms, which is 1200 kbit/s, and none from 2 s to 4.5 s.
         let times = (1..=200).chain(451..=1000).map(|n| format!("{}\n", 10 * n)).collect::<String>();
         let rates = "time_s,rate_kbps\n0,1200\n2,0\n4.5,1200\n10,\n";
         for text in [times.as_str(), rates] {

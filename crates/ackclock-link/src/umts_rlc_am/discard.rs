@@ -100,7 +100,7 @@ mod tests {
         Sn::ZERO.plus(number)
     }
 
-    /// The peer is told to move its window to PDU 4, in which the first two SDUs that end are discarded.
+    /// A discard that moves the peer's window to PDU 4; the first two SDUs that end in PDU 4 are discarded.
     fn begun() -> Discard {
         let mut discard = Discard::new(Span::from_millis(100), 3, OnMaxDat::Discard);
         discard.begin(Time::ZERO, sn(4), 2, 7);

@@ -216,7 +216,7 @@ mod tests {
         set
     }
 
-    /// Report of PDUs from 0 on: the missing PDUs, its end, and its size in bits.
+    /// Report of PDUs from 0 on: its missing PDUs, its end, and its size in bits.
     fn told(received: &SnSet, to: u16, room: Room, format: MissingFormat) -> (Vec<u16>, u16, u32) {
         let (missing, end) = Missing::describe(received, Sn::ZERO, [Sn::ZERO, sn(to)], room, format);
         let number = |sn: Sn| sn.above(Sn::ZERO);
@@ -225,13 +225,14 @@ mod tests {
 
     const WIDE: Room = Room { runs: 18, octets: 32 };
 
-    /// A PDU of 42 octets less a header of 4 bits, an ACK of 16 and an MRW_ACK of 20 leaves 296 bits.
+    /// A PDU of 42 octets minus a header of 4 bits, an ACK of 16 bits and an MRW_ACK of 20 bits leaves 296 bits.
     #[test]
     fn room_is_that_of_the_super_fields() {
-        // n x 16 bits and 8 a list of 15: 17 pairs are 288. Octets and 20 bits a map of 16: 32 octets are 296.
+        // A LIST of up to 15 pairs takes 16 bits per pair and 8 more, so 17 pairs take 288 bits. A BITMAP of up to 16
+        // octets takes 20 bits and its octets, so 32 octets take 296 bits.
         assert_eq!(Room::of(296), Room { runs: 17, octets: 32 });
         assert_eq!(Room::of(295), Room { runs: 17, octets: 31 });
-        // One pair is 24 bits, one octet 28.
+        // One LIST pair takes 24 bits, one BITMAP octet 28 bits.
         assert_eq!(Room::of(27), Room { runs: 1, octets: 0 });
         assert_eq!(Room::of(0), Room { runs: 0, octets: 0 });
     }
@@ -246,10 +247,10 @@ mod tests {
 
     #[test]
     fn a_list_is_shorter_for_runs_and_a_bitmap_for_scattered_pdus() {
-        // 0 to 11 are missing, a TTI: a pair is 24 bits, three octets are 20 + 24.
+        // PDUs 0 to 11, one TTI, are missing: one pair takes 24 bits, three octets take 20 + 24 bits.
         let run = set(12..24);
         assert_eq!(told(&run, 24, WIDE, MissingFormat::Shorter), ((0..12).collect(), 24, 24));
-        // Every third is missing: eight pairs are 8 + 128 bits.
+        // Every third PDU is missing: eight pairs take 8 + 128 bits.
         let third = set((0..24).filter(|n| n % 3 != 0));
         let missing: Vec<u16> = (0..24).step_by(3).collect();
         assert_eq!(told(&third, 24, WIDE, MissingFormat::List), (missing.clone(), 24, 136));
@@ -258,12 +259,13 @@ mod tests {
 
     #[test]
     fn bits_that_are_left_over_are_of_pdus_that_have_arrived() {
-        // Two octets for 0 to 8: the first seven bits are of 4089 to 4095, which were acknowledged.
+        // The report has two octets for PDUs 0 to 8; the first seven bits stand for PDUs 4089 to 4095, which were
+        // acknowledged.
         let (missing, end) =
             Missing::describe(&set([1, 8]), Sn::ZERO, [Sn::ZERO, sn(9)], WIDE, MissingFormat::Bitmap);
         assert!(missing.iter().eq([0, 2, 3, 4, 5, 6, 7].map(sn)));
         assert_eq!((end, missing.bits()), (sn(9), 20 + 16));
-        // A further report repeats them as they are: 3 is missing below 4.
+        // A further report repeats earlier PDUs in their current state: PDU 3, below 4, is missing.
         let (missing, _) = Missing::describe(&set([]), Sn::ZERO, [sn(4), sn(9)], WIDE, MissingFormat::Bitmap);
         assert!(missing.iter().eq((1..9).map(sn)));
     }
@@ -274,7 +276,7 @@ mod tests {
         let every_second = set((0..24).filter(|n| n % 2 == 1));
         assert_eq!(told(&every_second, 24, narrow, MissingFormat::List), (vec![0, 2], 4, 40));
         assert_eq!(told(&every_second, 24, narrow, MissingFormat::Shorter), (vec![0, 2, 4, 6], 8, 28));
-        // Two runs reach further.
+        // Two runs of a LIST cover more PDUs than a BITMAP.
         let runs = set((0..24).filter(|n| n % 12 > 5));
         let missing = (0..6).chain(12..18).collect();
         assert_eq!(told(&runs, 24, narrow, MissingFormat::Shorter), (missing, 24, 40));

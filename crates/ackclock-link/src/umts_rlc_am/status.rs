@@ -136,7 +136,7 @@ mod tests {
         for room in [LISTS, BITMAPS] {
             assert_eq!(told(&set(&[]), 7, 7, room, 9), [(7, vec![])]);
             assert_eq!(told(&set(&[5, 8, 9]), 4, 10, room, 9), [(10, vec![4, 6, 7])]);
-            // Around the wrap of the numbers: 4094 and 1 have arrived, 4093, 4095 and 0 have not.
+            // The sequence numbers wrap: PDUs 4094 and 1 have arrived, PDUs 4093, 4095 and 0 have not.
             assert_eq!(told(&set(&[4094, 1]), 4093, 2, room, 9), [(2, vec![4093, 4095, 0])]);
         }
     }
@@ -149,7 +149,7 @@ mod tests {
             assert_eq!(told(&set(&arrived), 0, 20, room, 2), expected[..2]);
         }
         assert_eq!(told(&set(&arrived), 0, 20, Room { runs: 4, octets: 0 }, 9), expected);
-        // The last octet has four spare bits, for 12 to 15 again.
+        // The last octet has four spare bits, which repeat PDUs 12 to 15.
         let last = (0, vec![12, 14, 16, 18]);
         assert_eq!(told(&set(&arrived), 0, 20, Room { runs: 0, octets: 1 }, 9)[2], last);
     }
@@ -162,13 +162,13 @@ mod tests {
         assert_eq!(Status { window: Some(9), ..ack }.octets(), 5, "16 bits more");
         let mrw = Status { mrw: Some(Mrw { sn: Sn::ZERO, ends: 0, keep: 0 }), ..Status::default() };
         assert_eq!(mrw.octets(), 4, "4 + 24 + 4 bits");
-        // 4 + 2 x 8 + 17 x 16 + 16 = 308 bits.
+        // The STATUS has 4 + 2 x 8 + 17 x 16 + 16 = 308 bits.
         let arrived: Vec<u16> = (0..17).map(|n| 2 * n + 1).collect();
         reports(&set(&arrived), [Sn::ZERO, Sn::ZERO.plus(34)], LISTS, MissingFormat::List, 9, |report| {
             assert_eq!(Status { report: Some(report), ..Status::default() }.octets(), 39);
         });
         assert_eq!(room(42, TellsWindow::Never), Room { runs: 17, octets: 32 });
-        // 280 bits: 17 pairs take 288, 31 octets 288.
+        // The room is 280 bits: 17 pairs would take 288 bits, and 31 octets 288 bits.
         assert_eq!(room(42, TellsWindow::Sometimes), Room { runs: 16, octets: 30 });
         assert_eq!(room(4, TellsWindow::Never), Room { runs: 0, octets: 0 });
     }

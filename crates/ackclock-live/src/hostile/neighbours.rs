@@ -304,8 +304,8 @@ mod tests {
     use ackclock_testkit::cases;
     use proptest::prelude::*;
 
-    /// Packets from one side, of any connections: tiny data that is never acknowledged, or duplicate ACKs with ever
-    /// more SACK blocks.
+    /// Packets from one side, of `connections` connections: tiny data that is never acknowledged, or duplicate ACKs
+    /// with ever more SACK blocks.
     fn flood(from: Side, connections: u8) -> Vec<u8> {
         let side = if from == Side::Wired { 0 } else { 0x80 };
         let payload = if from == Side::Wired { 1 } else { 0 };

@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(first(&[]), Some((0, Ipv4Addr::new(100, 64, 0, 1))));
         assert_eq!(first(&[(Ipv4Addr::new(100, 64, 0, 2), 32)]), Some((1, Ipv4Addr::new(100, 64, 0, 5))));
         assert_eq!(first(&[(Ipv4Addr::new(100, 64, 0, 4), 30)]).unwrap().0, 0);
-        // 65536 addresses are 16384 networks of four: all of the first range.
+        // 65536 addresses are 16384 networks of four addresses: the entire first range.
         assert_eq!(first(&[(carriers, 10)]), Some((16384, Ipv4Addr::new(198, 18, 0, 1))));
         assert_eq!(first(&[(carriers, 10), (Ipv4Addr::new(198, 18, 0, 0), 15)]), None);
     }

@@ -276,7 +276,8 @@ mod tests {
     fn attributes_are_padded_and_nested_lengths_count_what_they_hold() {
         let message =
             Message::new(16, 0, &[7; 4]).nested(1, |inner| inner.text(2, "ab").number(3, 5)).finished(9);
-        // 16 header, 4 body, 4 nested header, 4 + 3 text padded to 8, 4 + 4 number
+        // The message has 16 bytes of header, 4 of body, 4 of nested header, 4 + 3 of text padded to 8, and 4 + 4 of
+        // number.
         assert_eq!(message.len(), 40);
         assert_eq!(u32::from_ne_bytes(message[0..4].try_into().unwrap()), 40);
         let inside: Vec<_> = attributes(&message[20..]).collect();

@@ -347,7 +347,7 @@ mod tests {
 
     const ANYWHERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-    /// An entrance at a port that is free for both protocols, and its address.
+    /// Sockets at a port that is free for both UDP and TCP, with their address.
     fn entrance() -> (Entrance, SocketAddr) {
         (0..100)
             .find_map(|_| {
@@ -359,7 +359,7 @@ mod tests {
 
     /// A relay, its address, and the two sockets of its server.
     fn relay() -> (Relay, SocketAddr, UdpSocket, TcpListener) {
-        // A port free for both: the kernel assigns UDP and TCP ports separately.
+        // The port must be free for UDP and TCP, and the kernel assigns UDP and TCP ports separately.
         let (server, streams) = (0..100)
             .find_map(|_| {
                 let streams = TcpListener::bind(ANYWHERE).unwrap();
@@ -394,7 +394,7 @@ mod tests {
         }
         relay.datagrams.expire(now() + TRIAL);
         assert!(asked(&relay, 2), "a silent server has its time");
-        // The fourth byte is the response code: 5, refused.
+        // The fourth byte contains the response code: 5 means refused.
         answer(&unwilling, &[0, 0, 0x81, 0x85]);
         while !asked(&relay, 3) {
             relay.round().unwrap();
@@ -426,7 +426,7 @@ mod tests {
         client
     }
 
-    /// Answers the server's next query.
+    /// Answers the next query that the server receives.
     fn answer(server: &UdpSocket, with: &[u8]) {
         let mut query = [0; 16];
         let (_, from) = server.recv_from(&mut query).unwrap();
@@ -504,7 +504,7 @@ mod tests {
         let mut query = Vec::new();
         upstream.read_to_end(&mut query).unwrap();
         assert_eq!(query, b"query");
-        // More than the buffers of both sockets, so that the relay must wait for its reader.
+        // The answer is larger than the buffers of both sockets, so that the relay must wait for its reader.
         let zone = vec![7; 16 << 20];
         let writer = std::thread::spawn(move || upstream.write_all(&zone).map(drop));
         let mut got = Vec::new();

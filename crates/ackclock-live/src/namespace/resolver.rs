@@ -154,7 +154,7 @@ mod tests {
     fn all_servers_are_asked_in_their_order_whatever_their_address() {
         let text = "nameserver 192.0.2.53 # first\nnameserver fe80::1%lo\n\tnameserver\t::1\nnameserver fe80::2%7\nnameserver x\n";
         let sockets: Vec<String> = servers(text).iter().map(|server| server.socket().to_string()).collect();
-        // Loopback is the first interface of every network.
+        // The loopback interface has index 1 in every network namespace.
         assert_eq!(sockets, ["192.0.2.53:53", "[fe80::1%1]:53", "[::1]:53", "[fe80::2%7]:53"]);
         let sockets: Vec<String> =
             servers("search lan\nnameserver\n").iter().map(|server| server.socket().to_string()).collect();

@@ -83,7 +83,7 @@ mod tests {
 
     /// Writes a datagram into the link's end, as if it came from inside.
     fn send(tun: &Tun, from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) {
-        // An empty virtio header: the checksum is complete.
+        // The virtio header is empty, because the checksum is complete.
         let mut packet = vec![0; 10];
         PacketBuilder::ipv4(from.ip().octets(), to.ip().octets(), 64)
             .udp(from.port(), to.port())
@@ -96,7 +96,7 @@ mod tests {
     #[allow(clippy::print_stderr, reason = "a skipped test says why")]
     #[allow(clippy::disallowed_methods, reason = "the real world is waited for")]
     fn the_first_packet_passes_and_with_the_tun_goes_the_pair() {
-        // Only this thread moves, to an empty network.
+        // Only this thread moves to a new, empty network namespace.
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
             eprintln!("skipped: creating a network namespace: {error}");
             return;

@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_time_is_known_by_its_size_or_its_shape() {
-        // `date -d ... +%s` gives these.
+        // The expected seconds come from `date -d ... +%s`.
         for (text, seconds) in [
             ("12.5", 12.5),
             ("1700000000.25", 1_700_000_000.25),

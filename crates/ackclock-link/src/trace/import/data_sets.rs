@@ -182,7 +182,7 @@ mod tests {
         samples.rows().iter().map(|row| row.rate.as_bps() / 1000).collect()
     }
 
-    /// A log of 12 seconds with two rows in the first; `state` of every row.
+    /// A phone log of 12 seconds with two rows in the first second, and with `state` in every row.
     fn phone(state: &str) -> String {
         let mut text =
             "Timestamp,Longitude,Operatorname,State,DL_bitrate,UL_bitrate,PINGAVG,PINGLOSS\n".to_owned();
@@ -202,7 +202,7 @@ mod tests {
     fn rows_of_one_second_are_averaged() {
         let (imported, samples) = imported(&phone("D"), &Options::default());
         assert_eq!((imported.form, imported.even, samples.length()), (Form::Ucc, true, Span::from_secs(12)));
-        // 100 and 300 in the first second; pings of 40 ms count half.
+        // The first second has the rates 100 and 300 kbit/s; half of the 40 ms pings counts as delay.
         assert_eq!(kbps(&samples)[..3], [200, 301, 302]);
         assert_eq!(
             (samples.rows()[0].delay, samples.rows()[0].loss.probability()),

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A test of 12 seconds, the first omitted, at rates that go up by 1 Mbit/s.
+    /// An iperf3 test of 12 seconds, of which the first is omitted, with rates that grow by 1 Mbit/s per second.
     fn test(test_start: &Value, retransmits: u64) -> Vec<u8> {
         let sum = |second: u64, rate: f64| json!({"start": second, "end": second + 1, "bits_per_second": rate, "omitted": second == 0});
         let intervals: Vec<Value> = (0..12)
@@ -131,7 +131,7 @@ mod tests {
         let imported =
             read(&test(&json!({"protocol": "TCP", "reverse": 1}), 7), &Options::default()).unwrap();
         assert_eq!((imported.form, imported.rows(), imported.even), (Form::Iperf3, 11, true));
-        // 1 to 11 Mbit/s.
+        // The rates are 1 to 11 Mbit/s.
         assert_eq!(mean_and_grade(&imported), (6_000_000, Grade::LowerBound));
         assert_eq!(imported.notes, ["round trips of the sender are left out: they include its queue"]);
     }

@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use ackclock_core::Span;
 
-    /// A table with this header, twelve rows of it, and how a row begins.
+    /// A table with this header and twelve rows, each written by `row`.
     fn table(header: &str, row: impl Fn(u32) -> String) -> String {
         (0..12).fold(format!("{header}\n"), |text, n| text + &row(n) + "\n")
     }
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_since_the_row_before() {
-        // 1000 B each half second: 16 kbit/s; the first row says when it begins.
+        // 1000 B per half second are 16 kbit/s; the first row only states when the recording starts.
         let text = table("time_ms,received", |n| format!("{},1000", 500 * n));
         let columns =
             Columns { rate: Some("received".to_owned()), unit: Some(Unit::Bytes), ..Columns::default() };
