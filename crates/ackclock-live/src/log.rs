@@ -5,9 +5,10 @@
 //! mm-delay-graph.
 //!
 //! ## What it does
-//! A log has a header of comments, then one line per event with its time in ms since the link started: `TIME + BYTES` a
-//! packet arrived, `TIME # 1504` a delivery opportunity, `TIME - BYTES DELAY` a packet left `DELAY` ms after its
-//! arrival, `TIME d PACKETS BYTES` packets were dropped. Sizes include the four bytes of mm-link's TUN header.
+//! A log has a header of comments, then one line per event, which starts with the time in ms since the start of the
+//! link. The line `TIME + BYTES` is the arrival of a packet, and `TIME # 1504` is a delivery opportunity. The line
+//! `TIME - BYTES DELAY` is a departure `DELAY` ms after the arrival, and `TIME d PACKETS BYTES` is a drop of packets.
+//! Sizes include the four bytes of mm-link's TUN header.
 //!
 //! ## Differences from the source
 //! Events that do not fit because the file is too slow are omitted and counted in a final comment. Only links that play

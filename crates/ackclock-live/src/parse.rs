@@ -8,10 +8,10 @@
 //! certain size. The parser also returns the packet's addresses and ports ([`Tuple`]) and the offset of its TCP header
 //! ([`Layout`]), so that fields can be changed in place.
 //!
-//! Packets that a regulator could not change safely are opaque and never changed: any protocol but TCP; fragments;
-//! packets with a wrong IP or TCP checksum (the receiver will discard them, so their contents are not trusted);
-//! malformed headers or options; source routes with remaining hops, whose pseudo-header has another destination; and
-//! signed segments (TCP-MD5, TCP-AO, IPsec), which a change would invalidate.
+//! Packets that a regulator could not change safely are opaque and never changed. Opaque are all protocols but TCP,
+//! fragments, malformed headers or options, and packets with a wrong IP or TCP checksum, which the receiver will
+//! discard. Packets with remaining source route hops are opaque, because their pseudo-header has another destination.
+//! Signed segments (TCP-MD5, TCP-AO, IPsec) are opaque, because a change would invalidate the signature.
 //!
 //! ## Differences from the source
 //! Only the first three of four SACK blocks are parsed. Jumbograms (RFC 2675) are opaque. A window scale above 14

@@ -1,7 +1,7 @@
 //! Detects whether this process was started with an open standard output.
 //!
 //! Before `main`, the standard library replaces closed standard files by `/dev/null`, and later writes succeed without
-//! effect. This module queries the kernel before that, when the program is loaded.
+//! effect. This module queries the kernel earlier, when the program is loaded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

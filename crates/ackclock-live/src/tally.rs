@@ -97,8 +97,8 @@ impl Tally {
         report.ways.iter_mut().zip(&other.ways).for_each(|(way, more)| *way += more);
     }
 
-    /// Payload in bytes of a packet other than TCP: the bytes after UDP and IP headers, assumed to have no options. For
-    /// several connections together, the payload is the entire packet.
+    /// Payload in bytes of a packet other than TCP: the bytes after UDP and IP headers, assumed to have no options. In
+    /// the common counters of several connections, the payload is the entire packet.
     fn datagram(&self, segment: &Segment) -> Option<u64> {
         let headers = match self.report.ends {
             Some(_) if segment.is_tcp() => return None,

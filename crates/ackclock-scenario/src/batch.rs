@@ -23,7 +23,7 @@ pub struct Job<'a> {
     pub run: u32,
 }
 
-/// Returns the runs of every point, point by point. Results have the same order.
+/// Returns the runs of every point, point by point. Results of a batch have the order of its jobs.
 pub fn jobs(points: &[Point]) -> Vec<Job<'_>> {
     let runs = |point: &Point| 0..point.scenario.tables().runs;
     points
@@ -33,7 +33,7 @@ pub fn jobs(points: &[Point]) -> Vec<Job<'_>> {
         .collect()
 }
 
-/// Formats the result of a run as one line of JSON. The result of a run in a sweep also contains its `point`.
+/// Formats the result of a run as one line of JSON. The line of a run in a sweep contains the key `point`.
 pub fn json_line(result: &RunResult, labels: &[(String, Value)]) -> String {
     #[derive(Serialize)]
     struct Line<'a> {

@@ -48,7 +48,7 @@ struct Slot {
     done: bool,
 }
 
-/// PDU to send.
+/// PDU to send, with its free padding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     pub(super) data: Data,

@@ -1,5 +1,5 @@
-//! Enables the inside to resolve names like the outside, even if the machine's resolver is unreachable from inside: on
-//! its loopback address, behind one of its interfaces, or at an IPv6 address without IPv6 on the link.
+//! Name resolution inside a link, even if the machine's resolver is unreachable from inside. The resolver may be on the
+//! machine's loopback address, behind one of its interfaces, or at an IPv6 address although the link has no IPv6.
 
 use std::fs::{self, Permissions};
 use std::io;

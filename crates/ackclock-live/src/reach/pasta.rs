@@ -69,8 +69,8 @@ impl Drop for Pasta {
     }
 }
 
-/// Starts pasta under a shell. pasta clears the signal that would kill it with its parent, so the shell waits until its
-/// own input is closed, however the holder ended, and then ends pasta.
+/// Starts pasta under a shell, because pasta clears the signal that would kill it with its parent. The shell waits
+/// until its input is closed, however the holder of the input ended, and then kills pasta.
 fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
     Command::new("/bin/sh")
         .args(["-c", "\"$@\" & read -r _; kill -KILL $!; wait", "sh"])

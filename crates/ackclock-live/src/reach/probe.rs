@@ -1,9 +1,9 @@
 //! Tests the route out of a link before its command starts.
 //!
-//! The test writes SYN segments into the link's end as if they came from inside: one to the base address, where our own
-//! socket listens, and others to addresses beyond the machine, with a TTL that expires one hop out. The machine's
-//! routing and a trace of its firewall show what refuses the segments. If routing and trace show no cause and an answer
-//! is missing, only the route to this machine is reported as broken.
+//! The test writes SYN segments into the link's end as if they came from inside. One segment goes to the base address,
+//! where our own socket listens. Further segments go to addresses beyond the machine, with a TTL that expires one hop
+//! out. The machine's routing and a trace of its firewall show what refuses the segments. If routing and trace show no
+//! cause and an answer is missing, only the route to this machine is reported as broken.
 
 use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};

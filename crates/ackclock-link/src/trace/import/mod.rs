@@ -127,10 +127,10 @@ impl Form {
 /// Direction of a link, seen from the mobile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Towards {
-    /// Downlink.
+    /// Downlink, from the server to the mobile.
     #[default]
     Mobile,
-    /// Uplink.
+    /// Uplink, from the mobile to the server.
     Server,
 }
 
