@@ -120,7 +120,11 @@ pub struct AckclockView {
 unsafe impl Sized32 for AckclockView {}
 
 impl AckclockView {
-    pub(crate) fn view(self) -> Result<LinkView, Refusal> {
+    /// State of the queue in the words of the library.
+    ///
+    /// # Errors
+    /// If a value is outside its range.
+    pub fn view(self) -> Result<LinkView, Refusal> {
         let capacity = match self.capacity_unit {
             0 => Capacity::Unlimited,
             1 if self.capacity <= MOST_PACKETS => Capacity::Packets(self.capacity as u32),
@@ -290,7 +294,7 @@ impl From<&Output> for AckclockOutput {
 }
 
 /// Number of a verdict in the header file.
-pub(crate) const fn verdict(verdict: Verdict) -> i32 {
+pub const fn verdict(verdict: Verdict) -> i32 {
     match verdict {
         Verdict::Forward => 0,
         Verdict::ForwardKeep => 1,
@@ -300,7 +304,10 @@ pub(crate) const fn verdict(verdict: Verdict) -> i32 {
 }
 
 /// Cause of a loss, from its number in the header file.
-pub(crate) const fn cause(number: u32) -> Result<Cause, Refusal> {
+///
+/// # Errors
+/// If no cause has this number.
+pub const fn cause(number: u32) -> Result<Cause, Refusal> {
     match number {
         0 => Ok(Cause::Full),
         1 => Ok(Cause::Policy),

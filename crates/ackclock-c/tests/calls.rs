@@ -4,20 +4,20 @@
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::{null, null_mut};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use ackclock_c::abi::{AckclockOutput, AckclockSegment, AckclockView, MADE, NO_SCALE, Refusal};
 use ackclock_c::*;
 use ackclock_core::{Entry, Segment, Time};
-use ackclock_edge::{FlowContext, Output, REGULATORS, Regulator, RegulatorConfig};
+use ackclock_edge::{FlowContext, Output, REGULATORS, Regulator, RegulatorConfig, Scope};
 use ackclock_link::LinkView;
 use serde_json::Value;
 
 /// A host as C sees it: every pointer that it passes points to a live value.
-struct Host(*mut AckclockRegulator);
+pub(crate) struct Host(*mut AckclockRegulator);
 
 impl Host {
-    fn new(table: &str) -> Self {
+    pub(crate) fn new(table: &str) -> Self {
         let table = CString::new(table).unwrap();
         // SAFETY: the table ends with NUL, and no message is wanted.
         let regulator = unsafe { ackclock_regulator_new(table.as_ptr(), null_mut(), 0) };
@@ -25,57 +25,57 @@ impl Host {
         Self(regulator)
     }
 
-    fn open(&self, flow: u32) -> i32 {
+    pub(crate) fn open(&self, flow: u32) -> i32 {
         // SAFETY: the regulator lives as long as `self`.
         unsafe { ackclock_open_flow(self.0, flow, 0) }
     }
 
-    fn close(&self, now: u64, flow: u32) -> i32 {
+    pub(crate) fn close(&self, now: u64, flow: u32) -> i32 {
         // SAFETY: the regulator lives as long as `self`.
         unsafe { ackclock_close_flow(self.0, now, flow) }
     }
 
-    fn data(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
+    pub(crate) fn data(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the structs are live.
         unsafe { ackclock_on_data(self.0, now, segment, view) }
     }
 
-    fn queued(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
+    pub(crate) fn queued(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the structs are live.
         unsafe { ackclock_on_queued(self.0, now, segment, view) }
     }
 
-    fn dropped(&self, now: u64, segment: &AckclockSegment, why: u32) -> i32 {
+    pub(crate) fn dropped(&self, now: u64, segment: &AckclockSegment, why: u32) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the structs are live.
         unsafe { ackclock_on_dropped(self.0, now, segment, why, &view()) }
     }
 
-    fn departed(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
+    pub(crate) fn departed(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the structs are live.
         unsafe { ackclock_on_departed(self.0, now, segment, view) }
     }
 
-    fn freed(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
+    pub(crate) fn freed(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the structs are live.
         unsafe { ackclock_on_freed(self.0, now, segment, view) }
     }
 
-    fn copy_refused(&self, segment: &AckclockSegment) -> i32 {
+    pub(crate) fn copy_refused(&self, segment: &AckclockSegment) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the struct is live.
         unsafe { ackclock_on_copy_refused(self.0, segment) }
     }
 
-    fn idle(&self, now: u64, flow: u32, view: &AckclockView) -> i32 {
+    pub(crate) fn idle(&self, now: u64, flow: u32, view: &AckclockView) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the struct is live.
         unsafe { ackclock_on_idle(self.0, now, flow, view) }
     }
 
-    fn timeout(&self, now: u64, flow: u32, view: &AckclockView) -> i32 {
+    pub(crate) fn timeout(&self, now: u64, flow: u32, view: &AckclockView) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the struct is live.
         unsafe { ackclock_on_timeout(self.0, now, flow, view) }
     }
 
-    fn ack(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
+    pub(crate) fn ack(&self, now: u64, segment: &AckclockSegment, view: &AckclockView) -> i32 {
         // SAFETY: the regulator lives as long as `self`; the structs are live.
         unsafe { ackclock_on_ack(self.0, now, segment, view) }
     }
@@ -107,12 +107,12 @@ impl Drop for Host {
     }
 }
 
-fn view() -> AckclockView {
+pub(crate) fn view() -> AckclockView {
     AckclockView { size: size_of::<AckclockView>() as u32, rate: 1_000_000, ..AckclockView::default() }
 }
 
 /// A segment of 1000 bytes, or an ACK without payload.
-fn segment(flow: u32, sequence: u32, payload: u16) -> AckclockSegment {
+pub(crate) fn segment(flow: u32, sequence: u32, payload: u16) -> AckclockSegment {
     let size = size_of::<AckclockSegment>() as u32;
     AckclockSegment { size, flow, sequence, payload, header: 40, flags: 16, ..AckclockSegment::default() }
 }
@@ -271,13 +271,20 @@ fn a_wrong_table_is_explained_in_the_room_that_there_is() {
     assert_eq!((explained(b"x", 1), explained(b"x", 0)), (String::new(), String::new()));
 }
 
-/// A regulator with a fault: every ACK is a panic.
+/// A regulator with faults: every ACK is a panic, and its deadline never moves. The flows of a user share it.
 #[derive(Debug)]
 struct Faulty;
+
+/// Deadline of the faulty regulator, ns.
+const DEADLINE: u64 = 5;
 
 impl RegulatorConfig for Faulty {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
         Some(Box::new(Self))
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::User
     }
 }
 
@@ -289,21 +296,33 @@ impl Regulator for Faulty {
     fn poll_output(&mut self, _: Time) -> Option<Output> {
         None
     }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(Time::from_nanos(DEADLINE))
+    }
 }
 
-#[test]
-fn a_panic_does_not_cross_the_boundary() {
-    REGULATORS
-        .add(Entry {
+/// A host with the faulty regulator and two flows of a user.
+fn faulty() -> Host {
+    static ADDED: Once = Once::new();
+    ADDED.call_once(|| {
+        let row = Entry::<dyn RegulatorConfig> {
             name: "faulty",
             parse: &|_| Ok(Arc::new(Faulty)),
             complete: &Ok,
             schema: &|| Value::Null,
             defaults: &|| Value::Null,
-        })
-        .unwrap();
+        };
+        REGULATORS.add(row).unwrap();
+    });
     let host = Host::new("kind = \"faulty\"");
-    host.open(0);
+    assert_eq!((host.open(0), host.open(1)), (0, 0));
+    host
+}
+
+#[test]
+fn a_panic_does_not_cross_the_boundary() {
+    let host = faulty();
     assert_eq!(host.data(0, &segment(0, 0, 960), &view()), 0);
     assert_eq!(host.ack(0, &ack(0, 0), &view()), Refusal::Failed as i32);
     assert_eq!(host.data(0, &segment(0, 0, 960), &view()), Refusal::Failed as i32);
@@ -311,6 +330,29 @@ fn a_panic_does_not_cross_the_boundary() {
     let text = ackclock_error_text(Refusal::Failed as i32);
     // SAFETY: the library returns texts that live for ever.
     assert!(unsafe { CStr::from_ptr(text) }.to_str().unwrap().contains("free"));
+}
+
+#[test]
+fn a_deadline_that_never_moves_expires_once_for_each_call() {
+    let host = faulty();
+    let data = segment(0, 0, 960);
+    host.data(0, &data, &view());
+    assert_eq!(host.deadline(), (1, DEADLINE, 0));
+    assert_eq!((host.timeout(DEADLINE - 1, 0, &view()), host.deadline()), (0, (1, DEADLINE, 0)), "early");
+    assert_eq!((host.timeout(DEADLINE, 0, &view()), host.deadline().0), (0, 0));
+    assert!(host.output(DEADLINE).is_empty());
+    assert_eq!(host.deadline().0, 0, "polling output is not a call");
+    host.data(9, &data, &view());
+    assert_eq!(host.deadline(), (1, 9, 0), "never before the latest call");
+}
+
+#[test]
+fn a_deadline_names_an_open_flow_of_its_regulator() {
+    let host = faulty();
+    host.data(0, &segment(1, 0, 960), &view());
+    assert_eq!(host.deadline(), (1, DEADLINE, 1));
+    assert_eq!((host.close(0, 1), host.deadline()), (0, (1, DEADLINE, 0)));
+    assert_eq!((host.close(0, 0), host.deadline().0), (0, 0));
 }
 
 /// Numbers without a pattern, with the extremes of their type among them.

@@ -5,6 +5,9 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use ackclock_c::abi::{self, AckclockLoad, AckclockOutput, AckclockSegment, AckclockView, Refusal};
+use ackclock_core::Segment;
+use ackclock_edge::{Output, Place, Verdict};
+use ackclock_link::{Capacity, Cause};
 
 use crate::host::{compile, file};
 
@@ -46,10 +49,41 @@ fn assertions() -> String {
         ("E_TIME", Refusal::Time as i64),
         ("E_FAILED", Refusal::Failed as i64),
     ];
-    for (name, number) in numbers {
+    for (name, number) in numbers.into_iter().chain(choices()) {
         writeln!(text, "_Static_assert(ACKCLOCK_{name} == {number}, \"{name}\");").unwrap();
     }
     text
+}
+
+/// Numbers of verdicts, actions, causes and units, as the library converts them.
+fn choices() -> Vec<(&'static str, i64)> {
+    let verdict = |verdict| i64::from(abi::verdict(verdict));
+    let action = |output: Output| i64::from(AckclockOutput::from(&output).action);
+    let cause = |wanted| (0..9).find(|&number| abi::cause(number) == Ok(wanted)).unwrap().into();
+    let unit = |wanted| {
+        let view =
+            |capacity_unit| AckclockView { capacity_unit, capacity: 1, ..AckclockView::default() }.view();
+        (0..9).find(|&unit| view(unit).is_ok_and(|view| view.capacity == wanted)).unwrap().into()
+    };
+    let segment = Segment::default();
+    vec![
+        ("FORWARD", verdict(Verdict::Forward)),
+        ("FORWARD_KEEP", verdict(Verdict::ForwardKeep)),
+        ("DROP", verdict(Verdict::Drop)),
+        ("MARK_CE", verdict(Verdict::MarkCe)),
+        ("TO_SENDER", action(Output::ToSender(segment))),
+        ("TO_RECEIVER_BACK", action(Output::ToReceiver { segment, place: Place::Back })),
+        ("TO_RECEIVER_FRONT", action(Output::ToReceiver { segment, place: Place::Front })),
+        ("DISCARD", action(Output::Discard(segment))),
+        ("RELEASE", action(Output::Release(segment))),
+        ("CAUSE_FULL", cause(Cause::Full)),
+        ("CAUSE_POLICY", cause(Cause::Policy)),
+        ("CAUSE_MEDIUM", cause(Cause::Medium)),
+        ("CAUSE_OUTAGE", cause(Cause::Outage)),
+        ("UNLIMITED", unit(Capacity::Unlimited)),
+        ("PACKETS", unit(Capacity::Packets(1))),
+        ("BYTES", unit(Capacity::Bytes(1))),
+    ]
 }
 
 #[test]

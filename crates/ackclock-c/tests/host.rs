@@ -62,8 +62,10 @@ fn the_host_in_c_decides_as_an_edge_does() {
     let Some(host) = host(folder.path()) else { return };
     let (span, rate, buffer) = (Span::from_secs(20), RATE_BPS.to_string(), BUFFER_PACKETS.to_string());
     let unregulated = Path::run("kind = \"none\"", span).decisions;
-    for name in ["none", "ack-regulator", "ack-rate-control", "snoop", "wrs", "wrd", "wrb", "forecast"] {
-        let table = format!("kind = \"{name}\"");
+    let names = ["none", "ack-regulator", "ack-rate-control", "snoop", "wrs", "wrd", "wrb", "forecast"];
+    let tables = names.map(|name| (name, format!("kind = \"{name}\"")));
+    let shared = ("forecast of a queue", "kind = \"forecast\"\nscope = \"queue\"".to_owned());
+    for (name, table) in tables.into_iter().chain([shared]) {
         let path = Path::run(&table, span);
         let decided = decisions(&host, [&table, &rate, &buffer], &path.log);
         let different = path.decisions.lines().zip(decided.lines()).position(|(edge, host)| edge != host);

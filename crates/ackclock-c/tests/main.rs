@@ -7,3 +7,4 @@ mod calls;
 mod header;
 mod host;
 mod path;
+mod witness;
