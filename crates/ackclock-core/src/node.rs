@@ -184,6 +184,8 @@ pub enum Copied {
     Sent,
     /// The kept copy of the segment was released.
     Released,
+    /// A link duplicated the segment.
+    Duplicated,
 }
 
 /// Outgoing messages of nodes. Messages sent at one instant are delivered in the order sent.

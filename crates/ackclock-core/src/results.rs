@@ -312,19 +312,47 @@ pub struct LinkResult {
     pub resent: u64,
     /// Queueing delay of packets until their transmission starts, ms.
     pub queue_ms: Distribution,
+    /// Counts of impaired packets, present only for a link with `reorder`, `duplicate` or `corrupt`.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub impaired: Option<ImpairedTraffic>,
     /// Counts of real packets, present only in the results of `ackclock link`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealTraffic>,
 }
 
+/// Counts of impaired packets in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImpairedTraffic {
+    /// Packets delivered after a later packet of their flow had passed them (RFC 4737).
+    pub reordered: Reordering,
+    /// Number of copies that entered the queue behind their originals.
+    pub duplicated: u64,
+    /// Number of packets that got a wrong bit. The receiver's checksum drops them; they are not among `drops`.
+    pub corrupted: u64,
+}
+
+/// Packets that were passed by later packets of their flow (RFC 4737).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reordering {
+    /// Number of reordered packets.
+    pub packets: u64,
+    /// Number of reordered packets divided by the number of delivered packets; null if no packet was delivered.
+    pub share: Option<f64>,
+    /// Mean extent: the number of packets of the flow delivered from the first one that passed a reordered packet until
+    /// that packet; null if no packet was reordered.
+    pub mean_extent: Option<f64>,
+    /// Maximum extent of a reordered packet.
+    pub max_extent: u64,
+}
+
 /// Counts of real packets in one direction, present only in the results of `ackclock link`.
 ///
-/// Balance of packets: `sent + made + resent = delivered + drops + discarded + lost_by_machine + waiting`.
+/// Balance of packets: `sent + made + resent + duplicated = delivered + drops + discarded + lost_by_machine + waiting`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RealTraffic {
     /// Packets sent into this direction of the link, including packets that the machine lost before the link. `sent +
-    /// made + resent` is `delivered + drops + discarded + lost_by_machine + waiting`. Simulated runs omit the key
-    /// `sent`.
+    /// made + resent`, plus `duplicated` if present, is `delivered + drops + discarded + lost_by_machine + waiting`.
+    /// Simulated runs omit the key `sent`.
     pub sent: u64,
     /// Number of packets delivered at the far end of the link. Simulated runs omit the key `delivered`.
     pub delivered: u64,
@@ -356,6 +384,52 @@ pub struct LinkCounts {
     pub resent: u64,
     /// Queueing delay of packets until their transmission starts.
     pub waits: Histogram,
+    /// Impaired packets; `None` for a link without impairments.
+    pub impaired: Option<ImpairedCounts>,
+}
+
+/// Counters of the impaired packets of one direction.
+#[derive(Clone, Debug, Default)]
+pub struct ImpairedCounts {
+    /// Delivered packets.
+    pub delivered: u64,
+    /// Reordered packets.
+    pub reordered: u64,
+    /// Sum of the extents of the reordered packets.
+    pub extent: u64,
+    /// Maximum extent of a reordered packet.
+    pub max_extent: u64,
+    /// Copies that entered the queue.
+    pub duplicated: u64,
+    /// Packets that got a wrong bit.
+    pub corrupted: u64,
+}
+
+impl ImpairedCounts {
+    fn result(&self) -> ImpairedTraffic {
+        let share = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
+        ImpairedTraffic {
+            reordered: Reordering {
+                packets: self.reordered,
+                share: share(self.reordered, self.delivered),
+                mean_extent: share(self.extent, self.reordered),
+                max_extent: self.max_extent,
+            },
+            duplicated: self.duplicated,
+            corrupted: self.corrupted,
+        }
+    }
+}
+
+impl std::ops::AddAssign<&Self> for ImpairedCounts {
+    fn add_assign(&mut self, other: &Self) {
+        self.delivered += other.delivered;
+        self.reordered += other.reordered;
+        self.extent += other.extent;
+        self.max_extent = self.max_extent.max(other.max_extent);
+        self.duplicated += other.duplicated;
+        self.corrupted += other.corrupted;
+    }
 }
 
 impl LinkCounts {
@@ -378,6 +452,7 @@ impl LinkCounts {
             made: self.made,
             resent: self.resent,
             queue_ms: Distribution::from(&self.waits),
+            impaired: self.impaired.as_ref().map(ImpairedCounts::result),
             real: None,
         }
     }
@@ -393,6 +468,9 @@ impl std::ops::AddAssign<&Self> for LinkCounts {
         self.made += other.made;
         self.resent += other.resent;
         self.waits.merge(&other.waits);
+        if let Some(theirs) = &other.impaired {
+            *self.impaired.get_or_insert_default() += theirs;
+        }
     }
 }
 

@@ -137,6 +137,8 @@ const HAS_TIMESTAMPS: u8 = 0x10;
 const HAS_SYN_OPTIONS: u8 = 0x20;
 /// Bit of `options` that is set if the segment is not TCP or its headers could not be parsed.
 const OPAQUE: u8 = 0x40;
+/// Set in `options` if a link made a bit of the payload wrong.
+const CORRUPT: u8 = 0x08;
 /// Bits of `options` that count SACK blocks.
 const BLOCK_COUNT: u8 = 0x03;
 /// Value of `scale` for an unknown window scale.
@@ -277,6 +279,16 @@ impl Segment {
     /// Identifier of the raw bytes of a real packet; [`PacketId::NONE`] for a simulated segment.
     pub const fn packet(&self) -> PacketId {
         self.rest.packet
+    }
+
+    /// Marks the segment as corrupt: a link made a bit of its payload wrong.
+    pub const fn corrupt(&mut self) {
+        self.head.options |= CORRUPT;
+    }
+
+    /// Whether a link made a bit of the payload wrong.
+    pub const fn is_corrupt(&self) -> bool {
+        self.head.options & CORRUPT != 0
     }
 
     /// Sets the flow number and the raw bytes' identifier of a real packet.

@@ -8,7 +8,7 @@ mod regulation;
 
 use std::sync::Arc;
 
-use ackclock_core::results::LinkCounts;
+use ackclock_core::results::{ImpairedCounts, LinkCounts};
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time};
 use ackclock_link::{
     AnyBearer, Bearer, BearerListener, Change, Direction, LinkEvent, LinkView, Load, Medium,
@@ -162,6 +162,11 @@ impl Edge {
     pub fn replace_medium(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
         self.changes.add(time, direction, Change::Medium(medium));
         self.note_planned();
+    }
+
+    /// Counts the impaired segments of a direction, even if there are none.
+    pub(crate) fn count_impaired(&mut self, direction: Direction) {
+        self.statistics.impaired[direction as usize] = Some(ImpairedCounts::default());
     }
 
     /// Schedules these changes of the bearer.
@@ -328,6 +333,7 @@ impl Edge {
                 }
             }
             LinkEvent::Dropped(cause) => self.dropped(at, Direction::Down, segment, cause, out),
+            LinkEvent::Impaired(what) => self.impaired(at, Direction::Down, segment, what, out),
         }
     }
 
@@ -339,6 +345,7 @@ impl Edge {
                 self.handle_ack(at, Direction::Down, segment, out);
             }
             LinkEvent::Dropped(cause) => self.dropped(at, Direction::Up, segment, cause, out),
+            LinkEvent::Impaired(what) => self.impaired(at, Direction::Up, segment, what, out),
             LinkEvent::Departed if self.regulates_up => self.departed(at, Direction::Up, segment, out),
             LinkEvent::Freed if self.regulates_up => self.freed(at, Direction::Up, segment, out),
             LinkEvent::Departed | LinkEvent::Freed => {}

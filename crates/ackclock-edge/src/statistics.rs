@@ -1,8 +1,8 @@
 //! Packet and byte counters of an edge.
 
-use ackclock_core::results::LinkCounts;
+use ackclock_core::results::{ImpairedCounts, LinkCounts};
 use ackclock_core::{Segment, Seq, Span, Time};
-use ackclock_link::Direction;
+use ackclock_link::{Direction, Impairment};
 
 /// Counters of the edge over all flows. The counters describe the downlink unless stated otherwise.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,10 @@ pub struct EdgeStatistics {
     pub dropped_up: u64,
     /// Bytes delivered over the radio on the uplink, including headers.
     pub delivered_up_bytes: u64,
+    /// Segments delivered over the uplink.
+    pub delivered_up: u64,
+    /// Impaired segments, by [`Direction`]; `None` for a link without impairments.
+    pub impaired: [Option<ImpairedCounts>; 2],
 }
 
 impl EdgeStatistics {
@@ -39,7 +43,11 @@ impl EdgeStatistics {
             Direction::Up => (self.delivered_up_bytes, self.dropped_up, 0),
         };
         let (discarded, made) = (self.discarded[direction as usize], self.made[direction as usize]);
-        LinkCounts { delivered_bytes, drops, discarded, made, resent, ..LinkCounts::default() }
+        let delivered = [self.delivered, self.delivered_up][direction as usize];
+        let impaired = self.impaired[direction as usize]
+            .as_ref()
+            .map(|counts| ImpairedCounts { delivered, ..counts.clone() });
+        LinkCounts { delivered_bytes, drops, discarded, made, resent, impaired, ..LinkCounts::default() }
     }
 
     #[inline]
@@ -50,7 +58,24 @@ impl EdgeStatistics {
 
     #[inline]
     pub(crate) fn on_delivered_up(&mut self, segment: &Segment) {
+        self.delivered_up += 1;
         self.delivered_up_bytes += u64::from(segment.wire_bytes());
+    }
+
+    pub(crate) fn on_impaired(&mut self, direction: Direction, what: Impairment) {
+        let counts = self.impaired[direction as usize].get_or_insert_default();
+        match what {
+            Impairment::Duplicated => counts.duplicated += 1,
+            Impairment::Reordered { extent } => {
+                counts.reordered += 1;
+                counts.extent += u64::from(extent);
+                counts.max_extent = counts.max_extent.max(extent.into());
+            }
+        }
+    }
+
+    pub(crate) fn on_corrupt(&mut self, direction: Direction) {
+        self.impaired[direction as usize].get_or_insert_default().corrupted += 1;
     }
 }
 

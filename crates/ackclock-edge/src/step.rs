@@ -2,7 +2,8 @@
 
 use ackclock_core::{Component, ConfigError, Rate, Span, Streams, Time, name_of};
 use ackclock_link::{
-    AnyMedium, Change, Direction, Faded, Files, LINKS, LinkConfig, Medium, MediumContext, OutageKind, Silence,
+    AnyMedium, Change, Direction, Faded, Files, Impairments, LINKS, LinkConfig, Medium, MediumContext,
+    OutageKind, Silence,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,12 +98,17 @@ impl EdgeConfig {
             );
             return Err(ConfigError::new(key, message));
         }
+        let before = impairments(table, side)?;
         lay(table.edit(), rest, value);
         if !has_medium(table, side)? {
             let message = format!(
                 "a link of kind `{}` cannot replace a running link; only a queue followed by a medium can",
                 name_of(table)
             );
+            return Err(ConfigError::new(key, message));
+        }
+        if impairments(table, side)? != before {
+            let message = "`reorder`, `duplicate` and `corrupt` cannot change while the link runs";
             return Err(ConfigError::new(key, message));
         }
         Ok((changed, direction))
@@ -288,6 +294,15 @@ fn has_medium(table: &Component<dyn LinkConfig>, side: &str) -> Result<bool, Con
         return Ok(true);
     }
     Ok(table.config(&LINKS).map_err(|error| error.under(side))?.has_medium())
+}
+
+/// The impairments of a table; its other keys may be wrong for a new link, such as a rate of zero.
+fn impairments(table: &Value, side: &str) -> Result<Impairments, ConfigError> {
+    let read = |error: serde_json::Error| ConfigError::new(side, error.to_string());
+    match table {
+        Value::Object(_) => serde_json::from_value(table.clone()).map_err(read),
+        _ => Ok(Impairments::default()),
+    }
 }
 
 /// Returns whether a table has a rate of zero. A rate of zero is invalid for a new link, but allowed for a running

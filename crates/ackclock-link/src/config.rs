@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
 
 use crate::queue::{AnyQueue, QueueConfig, QueueContext};
-use crate::{AnyLink, AnyMedium, BufferMeaning, Capacity, CellUser, SerialLink};
+use crate::{AnyLink, AnyMedium, BufferMeaning, Capacity, CellUser, Impairments, SerialLink};
 
 /// Reads the files that a scenario names; links do not open files themselves.
 pub trait Files {
@@ -65,6 +65,12 @@ impl<'a> LinkContext<'a> {
     /// Builds a link from its queue, followed by `medium`.
     pub fn link(self, medium: AnyMedium) -> AnyLink {
         SerialLink::new(medium, self.queue.build(), self.meaning).into()
+    }
+
+    /// Builds the same link with impairments.
+    pub(crate) fn impaired_link(self, medium: AnyMedium, impairments: &Impairments) -> AnyLink {
+        let (streams, name) = (self.streams, self.name);
+        impairments.around(self.link(medium), streams, name)
     }
 }
 
@@ -147,6 +153,11 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// Whether the link consists of a queue and a medium. Only such a link can change while it runs, because its medium
     /// can be replaced. For any other link, steps of `[[edge.at]]` are refused when the scenario is loaded.
     fn has_medium(&self) -> bool;
+
+    /// The impairments of the link's packets. A step cannot change them while the link runs.
+    fn impairments(&self) -> Impairments {
+        Impairments::default()
+    }
 
     /// Whether runs with different seeds differ, because the link uses random numbers. Losses that a recording contains
     /// are not random.

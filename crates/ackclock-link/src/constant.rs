@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::errors::Errors;
 use crate::loss::with_errors;
 use crate::medium::{AnyMedium, Fate, Medium, Transmission};
-use crate::{AnyLink, Files, LinkConfig, LinkContext, MediumContext, Nominal};
+use crate::{AnyLink, Files, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Reorder};
 
 /// A link of fixed rate and fixed delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -32,17 +32,35 @@ pub struct ConstantConfig {
     pub delay: Span,
     /// Packet loss: a probability, independent for each packet, or an error process.
     pub loss: Errors,
+    /// Packets that leave `extra` later, so that later packets pass them: `{ share = "1%", extra = "20ms" }`. No other
+    /// key lets packets overtake.
+    #[serde(skip_serializing_if = "Reorder::is_none")]
+    pub reorder: Reorder,
+    /// Share of packets followed by a copy.
+    #[serde(skip_serializing_if = "Loss::is_none")]
+    pub duplicate: Loss,
+    /// Share of packets whose payload gets a wrong bit, so that the receiver drops them.
+    #[serde(skip_serializing_if = "Loss::is_none")]
+    pub corrupt: Loss,
 }
 
 impl Default for ConstantConfig {
     fn default() -> Self {
-        Self { rate: Rate::from_bps(10_000_000), delay: Span::from_millis(20), loss: Errors::NONE }
+        Self {
+            rate: Rate::from_bps(10_000_000),
+            delay: Span::from_millis(20),
+            loss: Errors::NONE,
+            reorder: Reorder::default(),
+            duplicate: Loss::NONE,
+            corrupt: Loss::NONE,
+        }
     }
 }
 
 impl Config for ConstantConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.loss.check().map_err(|error| error.under("loss"))?;
+        self.impairments().check()?;
         if self.rate == Rate::ZERO {
             return Err(ConfigError::new(
                 "rate",
@@ -73,7 +91,7 @@ impl LinkConfig for ConstantConfig {
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let medium = self.transmitter(context.for_medium())?;
-        Ok(context.link(medium))
+        Ok(context.impaired_link(medium, &self.impairments()))
     }
 
     fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
@@ -85,7 +103,11 @@ impl LinkConfig for ConstantConfig {
     }
 
     fn draws(&self) -> bool {
-        !self.loss.is_none()
+        !self.loss.is_none() || !self.impairments().is_none()
+    }
+
+    fn impairments(&self) -> Impairments {
+        Impairments { reorder: self.reorder, duplicate: self.duplicate, corrupt: self.corrupt }
     }
 }
 

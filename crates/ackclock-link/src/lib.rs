@@ -16,6 +16,7 @@ mod delay;
 pub mod errors;
 pub mod estimate;
 pub mod fading;
+mod impair;
 mod in_order;
 mod link;
 mod loss;
@@ -52,8 +53,10 @@ pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
 pub use errors::Errors;
+pub use impair::{Impairments, Reorder};
 pub use link::{
-    AnyLink, BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Repetitions,
+    AnyLink, BufferMeaning, Capacity, Cause, Departures, Impairment, Link, LinkEvent, LinkView, Load,
+    Repetitions,
 };
 pub use loss::{Loss, Lossy};
 pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};

@@ -178,6 +178,20 @@ pub enum LinkEvent {
     /// The segment arrived at the far end, after the given link-layer retransmissions; a link without retransmissions
     /// always reports zero.
     Delivered(Repetitions),
+    /// The link impaired the segment, which is not an end: its delivery or loss is reported too.
+    Impaired(Impairment),
+}
+
+/// An impairment of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Impairment {
+    /// A copy of the segment entered the queue behind it, and has its own end.
+    Duplicated,
+    /// The segment, which is delivered next, was passed by a later one of its flow (RFC 4737).
+    Reordered {
+        /// Segments of its flow delivered from the first one that passed it.
+        extent: u32,
+    },
 }
 
 impl LinkEvent {
@@ -216,6 +230,8 @@ pub enum Cause {
     Medium,
     /// The radio outage lasted too long.
     Outage,
+    /// The segment was corrupt: its receiver drops it when it arrives.
+    Checksum,
 }
 
 /// An amount of traffic, in packets and bytes.

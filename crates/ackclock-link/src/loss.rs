@@ -13,7 +13,7 @@ use crate::MediumContext;
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
 
-/// Probability that a packet is lost, 0 to 1.
+/// Probability that a packet is lost, or is chosen for another impairment, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "f64")]
 pub struct Loss(pub(crate) f64);
@@ -23,7 +23,12 @@ impl Loss {
     /// Probability zero: no packet is lost.
     pub const NONE: Self = Self(0.0);
 
-    /// Returns the loss probability, 0 to 1.
+    /// Whether the probability is zero.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0 == 0.0
+    }
+
+    /// Returns the probability, 0 to 1.
     pub const fn probability(self) -> f64 {
         self.0
     }
@@ -87,7 +92,7 @@ impl JsonSchema for Loss {
         "Loss".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["number", "string"], "minimum": 0, "maximum": 1, "description": "loss probability of each packet, 0 to 1 or \"0%\" to \"100%\"" })
+        json_schema!({ "type": ["number", "string"], "minimum": 0, "maximum": 1, "description": "probability for each packet, 0 to 1 or \"0%\" to \"100%\"" })
     }
 }
 

@@ -32,7 +32,10 @@ use crate::loss::with_errors;
 use crate::medium::{Fate, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
-use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal, Redraw};
+use crate::{
+    AnyLink, AnyMedium, Files, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Redraw,
+    Reorder,
+};
 
 /// A link whose rate and delay are redrawn for every packet, interval or slot.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +52,16 @@ pub struct VariableConfig {
     /// Times in which the rate is zero and no packet is lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
+    /// Packets that leave `extra` later, so that later packets pass them: `{ share = "1%", extra = "20ms" }`. No other
+    /// key lets packets overtake.
+    #[serde(skip_serializing_if = "Reorder::is_none")]
+    pub reorder: Reorder,
+    /// Share of packets followed by a copy.
+    #[serde(skip_serializing_if = "Loss::is_none")]
+    pub duplicate: Loss,
+    /// Share of packets whose payload gets a wrong bit, so that the receiver drops them.
+    #[serde(skip_serializing_if = "Loss::is_none")]
+    pub corrupt: Loss,
 }
 
 impl Default for VariableConfig {
@@ -61,6 +74,9 @@ impl Default for VariableConfig {
             redraw: Redraw::Packet,
             loss: Errors::NONE,
             outages: Vec::new(),
+            reorder: Reorder::default(),
+            duplicate: Loss::NONE,
+            corrupt: Loss::NONE,
         }
     }
 }
@@ -68,6 +84,7 @@ impl Default for VariableConfig {
 impl Config for VariableConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.loss.check().map_err(|error| error.under("loss"))?;
+        self.impairments().check()?;
         Outages::new(&self.outages)?;
         match self.redraw {
             Redraw::Packet if self.rate.least() == Rate::ZERO => Err(ConfigError::new(
@@ -133,7 +150,7 @@ impl LinkConfig for VariableConfig {
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let medium = self.transmitter(context.for_medium())?;
-        Ok(context.link(medium))
+        Ok(context.impaired_link(medium, &self.impairments()))
     }
 
     fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
@@ -142,6 +159,10 @@ impl LinkConfig for VariableConfig {
 
     fn has_medium(&self) -> bool {
         true
+    }
+
+    fn impairments(&self) -> Impairments {
+        Impairments { reorder: self.reorder, duplicate: self.duplicate, corrupt: self.corrupt }
     }
 }
 

@@ -6,7 +6,9 @@
 use std::sync::mpsc::Receiver;
 
 use ackclock_core::Time;
-use ackclock_core::results::{EngineResult, FairnessResult, LinkCounts, LinkResult, Provenance, RunResult};
+use ackclock_core::results::{
+    EngineResult, FairnessResult, ImpairedTraffic, LinkCounts, LinkResult, Provenance, RunResult,
+};
 use ackclock_link::LinkView;
 
 use crate::namespace::DeviceCounters;
@@ -145,9 +147,12 @@ impl Account {
             flows.push(FlowReport { id, ..summary.other }.result("real", &self.regulator));
         }
         let duration_s = summary.now.as_secs_f64();
-        let [bottleneck, uplink] = [0, 1].map(|at: usize| LinkResult {
-            real: Some(summary.traffic[at].result()),
-            ..summary.links[at].result(duration_s)
+        let [bottleneck, uplink] = [0, 1].map(|at: usize| {
+            let (link, traffic) = (summary.links[at].result(duration_s), &summary.traffic[at]);
+            // Of real packets the plane knows which have a payload.
+            let corrupted = traffic.corrupted;
+            let impaired = link.impaired.map(|impaired| ImpairedTraffic { corrupted, ..impaired });
+            LinkResult { impaired, real: Some(traffic.result()), ..link }
         });
         RunResult {
             scenario: scenario.to_owned(),

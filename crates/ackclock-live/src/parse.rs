@@ -23,6 +23,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use ackclock_core::{
     Ecn, Flags, FlowId, LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps,
@@ -97,6 +98,26 @@ pub fn parse(bytes: &[u8]) -> Parsed {
 }
 
 /// Contents of the IP header.
+/// The bytes behind the transport header of a packet, which only the receiver's checksum covers. None of a fragment or
+/// of a protocol other than TCP, UDP and ICMP.
+pub fn payload(bytes: &[u8]) -> Range<usize> {
+    let network = match bytes.first().map(|first| first >> 4) {
+        Some(4) => ipv4(bytes),
+        Some(6) => ipv6(bytes),
+        _ => None,
+    };
+    let Some(Network { protocol, transport, layout: Layout::Ipv4(at) | Layout::Ipv6(at), .. }) = network
+    else {
+        return 0..0;
+    };
+    let header = match (protocol, transport.get(DATA_OFFSET)) {
+        (IpProtocol::Tcp, Some(offset)) => usize::from(offset >> 4) * 4,
+        (IpProtocol::Udp | IpProtocol::Icmp | IpProtocol::Icmpv6, _) => 8,
+        _ => return 0..0,
+    };
+    usize::from(at) + header..usize::from(at) + transport.len()
+}
+
 struct Network<'a> {
     source: IpAddress,
     destination: IpAddress,
@@ -232,6 +253,8 @@ fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
 
 /// Offset of the flags in a TCP header.
 const FLAGS: usize = 13;
+/// Offset of the byte whose upper half is the length of a TCP header in words.
+const DATA_OFFSET: usize = 12;
 /// Kind of the TCP MD5 signature option (RFC 2385).
 const MD5: u8 = 19;
 /// Kind of the TCP authentication option (RFC 5925).

@@ -103,6 +103,11 @@ impl Pool {
         }
     }
 
+    /// Whether a packet has more than one holder.
+    pub fn is_shared(&self, packet: PacketId) -> bool {
+        self.slots.get(packet.slot as usize).is_some_and(|slot| slot.holds(packet) && slot.holders > 1)
+    }
+
     /// Releases one hold of a packet. Returns whether it was the last hold; false if the packet did not exist.
     pub fn release(&mut self, packet: PacketId) -> bool {
         let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) else {

@@ -12,6 +12,10 @@ pub struct Traffic {
     pub arrived: u64,
     /// Number of packets that a regulator retransmitted from copies.
     pub resent: u64,
+    /// Copies of packets that the link made.
+    pub duplicated: u64,
+    /// Packets that left with a wrong bit.
+    pub corrupted: u64,
     /// Number of packets built for segments that a regulator generated.
     pub built: u64,
     /// Number of packets that left the link, including retransmitted and built packets.
@@ -48,7 +52,7 @@ pub struct Lost {
 impl Traffic {
     /// Number of packets not accounted for: 0 unless ackclock has a bug.
     pub fn unaccounted(&self) -> i64 {
-        let came = self.arrived + self.resent + self.built;
+        let came = self.arrived + self.resent + self.duplicated + self.built;
         let went = self.left + self.removed + self.lost.no_room + self.inside;
         came.wrapping_sub(went).cast_signed()
     }
@@ -96,6 +100,8 @@ mod tests {
     const TRAFFIC: Traffic = Traffic {
         arrived: 100,
         resent: 2,
+        duplicated: 0,
+        corrupted: 0,
         built: 3,
         left: 80,
         left_bytes: 80_000,

@@ -4,7 +4,7 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use ackclock_core::{Copied, Ecn, Flags, FlowId, Segment, Sink, Time, Wakes};
-use ackclock_link::{Bearer, Cause, Direction, LinkView, Observation};
+use ackclock_link::{Bearer, Cause, Direction, Impairment, LinkView, Observation};
 
 use super::Edge;
 use crate::flow_table::FlowTable;
@@ -188,8 +188,13 @@ impl Edge {
         cause: Cause,
         out: &mut impl Sink,
     ) {
-        self.count_drop(direction);
         out.discard(segment);
+        if cause == Cause::Checksum {
+            // The receiver dropped it: the edge sees a delivery.
+            self.statistics.on_corrupt(direction);
+            return;
+        }
+        self.count_drop(direction);
         if direction == Direction::Up && !self.regulates_up {
             return;
         }
@@ -197,6 +202,28 @@ impl Edge {
         self.regulate(at, direction, segment.flow, out, |regulator, view| {
             regulator.on_dropped(at, segment, cause, view)
         });
+    }
+
+    /// The link impaired a segment.
+    #[cold]
+    pub(super) fn impaired(
+        &mut self,
+        at: Time,
+        direction: Direction,
+        segment: &Segment,
+        what: Impairment,
+        out: &mut impl Sink,
+    ) {
+        self.statistics.on_impaired(direction, what);
+        if what != Impairment::Duplicated {
+            return;
+        }
+        out.copied(segment, Copied::Duplicated);
+        if direction == Direction::Down || self.regulates_up {
+            self.regulate(at, direction, segment.flow, out, |regulator, view| {
+                regulator.on_queued(at, segment, view)
+            });
+        }
     }
 
     fn count_drop(&mut self, direction: Direction) {

@@ -31,7 +31,9 @@ use crate::errors::Errors;
 use crate::loss::{Loss, with_errors};
 use crate::medium::{Fate, Medium, Transmission};
 use crate::pieces::{NANOBITS_PER_BYTE, finish};
-use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal};
+use crate::{
+    AnyLink, AnyMedium, Files, Impairments, LinkConfig, LinkContext, MediumContext, Nominal, Reorder,
+};
 
 /// A link that plays a recording: a mahimahi file, or CSV or JSON with rates.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +53,16 @@ pub struct TraceConfig {
     /// Packet loss in addition to the loss in the recording: a probability, independent for each packet, or an error
     /// process.
     pub loss: Errors,
+    /// Packets that leave `extra` later, so that later packets pass them: `{ share = "1%", extra = "20ms" }`. No other
+    /// key lets packets overtake.
+    #[serde(skip_serializing_if = "Reorder::is_none")]
+    pub reorder: Reorder,
+    /// Share of packets followed by a copy.
+    #[serde(skip_serializing_if = "Loss::is_none")]
+    pub duplicate: Loss,
+    /// Share of packets whose payload gets a wrong bit, so that the receiver drops them.
+    #[serde(skip_serializing_if = "Loss::is_none")]
+    pub corrupt: Loss,
 }
 
 /// Accounting of bytes at opportunities.
@@ -82,6 +94,9 @@ impl Default for TraceConfig {
             accounting: Accounting::Mahimahi,
             delay: Law::from(Span::ZERO),
             loss: Errors::NONE,
+            reorder: Reorder::default(),
+            duplicate: Loss::NONE,
+            corrupt: Loss::NONE,
         }
     }
 }
@@ -89,6 +104,7 @@ impl Default for TraceConfig {
 impl Config for TraceConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.loss.check().map_err(|error| error.under("loss"))?;
+        self.impairments().check()?;
         if self.file.is_empty() {
             return Err(ConfigError::new(
                 "file",
@@ -166,7 +182,7 @@ impl LinkConfig for TraceConfig {
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let medium = self.transmitter(context.for_medium())?;
-        Ok(context.link(medium))
+        Ok(context.impaired_link(medium, &self.impairments()))
     }
 
     fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
@@ -178,7 +194,14 @@ impl LinkConfig for TraceConfig {
     }
 
     fn draws(&self) -> bool {
-        self.begin.is_drawn() || self.delay.constant().is_none() || !self.loss.is_none()
+        self.begin.is_drawn()
+            || self.delay.constant().is_none()
+            || !self.loss.is_none()
+            || !self.impairments().is_none()
+    }
+
+    fn impairments(&self) -> Impairments {
+        Impairments { reorder: self.reorder, duplicate: self.duplicate, corrupt: self.corrupt }
     }
 }
 

@@ -9,8 +9,8 @@ use ackclock_core::{FlowId, Segment, Seq, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{
-    AnyLink, BufferMeaning, Capacity, Cause, CellUser, Departures, Files, LINKS, Link, LinkConfig,
-    LinkContext, LinkEvent, MediumContext, Nominal, QueuePlan,
+    AnyLink, BufferMeaning, Capacity, Cause, CellUser, Departures, Files, Impairment, LINKS, Link,
+    LinkConfig, LinkContext, LinkEvent, MediumContext, Nominal, QueuePlan,
 };
 use serde_json::{Value, json};
 
@@ -88,6 +88,7 @@ pub fn every_link() -> Vec<Value> {
         "constant" => {
             vec![json!({"rate": "1Mbit/s", "delay": "3ms"}), json!({"rate": "1Mbit/s", "loss": 0.1}),
                 json!({"rate": "1Mbit/s", "loss": {"kind": "gilbert-elliott", "bad": 0.7}}),
+                json!({"rate": "1Mbit/s", "duplicate": 0.3, "corrupt": 0.2, "reorder": {"share": 0.3, "extra": "20ms"}}),
                 json!({"rate": "1Mbit/s", "loss": {"kind": "recording", "file": "errors", "interval": "3ms"}})]
         }
         "variable" => vec![
@@ -104,6 +105,7 @@ pub fn every_link() -> Vec<Value> {
             json!({"file": "bursts", "accounting": "ip", "delay": "e(5ms)", "loss": 0.1}),
             json!({"file": "rates"}),
             json!({"file": "lossy"}),
+            json!({"file": "bursts", "duplicate": 0.5, "reorder": {"share": 1, "extra": "9ms"}}),
         ],
         "cell" => [
             json!({}),
@@ -221,6 +223,7 @@ pub enum What {
     Departed,
     Delivered,
     Dropped(Cause),
+    Impaired(Impairment),
     Refused(Cause),
 }
 
@@ -230,6 +233,7 @@ fn outcome((at, event, segment): (Time, LinkEvent, Segment)) -> Outcome {
         LinkEvent::Freed => panic!("a link frees a packet when it departs"),
         LinkEvent::Delivered(_) => What::Delivered,
         LinkEvent::Dropped(cause) => What::Dropped(cause),
+        LinkEvent::Impaired(what) => What::Impaired(what),
     };
     Outcome { at, flow: segment.flow.0, number: segment.seq.0, what }
 }

@@ -6,6 +6,7 @@ use super::Plane;
 use super::inventory::Inside;
 use crate::log::LinkLog;
 use crate::port::Side;
+use crate::traffic::Traffic;
 use crate::watch::Seen;
 
 impl Plane {
@@ -42,10 +43,11 @@ impl Plane {
     fn copy(&mut self, packet: PacketId, copied: Copied) {
         match copied {
             Copied::Kept => self.inventory.pool.add_holder(packet),
-            Copied::Sent => {
+            Copied::Sent | Copied::Duplicated => {
                 self.inventory.resend(packet);
                 if let Some(from) = self.inventory.get(packet).and_then(|inside| inside.from) {
-                    self.traffic[from as usize].resent += 1;
+                    let Traffic { resent, duplicated, .. } = &mut self.traffic[from as usize];
+                    *(if copied == Copied::Sent { resent } else { duplicated }) += 1;
                 }
                 let at = self.graph.now();
                 self.log_seen(Seen::Arrived { at, packet });
