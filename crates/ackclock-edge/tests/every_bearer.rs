@@ -28,6 +28,10 @@ fn links() -> Vec<Value> {
         json!({"kind": "variable", "rate": "ln(700kbit/s, 600kbit/s)", "redraw": "interval(50ms)", "delay": "u(75ms, 30ms)"}),
         json!({"kind": "umts-rlc", "bler": 0.2}),
         json!({"kind": "power-controlled"}),
+        json!({
+            "kind": "constant", "rate": "1Mbit/s", "duplicate": 0.2, "corrupt": 0.1,
+            "reorder": {"share": 0.2, "extra": "30ms"}
+        }),
     ];
     let counts = ["waiting", "with-transmission"];
     let with =

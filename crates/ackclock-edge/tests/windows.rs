@@ -205,6 +205,7 @@ impl World {
 fn lossless() -> Vec<Value> {
     let loses = [
         "loss",
+        "duplicate",
         "bler",
         "power-controlled",
         "observed",

@@ -208,8 +208,16 @@ fn fragments_pings_and_noise_are_one_row_behind_those_of_connections() {
 #[test]
 fn every_regulator_leaves_nothing_unaccounted_for() {
     use ackclock_edge::REGULATORS;
-    let (way, _) = link(false);
-    for entry in REGULATORS.entries {
+    let (plain, _) = link(false);
+    let mut impaired = plain.clone();
+    for (key, value) in [
+        ("reorder", json!({ "share": "20%", "extra": "9ms" })),
+        ("duplicate", "20%".into()),
+        ("corrupt", "20%".into()),
+    ] {
+        impaired[key] = value;
+    }
+    for (entry, way) in REGULATORS.entries.iter().flat_map(|entry| [(entry, &plain), (entry, &impaired)]) {
         let buffer = Size::Packets(10);
         let edge = EdgeConfig {
             down: way.clone().into(),
@@ -224,7 +232,8 @@ fn every_regulator_leaves_nothing_unaccounted_for() {
         let (results, _) = run(&edge, &both, Span::from_secs(60));
         for (way, link) in [("down", &results.bottleneck), ("up", &results.uplink)] {
             let RealTraffic { sent, delivered, waiting, .. } = *link.real.as_ref().unwrap();
-            let came = sent + link.made + link.resent;
+            let duplicated = link.impaired.as_ref().map_or(0, |impaired| impaired.duplicated);
+            let came = sent + link.made + link.resent + duplicated;
             assert_eq!(came, delivered + link.drops + link.discarded + waiting, "{} {way}", entry.name);
         }
     }

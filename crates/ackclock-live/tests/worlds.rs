@@ -380,3 +380,31 @@ fn without_a_regulator_every_packet_leaves_bit_for_bit_as_it_came() {
     arrived.sort();
     assert_eq!(departed, arrived);
 }
+
+#[test]
+fn impaired_packets_are_the_same_in_both_worlds_and_one_bit_of_a_corrupt_one_is_wrong() {
+    let impaired = |keys: serde_json::Value| {
+        let mut down = json!({ "kind": "constant", "rate": "100Mbit/s", "delay": "1ms" });
+        down.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        EdgeConfig { down: down.into(), buffer: Size::Packets(1000), ..EdgeConfig::default() }
+    };
+    let of_down = |events: Vec<Event>| -> Vec<Vec<u8>> {
+        let down = events.into_iter().filter(|event| event.1 == Side::Radio);
+        down.map(|(.., bytes)| bytes).collect()
+    };
+    let plain = of_down(check(&impaired(json!({})), Span::ZERO));
+    let twice: Vec<_> = plain.iter().flat_map(|bytes| [bytes.clone(), bytes.clone()]).collect();
+    assert_eq!(of_down(check(&impaired(json!({ "duplicate": 1 })), Span::ZERO)), twice);
+    let corrupt = of_down(check(&impaired(json!({ "corrupt": 1, "duplicate": 1 })), Span::ZERO));
+    let is_udp = |bytes: &[u8]| bytes[0] >> 4 == 4 && bytes[9] == 17;
+    let mut wrong = 0;
+    for (bytes, right) in corrupt.iter().zip(&twice) {
+        let flipped: u32 = bytes.iter().zip(right).map(|(one, other)| (one ^ other).count_ones()).sum();
+        assert!(flipped <= 1 && bytes.len() == right.len(), "{flipped} bits");
+        assert!(flipped == 0 || is_udp(right) || !is_sound(bytes), "the checksum does not show it");
+        wrong += flipped;
+    }
+    assert!(corrupt.len() == twice.len() && wrong > 100, "{wrong} of {}", corrupt.len());
+    let mixed = json!({ "reorder": { "share": 0.2, "extra": "9ms" }, "duplicate": 0.2, "corrupt": 0.2 });
+    check(&impaired(mixed), Span::from_millis(7));
+}
