@@ -65,7 +65,7 @@ impl Sink for Done {
         match copied {
             Copied::Kept => self.0.push(("keep", *segment)),
             Copied::Released => self.0.push(("release", *segment)),
-            Copied::Sent => {}
+            Copied::Sent | Copied::Duplicated => {}
         }
     }
 }
