@@ -333,6 +333,7 @@ impl Edge {
                 }
             }
             LinkEvent::Dropped(cause) => self.dropped(at, Direction::Down, segment, cause, out),
+            LinkEvent::Corrupt => self.corrupt(Direction::Down, segment, out),
             LinkEvent::Impaired(what) => self.impaired(at, Direction::Down, segment, what, out),
         }
     }
@@ -345,6 +346,7 @@ impl Edge {
                 self.handle_ack(at, Direction::Down, segment, out);
             }
             LinkEvent::Dropped(cause) => self.dropped(at, Direction::Up, segment, cause, out),
+            LinkEvent::Corrupt => self.corrupt(Direction::Up, segment, out),
             LinkEvent::Impaired(what) => self.impaired(at, Direction::Up, segment, what, out),
             LinkEvent::Departed if self.regulates_up => self.departed(at, Direction::Up, segment, out),
             LinkEvent::Freed if self.regulates_up => self.freed(at, Direction::Up, segment, out),

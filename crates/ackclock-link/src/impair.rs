@@ -162,7 +162,7 @@ impl Impaired {
                     at += self.extra;
                 }
                 if segment.is_corrupt() && !segment.packet().has_bytes() {
-                    event = LinkEvent::Dropped(Cause::Checksum);
+                    event = LinkEvent::Corrupt;
                 }
             }
             self.hold(at, event, segment);

@@ -178,6 +178,8 @@ pub enum LinkEvent {
     /// The segment arrived at the far end, after the given link-layer retransmissions; a link without retransmissions
     /// always reports zero.
     Delivered(Repetitions),
+    /// The segment arrived with a wrong bit: its receiver drops it, because the checksum is wrong.
+    Corrupt,
     /// The link impaired the segment, which is not an end: its delivery or loss is reported too.
     Impaired(Impairment),
 }
@@ -230,8 +232,6 @@ pub enum Cause {
     Medium,
     /// The radio outage lasted too long.
     Outage,
-    /// The segment was corrupt: its receiver drops it when it arrives.
-    Checksum,
 }
 
 /// An amount of traffic, in packets and bytes.

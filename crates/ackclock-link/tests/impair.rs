@@ -3,7 +3,7 @@
 use crate::common::{Polling, segment};
 use crate::common::{What, drive, every_queue, link, unlimited};
 use ackclock_core::{FlowId, Segment, Span, Time};
-use ackclock_link::{Capacity, Cause, Departures, Impairment, LINKS};
+use ackclock_link::{Capacity, Departures, Impairment, LINKS};
 use serde_json::{Value, json};
 
 /// A fast link with these keys.
@@ -41,7 +41,7 @@ fn shares_are_within_three_standard_errors() {
         let is_one = |what: &What| match name {
             "reorder" => matches!(what, What::Impaired(Impairment::Reordered { .. })),
             "duplicate" => *what == What::Impaired(Impairment::Duplicated),
-            _ => *what == What::Dropped(Cause::Checksum),
+            _ => *what == What::Corrupt,
         };
         let seen = events(json!({ name: value }), COUNT);
         let share = seen.iter().filter(|(what, _)| is_one(what)).count() as f64 / f64::from(COUNT);
@@ -61,7 +61,7 @@ fn a_share_of_0_changes_nothing_and_of_1_everything() {
     assert_eq!(events(json!({"reorder": {"share": 1, "extra": "9ms"}}), 100), plain);
     let twice: Vec<u32> = (0..100).flat_map(|number| [number, number]).collect();
     assert_eq!(delivered(&events(json!({"duplicate": 1}), 100)), twice);
-    let lost: Vec<_> = (0..100).map(|number| (What::Dropped(Cause::Checksum), number)).collect();
+    let lost: Vec<_> = (0..100).map(|number| (What::Corrupt, number)).collect();
     assert_eq!(events(json!({"corrupt": 1}), 100), lost);
 }
 

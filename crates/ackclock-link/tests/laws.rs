@@ -224,7 +224,7 @@ fn what_goes_to_the_front_leaves_before_all_of_its_flow_that_wait_and_nothing_is
                         ends.push((segment.seq.0, segment.flow == urgent.flow));
                     }
                     // It departed before it arrived with a wrong bit.
-                    LinkEvent::Dropped(Cause::Checksum) | LinkEvent::Delivered(_) => delivered += 1,
+                    LinkEvent::Corrupt | LinkEvent::Delivered(_) => delivered += 1,
                     LinkEvent::Dropped(_) => ends.push((segment.seq.0, false)),
                     LinkEvent::Impaired(Impairment::Duplicated) => entered.push(segment.seq.0),
                     LinkEvent::Impaired(Impairment::Reordered { .. }) => {}

@@ -188,13 +188,8 @@ impl Edge {
         cause: Cause,
         out: &mut impl Sink,
     ) {
-        out.discard(segment);
-        if cause == Cause::Checksum {
-            // The receiver dropped it: the edge sees a delivery.
-            self.statistics.on_corrupt(direction);
-            return;
-        }
         self.count_drop(direction);
+        out.discard(segment);
         if direction == Direction::Up && !self.regulates_up {
             return;
         }
@@ -204,7 +199,14 @@ impl Edge {
         });
     }
 
-    /// The link impaired a segment.
+    /// Called when a segment arrived with a wrong bit. No regulator knows: the receiver drops the segment.
+    #[cold]
+    pub(super) fn corrupt(&mut self, direction: Direction, segment: &Segment, out: &mut impl Sink) {
+        self.statistics.on_corrupt(direction);
+        out.discard(segment);
+    }
+
+    /// Called when the link has impaired a segment.
     #[cold]
     pub(super) fn impaired(
         &mut self,

@@ -223,6 +223,7 @@ pub enum What {
     Departed,
     Delivered,
     Dropped(Cause),
+    Corrupt,
     Impaired(Impairment),
     Refused(Cause),
 }
@@ -233,6 +234,7 @@ fn outcome((at, event, segment): (Time, LinkEvent, Segment)) -> Outcome {
         LinkEvent::Freed => panic!("a link frees a packet when it departs"),
         LinkEvent::Delivered(_) => What::Delivered,
         LinkEvent::Dropped(cause) => What::Dropped(cause),
+        LinkEvent::Corrupt => What::Corrupt,
         LinkEvent::Impaired(what) => What::Impaired(what),
     };
     Outcome { at, flow: segment.flow.0, number: segment.seq.0, what }
