@@ -18,7 +18,7 @@
 
 use ackclock_core::{Span, Stream};
 
-/// Slow variation of a channel's gain, slot by slot.
+/// Slow variation of a channel's power gain by shadowing, slot by slot.
 #[derive(Clone, Debug)]
 pub struct Shadowing {
     /// Standard deviation of the power gain, nepers.
@@ -41,7 +41,7 @@ impl Shadowing {
         Self { nepers, kept, added: libm::sqrt(1.0 - kept * kept), now, stream }
     }
 
-    /// Gain of the next slot, a ratio of powers.
+    /// Power gain in the next slot, as a ratio of powers.
     pub fn step(&mut self) -> f64 {
         let gain = libm::exp(self.nepers * self.now);
         self.now = self.kept * self.now + self.added * self.stream.normal();

@@ -46,7 +46,7 @@ impl ShortFlows {
     fn most(&self) -> u64 {
         match self.bytes {
             Size::Bytes(bytes) => bytes,
-            // The configuration check rejects every other kind of size.
+            // The configuration check rejects every size that is not in bytes.
             _ => 0,
         }
     }

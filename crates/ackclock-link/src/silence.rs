@@ -4,7 +4,7 @@ use ackclock_core::{Rate, Segment, Span, Time};
 
 use crate::medium::{Fate, Found, Medium, Transmission};
 
-/// A medium at rate zero; a packet in transmission pauses until the medium is replaced.
+/// A medium of rate zero: a packet in transmission pauses until the medium is replaced.
 #[derive(Clone, Copy, Debug)]
 pub struct Silence;
 
@@ -18,7 +18,8 @@ impl Medium for Silence {
     }
 }
 
-/// A medium of a failed radio link: it loses every packet at once, so that the queue is empty. The medium's rate is 0.
+/// Medium of a failed radio link: the medium loses every packet at once, so the queue is always empty. The medium's
+/// rate is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Severed;
 
@@ -32,8 +33,8 @@ impl Medium for Severed {
     }
 }
 
-/// A medium in an outage that its transmitter does not notice: every packet is transmitted as usual, and lost. The
-/// medium has no capacity.
+/// Medium in an outage that the transmitter does not notice: every packet is transmitted as usual, and lost. The medium
+/// has no capacity.
 pub struct Faded(pub Box<dyn Medium>);
 
 impl Medium for Faded {

@@ -7,12 +7,12 @@
 //! The rate and the delay are drawn from probability distributions, at instants set by `redraw`:
 //! - `packet` (default): each packet gets a new rate when its transmission starts and a new delay when it leaves. A
 //!   saturated link then achieves the harmonic mean of the rates.
-//! - `interval(dt)`: rate and delay are redrawn at multiples of `dt`; a packet in transmission sends its remaining bits
-//!   at the new rate. A saturated link achieves the arithmetic mean of the rates.
-//! - `slot`, `slot(dt)`: an interval of 1/600 s, the slot of 1xEV-DO, or of `dt`.
+//! - `interval(dt)`: rate and delay are redrawn at multiples of `dt`; the remaining bits of a packet in transmission
+//!   are sent at the new rate. A saturated link achieves the arithmetic mean of the rates.
+//! - `slot`, `slot(dt)`: an interval of 1/600 s (the slot of 1xEV-DO), or of `dt`.
 //!
 //! Random values come from streams `NAME/rate` and `NAME/delay`, by packet number or by interval number, so polling and
-//! idling do not change them. During outages the rate is zero.
+//! idle times do not change the values. During outages the rate is zero.
 //!
 //! ## Differences from the source
 //! No deviations are known; the paper does not say when rate and delay are drawn.
@@ -109,7 +109,7 @@ impl Config for VariableConfig {
 }
 
 impl VariableConfig {
-    /// Mean rate of the link outside of outages.
+    /// Mean rate of the link, not counting outages.
     fn rate_when_on(&self) -> Rate {
         match self.redraw {
             Redraw::Packet => self.rate.harmonic_mean(),
@@ -123,7 +123,7 @@ impl VariableConfig {
         if let (Some(rate), Some(delay), true) =
             (self.rate.constant(), self.delay.constant(), outages.is_empty())
         {
-            // Rate and delay are constant here, so the constant link is equivalent and faster.
+            // Rate and delay are constant in this case, so a constant link is equivalent and faster.
             return with_errors(Constant::new(rate, delay), &self.loss, context);
         }
         let mut rates = context.streams.stream(&format!("{}/rate", context.name));
@@ -177,7 +177,7 @@ struct PerPacket {
     /// Rate of the last packet.
     current: Rate,
     sent: Sent,
-    /// Time outside of outages, expressed as nanobits at 1 bit/s.
+    /// Total time without outages, stored as the nanobits that a link of 1 bit/s sends in this time.
     open: Potential,
 }
 
@@ -252,7 +252,7 @@ impl Medium for PerPacket {
         self.outages.at(now).1
     }
 
-    /// Capacity of the link: its mean rate while sending, extrapolated to all time outside of outages.
+    /// Capacity of the link: its mean rate while sending, extrapolated to all time without outages.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let open = self.open.reach(from, until, |now| through(&self.outages, Rate::from_bps(1), now));
         if self.steady.is_some() {
@@ -322,7 +322,7 @@ impl PerInterval {
 
 impl Medium for PerInterval {
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
-        // While packets are queued, at most `MOST_AT_ONCE` intervals of a long pause are summed at once.
+        // While packets are queued, at most `MOST_AT_ONCE` intervals of a long pause are summed in one step.
         let soon = self.potential.reached() + self.length * MOST_AT_ONCE;
         self.reach(Time::ZERO, start.min(soon));
         self.rate.forget_before(self.number(start));

@@ -1,7 +1,7 @@
 //! Collects the results of a data plane outside the data thread.
 //!
-//! The data thread copies only a few connections at a time, however many exist: current connections page by page, and
-//! each finished connection when its number is freed.
+//! The data thread copies only a few connections at a time, even if there are many: current connections page by page,
+//! and each finished connection when its number is freed.
 
 use std::sync::mpsc::Receiver;
 
@@ -149,7 +149,8 @@ impl Account {
         let duration_s = summary.now.as_secs_f64();
         let [bottleneck, uplink] = [0, 1].map(|at: usize| {
             let (link, traffic) = (summary.links[at].result(duration_s), &summary.traffic[at]);
-            // Of real packets the plane knows which have a payload.
+            // The plane knows which real packets have a payload, so its count of corrupted packets replaces the link's
+            // count.
             let corrupted = traffic.corrupted;
             let impaired = link.impaired.map(|impaired| ImpairedTraffic { corrupted, ..impaired });
             LinkResult { impaired, real: Some(traffic.result()), ..link }
@@ -170,8 +171,8 @@ impl Account {
         }
     }
 
-    /// Receives connections whose numbers were freed. A connection freed during paging is removed from the current
-    /// connections.
+    /// Receives finished connections, whose numbers were freed. A connection that finished during paging is removed
+    /// from the current connections.
     fn hear_of_the_past(&mut self, present: &mut Vec<FlowReport>) {
         let before = self.past.len();
         self.past.extend(self.ended.try_iter());

@@ -10,7 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Sending end of a background output; a record is one or more `T`. Dropping the sending end ends the output.
+/// Sending end of a background output; a record consists of one or more elements `T`. Dropping the sending end ends the
+/// output.
 pub(crate) struct Inlet<T> {
     shared: Arc<Shared<T>>,
     lost: u64,
@@ -48,7 +49,7 @@ struct Queue<T> {
     most: usize,
     /// Number of records dropped because the queue was full.
     lost: u64,
-    /// Whether the queue still accepts records.
+    /// Whether the queue still accepts new records.
     open: bool,
 }
 
@@ -118,10 +119,10 @@ impl<T> Drop for Inlet<T> {
 }
 
 impl Ending {
-    /// Waits at most `most` until all records are written; returns the number of dropped records.
+    /// Waits for at most the time `most` until all records are written; returns the number of dropped records.
     ///
     /// # Errors
-    /// Returns the first write error, or a timeout.
+    /// Returns the first write error, or an error if the records are not written in time.
     pub fn wait(&self, most: Duration) -> Result<u64, Unwritten> {
         match self.0.recv_timeout(most) {
             Ok(Ended { lost, written }) => written.map(|()| lost).map_err(Unwritten::Failed),
@@ -176,7 +177,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Divisor of the queue's capacity: a queue filled to this fraction is written at once.
+/// Divisor of the queue's capacity: a queue that is filled to a quarter of its capacity is written at once.
 const MUCH: usize = 4;
 /// Time for gathering more records while the queue is nearly empty.
 const GATHER: Duration = Duration::from_millis(20);

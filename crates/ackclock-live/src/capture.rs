@@ -1,5 +1,5 @@
-//! Captures real packets in a pcapng file for Wireshark, at one end of the link. With captures of both ends in one
-//! file, a reader would mistake the second copy of a packet for a retransmission.
+//! Captures real packets in a pcapng file for Wireshark, at one end of the link. If one file held the packets of both
+//! ends, a reader would mistake the second copy of a packet for a retransmission.
 //!
 //! The driver's thread frames packets, and another thread writes them. If writing is too slow, packets are dropped; the
 //! next packet and the final statistics state how many.
@@ -74,7 +74,7 @@ impl<P: AsFd> AsFd for Tap<P> {
 }
 
 impl Recorder {
-    /// Starts a capture at the end of the link called `name`.
+    /// Starts a capture at the link's end `name`.
     ///
     /// # Errors
     /// Fails if the writer thread cannot be created.
@@ -82,7 +82,7 @@ impl Recorder {
         let frame = begun(name).map_err(|error| io::Error::other(error.to_string()))?;
         let (inlet, ending) = background::begin(MOST, move |bytes: &[u8]| {
             out.write_all(bytes)?;
-            // Flushing lets a reader of a pipe see packets at once.
+            // Flushing the output lets a reader of a pipe see packets at once.
             out.flush()
         })?;
         let mut recorder = Self { frame, inlet, seen: 0, told: 0 };

@@ -1,7 +1,7 @@
-//! Server for socket clients with one request and one answer each; clients do not block each other.
+//! Server for socket clients with one request and one answer each; no client can block another client.
 //!
-//! One thread serves at most 64 clients. If another client connects, the client that has been sending its request for
-//! longest is dropped. A client has five seconds in total to send its request and receive the answer.
+//! One thread serves at most 64 clients. If another client connects, the server drops the client that has spent the
+//! longest time sending its request. A client has five seconds in total to send its request and receive the answer.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -111,7 +111,7 @@ fn now() -> Instant {
 const MOST: usize = 64;
 /// Time limit for a client's request and answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Pause after a client could not be accepted.
+/// Pause after the server could not accept a client.
 const BREATH: Duration = Duration::from_millis(100);
 
 /// Client that is sending its request or receiving its answer.
@@ -123,7 +123,7 @@ struct Client {
     answer: Option<(Vec<u8>, usize)>,
 }
 
-/// Next action for a client.
+/// Next action of the server for a client.
 #[derive(PartialEq, Eq)]
 enum Then {
     Stay,
@@ -199,6 +199,6 @@ impl Client {
 enum Heard {
     /// The request is complete.
     All,
-    /// The received bytes cannot be answered.
+    /// The received bytes are not a request that can be answered.
     Nothing,
 }

@@ -11,13 +11,13 @@ use nix::sys::time::TimeSpec;
 
 use crate::port::Side;
 
-/// Clock that can be read and waited for; real, or simulated in tests.
+/// Clock that a driver can read and wait for; real, or simulated in tests.
 pub trait Clock {
     /// Returns the time since the start of the run.
     fn now(&mut self) -> Time;
 
-    /// Waits until the time `until`, a readable port, or an order for the driver. Returns at once if `until` has
-    /// passed, and reports ready ports and orders even then.
+    /// Waits for the time `until`, a readable port, or an order for the driver, whichever comes first. Returns at once
+    /// if `until` has passed, and reports ready ports and orders even in this case.
     ///
     /// # Errors
     /// Fails if the system call for waiting fails.
@@ -34,7 +34,7 @@ pub trait Clock {
 pub struct Ready {
     /// Whether each port has data to read, by [`Side`].
     pub ports: [bool; 2],
-    /// Whether the driver has an order.
+    /// Whether an order for the driver is pending.
     pub order: bool,
 }
 
@@ -74,8 +74,8 @@ impl RealClock {
     /// Fails if the thread's timer slack cannot be set, or too many files are open.
     #[allow(clippy::disallowed_methods, reason = "the live driver is where time comes from")]
     pub fn new(ports: [BorrowedFd<'_>; 2], orders: BorrowedFd<'_>, spin: Span) -> io::Result<Self> {
-        // Without this setting, sleeps of this thread may end 50 us late, so that the kernel can wake several threads
-        // together.
+        // Without a small timer slack, sleeps of this thread may end 50 us late, because the kernel wakes several
+        // threads together.
         nix::sys::prctl::set_timerslack(1)?;
         let [wired, radio] = ports;
         let files = [wired.try_clone_to_owned()?, radio.try_clone_to_owned()?, orders.try_clone_to_owned()?];
@@ -101,7 +101,7 @@ impl RealClock {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        // The next read of the port reports an error or hang-up.
+        // A port with an error or hang-up counts as ready: the next read of the port reports the error.
         let ready = |index: usize| files[index].revents().is_some_and(|events| !events.is_empty());
         Ok(Ready { ports: Side::BOTH.map(|side| ready(side as usize)), order: ready(2) })
     }

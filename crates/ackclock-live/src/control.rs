@@ -1,10 +1,10 @@
 //! Control socket, which queries and changes a running link.
 //!
-//! A link has two control sockets. The inner socket has an abstract name in the link's network namespace, which no
-//! program inside can have taken before. The outer socket is in the user's private run-time folder. Without a run-time
-//! folder, the outer socket also has an abstract name, which another user may take first. Each side of a control socket
-//! checks the peer process and accepts only its own user and root. Request and answer are one line each: `set
-//! down.rate=1mbit` is answered by `ok`, `show` by `ok` and the current results as JSON, and a failed request by
+//! A link has two control sockets. The inner socket has an abstract name in the link's network namespace, so no program
+//! inside the link can have taken the name before. The outer socket is in the user's private run-time folder. Without a
+//! run-time folder, the outer socket also has an abstract name, which another user may take first. Each side of a
+//! control socket checks the peer process and accepts only its own user and root. Request and answer are one line each:
+//! `set down.rate=1mbit` is answered by `ok`, `show` by `ok` and the current results as JSON, and a failed request by
 //! `error` and the reason.
 
 use std::fs::{self, File};
@@ -81,19 +81,19 @@ impl Outage {
     }
 }
 
-/// Link that receives a request.
+/// Choice of the link to which a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
-    /// The link in which the caller runs, or the only link of the caller's user.
+    /// Link in which the caller runs, or the only link of the caller's user.
     Nearest,
-    /// The link of the process with this number.
+    /// Link of the process with this number.
     Process(u32),
 }
 
 /// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
-    /// No link is running, or several are.
+    /// No link is running, or several links are running.
     #[error("{0}")]
     Nobody(String),
     /// The link refused the request.
@@ -167,8 +167,8 @@ pub fn listen(process: u32) -> io::Result<(Listener, Name)> {
 fn listen_in(folder: &Path, process: u32) -> io::Result<(UnixListener, PathBuf)> {
     remove_dead(folder);
     let path = folder.join(file_name(process)?);
-    // The socket file gets its name only after the socket listens: until then it would look like the socket of a dead
-    // link.
+    // The socket file gets its final name only after the socket listens; earlier, the file would look like the socket
+    // of a dead link.
     let nameless = path.with_extension("new");
     let _ = fs::remove_file(&nameless);
     let socket = UnixListener::bind(&nameless)?;
@@ -238,7 +238,7 @@ fn outcome(outcome: Result<String, String>) -> Vec<u8> {
     format!("{word} {}\n", printable_line(text)).into_bytes()
 }
 
-/// Whether the peer process belongs to this user or to root. For a listener, the user at the time of `listen` counts.
+/// Whether the peer process belongs to this user or to root. The user of a listener is the user who called `listen`.
 fn is_believed(peer: &impl AsFd) -> bool {
     getsockopt(peer, PeerCredentials).is_ok_and(|peer| [geteuid().as_raw(), 0].contains(&peer.uid()))
 }
@@ -264,7 +264,7 @@ pub fn ask(whom: Addressee, request: &LinkRequest) -> Result<String, Unanswered>
 
 /// Time limit for a link's answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum size of an answer in bytes: more than the results of the maximum number of flows.
+/// Maximum size of an answer in bytes, which exceeds the results of the maximum number of flows.
 const LONGEST_ANSWER: u64 = 1 << 28;
 
 fn connect(whom: Addressee) -> Result<UnixStream, Unanswered> {
@@ -338,7 +338,7 @@ fn under_abstract_names() -> Vec<u32> {
         .lines()
         .filter_map(|line| line.split_whitespace().last()?.strip_prefix(&prefix)?.parse().ok())
         .collect();
-    // Accepted connections are listed under the name of their listener, so names repeat.
+    // The kernel lists accepted connections under the name of their listener, so names repeat.
     processes.sort_unstable();
     processes.dedup();
     processes

@@ -14,13 +14,14 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use crate::port::{Came, Went};
 use crate::{Clock, Plane, Port, Punctuality, Side};
 
-/// Maximum number of packets read from one port before the other port is served; a super-packet counts as one.
+/// Maximum number of packets read from one port before the opposite port is served; a super-packet counts as one
+/// packet.
 const TRAIN: usize = 32;
 
-/// Maximum time by which a packet's arrival time is earlier than the time at which it is read.
+/// Maximum time by which a packet's assumed arrival time may precede the time at which the packet is read.
 const LATE: Span = Span::from_millis(1);
 
-/// Function to call with the plane, after the plane has advanced to the given time.
+/// Function that the driver calls with the plane, after the plane has advanced to the given time.
 pub type Call = Box<dyn FnOnce(&mut Plane, Time) + Send>;
 
 /// Task for the driver's thread.
@@ -124,8 +125,8 @@ impl<C: Clock, P: Port> Driver<C, P> {
                     self.take_in(side, end)?;
                 }
             }
-            // Orders are processed last, so that they see all packets before them: for example a program's final
-            // acknowledgements after the program has ended.
+            // Orders are processed last, so that an order takes effect after all packets that arrived before it, such
+            // as a program's final acknowledgements.
             if ready.order && self.obey(orders) == Then::Stop {
                 return Ok(());
             }
@@ -173,7 +174,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
         Then::GoOn
     }
 
-    /// Reads the packets of a port. Between reads, packets that become due depart.
+    /// Reads the packets of a port, and writes packets that become due between two reads.
     fn take_in(&mut self, side: Side, end: Time) -> io::Result<()> {
         for _ in 0..TRAIN {
             let now = self.clock.now();

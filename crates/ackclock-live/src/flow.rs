@@ -3,14 +3,14 @@
 //! The graph identifies flows by small numbers. A connection gets a number at its first observed packet and keeps the
 //! number while the connection is one of the most recently used. If all numbers are taken, a new connection takes over
 //! the number of the connection that was idle longest. Anyone can send first packets, so only proven connections are
-//! protected against losing their numbers. A connection is *proven* once one end has acknowledged the peer's data,
-//! other than by its SYN or a RST, which forged packets cannot achieve. A new connection takes over the number of an
-//! unproven connection, preferably of one started from the same side if that side has many. Proven connections lose
-//! numbers only if together they hold more than half of all numbers.
+//! protected against losing their numbers. A connection is *proven* once one end has acknowledged the peer's data by a
+//! segment other than a SYN or a RST, which forged packets cannot achieve. A new connection takes over the number of an
+//! unproven connection, preferably of a connection started from the same side if that side has many. Proven connections
+//! lose numbers only if together they hold more than half of all numbers.
 //!
-//! A number is never reused while packets of its old connection are inside the link, because they would count for the
-//! new connection. Packets that are not IP, or for which no number is free, use flow 0, which is no connection and is
-//! never regulated.
+//! A number is never reused while packets of its old connection are inside the link, because those packets would count
+//! for the new connection. Packets that are not IP, or for which no number is free, belong to flow 0, which is no
+//! connection and is never regulated.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Ends {
         self.wired.port != 0
     }
 
-    /// Name of the protocol; its number for protocols without a row in results.
+    /// Name of the connection's protocol; the protocol number if the connection has no row in results.
     pub fn protocol_name(&self) -> String {
         match self.protocol {
             6 => "tcp".to_owned(),
@@ -217,7 +217,8 @@ impl Connections {
             return;
         }
         match scale {
-            // Window scaling is in use only if both SYNs have the option; a SYN-ACK has it only if the SYN did.
+            // Window scaling is in use only if both SYNs have the option; a SYN-ACK has the option only if the SYN had
+            // it.
             Some(shift) => {
                 scales.shift[here] = Some(shift);
                 scales.shift[there] = scales.offered[there];
@@ -252,10 +253,10 @@ impl Connections {
         Some(number)
     }
 
-    /// Number that an old connection loses to a new one started from side `from`.
+    /// Number that an old connection loses to a new connection started from side `from`.
     fn given_up(&self, from: Side) -> Option<u32> {
-        // Each side keeps a quarter of the numbers for connections it started, so that floods from one side cannot take
-        // them.
+        // Each side keeps a quarter of the numbers for connections that it started, so that floods from the opposite
+        // side cannot take these numbers.
         let share = (self.most / 4).max(1);
         let length = |standing: Standing| self.lists[standing as usize].length;
         let [own, other] = [Standing::begun(from), Standing::begun(from.other())];

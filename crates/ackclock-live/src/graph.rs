@@ -16,7 +16,8 @@ use crate::watch::{Seen, Watch};
 /// Engine, with the roles of its nodes.
 pub(crate) struct Graph {
     engine: Engine<AnyNode, Watch>,
-    /// Nodes of the edge with the regulators and of the edge with the queues: the same node, or the observed radio.
+    /// Node of the edge with the regulators, and node of the edge with the queues, which may be the same node or the
+    /// observed radio.
     edge: NodeId,
     queue: NodeId,
     /// Nodes of the edges next to the wired side and next to the mobiles.

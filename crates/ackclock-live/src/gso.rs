@@ -6,9 +6,9 @@
 //!
 //! ## What it does
 //! This module splits a super-packet before the link, into parts of the size given in its header. Each part of a
-//! super-packet gets a separate length, IP identification, sequence number and checksums; only the last part has FIN
-//! and PSH, only the first CWR. Checksums that the kernel left to the device are completed. The crate `tun-rs` splits
-//! the packet; this module checks its preconditions.
+//! super-packet gets its own length, IP identification, sequence number and checksums. Only the last part has the flags
+//! FIN and PSH, and only the first part has CWR. Checksums that the kernel left to the device are completed. The crate
+//! `tun-rs` splits the packet; this module checks the crate's preconditions.
 //!
 //! ## Differences from the source
 //! Packets are not merged when they are written (see [`TunPort`](crate::TunPort)).
@@ -59,7 +59,7 @@ pub fn split(
         *lengths.first_mut()? = packet.len();
         return Some(1);
     }
-    // For a forwarded packet, the kernel's header length may include a complete part.
+    // The header length that the kernel reports for a forwarded packet may include a complete part.
     let transport = usize::from(header.csum_start);
     let transport_header = if header.gso_type == tun_rs::VIRTIO_NET_HDR_GSO_UDP_L4 {
         UDP_HEADER

@@ -3,18 +3,20 @@
 //! Constant, variable and trace-driven links differ only in transmission times and propagation delays, which the
 //! [`Medium`] provides; this module implements everything else.
 //!
-//! **Buffer.** "B packets" are B *queued* packets; one more may be in transmission ([`BufferMeaning::Waiting`],
-//! following `links.md` section 1 and CR02 Table 1). Optionally, the B packets include the packet in transmission.
+//! **Buffer.** A buffer of B packets holds B *queued* packets; one more packet may be in transmission
+//! ([`BufferMeaning::Waiting`], following `links.md` section 1 and CR02 Table 1). Optionally, the packet in
+//! transmission counts as one of the B packets.
 //!
-//! With a medium that has fixed transmission instants (a recording of opportunities), the head packet stays in the
-//! queue until the next instant, and so counts against the buffer with either meaning of B.
+//! A recording of opportunities is a medium with fixed transmission instants. With such a medium, the head packet stays
+//! in the queue until the next instant, and so counts against the buffer whether or not B includes the packet in
+//! transmission.
 //!
 //! **Order.** The arrival time is `max(previous arrival of the flow, departure + delay)`: packets of one flow stay in
 //! order, and different flows do not delay each other (`links.md` section 3).
 //!
 //! **Two implementations.** A link runs [step by step](stepwise) from one transmission to the next. If no later event
-//! can change a packet's times, the link [plans](planned) them on arrival, which is faster. The link chooses its
-//! implementation; the events are identical.
+//! can change a packet's times, the link [plans](planned) the times on the packet's arrival, which is faster. The link
+//! chooses its implementation; the events are identical.
 
 pub(crate) mod flight;
 pub(crate) mod packets;
@@ -40,17 +42,17 @@ pub struct SerialLink {
     mode: Mode,
 }
 
-// A link holds exactly one mode at a time, so the different sizes of the variants cost nothing.
+// A link holds exactly one mode at a time, so the different sizes of the modes cost no memory.
 #[allow(clippy::large_enum_variant)]
 enum Mode {
     /// The link calculates all times of a packet on its arrival.
     Planned(Planned),
-    /// The link ends and starts transmissions one by one.
+    /// The link starts and ends transmissions one by one.
     Stepwise(Stepwise),
 }
 
 impl SerialLink {
-    /// Creates an idle link.
+    /// Creates an idle serial link.
     pub fn new(medium: impl Medium + 'static, queue: AnyQueue, meaning: BufferMeaning) -> Self {
         let medium = medium.any();
         let mode = match queue {
@@ -62,7 +64,8 @@ impl SerialLink {
         Self { mode }
     }
 
-    /// Returns the link if it plans packet times; all of its events are then deliveries.
+    /// Returns the link's planned mode if the link calculates packet times on arrival; all events of a planned link are
+    /// deliveries.
     #[inline(always)]
     pub(crate) fn planned(&mut self) -> Option<&mut Planned> {
         match &mut self.mode {
@@ -71,7 +74,8 @@ impl SerialLink {
         }
     }
 
-    /// Time of the link's next event, as in [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] without one.
+    /// Time of the link's next event, as in [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] if no event is
+    /// pending.
     #[inline(always)]
     pub(crate) fn due(&self) -> Time {
         match &self.mode {
@@ -80,7 +84,7 @@ impl SerialLink {
         }
     }
 
-    /// Performs an action that planning does not support; from then on the link runs step by step.
+    /// Performs an action that planning does not support; afterwards the link runs step by step.
     fn step<T>(&mut self, act: impl FnOnce(&mut Stepwise) -> T) -> T {
         match &mut self.mode {
             Mode::Planned(planned) => {
@@ -100,7 +104,7 @@ impl Link for SerialLink {
     }
 
     fn want_departures(&mut self, departures: Departures) {
-        // A planning link never has watched departures.
+        // A link that plans packet times never has watched departures.
         if matches!((&self.mode, departures), (Mode::Planned(_), Departures::Unwatched)) {
             return;
         }

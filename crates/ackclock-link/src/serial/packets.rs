@@ -4,7 +4,7 @@ use ackclock_core::{Head, Rest, Ring, Segment, Time, Timestamps};
 
 /// Queue of packets with one time per packet.
 pub(crate) trait Packets: Default {
-    /// Time of the first packet.
+    /// Time stored with the first packet of the queue.
     fn first(&self) -> Option<Time>;
 
     /// Appends a packet to the queue.
@@ -14,7 +14,7 @@ pub(crate) trait Packets: Default {
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)>;
 }
 
-/// Queue that stores each packet in one piece: fastest for the few packets on a wired path.
+/// Queue that stores each packet in one piece, which is fastest for the few packets on a wired path.
 pub(crate) type Whole = Ring<(Time, Segment)>;
 
 impl Packets for Whole {
@@ -34,8 +34,8 @@ impl Packets for Whole {
     }
 }
 
-/// Queue that stores each packet in parts: a head, and the options if present. Most simulated packets have no options
-/// and need less than half of the memory this way. With thousands of flows, packets use most of the memory.
+/// Queue that stores each packet in parts: a head, and the options if present. Most simulated packets have no options,
+/// so a packet in parts needs less than half of the memory. With thousands of flows, packets use most of the memory.
 #[derive(Debug, Default)]
 pub(crate) struct Parted {
     heads: Ring<(Time, Head)>,
@@ -60,7 +60,8 @@ impl Parted {
     ///
     /// # Panics
     /// Panics if the queue is empty.
-    // The return type is no `Option`: an `Option<Segment>` is copied field by field, the largest cost of this function.
+    // The return type is `Segment`, because an `Option<Segment>` would be copied field by field, the largest cost of
+    // this function.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
         let (_, head) = self.heads.front().expect("the caller checked that there is a packet");

@@ -7,14 +7,14 @@
 //! ## What it does
 //! A planned link behaves like a serial link that runs [step by step](super::stepwise). A planned link requires a
 //! drop-tail queue, a [foreseeable](crate::Medium::foreseeable) medium and unwatched departures. No later event changes
-//! the departure of an accepted packet, so the link calculates all times of the packet on arrival and puts it directly
-//! among the packets in flight. The queue length is the number of packets whose transmission has not started.
+//! the departure of an accepted packet, so the link calculates all times of the packet on arrival and adds the packet
+//! directly to the packets in flight. The queue length is the number of packets whose transmission has not started.
 //!
 //! ## Differences from the source
 //! A packet that does not fit into the queue is dropped.
 //!
 //! ## Validation
-//! A property test compares the events with those of a step-by-step link for any traffic.
+//! A property test compares the planned link's events with the events of a step-by-step link for any traffic.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ pub(crate) struct Planned {
     flight: Flight<Parted>,
     /// Departure time of the last accepted packet.
     free: Time,
-    /// Packets whose transmission had not started at the last call.
+    /// Queued packets: packets whose transmission had not started when the link was last advanced.
     waiting: Ring<Way>,
     /// Time at which the first queued packet starts transmission; [`Time::NEVER`] if the queue is empty.
     next_begins: Time,
@@ -50,7 +50,7 @@ pub(crate) struct Planned {
     waits: Histogram,
 }
 
-/// Calculated times of a packet.
+/// Times of a packet, calculated on its arrival.
 #[derive(Clone, Copy, Default)]
 struct Way {
     begins: Time,
@@ -125,7 +125,7 @@ impl Planned {
         self.begun = next;
     }
 
-    /// Load that is queued, and load in transmission, at `now`.
+    /// Queued load, and load in transmission, at time `now`.
     #[inline(never)]
     fn at(&self, now: Time) -> (Load, Load) {
         let (mut waiting, mut last, mut departs) = (self.load, &self.begun, self.free);
@@ -230,11 +230,11 @@ impl Planned {
     }
 
     pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
-        // The link still has its first medium: replacing the medium would have ended planning.
+        // The medium was never replaced, because a replacement would have ended planning.
         Carried::default().mean_bps(&mut self.medium, until)
     }
 
-    // A drop-tail queue does not distinguish flows, so the assignment has no effect.
+    // A drop-tail queue does not distinguish flows, so assigning a flow to a user has no effect.
     pub(super) fn assign(&mut self, _: FlowId, _: u32) {}
 
     pub(super) fn forget(&mut self, _: FlowId) {}

@@ -36,7 +36,7 @@ impl RateReports {
         });
     }
 
-    /// Time of the next pending report; [`Time::NEVER`] without one.
+    /// Time of the next pending report; [`Time::NEVER`] if no report is pending.
     pub(super) fn due(&self) -> Time {
         self.made.front().map_or(Time::NEVER, |report| report.at)
     }

@@ -19,7 +19,7 @@ use super::rate_reports::RateReports;
 pub(super) struct Stepwise {
     /// Packet in transmission.
     pub(super) serving: Option<Serving>,
-    /// Time at which the medium lets the head packet of the queue start; otherwise never.
+    /// Time at which the medium lets the head packet of the queue start; never if the link waits for no such time.
     begins: Time,
     pub(super) outcomes: Outcomes,
     pub(super) queue: AnyQueue,
@@ -34,12 +34,12 @@ pub(super) struct Stepwise {
     pub(super) waits: Histogram,
     /// Segment in transmission, stored only if its departure or loss will be reported.
     served: Segment,
-    /// Time of the next possible rate change, if rate reports are requested; otherwise never.
+    /// Time of the next possible rate change; never if no rate reports are requested.
     rate_due: Time,
     reports: Option<Box<RateReports>>,
 }
 
-/// Flows seen so far. Packets of one flow cannot overtake each other.
+/// Number of flows seen so far: none, one or several. Packets of one flow cannot overtake each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flows {
     None,
@@ -209,7 +209,7 @@ impl Stepwise {
     fn resume(&mut self, now: Time, mut serving: Serving) {
         let segment = match serving.ending {
             Ending::Loss => Some(self.served),
-            // A flow stays in order, so the packet in transmission is the flow's last.
+            // A flow's packets stay in order, so the packet in transmission is the flow's last packet in flight.
             _ => self.outcomes.flight.remove_last_of(serving.flow),
         };
         self.enforce_order();
@@ -311,8 +311,8 @@ impl Stepwise {
 
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        // A queued packet arrives after the packet in transmission, unless the two belong to different flows and may
-        // overtake.
+        // A queued packet arrives after the packet in transmission, unless the two packets belong to different flows
+        // and may overtake each other.
         let overtaking = self.flows == Flows::Several && self.in_order.order == Order::Enforced;
         let serving = match &self.serving {
             Some(serving) if serving.ending != Ending::Nothing || overtaking => serving.departs,
@@ -390,7 +390,7 @@ impl Stepwise {
         self.queue.forget(flow);
     }
 
-    /// Frees packets in flight. Queued packets stay, because their queueing delay is still to be counted.
+    /// Frees packets in flight. Queued packets stay, because the queue still has to count their queueing delay.
     pub(super) fn let_go(&mut self) {
         self.outcomes.flight = Flight::default();
     }

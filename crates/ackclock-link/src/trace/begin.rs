@@ -1,4 +1,4 @@
-//! Start offset of a run in a recording: the key `begin`.
+//! Start offset of a run in a recording, set by the key `begin`.
 
 use std::borrow::Cow;
 use std::fmt;

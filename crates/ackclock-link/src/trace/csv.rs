@@ -1,4 +1,4 @@
-//! The CSV format of recordings; its header names columns and units.
+//! The CSV format of recordings, whose header names the columns and their units.
 //!
 //! The header is `time_UNIT,rate_UNIT[,delay_UNIT][,loss]`, columns in any order, as in `time_s,rate_kbps,delay_ms`.
 //! Units of time are s, ms and us; units of rate are bps, kbps and Mbps. Each row is valid until the next row. The last
@@ -60,8 +60,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
     assemble(&rows)
 }
 
-/// Whether a line looks like a header of this format, even an invalid one: it names a column of times, rates or delays
-/// with a possible unit.
+/// Whether a line looks like a header of ackclock's CSV format, even an invalid header: the line names a column of
+/// times, rates or delays with a possible unit.
 pub(super) fn is_header(line: &str) -> bool {
     parse_header(line).is_ok()
         || line
@@ -88,7 +88,7 @@ pub(super) fn print(samples: &Samples) -> String {
     text + &format!("{}{blanks}\n", samples.length().as_secs_f64())
 }
 
-/// One CSV row as parsed; a row without a rate only marks the end.
+/// One parsed CSV row; a row without a rate only marks the end of the recording.
 struct Row {
     time: f64,
     rate: Option<f64>,
@@ -127,7 +127,7 @@ fn parse_row(line: &str, columns: &[Column]) -> Result<Row, String> {
         return Err(format!("{} fields; the header names {} columns", fields.len(), columns.len()));
     }
     let mut row = Row { time: 0.0, rate: None, delay: 0.0, loss: 0.0 };
-    // Only the row that marks the end may have empty fields.
+    // Only the row that marks the end of the recording may have empty fields.
     let is_end = fields
         .iter()
         .zip(columns)
@@ -163,7 +163,7 @@ const MOST_SECONDS: f64 = 1e10;
 /// Maximum length of a recording in seconds; larger times count as seconds since 1970 (from 2001 on).
 const LONGEST_SECONDS: f64 = 1e9;
 
-/// Time between two rows. An `f64` resolves seconds since 1970 to a quarter of a microsecond, so whole microseconds are
+/// Time between two rows. An `f64` holds seconds since 1970 to a quarter of a microsecond, so whole microseconds are
 /// exact.
 pub(super) fn since(first: f64, time: f64) -> Span {
     let seconds = time - first;
@@ -199,7 +199,7 @@ fn assemble(rows: &[Row]) -> Result<Samples, TraceError> {
     let end = match (last.rate, rows) {
         (None, _) => last.time,
         (Some(_), [.., before, _]) => last.time + (last.time - before.time),
-        // A single row is valid forever, so its length does not matter.
+        // The only row of a recording is valid forever, so the length of the row does not matter.
         (Some(_), _) => last.time + 1.0,
     };
     Samples::new(samples?, since_first(end))

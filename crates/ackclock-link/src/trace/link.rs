@@ -9,7 +9,7 @@
 //! rate change the remaining bits of a packet are sent at the new rate.
 //!
 //! A buffer of B packets means B queued packets. With opportunities a packet stays queued until its first byte is sent,
-//! so the head of the queue counts as one of the B packets, as in mm-link.
+//! so the head packet counts as one of the B packets, as in mm-link.
 //!
 //! ## Differences from the source
 //! Packets arrive at whole milliseconds in mm-link, and at any nanosecond in ackclock.
@@ -41,9 +41,9 @@ use crate::{
 pub struct TraceConfig {
     /// Path of the recording.
     pub file: String,
-    /// Start offset in the recording: a time, a distribution of times, or "anywhere"; it wraps at the end of the
-    /// recording. The default offset is "0s", or "anywhere" in scenarios with several runs whose links and flows draw
-    /// no other random values.
+    /// Start offset in the recording: a time, a distribution of times, or "anywhere". An offset past the end wraps
+    /// around to the start. The default offset is "0s", or "anywhere" in scenarios with several runs whose links and
+    /// flows draw no other random values.
     #[serde(skip_serializing_if = "Begin::is_start")]
     pub begin: Begin,
     /// Accounting of bytes at the opportunities of a mahimahi file.
@@ -217,7 +217,8 @@ struct SampleMedium {
 impl Medium for SampleMedium {
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let work = u64::from(segment.wire_bytes()) * NANOBITS_PER_BYTE;
-        // All complete passes are counted in one step, so that a low-rate recording costs no more than others.
+        // All complete passes are counted in one step, so that a low-rate recording takes no more time than a high-rate
+        // recording.
         let playings = u128::from(work) / self.work;
         let rest = (u128::from(work) - playings * self.work) as u64;
         let start = start + self.playhead.samples.length() * playings as u64;

@@ -84,7 +84,7 @@ impl Opportunities {
         self.millis.partition_point(|&millis| Span::from_millis(millis.into()) <= offset)
     }
 
-    /// Number of opportunities up to `now`, with the recording played in a loop.
+    /// Number of opportunities up to `now` in a recording that is played in a loop.
     pub(super) fn by(&self, now: Time) -> u64 {
         let (plays, offset) = playing(self.length(), now);
         plays * self.millis.len() as u64 + self.until(offset) as u64
@@ -96,7 +96,7 @@ impl Opportunities {
         let mut counts = vec![0; bins as usize];
         for &millis in &self.millis {
             let index = Span::from_millis(millis.into()).as_nanos() / bin.as_nanos();
-            // The last opportunity is at the end of the recording and belongs to the last bin.
+            // The last opportunity is at the end of the recording and counts in the last bin.
             counts[index.min(bins - 1) as usize] += 1;
         }
         counts
@@ -130,8 +130,8 @@ impl Opportunities {
     }
 }
 
-/// Smallest first time that counts as seconds since 1970: the year 2001. Read as milliseconds, a time since 1970 would
-/// be an outage of 11 days.
+/// Smallest first time in a file that is read as seconds since 1970: the year 2001. Read as milliseconds, a time since
+/// 1970 would be an outage of 11 days.
 const EPOCH: u32 = 1_000_000_000;
 
 /// Maximum number of bins: at about fifteen bytes a row, a CSV file with more bins would exceed the size limit for

@@ -14,11 +14,11 @@
 //! sets. Recordings are played in a loop.
 //!
 //! ## Differences from the source
-//! A file may have at most 256 MiB, read or written; opportunities may span at most 2^32 ms (49 days).
+//! A recording file may have at most 256 MiB, read or written; opportunities may span at most 2^32 ms (49 days).
 //!
 //! ## Validation
-//! Tests compare statistics of public recordings with the providers' published statistics, and convert recordings there
-//! and back (unit tests, `tests/trace.rs`).
+//! Tests compare statistics of public recordings with the providers' published statistics, and convert recordings to
+//! the other format and back (unit tests, `tests/trace.rs`).
 
 mod begin;
 mod csv;
@@ -45,7 +45,7 @@ pub use statistics::Statistics;
 pub struct TraceError {
     /// Number of the invalid line, from 1; `None` if the error concerns the entire file.
     pub line: Option<usize>,
-    /// Error message with the text found and what is allowed.
+    /// Error message with the text found and the text allowed.
     pub message: String,
 }
 
@@ -95,7 +95,7 @@ impl Recording {
     /// Parses a recording from the contents of its file.
     ///
     /// # Errors
-    /// The error names the line, the text found and what is allowed. The parser never panics, whatever the input.
+    /// The error names the line, the text found and the text allowed. The parser never panics, whatever the input.
     pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
         import::read(bytes, &import::Options::default()).map(|imported| imported.recording)
     }
@@ -115,7 +115,7 @@ impl Recording {
         }
     }
 
-    /// Converts the recording to CSV. Opportunities are counted per `bin`.
+    /// Converts the recording to CSV. Opportunities are counted in intervals of length `bin`.
     ///
     /// # Errors
     /// Fails if the bin is shorter than 1 ms, or the text would exceed the size limit for reading.
@@ -160,7 +160,7 @@ impl Recording {
     }
 }
 
-/// Whether the first content line, neither empty nor a comment, begins with a number, optionally signed.
+/// Whether the first line that is neither empty nor a comment begins with a number, optionally signed.
 fn begins_with_number(bytes: &[u8]) -> bool {
     let mut texts = lines(bytes).filter_map(|(_, line)| line.ok());
     let first = texts.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();

@@ -6,9 +6,9 @@
 //!   opportunity.
 //! - The head packet stays in the queue until its first byte is sent, so it counts against the buffer and for queue
 //!   management; a packet whose transmission has started no longer counts.
-//! - Unused opportunities are lost, including an opportunity at the same instant as an arrival into an empty queue:
-//!   mm-link updates its link before it accepts a packet.
-//! - The recording restarts at its last opportunity: time zero of the next pass is that instant.
+//! - Unused opportunities are lost. A packet that arrives at an empty queue cannot use an opportunity at the same
+//!   instant: mm-link updates its link before it accepts a packet.
+//! - The recording restarts at its last opportunity, which is time zero of the next pass.
 
 use ackclock_core::{Rate, Segment, Span, Time};
 
@@ -17,7 +17,7 @@ use crate::delay::Delays;
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::pieces::NANOBITS_PER_BYTE;
 
-/// Number of bytes per opportunity, and overhead per packet in bytes.
+/// Bytes per opportunity, and overhead per packet in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tariff {
     /// Number of bytes that one opportunity can send.

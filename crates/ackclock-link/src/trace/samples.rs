@@ -19,7 +19,7 @@ pub struct Sample {
     pub loss: Loss,
 }
 
-/// Rows in order of time, from time zero on, and the length of one pass.
+/// Rows of a recording in order of time, from time zero on, and the length of one pass through the recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     rows: Vec<Sample>,
@@ -74,7 +74,7 @@ impl Samples {
         u128::from(plays) * self.work() + self.work_until(offset)
     }
 
-    /// Capacity in nanobits up to an offset of at most the length.
+    /// Capacity in nanobits from the start to an offset, which is at most the length of the recording.
     fn work_until(&self, offset: Span) -> u128 {
         let work = |(index, row): (usize, &Sample)| {
             work_at(row.rate, self.end(index).min(offset).saturating_sub(row.begins))
@@ -86,15 +86,15 @@ impl Samples {
         Rate::from_bps_f64(self.work() as f64 / self.length.as_nanos() as f64)
     }
 
-    /// Index of the row valid at an offset below the length.
+    /// Index of the row valid at an offset, which is below the length of the recording.
     pub(super) fn index_at(&self, offset: Span) -> usize {
         self.rows.partition_point(|row| row.begins <= offset) - 1
     }
 
     /// Converts the rates to one opportunity per 1500 bytes, at the next whole millisecond. The last opportunity is at
-    /// the end and marks the length: it covers a rest of less than 1500 bytes if that changes the mean rate by less
-    /// than 0.1 %. If the change is larger, the number of opportunities is rounded, and the last opportunity is moved
-    /// to the end.
+    /// the end and marks the length. The last opportunity may stand for less than 1500 bytes if that changes the mean
+    /// rate by less than 0.1 %. If the change is larger, the number of opportunities is rounded, and the last
+    /// opportunity is moved to the end.
     pub(super) fn opportunities(&self) -> Result<Opportunities, TraceError> {
         const MOST: u128 = 100_000_000;
         let each = u128::from(Opportunities::BYTES * NANOBITS_PER_BYTE);
@@ -124,7 +124,7 @@ impl Samples {
     }
 }
 
-/// Position in a recording that is played in a loop; it only moves forward.
+/// Position in a recording that is played in a loop; the position only moves forward.
 #[derive(Debug)]
 pub(super) struct Playhead {
     pub(super) samples: Samples,

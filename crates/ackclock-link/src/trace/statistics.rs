@@ -24,7 +24,7 @@ const OUTAGE: Span = Span::from_secs(1);
 const SECOND: Span = Span::from_secs(1);
 
 impl Statistics {
-    /// Rate that a share `q` (0 to 1) of the seconds does not exceed; `None` without a complete second.
+    /// Rate that is not exceeded in a share `q` (0 to 1) of the seconds; `None` without a complete second.
     pub fn percentile(&self, q: f64) -> Option<Rate> {
         let last = self.seconds.len().checked_sub(1)?;
         self.seconds.get(libm::round(q * last as f64) as usize).copied()
@@ -51,7 +51,7 @@ impl Statistics {
             .map(|&count| Rate::from_bps(u64::from(count) * Opportunities::BYTES * 8))
             .collect();
         seconds.sort_unstable();
-        // The recording restarts at its last instant, so the time before its first opportunity is a gap too.
+        // The recording restarts at its last instant, so the time before the first opportunity is a gap too.
         let before = std::iter::once(0).chain(millis.iter().copied());
         let gaps = before.zip(millis).map(|(before, &after)| Span::from_millis((after - before).into()));
         Self::new(length, opportunities.mean_rate(), seconds, gaps)

@@ -25,7 +25,7 @@ pub struct UmtsRlcConfig {
     pub pdus: u32,
     /// Block errors: a probability, independent for each block, or an error process.
     pub bler: Errors,
-    /// Delay from the end of a failed block until it may be retransmitted.
+    /// Delay from the end of a failed block until the block may be retransmitted.
     pub repetition_delay: Span,
     /// Maximum retransmissions of a block before its packets are lost; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct UmtsRlcConfig {
     pub repetition: Batch,
     /// Propagation delay of a packet after reassembly.
     pub delay: Span,
-    /// Times in which no block starts, as in a handover: `{ at = "20s", for = "500ms", every = "60s" }`.
+    /// Times in which no block starts, for example during a handover: `{ at = "20s", for = "500ms", every = "60s" }`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
 }
@@ -58,7 +58,7 @@ pub enum Batch {
 }
 
 impl Batch {
-    /// First instant at or after `at` at which the event can occur.
+    /// First instant at or after `at` at which an event can occur: `at` itself, or the next TTI boundary.
     pub(super) fn from(self, at: Time, tti: Span) -> Time {
         match self {
             Self::ByBlock => at,
@@ -87,7 +87,7 @@ impl Default for UmtsRlcConfig {
     }
 }
 
-// A block takes at least half a microsecond, so at most two million blocks are queued for retransmission.
+// A block takes at least half a microsecond, so at most two million blocks wait for retransmission.
 const MOST_PDUS: u32 = 1000;
 const LONGEST: Span = Span::from_secs(1);
 

@@ -16,8 +16,8 @@
 //!
 //! In an outage, such as a handover, no block starts; blocks already in transmission arrive.
 //!
-//! A block is given up after `limit` retransmissions, and all packets with a part in it are lost. A packet departs when
-//! it is delivered. Errors are drawn from the random stream `NAME/bler`.
+//! A block is given up after `limit` retransmissions, and all packets with a part in the block are lost. A packet
+//! departs when it is delivered. Errors are drawn from the random stream `NAME/bler`.
 //!
 //! ## Differences from the source
 //! The paper adds the start of a packet to the previous block while that block is unsent; this model fills a block when
@@ -177,7 +177,8 @@ impl Transmitter for UmtsRlc {
         self.config.rate
     }
 
-    /// Capacity: blocks that arrived, plus the expected number in idle time; outages add none.
+    /// Capacity of the link: blocks that arrived, plus the expected number of blocks in idle time; outages add no
+    /// blocks.
     fn capacity_bps(&self, until: Time) -> Option<f64> {
         let all = until.since(Time::ZERO);
         let (on, busy) = (self.outages.on_until(all).as_secs_f64(), self.busy.as_secs_f64());

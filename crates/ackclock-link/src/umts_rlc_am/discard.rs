@@ -17,7 +17,7 @@ pub(super) struct Discard {
     mode: OnMaxDat,
     /// MRW that is repeated until the peer acknowledges it.
     telling: Option<Mrw>,
-    /// Time at which the MRW is sent again.
+    /// Time at which the MRW is sent again, if it is unacknowledged.
     next: Time,
     /// VT(MRW): number of times the MRW was sent.
     told: u32,
@@ -30,8 +30,8 @@ impl Discard {
         Self { timer, most, mode, telling: None, next: Time::NEVER, told: 0, failed: false }
     }
 
-    /// Discards all SDUs before SDU `keep`. The peer keeps data from `sn` on, except for the first `ends` SDUs that end
-    /// in PDU `sn`. The new MRW replaces a pending MRW.
+    /// Discards all SDUs before SDU `keep`. The peer keeps data from PDU `sn` on, except for the first `ends` SDUs that
+    /// end in PDU `sn`. The new MRW replaces a pending MRW.
     pub(super) fn begin(&mut self, now: Time, sn: Sn, ends: u16, keep: SduNumber) {
         match self.mode {
             OnMaxDat::Reset => self.failed = true,

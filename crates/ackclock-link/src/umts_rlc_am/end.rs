@@ -36,7 +36,8 @@ pub(crate) enum Asks {
 }
 
 impl End {
-    /// Creates an end that retransmits a PDU only if a STATUS can cover it, `guard` after its last transmission.
+    /// Creates an end that retransmits a PDU only from `guard` after the PDU's last transmission on, when a STATUS can
+    /// cover the PDU.
     pub(crate) fn new(config: &RlcConfig, guard: Span) -> Self {
         let octets = config.pdu_octets();
         if config.mode == RlcMode::Unacknowledged {
@@ -89,7 +90,7 @@ impl End {
         }
     }
 
-    /// Earliest time at which the end has something to send; [`Time::ZERO`] if it has already.
+    /// Earliest time at which the end has something to send; [`Time::ZERO`] if it already has something to send.
     pub(crate) fn due(&self, sdus: &Sdus) -> Time {
         match self {
             Self::Acknowledged(entity) => entity.due(sdus),
@@ -113,7 +114,7 @@ impl End {
         }
     }
 
-    /// Sets the minimum age of a PDU's last transmission; no STATUS can cover a younger one.
+    /// Sets the minimum age of a PDU's last transmission at which a STATUS can cover the PDU.
     pub(crate) fn set_guard(&mut self, guard: Span) {
         if let Self::Acknowledged(entity) = self {
             entity.transmitter.guard = guard;

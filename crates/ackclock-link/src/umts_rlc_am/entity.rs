@@ -22,7 +22,7 @@ pub(crate) struct Entity {
 }
 
 impl Entity {
-    /// Fills a TTI of `room` PDUs that starts at `now`: control first, then retransmissions, then new data.
+    /// Fills a TTI of `room` PDUs that starts at `now`: control PDUs first, then retransmissions, then new data.
     pub(crate) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         self.transmitter.polling.expire(now);
         self.receiver.expire(now);
@@ -108,7 +108,7 @@ impl Entity {
     }
 
     fn on_status(&mut self, now: Time, status: &Status, of_peer: &mut Sdus, own: &mut Sdus) {
-        // Timers that expire by `now` are handled before the STATUS.
+        // Timers that have expired by `now` are handled before the STATUS is processed.
         self.transmitter.polling.expire(now);
         if let Some(window) = status.window {
             self.transmitter.on_window(window);
@@ -127,7 +127,7 @@ impl Entity {
         self.transmitter.stay_alert(now, own);
     }
 
-    /// Earliest time at which the entity has something to send; [`Time::ZERO`] if it has already.
+    /// Earliest time at which the entity has something to send; [`Time::ZERO`] if it already has something to send.
     pub(crate) fn due(&self, sdus: &Sdus) -> Time {
         let resets = self.resets.due();
         if self.resets.is_pending() {

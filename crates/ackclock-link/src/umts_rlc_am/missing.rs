@@ -14,7 +14,7 @@ pub enum MissingFormat {
     List,
     /// BITMAP: one bit for each PDU from the first missing one on.
     Bitmap,
-    /// The shorter of LIST and BITMAP, or the one that covers more PDUs if neither covers all.
+    /// The shorter of LIST and BITMAP, or the format that covers more PDUs if neither format covers all.
     Shorter,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Bitmap {
     /// FSN: sequence number of the PDU for the first bit.
     first: Sn,
     octets: u8,
-    /// One bit per PDU; a cleared bit is a missing PDU.
+    /// One bit per PDU; a cleared bit stands for a missing PDU.
     received: [u64; BITMAP_WORDS],
 }
 
@@ -71,7 +71,7 @@ const BITMAP_WORDS: usize = MOST_OCTETS as usize / 8;
 /// Maximum octets of bits in a BITMAP.
 const OCTETS_OF_BITMAP: u32 = 16;
 
-// Size in bits of a super-field's type; sizes of a sequence number and of a length follow.
+// Size in bits of a super-field's type; the next constants are the sizes of a sequence number and of a length.
 pub(crate) const TYPE: u32 = 4;
 pub(crate) const NUMBER: u32 = 12;
 pub(crate) const LENGTH: u32 = 4;
@@ -101,7 +101,8 @@ impl Missing {
     pub(crate) const NONE: Self = Self::List(List::NONE);
 
     /// Describes missing PDUs from `from`, which is missing, up to `to`, as far as the room allows. The second result
-    /// is the first missing PDU that is not covered, or `to`. The receiver has all PDUs before `base`.
+    /// is the first missing PDU that is not covered, or `to` if all are covered. The receiver has all PDUs before
+    /// `base`.
     pub(crate) fn describe(
         received: &SnSet,
         base: Sn,
@@ -175,8 +176,8 @@ impl List {
 }
 
 impl Bitmap {
-    /// Describes missing PDUs as a bitmap. The last bit is the PDU before `to`, or the last PDU that fits; spare bits
-    /// lie before `from`.
+    /// Describes missing PDUs as a bitmap. The last bit stands for the PDU before `to`, or for the last PDU that fits;
+    /// spare bits stand for PDUs before `from`.
     fn describe(received: &SnSet, base: Sn, [from, to]: [Sn; 2], most_octets: u8) -> (Missing, Sn) {
         let told = to.above(from).min(u16::from(most_octets) * 8);
         let octets = told.div_ceil(8);
@@ -184,7 +185,7 @@ impl Bitmap {
         let mut bitmap = Self { first, octets: octets as u8, received: [0; BITMAP_WORDS] };
         for step in 0..octets * 8 {
             let sn = first.plus(step);
-            // PDUs before `base` have arrived; modulo the number space they compare above all numbers in use.
+            // PDUs before `base` have arrived; counted modulo 4096, their numbers compare above all numbers in use.
             let arrived = received.contains(sn) || sn.above(base) >= to.above(base);
             bitmap.received[usize::from(step / 64)] |= u64::from(arrived) << (step % 64);
         }

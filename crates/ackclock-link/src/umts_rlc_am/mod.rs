@@ -13,9 +13,10 @@
 //! - `poll`: the triggers and timers of polls;
 //! - `receiver`: VR(R), VR(H), the window, reassembly in or out of sequence, the triggers and timers of STATUS;
 //! - `status`: the fields ACK, WINDOW, MRW and MRW_ACK, and their sizes; `missing`: the fields LIST and BITMAP;
-//! - `discard`: gives up PDUs sent MaxDAT - 1 times, and makes the peer move its window; `reset`: resets both ends;
-//! - `sdus`: the buffer, in which a packet stays until the peer has acknowledged all of it; `places`: calculates
-//!   arrival times without retransmissions;
+//! - `discard`: gives up PDUs after MaxDAT - 1 transmissions, and makes the peer move its window; `reset`: resets both
+//!   ends;
+//! - `sdus`: the buffer, in which a packet stays until the peer has acknowledged all of the packet; `places`:
+//!   calculates arrival times without retransmissions;
 //! - `end`: one end of the bearer in either mode, without a clock.
 //!
 //! A dedicated channel in each direction provides clock and air interface (`radio_access/dedicated.rs`): this bearer is
@@ -30,12 +31,13 @@
 //! - A PDU sent less than an RTT ago is not retransmitted, because a STATUS cannot cover it yet (`guard`).
 //! - If PDUs are unacknowledged and no other rule would poll, Timer_Poll starts, so that a loss is always detected.
 //! - Window polls can be limited to the first PDU each time the window share is reached (`poll.window_polls`).
-//! - If a packet is discarded while an earlier MRW is pending, the new MRW replaces it, and the MaxMRW count restarts.
+//! - If a packet is discarded while an earlier MRW is pending, the new MRW replaces the earlier MRW, and the MaxMRW
+//!   count restarts.
 //! - If the end of a packet fills a PDU, the next PDU has the packet's length indicator; the special value of the HE
 //!   field is not used.
 //! - After MaxRST the bearer is set up again at its two ends; in a real network the radio controller sets it up.
-//! - A PDU names the packets whose parts it contains, but not their octets. In unacknowledged mode a loss is known at
-//!   once.
+//! - A simulated PDU names the packets whose parts it contains, but does not hold their octets. In unacknowledged mode
+//!   the simulation knows a loss at once.
 //!
 //! ## Validation
 //! Unit tests and `tests/bearers.rs` run scripted exchanges for each trigger and timer. Under random errors every

@@ -19,7 +19,7 @@ pub struct PollConfig {
     pub period: Span,
     /// Whether a poll is sent with the last PDU in the buffer, and with the last PDU that the window allows.
     pub last_pdu: bool,
-    /// Whether a poll is sent with the last pending retransmission.
+    /// Whether a poll is sent with the last scheduled retransmission.
     pub last_retransmission: bool,
     /// Poll_Window: share of the window in use, in percent, from which on PDUs are sent with a poll; 0: no window
     /// polls.
@@ -109,7 +109,7 @@ pub(super) struct Polling {
     beyond: bool,
 }
 
-/// Properties of a PDU to be sent.
+/// Properties of a PDU that is about to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     /// Whether no further new PDU, or no further retransmission, can be sent after this PDU.
@@ -176,7 +176,7 @@ impl Polling {
     }
 
     /// Processes a STATUS after which VT(A) is `vt_a`. Stops Timer_Poll if all PDUs sent before the poll have arrived,
-    /// or if `lists` reports the last of them as missing.
+    /// or if `lists` reports the last of those PDUs as missing.
     pub(super) fn on_status(&mut self, vt_a: Sn, vt_s: Sn, lists: impl Fn(Sn) -> bool) {
         let open = vt_s.above(vt_a);
         let all_arrived = vt_s.above(self.asked_before) >= open;
@@ -215,12 +215,12 @@ impl Polling {
         self.wanted && now >= self.prohibited
     }
 
-    /// Whether a poll was triggered, or was sent and waits for an answer.
+    /// Whether a poll is triggered, waits for its answer, or will be sent by the periodic timer.
     pub(super) const fn is_active(&self) -> bool {
         self.wanted || self.unanswered.is_some() || self.next_periodic.is_some()
     }
 
-    /// Time of the next poll while PDUs are unacknowledged.
+    /// Time at which the next poll is due if PDUs are unacknowledged.
     pub(super) fn due(&self) -> Time {
         let wanted = if self.wanted { self.prohibited } else { Time::NEVER };
         let timers = [self.unanswered, self.next_periodic].into_iter().flatten();

@@ -16,7 +16,8 @@ use crate::DeliveryOrder;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StatusConfig {
-    /// Timer_Status_Prohibit: minimum time between two STATUS; earlier triggers are answered when the time is over.
+    /// Timer_Status_Prohibit: minimum time between two STATUS PDUs; a trigger that comes earlier is answered when the
+    /// time is over.
     pub prohibit: Span,
     /// Timer_Status_Periodic: period of STATUS while PDUs arrive or are missing; 0s: no periodic STATUS.
     pub period: Span,
@@ -148,8 +149,8 @@ impl Receiver {
         self.go_on(now, whole, sdus);
     }
 
-    /// Advances VR(R) over PDUs received in sequence. The SDUs that end in the PDUs passed have been complete since
-    /// `whole`, or since the latest arrival of one of their PDUs.
+    /// Advances VR(R) over PDUs received in sequence. The SDUs that end in these PDUs have been complete since `whole`,
+    /// or since the latest arrival of one of their PDUs.
     fn go_on(&mut self, now: Time, whole: Option<Time>, sdus: &mut Sdus) {
         while self.received.contains(self.vr_r) {
             self.received.remove(self.vr_r);
@@ -161,11 +162,12 @@ impl Receiver {
         }
     }
 
-    /// Processes an MRW: the peer has given up earlier PDUs. Moves the receive window; incomplete SDUs below it are
-    /// lost.
+    /// Processes an MRW: the peer has given up earlier PDUs. Moves the receive window; incomplete SDUs below the window
+    /// are lost.
     pub(super) fn on_mrw(&mut self, now: Time, mrw: Mrw, sdus: &mut Sdus) {
         let ahead = mrw.sn.above(self.vr_r);
-        // A sequence number outside the window lies below it and belongs to a repeated, already processed MRW.
+        // A sequence number outside the receive window lies below the window and belongs to a repeated MRW that was
+        // already processed.
         if ahead <= self.window {
             sdus.lose_before(now, mrw.keep);
             let expected = self.vr_h.above(self.vr_r);
@@ -212,7 +214,7 @@ impl Receiver {
         self.wanted && now >= self.prohibited
     }
 
-    /// Emits the reports due at `now`, in at most `most` STATUS PDUs, each with `room` for missing PDUs.
+    /// Emits the reports due at `now`, in at most `most` STATUS PDUs, each with `room` for reports of missing PDUs.
     pub(super) fn report(&mut self, now: Time, room: Room, most: u32, emit: impl FnMut(Report)) {
         self.wanted = false;
         self.unreported = self.vr_h != self.vr_r;

@@ -23,7 +23,7 @@ pub(super) struct Resets {
 /// Unanswered RESET.
 #[derive(Debug)]
 struct Pending {
-    /// Time at which the RESET is sent again.
+    /// Time at which the unanswered RESET is sent again.
     next: Time,
     /// VT(RST): number of times the RESET was sent.
     sent: u32,

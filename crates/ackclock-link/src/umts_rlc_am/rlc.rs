@@ -69,8 +69,8 @@ pub enum OnMaxDat {
 pub struct Tries {
     /// Time between two attempts.
     pub timer: Span,
-    /// Maximum number of attempts, MaxMRW - 1 or MaxRST - 1. The last MRW is followed by a reset; after the last RESET
-    /// the bearer is set up again.
+    /// Maximum number of attempts, which is MaxMRW - 1 or MaxRST - 1. If the last MRW is unanswered, both ends are
+    /// reset; if the last RESET is unanswered, the bearer is set up again.
     pub most: u32,
 }
 
@@ -99,7 +99,8 @@ impl Default for Tries {
     }
 }
 
-/// Largest window: half of the sequence numbers, so that a moved window can be distinguished from an unmoved one.
+/// Largest window: half of the sequence numbers. With a larger window, a moved window could be mistaken for an unmoved
+/// window.
 const MOST_WINDOW: u32 = Sn::MOST as u32 / 2;
 const PDU_BYTES: [u64; 2] = [10, 1000];
 
@@ -129,7 +130,7 @@ impl RlcConfig {
     pub(crate) const fn pdu_octets(&self) -> u32 {
         match self.pdu {
             Size::Bytes(bytes) => bytes as u32,
-            // The configuration check accepts only sizes in bytes.
+            // The configuration check accepts only PDU sizes in bytes.
             _ => 0,
         }
     }

@@ -41,7 +41,7 @@ struct Sdu {
     latest: Time,
     /// Time at which the SDU entered the buffer; `None` once its first octet was transmitted.
     came: Option<Time>,
-    /// Time at which the SDU's last PDU would have arrived without retransmissions, as far as reported.
+    /// Time at which the SDU's last PDU would have arrived without retransmissions, based on the reports so far.
     unrepeated: Time,
     /// Positions of the SDU's first and last PDU at their first transmission.
     places: [Place; 2],
@@ -85,7 +85,7 @@ impl Sdus {
         taken
     }
 
-    /// Accepts an SDU at the front of its flow's queue.
+    /// Puts an SDU back at the front of its flow's queue.
     pub(crate) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         let taken = self.queue.enqueue_front(now, segment, self.held(segment.flow));
         self.tell_drops(now);
@@ -248,8 +248,8 @@ impl Sdus {
         }
     }
 
-    /// Delivers an SDU, unless it was lost. The SDU was complete at `whole`, or else at the latest arrival of one of
-    /// its PDUs.
+    /// Delivers an SDU, unless the SDU was lost. The SDU was complete at `whole`, or, without `whole`, at the latest
+    /// arrival of one of its PDUs.
     pub(crate) fn deliver(&mut self, now: Time, number: SduNumber, whole: Option<Time>) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
@@ -260,7 +260,7 @@ impl Sdus {
         self.trim();
     }
 
-    /// Reports an SDU as lost, unless it was delivered.
+    /// Reports an SDU as lost, unless the SDU was delivered.
     pub(crate) fn lose(&mut self, now: Time, number: SduNumber) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
@@ -297,12 +297,13 @@ impl Sdus {
         self.give_up_before(now, keep);
     }
 
-    /// Load outside the queue that counts against the capacity of `flow`: SDUs started and not freed.
+    /// Load outside the queue that counts against the capacity of `flow`: SDUs with a part in a PDU that are still in
+    /// the buffer.
     pub(crate) fn held(&self, flow: FlowId) -> Load {
         self.begun_load(flow, |_| true)
     }
 
-    /// Load of SDUs in transmission, and load of SDUs sent completely but not freed.
+    /// Load of SDUs in transmission, and load of completely sent SDUs that are still in the buffer.
     pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
         [false, true].map(|cut| self.begun_load(flow, |sdu| sdu.cut == cut))
     }
@@ -313,7 +314,7 @@ impl Sdus {
         begun.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
     }
 
-    /// Number of SDUs of all flows in the buffer: queued, or started but not freed.
+    /// Number of SDUs of all flows in the buffer: queued SDUs, and SDUs with a part in a PDU that are not yet freed.
     pub(crate) fn buffered(&self) -> u32 {
         self.queue.load().packets + self.begun.iter().filter(|sdu| !sdu.freed).count() as u32
     }

@@ -2,7 +2,7 @@
 //!
 //! A PDU has room for a fixed number of octets. A length indicator, which takes octets of the payload, marks the end of
 //! an SDU; the next SDU follows in the same PDU. If an SDU leaves no room for its indicator, the next PDU marks the
-//! SDU's end. A PDU with spare room has another indicator for its padding, or for a STATUS in place of padding.
+//! SDU's end. A PDU with spare room has another indicator for its padding, or for a STATUS in the padding's place.
 
 use ackclock_core::Time;
 

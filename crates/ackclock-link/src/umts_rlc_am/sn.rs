@@ -10,7 +10,7 @@ pub(crate) struct Sn(u16);
 impl Sn {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// Largest window in which each sequence number identifies one PDU.
+    /// Largest window, in PDUs, in which each sequence number identifies one PDU.
     pub(crate) const MOST: u16 = MODULUS - 1;
 
     /// Sequence number that is `steps` higher, modulo 4096.
@@ -23,7 +23,8 @@ impl Sn {
         Self((self.0 + MODULUS - steps % MODULUS) % MODULUS)
     }
 
-    /// Number of steps up from `base`: all comparisons are relative to the lowest sequence number in use.
+    /// Number of steps from `base` up to this sequence number, modulo 4096: all comparisons are relative to the lowest
+    /// sequence number in use.
     pub(crate) const fn above(self, base: Self) -> u16 {
         (self.0 + MODULUS - base.0) % MODULUS
     }
@@ -86,7 +87,7 @@ impl SnSet {
             return None;
         }
         let below = base.bit() - 1;
-        // The word of `base` is visited twice: its upper bits first, its lower bits last.
+        // The word that contains `base` is visited twice: its upper bits first, its lower bits last.
         (0..=WORDS).find_map(|step| {
             let word = (base.word() + step) % WORDS;
             let bits = match step {

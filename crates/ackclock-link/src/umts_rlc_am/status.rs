@@ -44,7 +44,7 @@ pub(crate) struct MrwAck {
     pub(crate) ends: u16,
 }
 
-// Sizes in bits of the PDU header (D/C and PDU type) and of complete super-fields.
+// Size in bits of the PDU header (D/C and PDU type); the next constants are the sizes of complete super-fields.
 const HEADER: u32 = 4;
 const ACK: u32 = TYPE + NUMBER;
 const WINDOW: u32 = TYPE + NUMBER;
@@ -81,9 +81,10 @@ pub(crate) fn room(pdu_octets: u32, window: TellsWindow) -> Room {
     Room::of((pdu_octets * 8).saturating_sub(HEADER + ACK + MRW_ACK + window))
 }
 
-/// Emits the reports of a receiver in at most `most` PDUs; its next PDU in sequence is `from`, the highest expected one
-/// is `to`. An ACK beyond `from` must be in one PDU with all missing PDUs below it. The first report acknowledges all
-/// PDUs that it covers, and further reports only list missing PDUs.
+/// Emits the reports of a receiver in at most `most` PDUs. The next PDU that the receiver expects in sequence is
+/// `from`; one beyond its highest received PDU is `to`. An ACK beyond `from` must be in one PDU with all missing PDUs
+/// below the acknowledged number. The first report acknowledges all PDUs that it covers, and further reports only list
+/// missing PDUs.
 pub(crate) fn reports(
     received: &SnSet,
     [from, to]: [Sn; 2],

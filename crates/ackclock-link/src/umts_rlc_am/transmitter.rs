@@ -99,7 +99,7 @@ impl Transmitter {
     }
 
     /// Returns the next PDU to send: the retransmission with the lowest number, else a new PDU, else a retransmission
-    /// only to send a poll. Returns `None` if no PDU can be sent, or the PDU's content was given up instead.
+    /// only to send a poll. Returns `None` if no PDU can be sent, or if the content of the next PDU was given up.
     pub(super) fn next_pdu(&mut self, now: Time, sdus: &mut Sdus) -> Option<Outgoing> {
         if let Some(sn) = self.repeats.first_from(self.vt_a) {
             self.repeats.remove(sn);
@@ -163,7 +163,7 @@ impl Transmitter {
         (1..=self.outstanding()).map(below).find(|sn| !self.slots[sn.place(length)].done)
     }
 
-    /// Processes a report of the peer. Returns false if the report names a PDU that was not sent.
+    /// Processes a status report of the peer. Returns false if the report names a PDU that was not sent.
     pub(super) fn on_report(&mut self, now: Time, report: &Report, sdus: &mut Sdus) -> bool {
         let reported = report.lsn.above(self.vt_a);
         if reported > self.outstanding()
@@ -221,7 +221,7 @@ impl Transmitter {
             let slot = self.slot(at);
             let payload = slot.payload;
             if payload.sdus().end > keep {
-                // The number of SDUs that end in a PDU is below its number of octets, so it fits into 16 bits.
+                // Each SDU that ends in a PDU takes at least one octet, so the number of these SDUs fits into 16 bits.
                 (first_kept, ends) = (at, keep.saturating_sub(payload.first) as u16);
                 break;
             }
@@ -249,7 +249,7 @@ impl Transmitter {
         self.polling.on_status(self.vt_a, self.vt_s, |_| false);
     }
 
-    /// Starts Timer_Poll if PDUs are unacknowledged and no other rule would poll for them.
+    /// Starts Timer_Poll if PDUs are unacknowledged and no other rule would request a STATUS.
     pub(super) fn stay_alert(&mut self, now: Time, sdus: &Sdus) {
         if self.unacknowledged > 0 && !self.polling.is_active() && !self.has_pdu(sdus) {
             self.polling.await_answer(now, self.vt_s);

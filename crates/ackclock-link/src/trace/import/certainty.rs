@@ -30,7 +30,7 @@ impl Grade {
     }
 }
 
-/// A grade of certainty, with its reason.
+/// Grade of a recording's certainty, with the reason for the grade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Certainty {
     /// Grade of certainty.

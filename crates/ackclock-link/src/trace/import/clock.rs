@@ -11,7 +11,7 @@ pub enum TimeUnit {
     Auto,
     /// Calendar timestamp such as `2021-03-04T12:00:00.5Z` or `2021.03.04_12.00.00`.
     Stamp,
-    /// Unit of this many seconds.
+    /// Unit of time, with its length in seconds.
     Seconds(f64),
 }
 
@@ -44,8 +44,8 @@ impl TimeUnit {
     }
 }
 
-/// Size of the unit, in seconds, of a number that counts from 1970. The units differ by factors of 1000, so each number
-/// fits only one unit for the years 2001 to 2286.
+/// Length of the time unit, in seconds, of a number that counts from 1970. Time units differ by factors of 1000, so
+/// each number fits only one unit for the years 2001 to 2286.
 fn size_of(number: f64) -> f64 {
     match number {
         1e18.. => 1e-9,

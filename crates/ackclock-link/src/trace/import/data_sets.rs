@@ -93,10 +93,11 @@ pub(super) fn lumos5g(bytes: &[u8], options: &Options) -> Result<Read, TraceErro
 /// Number of fields in the raw logs of Norway and Ghent: time, ms since the start, latitude, longitude, bytes and ms
 /// since the previous row.
 const FIELDS: usize = 6;
-/// Smallest first time that means ms since 1970, as in Ghent; smaller first times are seconds, as in Norway.
+/// Smallest first time that is read as ms since 1970, as in Ghent; smaller first times are read as seconds, as in
+/// Norway.
 const MILLISECONDS: f64 = 1e11;
 
-/// Detects the format of a line of numbers that is not a mahimahi file.
+/// Detects the format of a recording by its first line, which holds numbers and is not of a mahimahi file.
 pub(super) fn recognise_numbers(first: &str) -> Option<Form> {
     let numbers: Vec<f64> = first.split_whitespace().map_while(|field| field.parse().ok()).collect();
     let all = first.split_whitespace().count() == FIELDS && numbers.len() == FIELDS;
@@ -134,7 +135,7 @@ pub(super) fn bytes_and_times(bytes: &[u8], form: Form) -> Result<Read, TraceErr
     Ok(Read { rows, end: Some(begins), certainty, notes: vec![note.to_owned()] })
 }
 
-/// Smallest load that is read as a percentage; smaller loads are shares.
+/// Smallest load that is read as a percentage; smaller loads are read as shares from 0 to 1.
 const PERCENT: f64 = 2.0;
 
 /// Reads a log of cake-autorate: the delivered rate is the load times the shaper rate.

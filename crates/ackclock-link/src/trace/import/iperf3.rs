@@ -63,8 +63,8 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
     Ok(Read { certainty: certainty(test, &rows, retransmits), rows, end, notes })
 }
 
-/// Name of the interval sum in the requested direction. The iperf3 client is the mobile; `-R` reverses a test,
-/// `--bidir` records both directions.
+/// Name of the sum of all streams in an interval, in the requested direction. The iperf3 client is the mobile; `-R`
+/// reverses a test, `--bidir` records both directions.
 fn name_of_sum(test: &Value, options: &Options) -> Result<&'static str, TraceError> {
     let (reverse, both) = (test["reverse"] == 1, test["bidir"] == 1);
     let of_sum = if reverse && !both { Towards::Mobile } else { Towards::Server };
@@ -80,8 +80,8 @@ fn name_of_sum(test: &Value, options: &Options) -> Result<&'static str, TraceErr
     }
 }
 
-/// Share of the target rate from which on the sender's target limited the transfer. The second constant is the largest
-/// ratio between the 95th and 5th percentile of a flat rate.
+/// Minimum share of the target rate at which the transfer counts as limited by the sender's target. The second constant
+/// is the largest ratio between the 95th and 5th percentile of a flat rate.
 const REACHED: f64 = 0.98;
 const FLAT: f64 = 1.05;
 

@@ -37,7 +37,7 @@ pub use table::{Columns, Unit, separator_named};
 
 use rows::{Row, finish};
 
-/// Format of a recording.
+/// Format of a recording's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// mahimahi trace: one line per opportunity to send 1500 bytes.
@@ -201,7 +201,7 @@ pub struct Imported {
     pub form: Form,
     /// Imported recording.
     pub recording: Recording,
-    /// Certainty of the rates; `None` if nothing is known about how they were measured.
+    /// Certainty of the rates; `None` if the way in which the rates were measured is unknown.
     pub certainty: Option<Certainty>,
     /// Number of rows without a rate.
     pub missing: usize,

@@ -97,7 +97,7 @@ pub(super) fn irtt(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
 }
 
 /// Reads the CSV files of LENS: `timestamp` in ns; `rtt`, `uplink`, `downlink` in ms. In LENS files, the value -1 means
-/// a lost packet, and 0 an unknown delay.
+/// a lost packet, and the value 0 means an unknown delay.
 pub(super) fn lens(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     let table = Table::of(bytes, &Columns::default())?;
     let own = if options.towards == Some(Towards::Server) { "uplink" } else { "downlink" };

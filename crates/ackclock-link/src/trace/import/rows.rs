@@ -7,7 +7,7 @@ use super::super::{TraceError, csv};
 use super::{Missing, Options};
 use crate::Loss;
 
-/// One measured row; values that were not measured are `None`.
+/// One measured row of a recording; values that were not measured are `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row {
     /// Index of the row's line in the file.
@@ -29,7 +29,7 @@ const MOST_ROWS: usize = 10_000_000;
 const MOST_BPS: f64 = 1e15;
 const MOST_DELAY: f64 = 1e6;
 
-/// Finished table of rates, with the number of rows that had none.
+/// Finished table of rates, with the number of rows that had no rate.
 pub(super) struct Finished {
     pub(super) samples: Samples,
     pub(super) missing: usize,

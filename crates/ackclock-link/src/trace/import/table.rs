@@ -7,8 +7,8 @@ use super::Options;
 use super::clock::TimeUnit;
 use super::rows::Row;
 
-/// Columns to read, by name or by number from 1, and their units. Columns that are not given are guessed from their
-/// names.
+/// Columns of a table to read, by name or by number from 1, and their units. Columns that are not given are guessed
+/// from the names in the header.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// Name or number of the column of times.
@@ -38,7 +38,7 @@ pub struct Columns {
 /// Unit of a column of rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
-    /// Unit of this many bit/s.
+    /// Rate unit, with its size in bit/s.
     Bps(f64),
     /// Bytes transferred since the previous row.
     Bytes,
@@ -202,7 +202,7 @@ fn stem(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Reads the rows of a table, and the end of its last row if the table contains it.
+/// Reads the rows of a table, and the end time of its last row if the table contains that time.
 pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<f64>), TraceError> {
     let columns = &options.columns;
     let table = Table::of(bytes, columns)?;
@@ -244,8 +244,8 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<
     Ok(if unit == Unit::Bytes { (since_the_row_before(&rows), end) } else { (rows, None) })
 }
 
-/// Converts rows with the bits since the previous row to rates; each rate is valid from the time of the previous row
-/// on.
+/// Converts rows that hold the bits since the previous row to rates; each rate is valid from the time of the previous
+/// row on.
 fn since_the_row_before(rows: &[Row]) -> Vec<Row> {
     let pairs = rows.windows(2);
     pairs
