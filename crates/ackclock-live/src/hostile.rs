@@ -1,6 +1,7 @@
 //! Properties that must hold for arbitrary input bytes. Fuzz targets and property tests call the same functions.
 //!
-//! Each function returns a description of the violation, so that a fuzzer stops and a property test shrinks.
+//! Each function returns a description of the violated property, so that a fuzzer stops and a property test shrinks its
+//! input.
 
 mod neighbours;
 mod relay_trial;
@@ -16,10 +17,11 @@ use crate::rewrite::rewrite;
 use crate::{Plane, PlaneConfig, Side, Traffic};
 pub use neighbours::Neighbours;
 
-/// Checks the parsing of a packet: the parsed size must be right, and unknown packets must be opaque in every respect.
+/// Checks the parsing of a packet: the parsed size must be right, and packets of unknown format must be opaque in every
+/// respect.
 ///
 /// # Errors
-/// Returns a description of the violation.
+/// Returns a description of the violated property.
 pub fn parsing(bytes: &[u8]) -> Result<(), String> {
     let parsed = parse(bytes);
     let size = parsed.segment.wire_bytes() as usize;
@@ -33,11 +35,11 @@ pub fn parsing(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Checks the rewriting of a packet by a regulator, controlled by `knobs`. Opaque packets must stay unchanged, other
-/// packets must parse to the changed segment, and without a change the bytes must be equal.
+/// Checks the rewriting of a packet by a regulator, controlled by `knobs`. Opaque packets must stay unchanged, and
+/// other packets must parse to the changed segment. If the regulator changes nothing, the bytes must stay equal.
 ///
 /// # Errors
-/// Returns a description of the violation.
+/// Returns a description of the violated property.
 pub fn rewriting(knobs: [u8; 8], bytes: &[u8]) -> Result<(), String> {
     let parsed = parse(bytes);
     let mut after = bytes.to_vec();
@@ -54,11 +56,11 @@ pub fn rewriting(knobs: [u8; 8], bytes: &[u8]) -> Result<(), String> {
     if read == changed { Ok(()) } else { Err(format!("{changed:?} reads back as {read:?}")) }
 }
 
-/// Checks the answer to a line at the control socket: it must be one line, and an accepted request must parse to
-/// itself.
+/// Checks the answer to a line at the control socket: the answer must be one line, and an accepted request, written as
+/// a line, must parse to the same request.
 ///
 /// # Errors
-/// Returns a description of the violation.
+/// Returns a description of the violated property.
 pub fn asking(line: &[u8]) -> Result<(), String> {
     let understood = |request: &LinkRequest| {
         let again = LinkRequest::parse(&request.line());
@@ -81,16 +83,16 @@ pub fn asking(line: &[u8]) -> Result<(), String> {
 /// must reach only the client that sent the query.
 ///
 /// # Errors
-/// Returns a description of the violation.
+/// Returns a description of the violated property.
 pub fn relaying(script: &[u8]) -> Result<(), String> {
     relay_trial::play(script).unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Checks the splitting of bytes read from a device: the parts must hold no more than the packet, and each must fit its
-/// buffer.
+/// Checks the splitting of bytes read from a device: the parts must hold no more than the packet, and each part must
+/// fit its buffer.
 ///
 /// # Errors
-/// Returns a description of the violation.
+/// Returns a description of the violated property.
 pub fn splitting(read: &[u8]) -> Result<(), String> {
     let mut read = read.to_vec();
     let whole = read.len();
@@ -110,7 +112,7 @@ pub fn splitting(read: &[u8]) -> Result<(), String> {
 /// depart, be discarded or be inside the link.
 ///
 /// # Errors
-/// Returns a description of the violation.
+/// Returns a description of the violated property.
 pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
     let config = PlaneConfig { flows: 4, packets: 64, packet_bytes: 300, ..PlaneConfig::new(edge) };
     let mut plane = Plane::new(&config, &NoFiles).map_err(|error| error.to_string())?;

@@ -1,7 +1,8 @@
 //! # ackclock-live
 //!
 //! This crate emulates links for real packets. The crate runs the simulation's engine in real time between two TUN
-//! devices, and creates the namespaces that connect programs to it. No other crate has unsafe code or network I/O.
+//! devices, and creates the namespaces that connect programs to the devices. No other crate has unsafe code or network
+//! I/O.
 //!
 //! The emulated link has a TUN device at each end. The *inside* device is the default route of the namespace in which
 //! the user's command runs (the mobile, [`Side::Radio`]). The *outside* device connects to further routes of the kernel

@@ -11,12 +11,13 @@
 //! Sizes include the four bytes of mm-link's TUN header.
 //!
 //! ## Differences from the source
-//! Events that do not fit because the file is too slow are omitted and counted in a final comment. Only links that play
-//! a mahimahi recording have opportunities. Logged times are scheduled times; mm-link logs the times at which it was
-//! woken. Drops inside queues are logged when the link reports them, at the latest with the next delivery.
+//! Events that exceed the log's queue because the file is too slow are omitted and counted in a final comment. Only
+//! links that play a mahimahi recording have opportunities. Logged times are scheduled times, whereas mm-link logs the
+//! times at which it was woken. Drops inside queues are logged when the link reports them, at the latest with the next
+//! delivery.
 //!
 //! ## Validation
-//! A unit test compares with a log written by hand.
+//! A unit test compares the output with a log written by hand.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -123,7 +124,7 @@ impl LinkLog {
 }
 
 impl LogHeader<'_> {
-    /// Comments at the start of the log, each on one line whatever characters the names contain.
+    /// Comments at the start of the log, each on a single line even if names contain line breaks.
     fn text(&self) -> String {
         let fit = |text: &'_ str| -> String { Cow::into_owned(printable_line(text)) };
         let mut text = format!(
@@ -195,7 +196,7 @@ impl<W: Write> Lines<W> {
 }
 
 impl Upcoming {
-    /// Time of the next opportunity in ms, if it is due.
+    /// Time in ms of the next opportunity if it is not after `now_ms`; advances to the following opportunity.
     fn take(&mut self, now_ms: u64) -> Option<u64> {
         let at = self.round_ms + u64::from(self.recording.millis()[self.index]);
         if at > now_ms {

@@ -15,9 +15,9 @@ pub struct Page(String);
 /// Type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A value that only grows.
+    /// Metric whose value only grows.
     Counter,
-    /// A value that rises and falls.
+    /// Metric whose value rises and falls.
     Gauge,
 }
 
@@ -34,8 +34,8 @@ impl Kind {
 pub type Labels = Vec<(&'static str, String)>;
 
 impl Page {
-    /// Adds a metric: its name without the prefix `ackclock_`, its help text, and a value for each set of labels.
-    /// Missing values are omitted.
+    /// Adds a metric: its name without the prefix `ackclock_`, its help text, and a value for each set of labels. A
+    /// missing value is omitted.
     pub fn metric(
         &mut self,
         kind: Kind,

@@ -8,9 +8,9 @@
 //! certain size. The parser also returns the packet's addresses and ports ([`Tuple`]) and the offset of its TCP header
 //! ([`Layout`]), so that fields can be changed in place.
 //!
-//! Packets that a regulator could not change safely are opaque and never changed. Opaque are all protocols but TCP,
-//! fragments, malformed headers or options, and packets with a wrong IP or TCP checksum, which the receiver will
-//! discard. Packets with remaining source route hops are opaque, because their pseudo-header has another destination.
+//! Packets that a regulator could not change safely are opaque and never changed. All protocols but TCP, fragments,
+//! malformed headers or options, and packets with a wrong IP or TCP checksum, which the receiver will discard, are
+//! opaque. Packets with remaining source route hops are opaque, because their pseudo-header has another destination.
 //! Signed segments (TCP-MD5, TCP-AO, IPsec) are opaque, because a change would invalidate the signature.
 //!
 //! ## Differences from the source
@@ -18,8 +18,8 @@
 //! counts as 14 (RFC 7323 section 2.3).
 //!
 //! ## Validation
-//! Unit tests compare with an independent builder of packets; property tests and the fuzz target `live_parse` use
-//! random and mutated bytes.
+//! Unit tests compare the parser with an independent builder of packets; property tests and the fuzz target
+//! `live_parse` use random and mutated bytes.
 
 use std::fmt;
 use std::net::SocketAddr;

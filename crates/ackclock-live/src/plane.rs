@@ -1,8 +1,8 @@
-//! The data plane: it passes raw packets through the simulation's unchanged graph. The data plane has no clock and no
-//! devices.
+//! The data plane, which passes raw packets through the simulation's unchanged graph. The data plane has no clock and
+//! no devices.
 //!
-//! Every arriving packet departs, is discarded by the graph, or is inside it. Every segment that a regulator generates
-//! or retransmits also departs, is discarded or is inside the graph, unless its packet could not be built.
+//! Every arriving packet departs, is discarded by the graph, or is inside the graph. Every segment that a regulator
+//! generates or retransmits also departs, is discarded or is inside the graph, unless its packet could not be built.
 //! [`Plane::traffic`] counts packets by fate in each direction.
 
 mod collect;
@@ -66,7 +66,7 @@ pub struct Plane {
     logs: [Option<LinkLog>; 2],
     /// Packet counts by the side of arrival.
     traffic: [Traffic; 2],
-    /// Counters of packets that belong to no connection with a row in results.
+    /// Counters of packets that belong to no connection with a row in the results.
     other: Tally,
     /// Numbers of packets inside the plane when the first packet was refused.
     crowd: Option<Crowd>,
@@ -100,7 +100,7 @@ impl Plane {
     /// Builds a data plane from its configuration.
     ///
     /// # Errors
-    /// Fails if a key of the `[edge]` table is invalid; the error names it.
+    /// Fails if a key of the `[edge]` table is invalid; the error names the key.
     pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
         let regulator =
             config.edge.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
@@ -119,7 +119,7 @@ impl Plane {
         let inventory = Inventory::new(config);
         let (past, account) = mpsc::channel();
         let mut graph = Graph::new(config, regulator, files)?;
-        // Arriving packets can use only three quarters of a side's packets, so the number of copies is limited.
+        // Arriving packets can use only three quarters of a side's buffers, so the number of copies is limited.
         graph.edge_mut().keep_at_most(config.packets / 8);
         Ok(Self {
             graph,
@@ -175,7 +175,7 @@ impl Plane {
         self.collect();
     }
 
-    /// Time of the plane's next event; `None` without one.
+    /// Time of the plane's next event; `None` if no event is pending.
     pub fn next_wake(&self) -> Option<Time> {
         self.graph.next_wake()
     }
@@ -275,7 +275,7 @@ impl Plane {
         self.collect();
     }
 
-    /// Refuses a packet from a side for lack of room.
+    /// Refuses a packet from a side because the plane has no room for it.
     #[cold]
     fn refuse(&mut self, from: Side, packet: PacketId) {
         self.inventory.pool.release(packet);
@@ -299,7 +299,7 @@ impl Plane {
         self.graph.events()
     }
 
-    /// Number of a packet's connection, which is opened if it is new.
+    /// Connection number of a packet; opens a new connection if necessary.
     fn flow(&mut self, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
         match self.inventory.flows.meet(from, tuple) {
             Met::None => NO_FLOW,
@@ -323,8 +323,8 @@ impl Plane {
         let old = self.connections[flow.index()].take();
         if let Some(old) = &old {
             self.archive(flow, old);
-            // The last packets of an earlier connection between the same ends may still be inside the plane; the edge
-            // then keeps its state for the new connection.
+            // The last packets of an earlier connection between the same ends may still be inside the plane; in this
+            // case the edge keeps the earlier state for the new connection.
             if self.inventory.flows.inside(flow) == 0 {
                 self.graph.forget(flow);
             }
@@ -367,7 +367,7 @@ impl Plane {
         self.inventory.flows.learn(flow, from, segment);
     }
 
-    /// Counters of a connection; for a connection without a row, the common counters.
+    /// Counters of a connection; a connection without a row uses the common counters.
     fn tally(&mut self, flow: FlowId) -> &mut Tally {
         match self.connections.get_mut(flow.index()) {
             Some(Some(connection)) if connection.tally.has_row() => &mut connection.tally,

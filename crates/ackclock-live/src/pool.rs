@@ -2,8 +2,8 @@
 //!
 //! A packet's id contains the generation of its slot, so an outdated id finds no packet. Buffers are allocated in
 //! blocks when first needed; afterwards no packet allocates memory. Every claim, and every additional hold
-//! ([`Pool::add_holder`]), must be released. The conservation check uses [`Pool::in_use`] and [`Pool::copies`] to
-//! verify this.
+//! ([`Pool::add_holder`]), must be released. The conservation check compares [`Pool::in_use`] and [`Pool::copies`] to
+//! find missing releases.
 
 use ackclock_core::PacketId;
 
@@ -62,7 +62,8 @@ impl Pool {
     /// `buffer` becomes an unused buffer of the same size. Returns `None` if the pool is full.
     ///
     /// # Panics
-    /// Panics if the buffer is not from [`Self::buffer`] or the packet is longer than the buffer: a bug in the caller.
+    /// Panics if the buffer is not from [`Self::buffer`] or the packet is longer than the buffer; each cause is a bug
+    /// in the caller.
     pub fn claim(&mut self, buffer: &mut Box<[u8]>, length: usize) -> Option<PacketId> {
         assert!(buffer.len() == self.slot_bytes && length <= self.slot_bytes, "a buffer of another pool");
         if self.free.is_empty() {
@@ -95,7 +96,7 @@ impl Pool {
         Some(&mut slot.buffer[..slot.length])
     }
 
-    /// Adds a holder of a packet, which must release it later.
+    /// Adds a holder of a packet, who must release the packet later.
     pub fn add_holder(&mut self, packet: PacketId) {
         if let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) {
             slot.holders += 1;
@@ -108,7 +109,8 @@ impl Pool {
         self.slots.get(packet.slot as usize).is_some_and(|slot| slot.holds(packet) && slot.holders > 1)
     }
 
-    /// Releases one hold of a packet. Returns whether it was the last hold; false if the packet did not exist.
+    /// Releases one hold of a packet. Returns whether the released hold was the packet's last; false if the packet did
+    /// not exist.
     pub fn release(&mut self, packet: PacketId) -> bool {
         let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) else {
             return false;

@@ -73,9 +73,10 @@ pub enum Went {
 /// A TUN device opened with `IFF_TUN | IFF_NO_PI`, and with `IFF_VNET_HDR` if the driver supports it.
 ///
 /// With `IFF_VNET_HDR` the kernel passes super-packets of up to 64 KiB, as to a segmenting network card; the port
-/// splits them at once. Without `IFF_VNET_HDR` packets arrive one by one with their checksums, which only costs time.
-/// Packets are always written one by one, although the kernel would accept super-packets: a receiver acknowledges a
-/// merged packet once, which would change the ACK clock (`docs/adr/0010-packets-are-written-one-by-one.md`).
+/// splits super-packets at once. Without `IFF_VNET_HDR` packets arrive one by one with their checksums, which only
+/// costs time. Packets are always written one by one, although the kernel would accept super-packets: a receiver
+/// acknowledges a merged packet once, which would change the ACK clock
+/// (`docs/adr/0010-packets-are-written-one-by-one.md`).
 #[derive(Debug)]
 pub struct TunPort {
     file: OwnedFd,
@@ -88,7 +89,8 @@ pub struct TunPort {
     lengths: Vec<usize>,
 }
 
-/// Maximum number of parts of a super-packet: 64 KiB at Linux's smallest MSS, 48 bytes, of which timestamps take 12.
+/// Maximum number of parts of a super-packet: 64 KiB at Linux's smallest MSS of 48 bytes, of which timestamps take 12
+/// bytes.
 const PARTS: usize = 1821;
 
 impl TunPort {

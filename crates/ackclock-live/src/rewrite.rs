@@ -6,14 +6,15 @@
 //! ## What it does
 //! This module writes a regulator's or queue's changes to a segment into the bytes of its packet: window,
 //! acknowledgement number, flags ECE and CWR, and the ECN codepoint of the IP header. Checksums are updated by the
-//! difference and never recomputed, so a payload damaged earlier stays detectable. Unchanged packets leave bit for bit
-//! as they arrived.
+//! difference and never recomputed, so a payload damaged earlier stays detectable. Unchanged packets leave with the
+//! same bytes as they arrived.
 //!
 //! ## Differences from the source
 //! No deviations are known.
 //!
 //! ## Validation
-//! Property tests and the fuzz target `live_rewrite` compare with fully computed checksums, over IPv4 and IPv6.
+//! Property tests and the fuzz target `live_rewrite` compare updated checksums with fully computed checksums, over IPv4
+//! and IPv6.
 
 use ackclock_core::{Flags, Segment};
 
@@ -26,7 +27,7 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
         Layout::Ipv4(offset) | Layout::Ipv6(offset) => usize::from(offset),
     };
     match layout {
-        // The type of service shares a 16-bit word with version and header length.
+        // In an IPv4 header, the type of service shares a 16-bit word with version and header length.
         Layout::Ipv4(_) => {
             let word = (word(bytes, 0) & !0x0003) | u16::from(segment.ecn.bits());
             replace(bytes, 0, word, Some(IPV4_CHECKSUM));
@@ -74,7 +75,7 @@ fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Offset of the checksum in an IPv4 header; offsets in a TCP header follow.
+/// Offset of the checksum in an IPv4 header; the next constants are offsets in a TCP header.
 const IPV4_CHECKSUM: usize = 10;
 const ACK: usize = 8;
 const FLAGS: usize = 12;

@@ -39,7 +39,7 @@ fn candidates(user: Uid, session: Option<PathBuf>) -> Vec<PathBuf> {
     system.into_iter().chain(sessions).chain([last]).collect()
 }
 
-/// Creates the folder, or accepts an existing one of this user.
+/// Creates the folder, or accepts an existing folder of this user.
 fn made(folder: &Path, user: Uid) -> io::Result<()> {
     match DirBuilder::new().mode(PRIVATE).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(named(folder, &error)),
@@ -47,7 +47,7 @@ fn made(folder: &Path, user: Uid) -> io::Result<()> {
     }
 }
 
-/// Checks that the path is a folder and no symbolic link, belongs to this user, and is closed to other users.
+/// Checks that the path is a folder and not a symbolic link, belongs to this user, and is closed to other users.
 fn check(folder: &Path, user: Uid) -> io::Result<()> {
     let found = fs::symlink_metadata(folder).map_err(|error| named(folder, &error))?;
     let why = if !found.is_dir() {

@@ -1,7 +1,7 @@
 //! Detects whether this process was started with an open standard output.
 //!
-//! Before `main`, the standard library replaces closed standard files by `/dev/null`, and later writes succeed without
-//! effect. This module queries the kernel earlier, when the program is loaded.
+//! Before `main`, the standard library replaces closed standard files by `/dev/null`, so that later writes succeed
+//! without effect. This module asks the kernel earlier, when the program is loaded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,8 +16,8 @@ pub fn was_open() -> bool {
 
 #[used]
 #[allow(unsafe_code)]
-// SAFETY: the section holds functions of this type, which the loader calls before `main`; this one uses nothing that
-// the standard library initialises.
+// SAFETY: the section holds functions of this type, which the loader calls before `main`; the function `ask` uses
+// nothing that the standard library initialises.
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = ask;
 

@@ -62,7 +62,7 @@ impl std::ops::AddAssign<&Self> for Way {
 }
 
 impl FlowReport {
-    /// Side that sent most payload; the wired side if equal.
+    /// Side that sent more payload; the wired side if the two sides sent equally much.
     pub fn sender(&self) -> Side {
         let [wired, radio] = &self.ways;
         if radio.payload_bytes > wired.payload_bytes { Side::Radio } else { Side::Wired }

@@ -3,7 +3,7 @@
 //! The edge is the point of observation. A segment counts as sent when it arrives at the edge, and as retransmitted if
 //! its bytes had arrived before. A segment counts as delivered when the receiver's ACK arrives at the edge or, without
 //! TCP, when the packet leaves the link. Goodput divides the delivered bytes by a time that ends no earlier than the
-//! departure of the last data. Values known only to a sender (timeouts, RTTs) are missing.
+//! departure of the last data. Values that only a sender knows (timeouts, RTTs) are missing.
 
 use ackclock_core::{Flags, SackBlock, Segment, Seq, Time};
 
@@ -11,7 +11,7 @@ use crate::flow::Ends;
 use crate::port::Side;
 use crate::stats::{FlowReport, Way};
 
-/// Counters of an open connection; by default, of packets of several connections together.
+/// Counters of an open connection, or, in the default value, of packets of several connections together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     report: FlowReport,
@@ -69,7 +69,7 @@ impl Tally {
         }
         self.sent[here].on_segment(&mut self.report.ways[here], segment);
         if segment.flags.contains(Flags::ACK) {
-            // An ACK of a SYN, or a RST, proves nothing, because hosts also answer forged packets with it.
+            // An ACK of a SYN, or a RST, proves nothing, because hosts also send such answers to forged packets.
             let of_itself = segment.flags.intersects(Flags::SYN | Flags::RST);
             self.proven |= !of_itself && self.sent[there].covers(segment.ack);
             self.sent[there].on_acknowledged(&mut self.report.ways[there], segment.ack);
@@ -109,7 +109,8 @@ impl Tally {
         Some(u64::from(segment.wire_bytes()).saturating_sub(headers))
     }
 
-    /// Whether a segment starts a new connection between the same ends: a SYN that does not repeat the first SYN.
+    /// Whether a segment starts a new connection between the same ends: a SYN that differs from the connection's first
+    /// SYN.
     pub(crate) fn is_over_with(&self, from: Side, segment: &Segment) -> bool {
         let opens = segment.flags.intersects(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         opens && self.sent[from as usize].first.is_some_and(|first| first != segment.seq)
@@ -118,7 +119,7 @@ impl Tally {
 
 impl Sent {
     fn on_segment(&mut self, way: &mut Way, segment: &Segment) {
-        // A RST may have any sequence number.
+        // A RST is ignored, because it may have any sequence number.
         if !segment.has_data() || segment.flags.intersects(Flags::RST) {
             return;
         }
@@ -164,7 +165,7 @@ impl Sent {
 struct Gaps(Vec<SackBlock>);
 
 impl Gaps {
-    /// Maximum number of ranges, more than a path loses per window; further ranges replace the oldest.
+    /// Maximum number of ranges, more than a path loses per window; a further range replaces the oldest range.
     const MOST: usize = 256;
 
     fn open(&mut self, left: Seq, right: Seq) {
@@ -174,8 +175,8 @@ impl Gaps {
         self.0.push(SackBlock { left, right });
     }
 
-    /// Removes the range from `left` to `right`, which arrived, from the gaps; returns the number of its bytes that
-    /// were missing.
+    /// Removes the range from `left` to `right`, which arrived, from the gaps; returns the number of bytes of the range
+    /// that were missing.
     fn fill(&mut self, left: Seq, right: Seq) -> u32 {
         let mut filled = 0;
         let mut rest = Vec::new();

@@ -12,9 +12,9 @@ pub struct Traffic {
     pub arrived: u64,
     /// Number of packets that a regulator retransmitted from copies.
     pub resent: u64,
-    /// Copies of packets that the link made.
+    /// Number of copies of packets that the link made.
     pub duplicated: u64,
-    /// Packets that left with a wrong bit.
+    /// Number of packets that left with a wrong bit.
     pub corrupted: u64,
     /// Number of packets built for segments that a regulator generated.
     pub built: u64,
@@ -35,17 +35,18 @@ pub struct Traffic {
 /// Number of packets of one direction that this machine lost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Packets lost because the queue of the arrival device was full. The value is `None` if the kernel does not report
-    /// the number of drops.
+    /// Number of packets lost because the queue of the arrival device was full. The value is `None` if the kernel does
+    /// not report the number of drops.
     pub device: Option<u64>,
-    /// Packets that could not be read from the device: the pool was full, or a super-packet could not be split.
+    /// Number of packets that could not be read from the device: the pool was full, or a super-packet could not be
+    /// split.
     pub unread: u64,
-    /// Packets refused because this direction already had half of the packets allowed inside the link.
+    /// Number of packets refused because this direction already had half of the packets allowed inside the link.
     pub no_room: u64,
-    /// Generated segments for which no packet could be built: the connection was unknown, the segment had a payload or
-    /// was too large, or the pool was full.
+    /// Number of generated segments for which no packet could be built: the connection was unknown, the segment had a
+    /// payload or was too large, or the pool was full.
     pub unbuilt: u64,
-    /// Packets refused by the departure device.
+    /// Number of packets refused by the departure device.
     pub refused: u64,
 }
 
@@ -71,7 +72,7 @@ impl Traffic {
 }
 
 impl Lost {
-    /// Sum over all causes of loss; `None` if the kernel does not report one of them.
+    /// Number of packets lost for any cause; `None` if the kernel does not report one of the causes.
     pub fn total(&self) -> Option<u64> {
         Some(self.device? + self.unread + self.no_room + self.unbuilt + self.refused)
     }

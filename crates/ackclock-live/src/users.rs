@@ -1,8 +1,8 @@
-//! Numbers of users: the mobiles to which connections belong.
+//! Numbers of users, which are the mobiles to which connections belong.
 //!
-//! A user is an address on the mobile side; for IPv6 its first 64 bits, because a mobile may change addresses within
-//! them (RFC 6459 section 5.2). A user's number is in use while one of the user's connections is open, and is then
-//! reused. The number of user numbers never exceeds the number of connections.
+//! An IPv4 user is an address on the mobile side. An IPv6 user is the first 64 bits of an address, because a mobile may
+//! change the remaining bits (RFC 6459 section 5.2). A user's number is in use while one of the user's connections is
+//! open, and is then reused. The number of user numbers never exceeds the number of connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 #[derive(Debug, Default)]
 pub(crate) struct Users {
     known: BTreeMap<IpAddr, User>,
-    /// Unused user numbers; the next one to use is last.
+    /// Unused user numbers; the number used next is last.
     free: Vec<u32>,
 }
 

@@ -11,7 +11,8 @@ use rustix::process::geteuid;
 use crate::place::{Found, OF_ANOTHER_USER, Place, denied};
 use crate::{Folders, WriteError};
 
-/// Opens an output file that grows under its final name, so that it can be watched. Earlier contents are removed.
+/// Opens an output file that grows under its final name, so that the user can watch it grow. Earlier contents are
+/// removed.
 ///
 /// # Errors
 /// Fails if the file cannot be created, or another user has planted a link or file on its path.
@@ -27,7 +28,7 @@ pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
 }
 
 fn emptied(place: &Place) -> io::Result<File> {
-    // Without NONBLOCK the call would block if a named pipe without a reader replaced the file meanwhile.
+    // Without the flag NONBLOCK the call would block if a named pipe without a reader had replaced the file.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = place.folder.open(&place.name, flags)?;
     check_own(&file, place)?;
@@ -35,7 +36,8 @@ fn emptied(place: &Place) -> io::Result<File> {
     Ok(file)
 }
 
-/// Checks that an open file is a regular file of this user without a second name (hard link) given by another user.
+/// Checks that an open file is a regular file of this user, and that no other user has given it a second name (hard
+/// link).
 pub(crate) fn check_own(file: &File, place: &Place) -> io::Result<()> {
     let found = file.metadata()?;
     if found.uid() != geteuid().as_raw() {

@@ -1,7 +1,7 @@
 //! # ackclock-output
 //!
-//! Writes result files: complete or absent, and never through links or files planted by another user. The command and
-//! the Python module write all files through this crate.
+//! Writes result files, which are complete or absent, and never through links or files planted by another user. The
+//! command and the Python module write all files through this crate.
 //!
 //! A path is resolved one name at a time, relative to a folder that is held open, and the kernel follows no links. Each
 //! check inspects the open descriptor, and the file is created and renamed in the checked folder, so that concurrent

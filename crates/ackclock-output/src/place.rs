@@ -22,7 +22,7 @@ pub enum Folders {
     Created,
 }
 
-/// Name in an open folder, with the directory entry found when the path was resolved.
+/// Name in an open folder, with the directory entry that existed when the path was resolved.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) folder: Folder,
@@ -41,7 +41,7 @@ pub(crate) enum Found {
     Opened,
 }
 
-/// An open folder.
+/// Folder that is held open.
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) descriptor: OwnedFd,
@@ -117,7 +117,8 @@ impl Walk {
         }
     }
 
-    /// Returns the directory entry of the last name; `None` for a link, whose names are then queued in `ahead`.
+    /// Returns the directory entry of the last name of a path; `None` for a link, whose names are then queued in
+    /// `ahead`.
     fn last(&mut self, name: &OsStr) -> io::Result<Option<Found>> {
         let Some(entry) = self.folder.entry(name)? else { return Ok(Some(Found::Nothing)) };
         match entry.kind() {
@@ -174,8 +175,9 @@ impl Folder {
 
     /// Enters a subfolder, or the parent folder if `name` is `..`.
     ///
-    /// A folder of another user is refused if any user could have planted it. If only its owner and group can write to
-    /// its parent, the folder is entered, but links and special files of its owner are not followed.
+    /// A folder of another user is refused if any user could have planted the folder. If only the owner and group of
+    /// the parent folder can write to the parent, the folder is entered, but links and special files of the folder's
+    /// owner are not followed.
     fn enter(&self, name: &OsStr, entry: Entry) -> io::Result<Self> {
         let path = match self.path.file_name() {
             Some(_) if name == ".." => self.path.parent().unwrap_or(Path::new("")).to_owned(),

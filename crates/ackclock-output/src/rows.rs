@@ -58,8 +58,8 @@ impl Rows {
         open().map_err(|error| WriteError::new(target, error))
     }
 
-    /// Returns existing rows: first the rows of the file, then the rows of its partial file. If the partial file's last
-    /// row is incomplete, that row is removed.
+    /// Returns existing rows: first the rows of the result file, then the rows of its partial file. If the partial
+    /// file's last row is incomplete, that row is removed.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or belongs to another user.
@@ -85,7 +85,7 @@ impl Rows {
     /// Fails if the disk is full.
     pub fn put(&mut self, row: &str) -> Result<(), WriteError> {
         self.empty = false;
-        // The row is written in a single call, so that a killed process leaves a complete row or one without newline.
+        // The row is written in a single call, so that a killed process leaves a complete row or a row without newline.
         let written = self.partial.write_all(format!("{row}\n").as_bytes());
         written.map_err(|error| WriteError::new(&self.target, error))
     }

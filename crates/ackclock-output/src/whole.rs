@@ -14,7 +14,7 @@ use crate::{Folders, WriteError};
 /// A result file that gets its final name only when complete. Until then the file is in the same folder under a name
 /// that no other user can predict, `NAME.RANDOM.partial`.
 ///
-/// A file dropped before [`WholeFile::finish`] is removed. Devices and pipes are written directly.
+/// A file dropped before [`WholeFile::finish`] is removed. Data for devices and pipes is written directly.
 #[derive(Debug)]
 pub struct WholeFile {
     /// Path of the file as given by the caller.
@@ -67,7 +67,7 @@ impl WholeFile {
     /// Writes all buffered data and gives the file its final name.
     ///
     /// # Errors
-    /// Fails if the disk is full or the folder was removed; no partial file is left behind then.
+    /// Fails if the disk is full or the folder was removed; in this case no partial file is left behind.
     pub fn finish(mut self) -> Result<(), WriteError> {
         self.complete().map_err(|error| self.failure(error))
     }

@@ -96,7 +96,7 @@ pub fn read(bytes: &[u8], greeted: bool) -> Asked {
 fn socks_greeting(bytes: &[u8]) -> Asked {
     let Some((&count, methods)) = bytes.get(1..).and_then(<[u8]>::split_first) else { return Asked::More };
     let Some(methods) = methods.get(..usize::from(count)) else { return Asked::More };
-    // Method 0 of SOCKS5 means that no authentication is required.
+    // Method 0 of SOCKS5 means that the proxy requires no authentication.
     if methods.contains(&0) {
         Asked::Say(vec![5, 0], 2 + methods.len())
     } else {
@@ -183,8 +183,8 @@ fn connect(target: &str, used: usize) -> Asked {
 const OF_THIS_HOP: [&str; 6] =
     ["connection", "proxy-connection", "keep-alive", "proxy-authorization", "te", "upgrade"];
 
-/// Converts a request in absolute form to origin form. The connection is closed after this request, because the next
-/// request might be for another server.
+/// Converts a request in absolute form to origin form. The proxy closes the connection after this request, because the
+/// next request might be for another server.
 fn plain(method: &str, target: &str, fields: &str, used: usize) -> Asked {
     let Some(rest) = target.strip_prefix("http://") else {
         return bad("a proxy needs an absolute target, http://host/path, or CONNECT");
@@ -200,7 +200,7 @@ fn plain(method: &str, target: &str, fields: &str, used: usize) -> Asked {
     if lengths > 1 || lengths == 1 && count("transfer-encoding") > 0 {
         return bad("two lengths of the body contradict each other");
     }
-    // Fields named by `Connection` also apply only to the connection with the proxy.
+    // Header fields named by `Connection` also apply only to the connection with the proxy.
     let named: Vec<String> = lines
         .iter()
         .zip(&names)

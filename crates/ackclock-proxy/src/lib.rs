@@ -1,5 +1,5 @@
-//! Proxy between servers and a radio. The proxy splits each TCP connection into two, so that losses on the radio are
-//! repaired over a short RTT.
+//! Proxy between servers and a radio. The proxy splits each TCP connection into two connections, so that losses on the
+//! radio are repaired over a short RTT.
 //!
 //! Clients send requests in SOCKS5, as HTTP CONNECT or as plain HTTP requests ([`asked`]). One thread relays the data
 //! of all connections ([`server`]) from one leg to the other ([`pair`]); separate threads look up names ([`names`]).

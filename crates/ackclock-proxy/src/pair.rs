@@ -1,8 +1,8 @@
 //! Pair of connections between which the proxy relays data.
 //!
-//! The proxy buffers data that one leg cannot send, at most one buffer per leg. While a leg has buffered data, the
-//! proxy does not read from the opposite leg, so that TCP flow control slows the source. A FIN is relayed as a FIN, a
-//! RST as a RST.
+//! The proxy buffers data that one leg cannot send, at most one buffer per leg. A leg is one of the two connections.
+//! While a leg has buffered data, the proxy does not read from the opposite leg, so that TCP flow control slows the
+//! source. A FIN is relayed as a FIN, a RST as a RST.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -33,7 +33,7 @@ impl Leg {
         Self { socket, waiting: first, ended: false, told_end: false }
     }
 
-    /// Writes buffered bytes; returns whether all were written.
+    /// Writes buffered bytes; returns whether all bytes were written.
     fn flush(&mut self) -> io::Result<bool> {
         let mut done = 0;
         while done < self.waiting.len() {
@@ -50,7 +50,7 @@ impl Leg {
     }
 }
 
-/// The two connections of a client: first the connection to the client, then the one to the server.
+/// The two connections of a client: first the connection to the client, then the connection to the server.
 #[derive(Debug)]
 pub struct Pair {
     legs: [Leg; 2],
@@ -63,7 +63,7 @@ pub enum Goes {
     On,
     /// The client and the server have sent a FIN, and all data was relayed.
     Finished,
-    /// One connection was reset, so the proxy reset the other connection too.
+    /// One connection was reset, so the proxy reset the second connection too.
     Broken,
 }
 
@@ -94,7 +94,8 @@ impl Pair {
         (if is_over { Goes::Finished } else { Goes::On }, bytes)
     }
 
-    /// Relays data from one leg to the other: at most one buffer per call, so that one pair does not delay other pairs.
+    /// Relays data from one leg to the opposite leg: at most one buffer per call, so that one pair does not delay other
+    /// pairs.
     fn pump(&mut self, from: usize, buffer: &mut [u8]) -> io::Result<u64> {
         let [first, second] = &mut self.legs;
         let (from, to) = if from == 0 { (first, second) } else { (second, first) };

@@ -24,7 +24,8 @@ pub struct Options {
     pub listen: Vec<SocketAddr>,
     /// Networks whose clients may use the proxy, in addition to this machine's own programs.
     pub allow: Vec<Prefix>,
-    /// Maximum number of simultaneous connections; one client in an allowed network gets at most a quarter of them.
+    /// Maximum number of simultaneous connections; one client in an allowed network gets at most a quarter of this
+    /// number.
     pub max_connections: usize,
 }
 
@@ -46,7 +47,7 @@ pub struct Counts {
 /// Reason why the proxy cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Other machines can reach this address, but no network is allowed.
+    /// Other machines can reach this address, but no network is allowed to use the proxy.
     #[error("{0} can be reached from other machines: say whose with --allow, as --allow 192.0.2.0/24")]
     Open(SocketAddr),
     /// The proxy cannot listen on this address.
@@ -60,7 +61,7 @@ pub enum StartError {
 /// Time limit for a client's request, and for connecting to a server.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_AT_TIMES: Duration = Duration::from_secs(1);
-/// Epoll token of the name lookup events; tokens of listeners follow, then two tokens per client.
+/// Epoll token of the name lookup events; listeners have the next tokens, and each client then has two tokens.
 const BELL: u64 = u64::MAX;
 const LISTENERS: u64 = 1 << 62;
 
@@ -100,7 +101,7 @@ impl Server {
     /// Starts to listen for clients.
     ///
     /// # Errors
-    /// Fails if the proxy cannot listen on an address, or would be open to every machine there.
+    /// Fails if the proxy cannot listen on an address, or if every machine that reaches an address could use the proxy.
     pub fn start(options: Options, now: Instant) -> Result<Self, StartError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
         let names = Names::start()?;
@@ -208,7 +209,7 @@ impl Server {
         let Some(Some(client)) = self.clients.get_mut(slot) else { return };
         match &mut client.state {
             State::Asking { .. } => self.on_asking(slot),
-            // A client's further bytes are read once the server is connected; a client that has disconnected is
+            // The proxy reads a client's further bytes once the server is connected; a client that has disconnected is
             // removed.
             State::Looking { .. } => self.end(slot, true),
             State::Connecting { .. } if leg == 0 => self.end(slot, true),
@@ -261,7 +262,7 @@ impl Server {
         }
     }
 
-    /// Sends a refusal and closes the connection. The client reads the answer before the end of the connection.
+    /// Sends a refusal and closes the connection, so that the client reads the answer before the end of the connection.
     fn refuse(&mut self, slot: usize, answer: &[u8]) {
         self.counts.refused += 1;
         if let Some(socket) = self.clients[slot].as_mut().and_then(|client| client.socket.as_mut()) {
@@ -365,7 +366,7 @@ impl Server {
         let Some(client) = self.clients[slot].as_mut() else { return };
         let wanted = match (&client.state, &client.pair) {
             (State::Asking { .. }, _) => [EpollFlags::EPOLLIN, EpollFlags::empty()],
-            // During a lookup only a reset or hang-up of the client is reported.
+            // During a name lookup, epoll reports only a reset or hang-up of the client.
             (State::Looking { .. }, _) => [EpollFlags::EPOLLRDHUP; 2],
             (State::Connecting { .. }, _) => [EpollFlags::EPOLLRDHUP, EpollFlags::EPOLLOUT],
             (State::Relaying, Some(pair)) => pair.interests(),

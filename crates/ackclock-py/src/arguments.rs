@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 /// Converts an argument to a whole number in the range `allowed`.
 ///
 /// # Errors
-/// `ValueError` if the argument is out of range, `TypeError` if it is not a whole number.
+/// Raises `ValueError` if the argument is out of range, `TypeError` if the argument is not a whole number.
 pub(crate) fn whole<T>(name: &str, any: &Bound<'_, PyAny>, allowed: RangeInclusive<T>) -> PyResult<T>
 where
     T: TryFrom<i64> + PartialOrd + Display,

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 /// Converts a mapping with string keys to a JSON object; `path` is the mapping's path in messages.
 ///
 /// # Errors
-/// `TypeError` or `ValueError` with the key, if a value cannot be used in a scenario.
+/// Raises `TypeError` or `ValueError` with the key if a value cannot be used in a scenario.
 pub(crate) fn table(path: &str, mapping: &Bound<'_, PyMapping>) -> PyResult<Map<String, Value>> {
     mapping
         .items()?
@@ -47,7 +47,7 @@ fn value(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(mapping) = any.cast::<PyMapping>() {
         return table(name, mapping).map(Value::Object);
     }
-    // The first method converts NumPy numbers and arrays, the second converts paths.
+    // The method `tolist` converts NumPy numbers and arrays; the method `__fspath__` converts paths.
     for method in ["tolist", "__fspath__"] {
         if any.hasattr(method)? {
             let plain = any.call_method0(method)?;

@@ -162,13 +162,13 @@ impl Jobs {
         jobs(&self.points).len()
     }
 
-    /// Numbers of the jobs without result lines.
+    /// Numbers of the jobs that have no result line yet.
     #[getter]
     fn missing(&self) -> Vec<usize> {
         self.kept.as_ref().map_or_else(Vec::new, Kept::missing)
     }
 
-    /// Run these jobs, or all missing ones, and return their lines.
+    /// Run these jobs, or all jobs without a result, and return their lines.
     #[pyo3(signature = (only=None, *, progress=None, threads=None))]
     fn run(
         &mut self,

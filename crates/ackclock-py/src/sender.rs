@@ -210,7 +210,7 @@ impl HandDrivenSender {
         self.state().connection.write(bytes).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// End the data. The FIN is sent with the last byte, or after it.
+    /// Tell the sender that no more data follows. The FIN is sent with the last byte, or after the last byte.
     fn close(&self) {
         self.state().connection.close();
     }
@@ -222,7 +222,7 @@ impl HandDrivenSender {
         std::iter::from_fn(|| connection.poll_segment(now)).map(SentSegment::from).collect()
     }
 
-    /// Time of the next `poll` if no segment arrives before, seconds.
+    /// Time in seconds of the next `poll` if no segment arrives earlier.
     fn timeout(&self) -> Option<f64> {
         self.state().connection.poll_timeout().map(Time::as_secs_f64)
     }
@@ -275,7 +275,7 @@ impl HandDrivenSender {
     }
 }
 
-/// Configuration table of a sender: a name or a mapping, with further options merged into it.
+/// Configuration table of a sender, from its name or a mapping and further options.
 fn table(sender: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {
     let mut table = match (sender.extract::<String>(), sender.cast::<PyMapping>()) {
         (Ok(name), _) => Map::from_iter([("kind".to_owned(), Value::String(name))]),
@@ -310,7 +310,7 @@ fn instant(any: &Bound<'_, PyAny>) -> PyResult<Time> {
     Ok(Time::ZERO + Span::from_secs_f64(seconds))
 }
 
-/// Converts the argument `sack` to SACK blocks: pairs of edges, as many as fit into a segment.
+/// Converts the argument `sack` to SACK blocks: as many pairs of edges as fit into a segment.
 fn blocks(any: &Bound<'_, PyAny>) -> PyResult<Vec<SackBlock>> {
     let pairs: Vec<Bound<'_, PyAny>> = list("sack", any)?;
     if pairs.len() > Segment::MAX_SACK {

@@ -4,10 +4,10 @@ use ackclock_core::{ConfigError, FlowId, Size};
 use ackclock_scenario::{Series, Tables};
 use ackclock_tcp::{FlowParams, SENDERS};
 
-/// Columns of a run's series by Python name. The columns are `time`, `queue`, and for each flow `cwnd/0`, `ssthresh/0`,
-/// `advertised/0` (packets), `rate/0` (delivered in order since the previous row, bit/s), `rtt/0`, `srtt/0`, `rto/0`
-/// (seconds), with a relay `relay_cwnd/0` (packets) and `relay_buffer/0` (bytes). Columns of a link layer have a
-/// direction and a unit, such as `down.buffer_packets`.
+/// Columns of a run's series by Python name: `time`, `queue`, and several columns for each flow. The columns of flow 0
+/// are `cwnd/0`, `ssthresh/0`, `advertised/0` (packets), `rate/0` (delivered in order since the previous row, bit/s),
+/// `rtt/0`, `srtt/0`, `rto/0` (seconds), and with a relay `relay_cwnd/0` (packets) and `relay_buffer/0` (bytes).
+/// Columns of a link layer have a direction and a unit, such as `down.buffer_packets`.
 ///
 /// Numbers are converted in place: no column is copied.
 ///
@@ -60,7 +60,7 @@ fn python_name(place: &str, column: &str) -> Option<String> {
         gauge if gauge.contains('.') => gauge,
         _ => return None,
     };
-    // `edge` is the bottleneck shared by all flows.
+    // The place `edge` is the bottleneck shared by all flows.
     let id = place.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     Some(if id.is_empty() { stem.to_owned() } else { format!("{stem}/{id}") })
 }

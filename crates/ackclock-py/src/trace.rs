@@ -17,8 +17,8 @@ use serde_json::json;
 use crate::arguments::number;
 use crate::files::os_error;
 
-/// Reads a recording like the link model: `time` (start of each interval, seconds) and `rate` (mean rate in the
-/// interval, bit/s).
+/// Reads a recording in the same way as the link model. Returns the arrays `time` (start of each interval, seconds) and
+/// `rate` (mean rate in the interval, bit/s).
 #[pyfunction]
 #[pyo3(signature = (path, *, interval=Span::from_secs(1)))]
 #[pyo3(text_signature = "(path, *, interval=1.0)")]
@@ -52,8 +52,8 @@ fn means<'py>(py: Python<'py>, recording: &Recording, interval: Span) -> PyResul
     Ok(columns)
 }
 
-/// Reads a recording of any format, like the command `import`. Returns arrays as of `trace`, a description of the
-/// import as JSON, and the converted text.
+/// Reads a recording of any format, like the command `import`. Returns the arrays that `trace` returns, a description
+/// of the import as JSON, and the converted text.
 #[pyfunction]
 #[pyo3(signature = (path, options, *, interval=Span::from_secs(1)))]
 #[pyo3(text_signature = "(path, options, *, interval=1.0)")]

@@ -5,7 +5,7 @@ use ackclock_tcp::AckPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// ACK policy of a flow, the key `acks`.
+/// ACK policy of a flow, chosen by the key `acks`.
 pub trait Acks: std::fmt::Debug + Send + Sync {
     /// ACK policy of the receiver.
     fn policy(&self) -> AckPolicy;
@@ -22,8 +22,8 @@ pub struct Every {}
 pub struct Delayed {
     /// Number of segments per ACK.
     pub count: u32,
-    /// Longest delay of an ACK. With `quick` this value is the shortest delay (Linux: 40 ms): if segments arrive
-    /// slowly, the delay grows to about twice the time between them, at most the handshake RTT and 200 ms.
+    /// Longest delay of an ACK. If `quick` is above 0, this value is the shortest delay (Linux: 40 ms): if segments
+    /// arrive slowly, the delay grows to about twice the time between segments, at most the handshake RTT and 200 ms.
     pub timeout: Span,
     /// Number of segments acknowledged one by one (Linux: 16) at the start, after an idle period and after duplicate
     /// data. If `quick` is above 0, segments that open a tuned window, have PSH set or follow an ECN mark are also

@@ -1,5 +1,5 @@
-//! Active time of an island: from the start of its first flow to the end of its last. Capacity and utilisation cover
-//! only this time.
+//! Active time of an island, from the start of its first flow to the end of its last flow. Capacity and utilisation
+//! cover only the active time.
 //!
 //! Links keep no history, so their capacity is queried at the start and at the end of the active time.
 
@@ -35,8 +35,8 @@ impl Default for Active {
 }
 
 impl Active {
-    /// Creates the record of an island's active time. `link` determines when the capacity can be read, `start` is the
-    /// start of the first flow, and `files` is the number of flows if each is a file.
+    /// Creates the record of an island's active time. `link` says when the capacity of the links can be read, and
+    /// `start` is the start of the first flow. `files` is the number of flows if every flow is a file.
     pub(crate) fn new(link: CapacityReports, start: Time, files: Option<usize>) -> Self {
         let unfinished = files.filter(|_| link == CapacityReports::Always);
         Self { link, start, begin: None, unfinished, end: None }
@@ -61,7 +61,7 @@ impl Active {
         }
     }
 
-    /// Queries the links if the first flow starts at `now`. Returns whether the flow starts.
+    /// Queries the links if the first flow starts at `now`. Returns whether the first flow starts at `now`.
     pub(crate) fn begin(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let due = self.due() <= now;
         if due {

@@ -13,11 +13,11 @@ use crate::{Scenario, ScenarioError};
 pub struct Point {
     /// Keys of the sweep, with their values at this point.
     pub labels: Vec<(String, Value)>,
-    /// Scenario with the values of this point.
+    /// Scenario with the swept values of this point.
     pub scenario: Scenario,
 }
 
-/// Axis of a sweep: a key, and the values to run it with.
+/// Axis of a sweep: a key, and the values that the key takes.
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub(crate) key: String,
@@ -26,7 +26,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Creates an axis over the values of `key`. `place` names the origin of the axis in error messages, like
+    /// Creates an axis over the values of `key`. `place` names the origin of the axis in error messages, for example
     /// `--buffers 4p,10p`.
     pub fn new(key: &str, values: Vec<Value>, place: &str) -> Self {
         Self { key: key.to_owned(), values, origin: Origin::Override(place.into()) }
@@ -48,7 +48,8 @@ impl Scenario {
         self.points_over(&self.axes()?)
     }
 
-    /// Returns every combination of the values of `axes`. A key set by an override keeps that value at all points.
+    /// Returns every combination of the values of `axes`. A key set by an override keeps the override's value at all
+    /// points.
     ///
     /// # Errors
     /// Fails if a key or value is invalid, or an override sets a part of a varied value.
@@ -137,7 +138,7 @@ impl Scenario {
 /// Labels of a point, with the overrides that the point applies.
 type Combination = (Vec<(String, Value)>, Vec<Override>);
 
-/// Flattens nested tables of sweep keys: nested tables are equivalent to quoted keys (`"edge.buffer"`).
+/// Flattens nested tables of sweep keys, because a nested table is equivalent to a quoted key (`"edge.buffer"`).
 fn flatten(prefix: &str, table: Map<String, Value>, axes: &mut Vec<(String, Value)>) {
     for (key, value) in table {
         let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
@@ -152,8 +153,8 @@ fn path(key: &str) -> Vec<String> {
     key.split('.').map(str::to_owned).collect()
 }
 
-/// Paths of the leaves of a value. The kind of a component has the component's own path, whether written as a name or
-/// under `kind`.
+/// Paths of the leaves of a value. A component's kind has the path of the component itself, whether the kind is written
+/// as a name or under `kind`.
 fn leaves(mut path: Vec<String>, value: &Value) -> Vec<Vec<String>> {
     let below = |key: String, value| leaves([path.clone(), vec![key]].concat(), value);
     match value {

@@ -51,7 +51,7 @@ pub fn json_line(result: &RunResult, labels: &[(String, Value)]) -> String {
 pub enum BatchEvent<T> {
     /// Job number `.0` has finished, with result `.1`.
     Done(usize, T),
-    /// No job finished for a moment, so that the caller can check for signals.
+    /// No job finished for a moment; the event lets the caller check for signals.
     Waiting,
 }
 
@@ -59,8 +59,8 @@ pub enum BatchEvent<T> {
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Runs `work` for the jobs 0 to `jobs` - 1 on all cores, or on at most `threads` cores. Calls `on_event` on the
-/// caller's thread as jobs finish. Jobs start in order. After a break no further job starts, and running jobs are
-/// awaited.
+/// caller's thread as jobs finish. Jobs start in order. If `on_event` returns a break, no further job starts, and
+/// running jobs are awaited.
 ///
 /// # Errors
 /// Fails if the operating system cannot create a thread.

@@ -39,9 +39,9 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Number of the island's flow `flow` in the capture. Short connections come after all planned flows and are
-    /// interleaved by island, because their number is not known in advance. All islands have equally many planned
-    /// flows.
+    /// Number of the island's flow `flow` in the capture. Short connections come after all planned flows, because the
+    /// number of short connections is not known in advance; the short connections of the islands take turns. All
+    /// islands have equally many planned flows.
     fn in_capture(self, flow: FlowId) -> FlowId {
         match flow.0.checked_sub(self.planned) {
             None => FlowId(self.first + flow.0),

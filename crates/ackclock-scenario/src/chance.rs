@@ -1,5 +1,5 @@
-//! Random differences between the runs of a scenario. Runs over a recording without random numbers would be identical,
-//! so each run starts at a random offset.
+//! Random differences between the runs of a scenario. Runs over a recording would be identical without random numbers,
+//! so in this case each run starts at a random offset.
 
 use ackclock_core::{ConfigError, Span};
 use ackclock_link::Loss;
@@ -31,7 +31,8 @@ impl Tables {
     }
 }
 
-/// Note to the user that runs start at random offsets of their recordings, although no scenario sets `begin`.
+/// Note to the user that each run starts at a random offset of its recording, because nothing else is random; `None` if
+/// no scenario needs the note.
 pub fn said_of_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let (anywhere, others): (Vec<_>, Vec<_>) =
         scenarios.into_iter().partition(|scenario| scenario.begins_anywhere());

@@ -19,7 +19,8 @@ pub struct DiskFiles {
     read: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
-/// Wrapper around the reading of a file, which may take long. The wrapper must call its last argument.
+/// Wrapper around the reading of a file, which may take long. The wrapper must call its last argument, which reads the
+/// file.
 pub type Reading = fn(&Path, &mut dyn FnMut());
 
 impl DiskFiles {

@@ -5,9 +5,9 @@ use ackclock_core::ConfigError;
 use crate::hint::better;
 use crate::tree::Tree;
 
-/// Error about an invalid scenario: the place, the value and what is allowed.
+/// Error about an invalid scenario, with the place, the value found and the allowed values.
 ///
-/// The error is displayed as `case.toml:12: edge.down.rate: "200kbits" has no unit of rate; a rate is written like
+/// Example of a displayed error: `case.toml:12: edge.down.rate: "200kbits" has no unit of rate; a rate is written like
 /// ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {}{message}", key_prefix(.key))]
@@ -55,7 +55,7 @@ impl ScenarioError {
         Self::of_key(tree.origin_of(&key).place(name), key, message.as_ref().unwrap_or(&error.message))
     }
 
-    /// Creates an error about a key at a place.
+    /// Creates an error about a key at the given place.
     pub(crate) fn of_key(place: String, key: String, message: &str) -> Self {
         let message = match suggestion(message) {
             Some(near) => format!("{message}; did you mean `{near}`?"),
@@ -88,8 +88,8 @@ fn unknown_field(message: &str) -> Option<&str> {
     message.strip_prefix("unknown field `")?.split('`').next()
 }
 
-/// Suggests the most similar known name for an unknown name. In the message, the first name in backticks is the unknown
-/// one; the known names follow in backticks or after "known are".
+/// Suggests the known name that is most similar to an unknown name. In the message, the first name in backticks is the
+/// unknown name; the known names follow in backticks or after "known are".
 fn suggestion(message: &str) -> Option<&str> {
     if !message.starts_with("unknown ") {
         return None;
@@ -98,7 +98,7 @@ fn suggestion(message: &str) -> Option<&str> {
     let (unknown, allowed) = rest.split_once('`')?;
     let names: Vec<&str> = match allowed.split_once("; known are ") {
         Some((_, list)) => list.split(", ").collect(),
-        // A hint may follow the list of known names, and repeat the unknown name.
+        // A hint, which may repeat the unknown name, can follow the list of known names.
         None => allowed.split(';').next()?.split('`').skip(1).step_by(2).collect(),
     };
     let nearest = names.into_iter().min_by_key(|name| strsim::osa_distance(unknown, name))?;

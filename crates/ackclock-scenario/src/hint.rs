@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::kind::kinds_with;
 use crate::tree::Tree;
 
-/// Returns a more helpful message about the value at `key` of `tree` than `message`; `None` if no hint applies.
+/// Returns a message about the value at `key` of `tree` that is more helpful than `message`; `None` if no hint applies.
 pub(crate) fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     let name = key.rsplit('.').next().unwrap_or(key);
     if message.starts_with("invalid type: map, expected a sequence") {
@@ -27,7 +27,7 @@ pub(crate) fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     })
 }
 
-/// Names of link keys in other tools, with hints.
+/// Names of link keys in other tools, each with a hint at the right key.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("jitter", "a delay that varies is a law: kind = \"variable\", delay = \"40ms + e(5ms)\""),
     ("bandwidth", "it is called `rate`"),

@@ -1,5 +1,5 @@
-//! Tests of one connection with hostile neighbours on the same plane: properties that hold whatever seven other
-//! connections send.
+//! Tests of one connection with hostile neighbours on the same plane: properties that hold for arbitrary packets of
+//! seven other connections.
 
 use std::net::Ipv4Addr;
 
@@ -26,7 +26,7 @@ struct Achieved {
     delivered: u64,
     /// Payload of the steady connection acknowledged at its server, bytes.
     acknowledged: u32,
-    /// Number of engine events.
+    /// Number of engine events of the run.
     events: u64,
     /// Number of neighbours' packets that were read and assigned to a flow.
     entered: u64,
@@ -39,7 +39,7 @@ const INTERVAL: Span = Span::from_millis(20);
 /// Time for packets in transit or held at the end of the run to arrive.
 const PATIENCE: Span = Span::from_secs(3);
 
-/// Number of bytes per packet in a script; the maximum number of packets in a script follows.
+/// Number of bytes per packet in a script; the next constant is the maximum number of packets in a script.
 const RECORD: usize = 8;
 const MOST: usize = 200;
 
@@ -50,7 +50,7 @@ const EVENTS_PER_PACKET: u64 = 200;
 const EVENTS_OF_TIMERS: u64 = 5_000;
 
 impl Neighbours {
-    /// Creates tests of regulators with much state, over bearers whose state depends on both directions.
+    /// Prepares tests of regulators with much state, over bearers whose state depends on the two directions.
     ///
     /// # Errors
     /// Fails under the same conditions as [`Neighbours::on`].
@@ -154,7 +154,7 @@ impl Run {
         self.check_books().map(|()| self.achieved)
     }
 
-    /// Sends the packet that a record describes: mostly the next packet of its connection, with any flags.
+    /// Sends the packet that a record describes: usually the next packet of its connection, with arbitrary flags.
     fn send_hostile(&mut self, record: &[u8; RECORD]) {
         let [who, _, seq, ack, window, payload, flags, options] = *record;
         let connection = 1 + usize::from(who % 7);
@@ -258,8 +258,8 @@ impl Packet {
         Self { connection, from, seq: FIRST, ack: FIRST, window: 60_000, payload: 0, flags, sack: None }
     }
 
-    /// Bytes of the packet, with checksums. Connections with even numbers share one mobile, connections with odd
-    /// numbers another.
+    /// Bytes of the packet, with checksums. Connections with even numbers share one mobile, and connections with odd
+    /// numbers share a second mobile.
     fn bytes(&self) -> Vec<u8> {
         let header = if self.sack.is_some() { 32 } else { 20 };
         let length = 20 + header + usize::from(self.payload);

@@ -21,7 +21,7 @@ impl Pair {
         Ipv4Addr::from(u32::from(self.inside) + 1)
     }
 
-    /// Pair of addresses 1 and 2 in a network of four; address 3 is the router's.
+    /// Addresses of a link in a network of four addresses: the ends have addresses 1 and 2, the router address 3.
     fn of(network: u32) -> Self {
         Self { base: Ipv4Addr::from(network + 1), inside: Ipv4Addr::from(network + 2) }
     }
@@ -34,7 +34,7 @@ pub(crate) fn v6(address: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::new(0xfdac, 0x6b63, 0x6c6f, 0x636b, 0, 0, pair(a, b), pair(c, d))
 }
 
-/// Unrouted address pair of a numbered list.
+/// Address pair that no route covers, with its number in the list of all pairs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     /// Number of the pair in the list.
@@ -71,7 +71,8 @@ fn network(address: Ipv4Addr, bits: u8) -> Prefix {
     (Ipv4Addr::from(u32::from(address) & u32::MAX << (32 - bits)), bits)
 }
 
-/// Whether two prefixes overlap. Default routes are ignored, and so are the two half-routes that a VPN uses instead.
+/// Whether two prefixes overlap. Default routes are ignored, and so are the two half-routes that a VPN uses instead of
+/// a default route.
 fn overlap(a: Prefix, b: Prefix) -> bool {
     let bits = a.1.min(b.1);
     bits > 1 && network(a.0, bits) == network(b.0, bits)

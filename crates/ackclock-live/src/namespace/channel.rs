@@ -1,4 +1,4 @@
-//! Channel between `ackclock` and the processes in the namespaces: it passes a report with open files, then the
+//! Channel between `ackclock` and the processes in the namespaces, which passes a report with open files, then the
 //! permission to start.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -78,7 +78,7 @@ impl Report {
     }
 }
 
-/// Sockets of a link other than the sockets that query its TUNs.
+/// Sockets of a link, apart from the sockets that query the link's TUNs.
 pub(crate) struct Sockets<'a> {
     pub(crate) control: &'a UnixListener,
     pub(crate) names: Option<&'a Entrance>,
@@ -162,7 +162,7 @@ impl SetupSocket {
         Ok(())
     }
 
-    /// Waits for the permission to start; returns false if it cannot arrive any more.
+    /// Waits for the permission to start; returns false if the permission cannot arrive any more.
     pub(crate) fn await_go(&self) -> bool {
         let mut word = [0; 2];
         recv(self.0.as_raw_fd(), &mut word, MsgFlags::empty()).is_ok_and(|length| length > 0)
@@ -190,7 +190,7 @@ impl SetupSocket {
         let mut files = Vec::new();
         for control in message.cmsgs()? {
             if let ControlMessageOwned::ScmRights(received) = control {
-                // SAFETY: the kernel has just created these descriptors, and nothing else uses them.
+                // SAFETY: the kernel has just created these descriptors, and no other code uses them.
                 files.extend(received.into_iter().map(|file| unsafe { OwnedFd::from_raw_fd(file) }));
             }
         }

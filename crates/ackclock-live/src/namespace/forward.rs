@@ -4,9 +4,9 @@
 //!   inside                          link        outside                       the machine
 //!   127.0.0.1:8080 --redirected--> =======> ROUTER:8080 (accepted by this process) ----> 127.0.0.1:8080 or [::1]:8080
 //! ```
-//! The sockets at ROUTER are opened in the network namespace where the link ends, and a socket keeps the namespace in
-//! which it was opened. The relay process accepts connections on the sockets at ROUTER, and connects to servers in the
-//! machine's namespace, which is its own. Forwarding needs neither root nor a route to the machine.
+//! The sockets at ROUTER are opened in the network namespace where the link ends, and a socket stays in the namespace
+//! in which it was opened. The relay process accepts connections on the sockets at ROUTER, and connects to servers in
+//! the machine's namespace, in which the relay runs. Forwarding needs neither root nor a route to the machine.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -36,7 +36,7 @@ pub struct Forward {
 
 /// Maximum number of forwarded ports per link.
 pub const MOST_PORTS: usize = 64;
-/// Maximum number of simultaneous connections; the kernel queues further connections until one ends.
+/// Maximum number of simultaneous connections; the kernel queues further connections until a connection ends.
 const MOST_STREAMS: usize = 256;
 /// Maximum number of client sockets whose datagrams are relayed at a time.
 const MOST_PEERS: usize = 1024;
@@ -133,8 +133,8 @@ impl Forwarding {
     /// # Errors
     /// Fails if the system call for waiting fails.
     pub(crate) fn serve(mut self, say: fn(&str)) -> io::Result<()> {
-        // Each connection needs two files, each client of datagrams one. A lower limit of open files reduces the number
-        // of connections.
+        // Each connection needs two files, each client of datagrams one file. A lower limit of open files reduces the
+        // number of connections.
         if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
             let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
         }
@@ -195,7 +195,7 @@ impl Forwarding {
             match self.ports[port].entrance.streams.accept() {
                 Ok((client, _)) => self.join(port, client, now, say),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // No file is left for the new connection, so the connection that was idle longest is closed.
+                // No file descriptor is left for the new connection, so the connection that was idle longest is closed.
                 Err(_) => return self.drop_stillest(),
             }
         }
@@ -203,7 +203,7 @@ impl Forwarding {
 
     fn join(&mut self, port: usize, client: TcpStream, now: Instant, say: fn(&str)) {
         self.used[port].store(true, Ordering::Relaxed);
-        // If the kernel refuses a socket setting, the relay is slower but works.
+        // If the kernel refuses a socket setting, the relay works, but more slowly.
         let _ = client.set_nonblocking(true).and_then(|()| client.set_nodelay(true));
         match Stream::join(client, &self.ports[port].forward.servers, now) {
             Ok(stream) => {
@@ -247,7 +247,7 @@ impl Forwarding {
             match self.ports[port].entrance.datagrams.recv_from(&mut datagram) {
                 Ok((length, client)) => self.pass(port, client, &datagram[..length], now, say),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The socket reports that the client no longer accepts an answer; this error is ignored.
+                // The socket reports that a client no longer accepts answers; this error is ignored.
                 Err(_) => {}
             }
         }
@@ -261,7 +261,8 @@ impl Forwarding {
             if peer.unanswered.is_some() {
                 peer.unanswered = Some(datagram.to_vec());
             }
-            // The refusal of an earlier datagram is read as an answer; this datagram then goes to the next server.
+            // An error of `send` reports that the server refused an earlier datagram. The relay ignores the error here:
+            // when it reads the refusal as an answer, it sends the last datagram to the next server.
             let _ = peer.upstream.send(datagram);
             return;
         }
@@ -321,7 +322,7 @@ impl Port {
         Self { forward, entrance, told: false }
     }
 
-    /// Informs the user once that no server accepts.
+    /// Tells the user once that no server accepts connections at a forwarded port.
     fn say_silent(&mut self, say: fn(&str)) {
         if !std::mem::replace(&mut self.told, true) {
             say(&format!("nothing listens on the machine's {}", self.forward.server_names()));
@@ -330,7 +331,7 @@ impl Port {
 }
 
 impl Forward {
-    /// Forwards a port to the machine's two loopback addresses, because many servers listen at only one of them.
+    /// Forwards a port to the machine's two loopback addresses, because many servers listen at only one of the two.
     pub fn loopback(inside: u16, port: u16) -> Self {
         let addresses: [IpAddr; 2] =
             [std::net::Ipv4Addr::LOCALHOST.into(), std::net::Ipv6Addr::LOCALHOST.into()];

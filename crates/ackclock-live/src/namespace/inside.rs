@@ -38,7 +38,7 @@ pub(crate) struct InsideSetup<'a> {
     pub(crate) outside: &'a Tun,
 }
 
-/// Replaces this process by the command; returns the exit status if that fails.
+/// Replaces this process by the command; returns the exit status if the replacement fails.
 pub(crate) fn run(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> u8 {
     if let Err(obstacle) = stand(setting, setup) {
         setting.channel.complain(&obstacle);
@@ -64,8 +64,7 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     tun.interface.configure(pair.inside, pair.base)?;
     let index = tun.interface.index;
     add_default_route(index, pair.base).trying("routing through the link")?;
-    // The default route would suffice for packets, but a link nested in this link needs to see which addresses are
-    // used.
+    // The default route would suffice for packets, but a link nested in this link must see the addresses in use.
     add_routes(index, setup.beyond).trying("routing through the link")?;
     if setup.way.v6 == V6::Beyond {
         add_default_route_v6(index).trying("routing IPv6 through the link")?;
@@ -79,7 +78,7 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     let forwards = &setting.plan.forwards;
     let redirect =
         if forwards.is_empty() { None } else { Some(redirect::install(&tun.interface, pair, forwards)?) };
-    // Without packet sockets in the kernel, only a hint to the user is missing.
+    // If the kernel has no packet sockets, the link works, but gives the user no hint about refused connections.
     let refusals = Refusals::open().ok();
     let sockets = Sockets {
         control: &control,

@@ -27,13 +27,13 @@ impl Interface {
     /// # Errors
     /// Returns the kernel's error; errors for IPv6 are ignored.
     pub(crate) fn configure(&self, own: Ipv4Addr, peer: Ipv4Addr) -> Result<(), Obstacle> {
-        // Without this setting the kernel sends neighbour discovery packets over the link. A kernel without IPv6 lacks
-        // the setting `addr_gen_mode` and sends no neighbour discovery packets.
+        // By default the kernel sends neighbour discovery packets over the link. A kernel without IPv6 lacks the
+        // setting `addr_gen_mode` and sends no such packets.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.name), "1");
         bring_up(self.index).trying(&format!("bringing {} up", self.name))?;
         add_address(self.index, own.into(), peer.into())
             .trying(&format!("giving {} its address", self.name))?;
-        // The error of a kernel without IPv6 is ignored.
+        // A kernel without IPv6 returns an error, which is ignored.
         let _ = add_address(self.index, v6(own).into(), v6(peer).into());
         Ok(())
     }
@@ -54,7 +54,7 @@ fn bring_up(index: u32) -> io::Result<()> {
     Netlink::route()?.request(&[Message::new(libc::RTM_NEWLINK, 0, &link(index, up, up))])
 }
 
-/// Fixed part of a message about an interface: its index, its flags, and which flags to change.
+/// Fixed part of a message about an interface: its index, its flags, and a mask of the flags to change.
 pub(crate) fn link(index: u32, flags: u32, changed: u32) -> [u8; LINK_BODY] {
     let mut body = [0; LINK_BODY];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -66,7 +66,7 @@ pub(crate) fn link(index: u32, flags: u32, changed: u32) -> [u8; LINK_BODY] {
 /// Length in bytes of the fixed part of a message about an interface.
 const LINK_BODY: usize = 16;
 
-/// Value of an interface attribute in the socket's namespace.
+/// Value of an attribute of the interface with this index in the socket's namespace.
 ///
 /// # Errors
 /// Returns the kernel's error; `ENODEV` if the interface or attribute does not exist.

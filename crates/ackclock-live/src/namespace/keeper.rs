@@ -1,5 +1,5 @@
 //! The keeper: process 1 of the link's process namespace. The keeper creates the outside, starts the command inside,
-//! forwards signals and exits with the command's status, which ends every process of the namespace.
+//! forwards signals and exits with the command's status. The keeper's exit ends every process of the namespace.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -30,7 +30,7 @@ use super::tun::Tun;
 use super::users::{Rights, map_to_themselves};
 use crate::reach::{self, Way};
 
-/// Outside end of the link. The resources of the outside end exist as long as the keeper process.
+/// Outside end of the link. The resources of the outside end exist as long as the keeper process runs.
 struct End {
     pair: Pair,
     tun: Tun,
@@ -55,10 +55,10 @@ pub(crate) fn run(setting: &Setting<'_>) -> u8 {
 }
 
 fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
-    // Creating a user namespace clears the parent-death signal, so it is set afterwards.
+    // Creating a user namespace clears the parent-death signal, so the signal is set afterwards.
     set_pdeathsig(Signal::SIGKILL).trying("tying the namespaces to ackclock")?;
     if setting.channel.is_dead() {
-        // If ackclock ended before the parent-death signal was set, no signal would end this process.
+        // If ackclock ended before the parent-death signal was set, the signal would never end this process.
         return Err(Obstacle::new("tying the namespaces to ackclock", "it has died"));
     }
     if setting.rights == Rights::User {
@@ -71,8 +71,8 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     if let Outside::Server(server) = &setting.plan.outside {
         end.remarks.extend(start_server(server, end.pair)?);
     }
-    // Signals are taken over before the command starts: process 1 of a namespace receives only signals that it blocks
-    // or handles.
+    // The keeper takes over signals before the command starts: process 1 of a namespace receives only signals that it
+    // blocks or handles.
     let signals = Signals::take().trying(COLLECTING)?;
     let command = apart(|| {
         if let Err(obstacle) = signals.leave().trying(COLLECTING) {
@@ -114,7 +114,8 @@ fn own_mounts() -> Result<(), Obstacle> {
 
 /// Creates the outside end of the link.
 fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
-    // Routes are read before a new network namespace hides the addresses in use outside: links can be nested.
+    // Routes are read before a new network namespace hides the addresses in use outside. Links can be nested, so these
+    // addresses must not be used again.
     let routed = routed().trying(FINDING)?;
     let mut free = free(&routed).peekable();
     let Some(&Candidate { pair, .. }) = free.peek() else {
@@ -154,7 +155,7 @@ fn alone(pair: Pair, forwards: &[Forward]) -> Result<(Tun, Vec<Entrance>), Obsta
     let tun = Tun::open("ackclock%d")?;
     tun.interface.configure(pair.base, pair.inside)?;
     if !forwards.is_empty() {
-        // Forwarded ports need a separate address, because the base address may represent the machine.
+        // Forwarded ports need a separate address, because the base address may stand for the machine.
         tun.interface.add_address(pair.router()).trying("adding the address of forwarded ports")?;
     }
     Ok((tun, forward::open(pair, forwards)?))
@@ -170,9 +171,9 @@ fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
     }
 }
 
-/// Starts the server and waits until it listens on a port. The wait for the server is limited, because the program may
-/// not be a network server. Returns a remark if the server went to the background; its processes then become children
-/// of this one.
+/// Starts the server and waits until it listens on a port. The wait is limited, because the program may not be a
+/// network server. Returns a remark if the server went to the background; the server's processes then become children
+/// of the keeper.
 fn start_server(server: &OsStr, pair: Pair) -> Result<Option<String>, Obstacle> {
     let mut child = Command::new("/bin/sh")
         .arg("-c")
@@ -222,7 +223,7 @@ fn pause(length: Duration) {
 
 /// Whether any process in this network namespace listens for connections or datagrams.
 fn listens() -> bool {
-    // State 0A is a listening TCP socket, 07 an unconnected UDP socket.
+    // In the kernel's tables, state 0A is a listening TCP socket and state 07 an unconnected UDP socket.
     [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].iter().any(|(table, state)| {
         let text = fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
         text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
@@ -237,7 +238,7 @@ fn await_end(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
             return Ok(status);
         }
         for received in signals.wait().trying("waiting for the command")?.filter(Received::is_ours) {
-            // If the command has just ended, the signal fails and the command's status follows.
+            // If the command has just ended, sending the signal fails, and the command's status is read next.
             let _ = kill(command, received.signal);
         }
     }

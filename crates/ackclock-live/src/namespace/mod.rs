@@ -25,9 +25,9 @@
 //!
 //! No resource is left behind, whichever process ends first, because every resource belongs to a process. When
 //! `ackclock` ends, the kernel kills the keeper and all processes of its process namespace. A network namespace
-//! disappears with its last process or socket (an open TUN is one). A TUN disappears with its last open file, and a
-//! veth pair with the namespace of either end. An abstract socket or a firewall table disappears with the socket that
-//! created it.
+//! disappears with its last process or socket (an open TUN counts as a socket). A TUN disappears with its last open
+//! file, and a veth pair with the namespace of either end. An abstract socket or a firewall table disappears with the
+//! socket that created it.
 
 mod addresses;
 mod channel;

@@ -1,8 +1,8 @@
 //! Requirements of a link on a machine or in a container, and how to meet each requirement.
 //!
 //! Each requirement is tested separately, so that all missing requirements are reported together. A test that would
-//! change the process runs in a short-lived child process. If a requirement cannot be tested because another is
-//! missing, the rights of this process decide.
+//! change the process runs in a short-lived child process. If a requirement cannot be tested because another
+//! requirement is missing, the rights of this process decide.
 
 use std::path::Path;
 use std::{env, fs};
@@ -47,8 +47,8 @@ const APPARMOR: &str = "--security-opt apparmor=unconfined";
 const SECCOMP: &str = "--security-opt seccomp=unconfined";
 
 impl Need {
-    /// Returns why the requirement is missing and how to meet it; `None` if it is met. Call this function before the
-    /// process starts a thread.
+    /// Returns why the requirement is missing and how to meet it; `None` if the requirement is met. Call this function
+    /// before the process starts a thread.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let errno = (self.check)().err()?;
         Some(Obstacle::new(self.what, errno.desc()).remedy((self.remedy)(errno)))
@@ -145,7 +145,7 @@ fn tried(check: impl FnOnce() -> nix::Result<()>) -> nix::Result<()> {
         ForkResult::Parent { child } => match waitpid(child, None)? {
             WaitStatus::Exited(_, 0) => Ok(()),
             WaitStatus::Exited(_, errno) => Err(Errno::from_raw(errno)),
-            // A child without an exit status may have been killed by a system call filter.
+            // The child has no exit status, so a system call filter may have killed it.
             _ => Err(Errno::EPERM),
         },
     }

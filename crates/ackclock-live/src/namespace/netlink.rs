@@ -30,7 +30,7 @@ impl Message {
         Self::bare(kind, flags | REQUEST | ACK, body)
     }
 
-    /// Starts a request without acknowledgement: the begin or end of a batch.
+    /// Starts a request without acknowledgement: a message that begins or ends a batch.
     pub(crate) fn bracket(kind: u16, body: &[u8]) -> Self {
         Self::bare(kind, REQUEST, body)
     }
@@ -106,14 +106,14 @@ impl Message {
     }
 }
 
-/// Socket of one netlink family in the network namespace in which it was opened.
+/// Socket of one netlink family, bound to the network namespace in which the socket was opened.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: OwnedFd,
     sequence: u32,
 }
 
-/// A socket opened in another namespace keeps that namespace.
+/// A socket opened in another namespace still belongs to that namespace.
 impl From<OwnedFd> for Netlink {
     fn from(socket: OwnedFd) -> Self {
         Self { socket, sequence: 0 }

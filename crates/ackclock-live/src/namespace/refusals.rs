@@ -1,8 +1,8 @@
-//! Detects refused connections inside to closed ports of the loopback address. The server may run on the machine, so
-//! the user is informed how to reach it.
+//! Detects connections from inside that closed ports of the loopback address refused. The intended server may run on
+//! the machine, so the user is told how to reach the machine.
 //!
-//! A packet socket at the inside's loopback interface receives only refusals, that is, resets with a sequence number of
-//! 0, and SYN-ACKs of open ports. The socket stays in the inside's namespace, whichever process reads it.
+//! A packet socket at the inside's loopback interface receives only refusals (resets with a sequence number of 0) and
+//! SYN-ACKs of open ports. The socket belongs to the inside's namespace, even if a process outside reads the socket.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -61,7 +61,7 @@ impl Refusals {
         }
     }
 
-    /// Number of refused connections of each address that accepted none.
+    /// Number of refused connections of each address that accepted no connection.
     pub(crate) fn all(&self) -> impl Iterator<Item = (SocketAddr, u64)> + '_ {
         let refused = self.refused.iter().filter(|(server, _)| !self.answered.contains(server));
         refused.map(|(server, count)| (*server, *count))
@@ -77,7 +77,7 @@ enum Answer {
     Accepted,
 }
 
-/// Address that answers a SYN in this packet, with its answer.
+/// Address that answers a SYN in this packet, and its answer: SYN-ACK or refusal.
 fn answer(packet: &[u8]) -> Option<(SocketAddr, Answer)> {
     let (from, header): (IpAddr, usize) = match packet.first()? >> 4 {
         4 => {
@@ -122,16 +122,16 @@ const FILTER: [libc::sock_filter; 21] = [
     step(AND, 0, 0, 0xf0),
     step(EQUAL, 1, 0, 0x40),
     step(EQUAL, 4, 14, 0x60),
-    // IPv4 part of the filter: protocol, then length of the header.
+    // IPv4 part of the filter: loads the protocol, then the length of the header.
     step(LOAD_BYTE, 0, 0, 9),
     step(EQUAL, 0, 12, libc::IPPROTO_TCP as u32),
     step(HEADER_LENGTH, 0, 0, 0),
     step(JUMP, 0, 0, 3),
-    // IPv6 part of the filter: next header, then length of the header.
+    // IPv6 part of the filter: loads the next header, then the length of the header.
     step(LOAD_BYTE, 0, 0, 6),
     step(EQUAL, 0, 8, libc::IPPROTO_TCP as u32),
     step(SET_INDEX, 0, 0, 40),
-    // TCP part of the filter: flags.
+    // TCP part of the filter: loads the flags.
     step(LOAD_INDEXED | libc::BPF_B, 0, 0, 13),
     step(AND, 0, 0, 0x16),
     step(EQUAL, 3, 0, 0x12),
@@ -158,7 +158,7 @@ fn attach(socket: &OwnedFd, filter: &[libc::sock_filter]) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Binds the socket, which then receives packets of every protocol of one interface.
+/// Binds the socket, which then receives packets of all protocols from one interface.
 #[allow(unsafe_code)]
 fn bind(socket: &OwnedFd, interface: u32) -> io::Result<()> {
     // SAFETY: an address of the link layer is plain data, for which zeros are valid.

@@ -97,7 +97,7 @@ impl Relay {
     fn wait(&self) -> io::Result<Vec<Ready>> {
         let mut files: Vec<Awaited<'_>> = self.datagrams.awaited().collect();
         files.extend(self.streams.awaited());
-        // With only the two listening sockets, no entry can expire.
+        // If only the two listening sockets are open, no entry can expire.
         let idle = files.len() == 2;
         let timeout = if idle { PollTimeout::NONE } else { TICK.into() };
         let mut polled: Vec<_> = files.iter().map(|(file, flags, _)| PollFd::new(*file, *flags)).collect();
@@ -117,8 +117,8 @@ type Awaited<'a> = (BorrowedFd<'a>, PollFlags, Ready);
 const TICK: u16 = 500;
 /// Time limit for the last server's answer, and for the next byte of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time limit for servers other than the last. Three time limits of non-last servers together are shorter than the 5 s
-/// after which a stub resolver repeats its query (resolv.conf(5), `timeout`).
+/// Time limit for servers other than the last server. Three such time limits together are shorter than the 5 s after
+/// which a stub resolver repeats its query (resolv.conf(5), `timeout`).
 const TRIAL: Duration = Duration::from_millis(1500);
 /// Maximum number of datagrams or connections processed from one socket before other sockets are served.
 const BURST: usize = 32;
@@ -169,7 +169,7 @@ impl Datagrams {
             match self.socket.recv_from(&mut query) {
                 Ok((length, client)) => self.take(query[..length].to_vec(), client, now),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The socket reports that an answer was not delivered; this error is ignored.
+                // The socket reports that an answer was not delivered; the error is ignored.
                 Err(_) => {}
             }
         }
@@ -204,7 +204,8 @@ impl Datagrams {
         }
     }
 
-    /// Drops one query: the client's oldest if the client has used its share, otherwise the oldest of all.
+    /// Drops one query: the client's oldest query if the client has used its share, otherwise the oldest of all
+    /// queries.
     fn make_room(&mut self, client: SocketAddr) {
         let mut own = self.waiting.iter().filter(|(_, query)| query.client == client).map(|(id, _)| *id);
         let oldest = own.next();
@@ -287,7 +288,7 @@ impl Streams {
 
     fn accept(&mut self, now: Instant) {
         for _ in 0..BURST {
-            // An old connection is dropped before the next one is accepted, so that a file descriptor is free.
+            // An old connection is dropped before the next connection is accepted, so that a file descriptor is free.
             if self.open.len() >= STREAMS {
                 self.drop_stillest();
             }
@@ -325,7 +326,8 @@ impl Streams {
         let servers = &self.servers;
         self.open.retain(|_, stream| {
             if now >= stream.moved + TRIAL {
-                // Only the last server gets the full time limit.
+                // Only the last server gets the full time limit; an earlier server is replaced by the next server after
+                // a shorter time limit.
                 stream.join_next(servers, now);
             }
             now < stream.moved + PATIENCE

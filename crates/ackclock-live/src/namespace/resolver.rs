@@ -29,7 +29,7 @@ const PORT: u16 = 53;
 
 /// Chooses the resolver from the machine's configuration and the route out of the link.
 pub(crate) fn choose(way: &Way, pair: Pair) -> Resolver {
-    // Without a resolver configuration file there is no file to mount over.
+    // Without a resolver configuration file there is no file over which to mount another file.
     let Ok(text) = fs::read_to_string(CONFIGURATION) else { return Resolver::Same };
     let at = match way.reach {
         Reach::Machine => pair.base,
@@ -59,7 +59,7 @@ impl Resolver {
 }
 
 /// Mounts a file with this text over the resolver configuration. The file's name is never visible to other processes:
-/// it lies in a separate file system, visible only in this process's mounts and only until the file is mounted.
+/// the file is in a separate file system, visible only in this process's mounts and only until the file is mounted.
 fn mount_file(text: &str) -> io::Result<()> {
     let none = None::<&str>;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -72,7 +72,8 @@ fn mount_file(text: &str) -> io::Result<()> {
     mounted
 }
 
-/// Mount point of the temporary file system: a folder that exists on every machine and is not needed meanwhile.
+/// Mount point of the temporary file system: a folder that exists on every machine and is not needed while the file is
+/// mounted.
 const HIDDEN: &str = "/proc";
 
 /// Name servers of the machine in order, as seen by the calling thread.
@@ -116,7 +117,8 @@ impl Server {
     }
 }
 
-/// Name servers of a resolver configuration; if it names none, a stub resolver queries its own host (resolv.conf(5)).
+/// Name servers of a resolver configuration; with a configuration that names no servers, a stub resolver queries its
+/// own host (resolv.conf(5)).
 fn servers(text: &str) -> Vec<Server> {
     let named = text.lines().filter_map(|line| {
         let (key, rest) = line.trim().split_once([' ', '\t'])?;
@@ -129,7 +131,7 @@ fn servers(text: &str) -> Vec<Server> {
     servers
 }
 
-/// Resolver configuration with all name servers replaced by a single one.
+/// Resolver configuration with all name servers replaced by this server.
 fn with_server(text: &str, server: Ipv4Addr) -> String {
     let others = text.lines().filter(|line| !line.trim_start().starts_with("nameserver"));
     let mut lines: Vec<String> = others.map(str::to_owned).collect();

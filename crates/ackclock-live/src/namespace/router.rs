@@ -1,8 +1,8 @@
 //! The router: a network namespace in which the link ends, connected to the machine's network namespace by a veth pair.
 //!
 //! The link must end at a TUN, where packets leave and enter the kernel. The kernel forwards between the TUN and the
-//! veth pair. No process stays in the router's namespace: the open TUN keeps it. When the last copy of the TUN's file
-//! is closed, the namespace, the pair and its routes on the machine disappear.
+//! veth pair. No process stays in the router's namespace; the open TUN keeps the namespace alive. When the last copy of
+//! the TUN's file is closed, the namespace, the pair and the pair's routes on the machine disappear.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -18,8 +18,8 @@ use super::tun::Tun;
 use super::veth::Veth;
 
 /// Creates the router in front of the calling process's namespace, with the first address pair that no other link uses.
-/// Returns the address pair, the link's end in the router, the local end of the veth pair, which has the base address,
-/// and the sockets of forwarded ports in the router.
+/// Returns the address pair, the link's end in the router, the local end of the veth pair (with the base address), and
+/// the sockets of forwarded ports in the router.
 ///
 /// # Errors
 /// Returns the operation that this machine does not allow. The process may then be left in the router, which has no
@@ -37,7 +37,7 @@ pub(crate) fn stand(
     tun.interface.configure(pair.router(), pair.inside)?;
     veth.near.configure(pair.router(), pair.base)?;
     add_default_route(veth.near.index, pair.base).trying("routing to the machine")?;
-    // The error of a kernel without IPv6 is ignored.
+    // A kernel without IPv6 returns an error, which is ignored.
     let _ = add_default_route_v6(veth.near.index);
     let entrances = forward::open(pair, forwards)?;
     setns(&here, CloneFlags::CLONE_NEWNET).trying("returning from the router")?;
@@ -48,7 +48,8 @@ pub(crate) fn stand(
 }
 
 /// Creates the veth pair. The name of the pair's local interface contains the number of the address pair, so that the
-/// interface reserves the addresses. The kernel gives out each name once, and only to administrators of this namespace.
+/// interface reserves the addresses. The kernel allows each interface name once, and only administrators of this
+/// namespace can take a name.
 fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, Veth), Obstacle> {
     for Candidate { number, pair } in free {
         if let Some(veth) = Veth::create("machine", &format!("ackclock{number}"), here)? {
@@ -64,7 +65,7 @@ const HERE: &str = "/proc/thread-self/ns/net";
 fn forward_packets() -> Result<(), Obstacle> {
     let forwarding = "/proc/sys/net/ipv4/ip_forward";
     fs::write(forwarding, "1").trying(&format!("writing {forwarding}"))?;
-    // The error of a kernel without IPv6 is ignored.
+    // A kernel without IPv6 returns an error, which is ignored.
     let _ = fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
     Ok(())
 }

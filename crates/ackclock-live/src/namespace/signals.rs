@@ -1,4 +1,4 @@
-//! Signals as events to wait for, with their senders.
+//! Signals as events for which a thread can wait, with their senders.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Signals that request a program to end.
 const REQUESTS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-/// Signals of a link that do not request an end: child state changes, and background writes to a terminal.
+/// Signals to a link that do not request its end: child state changes, and background writes to a terminal.
 const OTHERS: [Signal; 2] = [Signal::SIGCHLD, Signal::SIGTTOU];
 
 /// Receiver of this process's pending signals, which replaces their default actions.
@@ -33,14 +33,14 @@ pub struct Received {
 /// Sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// The kernel sent the signal, for a terminal.
+    /// The kernel sent the signal, for example because of a key press at a terminal.
     Kernel,
     /// A process sent the signal.
     Process,
 }
 
 impl Received {
-    /// Whether the signal requests this process to end and was not sent to the supervised command too. Key presses
+    /// Whether the signal requests this process to end, and the supervised command did not receive it. Key presses
     /// reach every foreground process of a terminal; a hang-up reaches only the first process of its session.
     pub fn is_ours(&self) -> bool {
         REQUESTS.contains(&self.signal) && (self.sender == Sender::Process || self.signal == Signal::SIGHUP)

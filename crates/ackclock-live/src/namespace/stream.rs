@@ -1,4 +1,4 @@
-//! Relayed TCP connection: bytes from the client are sent to a server, and the server's bytes to the client.
+//! Relayed TCP connection, which passes the client's bytes to a server and the server's bytes to the client.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, connect, setsockopt, socket, sockopt,
 };
 
-/// Maximum number of bytes buffered for one direction.
+/// Maximum number of bytes buffered for one direction of a connection.
 const CARRIED: usize = 64 << 10;
 
 /// Client's connection, and the relay's connection to the server.
@@ -50,9 +50,9 @@ impl Stream {
         }
     }
 
-    /// Files and events to wait for. Each direction waits until its buffered bytes can be written; with an empty buffer
-    /// it waits until bytes can be read. An ended direction is omitted, because the kernel would report a broken
-    /// connection repeatedly.
+    /// Files and events for which the connection waits. Each direction waits until its buffered bytes can be written; a
+    /// direction with an empty buffer waits until bytes can be read. An ended direction is omitted, because the kernel
+    /// would report a broken connection repeatedly.
     pub(super) fn awaited(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let ends = [(&self.client, &self.upstream), (&self.upstream, &self.client)];
         ends.into_iter().zip(&self.ways).filter_map(|((from, to), way)| match way {
@@ -62,18 +62,18 @@ impl Stream {
         })
     }
 
-    /// Connects to the next server if the current one was not reached; returns false if no server is left.
+    /// Connects to the next server if the current server was not reached; returns false if no server is left.
     pub(super) fn join_next(&mut self, servers: &[SocketAddr], now: Instant) -> bool {
-        // Bytes sent over an established connection are lost with the connection, so only an unestablished one is
-        // replaced.
+        // Bytes sent over an established connection are lost with the connection, so only an unestablished connection
+        // is replaced.
         let next = self.upstream.peer_addr().is_err().then(|| begin_connecting(servers, self.server + 1));
         let Some((server, upstream)) = next.flatten() else { return false };
         (self.server, self.upstream, self.moved) = (server, upstream, now);
         true
     }
 
-    /// Relays the bytes that can be relayed, or connects to the next server if the current one refuses. Returns false
-    /// when the two directions have ended.
+    /// Relays the bytes that can be relayed, or connects to the next server if the current server refuses. Returns
+    /// false when the two directions have ended.
     ///
     /// # Errors
     /// Fails if the connection is broken, or no server accepts it.

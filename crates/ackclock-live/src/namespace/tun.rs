@@ -76,7 +76,7 @@ impl Tun {
         let mut netlink = Netlink::route().trying("finding the TUN device")?;
         let longer = Message::new(libc::RTM_NEWLINK, 0, &link(index, 0, 0))
             .attribute(libc::IFLA_TXQLEN, &QUEUE.to_ne_bytes());
-        // If the kernel refuses a longer queue, more packets are lost, and counted.
+        // If the kernel refuses a longer queue, more packets are lost; the lost packets are counted.
         let _ = netlink.request(&[longer]);
         Ok(Self { file, interface: Interface { index, name }, netlink })
     }

@@ -1,7 +1,7 @@
 //! A veth pair: a virtual cable between two network namespaces, with an interface at each end.
 //!
-//! The two ends have the same hardware address and use no neighbour discovery. The kernel uses its own address as the
-//! destination, which is correct because the peer's address is equal: the pair is point-to-point like a TUN.
+//! The two ends have the same hardware address and use no neighbour discovery. The kernel addresses packets to its own
+//! hardware address, which is correct because the peer's address is equal. The pair is point-to-point like a TUN.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::sleep;

@@ -38,7 +38,7 @@ pub struct World {
     /// Relay that answers for the machine's name servers if they are unreachable from inside.
     relay: Option<Relay>,
     forwarding: Option<Forwarding>,
-    /// Whether each forwarded port was used.
+    /// Whether each forwarded port was used, in the order of the ports.
     used: Used,
     refusals: Option<Refusals>,
     _redirect: Option<OwnedFd>,
@@ -77,7 +77,8 @@ impl World {
         let report = match ours.await_report() {
             Ok(report) => report,
             Err(obstacle) => {
-                // The keeper ends by itself; the obstacle already says why, so its exit status is ignored.
+                // The keeper ends by itself. The obstacle already states the reason, so the keeper's exit status is
+                // ignored.
                 let _ = waitpid(keeper, None);
                 return Err(obstacle);
             }
@@ -138,7 +139,7 @@ impl World {
         }
     }
 
-    /// Number of refused connections at each loopback address inside that accepted none.
+    /// Number of refused connections at each loopback address inside that accepted no connection.
     pub fn refusals(&self) -> impl Iterator<Item = (SocketAddr, u64)> + '_ {
         self.refusals.iter().flat_map(Refusals::all)
     }

@@ -16,8 +16,8 @@ pub(super) struct Inventory {
     present: [usize; 2],
     /// Number of packets inside the plane, by user.
     of_users: Vec<usize>,
-    /// Number of packets in transit through the graph, by side of arrival. Kept copies do not count; a retransmitted
-    /// copy counts again.
+    /// Number of packets in transit through the graph, by side of arrival. Copies kept by regulators do not count; a
+    /// retransmitted copy counts again.
     under_way: [u64; 2],
 }
 

@@ -69,7 +69,7 @@ impl Plane {
         }
         let report = self.report(flow, connection);
         match self.past_room.checked_sub(1) {
-            // Sending fails if the receiver was dropped.
+            // The room for reports shrinks only if sending succeeds; sending fails if the receiver was dropped.
             Some(room) if self.past.send(report).is_ok() => self.past_room = room,
             _ => {
                 self.forgotten.add(&report);

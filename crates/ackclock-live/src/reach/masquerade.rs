@@ -1,7 +1,7 @@
 //! Address translation (masquerading) in separate firewall tables with `flags owner`: the kernel removes an owned table
 //! with the socket that created it.
 //!
-//! The tables in the notation of `nft`, for IPv4; the table `ip6` differs only in its addresses:
+//! The tables in the notation of `nft`, for IPv4; the table `ip6` has other addresses and is otherwise equal:
 //! ```text
 //! table ip ackclock0 { flags owner
 //!   chain out  { type nat hook postrouting priority srcnat; ip saddr INSIDE oif != LINK masquerade }
@@ -14,10 +14,10 @@
 //! ```
 //! LINK is the interface towards the inside: our end of a veth pair, or the TUN itself with pasta. The chain `back`
 //! exists only if the machine does not forward packets from its other interfaces. A machine without this forwarding
-//! would drop a reply after its address is translated back, so `back` sends replies to the link without changing
-//! settings of other interfaces. The chains `base` and `strays` exist if the machine does not have the base address.
-//! `base` makes a server on the machine reachable at the base address. `strays` drops pasta's packets without ACK flag,
-//! whose addresses are not translated back, so that this host does not answer them with a RST.
+//! would drop a reply whose address was translated back, so `back` sends replies to the link without changing settings
+//! of other interfaces. The chains `base` and `strays` exist if the machine does not have the base address. `base`
+//! makes a server on the machine reachable at the base address. `strays` drops pasta's packets without ACK flag, whose
+//! addresses are not translated back, so that this host does not answer them with a RST.
 
 use std::fs;
 use std::io;
@@ -33,14 +33,14 @@ use crate::namespace::interface::octets;
 use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::{Pair, v6};
 
-/// Functions that the kernel does not provide by itself in the table's namespace.
+/// Functions that the firewall table adds because the kernel lacks them in the table's namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
-    /// No help is needed: the kernel forwards packets from every interface.
+    /// The table adds no function: the kernel forwards packets from every interface.
     None,
     /// The table must send replies to the link.
     Replies,
-    /// The base address represents the machine, which has this address.
+    /// The base address stands for the machine, which has the given address.
     Base(Ipv4Addr),
 }
 
@@ -57,8 +57,8 @@ impl Help {
     }
 }
 
-/// Installs the IPv4 table in this process's network namespace; it exists as long as the socket. `link` is the index of
-/// the interface towards the inside.
+/// Installs the IPv4 table in this process's network namespace; the table exists as long as the returned socket. `link`
+/// is the index of the interface towards the inside.
 ///
 /// # Errors
 /// Returns the kernel's error.

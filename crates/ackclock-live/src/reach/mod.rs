@@ -29,7 +29,7 @@ pub enum Reach {
     Machine,
     /// The inside reaches all networks of the user, through sockets opened by pasta.
     Pasta,
-    /// The inside reaches only the base address, for this reason.
+    /// The inside reaches only the base address, for the given reason.
     Closed(String),
 }
 
@@ -72,9 +72,9 @@ pub(crate) enum V6 {
     OtherEnd,
 }
 
-/// Connects the link to the machine's network, whose kernel forwards packets of our veth pair with the machine's
-/// address. The function returns the way out, the address pair, the link's end, which is in a router in front of the
-/// veth pair, and the sockets of forwarded ports in the router.
+/// Connects the link to the machine's network. The machine's kernel forwards packets of our veth pair under the
+/// machine's address. Returns the way out, the address pair, the link's end (in a router in front of the veth pair),
+/// and the sockets of forwarded ports in the router.
 ///
 /// # Errors
 /// Returns the operation that this machine does not allow. All resources are then released, and the process may be in a
@@ -135,7 +135,7 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
 
 /// Creates a separate namespace without a route out.
 pub(crate) fn closed(why: String) -> Way {
-    // With forwarding enabled, the kernel reports at once that there is no route, so that programs do not wait.
+    // With forwarding enabled, the kernel reports at once that no route exists, so that programs do not wait.
     forward_all();
     Way { reach: Reach::Closed(why), v6: V6::OtherEnd, remarks: Vec::new(), _tables: Vec::new() }
 }

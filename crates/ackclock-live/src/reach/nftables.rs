@@ -102,7 +102,7 @@ pub(super) fn interface(list: Message, which: i32, how: i32, index: u32) -> Mess
     compare(list, ("meta", load), how, &index.to_ne_bytes())
 }
 
-/// Compares a one-byte number that an expression returns for a key.
+/// Adds an expression that loads the one-byte value of a key, and a comparison of that value.
 pub(super) fn number_compares(list: Message, (name, key): (&str, i32), how: i32, with: u8) -> Message {
     let load = |data: Message| data.number(1, REGISTER).number(2, key as u32);
     compare(list, (name, load), how, &[with])

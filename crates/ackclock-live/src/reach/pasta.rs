@@ -25,7 +25,7 @@ pub(crate) const RESOLVER: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
 pub(crate) const MACHINE: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 2);
 /// Address of the namespace at pasta's end.
 const OWN: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 3);
-/// Locally administered hardware address, for machines whose outgoing interface has no hardware address, such as
+/// Locally administered hardware address, used if the machine's outgoing interface has no hardware address, as inside
 /// another link.
 const HARDWARE: &str = "02:61:63:6b:00:01";
 
@@ -75,7 +75,8 @@ fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
     Command::new("/bin/sh")
         .args(["-c", "\"$@\" & read -r _; kill -KILL $!; wait", "sh"])
         .arg(program)
-        // The options `none` forward no port of the machine to the inside, and no port of the inside to the machine.
+        // The options with value `none` forward no port of the machine to the inside, and no port of the inside to the
+        // machine.
         .args([
             "--config-net",
             "--foreground",

@@ -2,8 +2,8 @@
 //!
 //! The test writes SYN segments into the link's end as if they came from inside. One segment goes to the base address,
 //! where our own socket listens. Further segments go to addresses beyond the machine, with a TTL that expires one hop
-//! out. The machine's routing and a trace of its firewall show what refuses the segments. If routing and trace show no
-//! cause and an answer is missing, only the route to this machine is reported as broken.
+//! out. The machine's routing and a trace of its firewall show the rule that refuses a segment. If routing and trace
+//! show no cause and an answer is missing, only the route to this machine is reported as broken.
 
 use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
@@ -37,15 +37,15 @@ pub(super) struct Way<'a> {
 const PATIENCE: Duration = Duration::from_millis(45);
 /// Destination port of the test segments: HTTPS, the port that router firewalls are most likely to pass.
 const PORT: u16 = 443;
-/// Addresses reserved for documentation (RFC 5737, RFC 3849), which no host has: packets to them take the default
-/// route.
+/// Addresses reserved for documentation (RFC 5737, RFC 3849), which no host has: packets to these addresses take the
+/// default route.
 const FAR: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
 /// TTL of the test segments: it covers the router, this machine, and one hop out.
 const HOPS: u8 = 3;
 
-/// Remarks for the user on where and why packets are lost, one per line; empty if all routes work or the cause is
-/// unknown.
+/// Remarks for the user on where and why packets are lost, one per line. The list is empty if all routes work or the
+/// cause is unknown.
 pub(super) fn remarks(ways: &[Way<'_>]) -> Vec<String> {
     let findings: Vec<Finding> = ways.iter().flat_map(findings).collect();
     let mut ends: Vec<Option<&End>> = Vec::new();
@@ -105,7 +105,7 @@ struct Probe {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     Answered,
-    /// The machine's routing refused the segment, for this reason.
+    /// The machine's routing refused the segment, for the given reason.
     Refused(String),
     Dropped(Place),
     AnswerDropped(Place),
@@ -214,8 +214,8 @@ impl Trial<'_> {
         while let Ok(length) = read(&self.way.tun.file, &mut bytes) {
             let Some(packet) = bytes.get(header..length) else { continue };
             match ends(packet) {
-                // A firewall that rejects a segment also answers with this machine's address, but the answer of a
-                // firewall does not accept the connection.
+                // A firewall that rejects a segment also answers from this machine's address, but only a listening
+                // socket accepts the connection.
                 Some((from, _)) if from == self.way.base && accepts(packet, self.port) => {
                     self.own.ends(End::Answered);
                 }
@@ -231,15 +231,15 @@ impl Trial<'_> {
     fn forget(&mut self) {
         let from = (self.way.inside, self.port);
         for probe in self.probes() {
-            // A connection that is missing in the table is already removed.
+            // If the table lacks a connection, the connection was already removed.
             let _ = Netlink::netfilter()
                 .and_then(|mut netlink| netlink.request(&[delete_connection(from, (probe.to, probe.port))]));
         }
         self.read_answers();
     }
 
-    /// Addresses that the test segments did not reach. Addresses beyond the machine are left out if the segment has
-    /// left the machine: routers may be silent.
+    /// Addresses that the test segments did not reach. An address beyond the machine is left out if its segment has
+    /// left the machine, because routers may be silent.
     fn findings(&self) -> impl Iterator<Item = Finding> {
         let version = if self.way.inside.is_ipv6() { " by IPv6" } else { "" };
         let finding =

@@ -28,13 +28,13 @@ use crate::namespace::interface::Interface;
 use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::{Obstacle, Pair, Trying};
 
-/// Redirects forwarded ports in the network namespace of this process, whose interface `link` leads across the link.
-/// The redirection exists as long as the returned socket.
+/// Redirects forwarded ports in the network namespace of this process; the interface `link` leads across the link. The
+/// redirection exists as long as the returned socket.
 ///
 /// # Errors
 /// Returns the operation that this machine does not allow.
 pub(crate) fn install(link: &Interface, pair: Pair, forwards: &[Forward]) -> Result<Netlink, Obstacle> {
-    // Answers for a loopback address arrive over the link, which the kernel accepts only with this setting.
+    // Answers for a loopback address arrive over the link; without the setting `route_localnet` the kernel drops them.
     let setting = format!("/proc/sys/net/ipv4/conf/{}/route_localnet", link.name);
     fs::write(&setting, "1").trying(&format!("writing {setting}"))?;
     let table = Table { name: "ackclock-forward".to_owned(), link: link.index, inside: pair.inside.into() };
@@ -56,7 +56,7 @@ const REDIRECT: &str = "redirect";
 const LOOPBACK: u8 = 127;
 /// MSS over a link's devices, whose MTU is 1500 bytes.
 const MSS: u16 = 1460;
-/// Offset of the destination port in a TCP or UDP header; the offset of the TCP flags follows.
+/// Offset of the destination port in a TCP or UDP header; the next constant is the offset of the TCP flags.
 const PORT: u32 = 2;
 const FLAGS: u32 = 13;
 const SYN: u8 = 2;

@@ -18,8 +18,8 @@ pub(super) fn gateway(to: IpAddr) -> io::Result<Option<IpAddr>> {
     Ok(found.find(|(kind, _)| *kind == libc::RTA_GATEWAY).and_then(|(_, value)| address(value)))
 }
 
-/// Reason why the machine does not route a packet from inside or its own answer, with a remedy; `None` if it routes the
-/// packet.
+/// Reason why the machine does not route a packet from inside or the machine's own answer, with a remedy; `None` if the
+/// packet is routed.
 pub(super) fn refusal(from: IpAddr, to: IpAddr, link: &Interface, way: Heading) -> Option<String> {
     let comes_in = way == Heading::Outside;
     let inside = if comes_in { from } else { to };
@@ -73,8 +73,8 @@ struct Refusing {
     action: &'static str,
 }
 
-/// First policy routing rule that refuses a packet between the given addresses. Rules that lead to routing tables are
-/// skipped, because the kernel's error reports their result.
+/// First policy routing rule that refuses a packet between the given addresses. Rules that refer to a routing table are
+/// skipped, because the kernel's error already reports their result.
 fn refusing_rule(from: IpAddr, to: IpAddr, link: Option<&String>) -> Option<Refusing> {
     let mut first: Option<Refusing> = None;
     let mut body = [0; BODY];
@@ -100,7 +100,7 @@ fn refusing(rule: &[u8], from: IpAddr, to: IpAddr, link: Option<&String>) -> Opt
             FRA_DST => begins(&octets(to), value, to_bits),
             FRA_SRC => begins(&octets(from), value, from_bits),
             FRA_IIFNAME => value.strip_suffix(&[0]) == link.map(|name| name.as_bytes()),
-            // Rules for packet marks and outgoing interfaces do not apply here.
+            // Rules for packet marks and outgoing interfaces do not match the tested packets.
             FRA_FWMARK | FRA_OIFNAME => false,
             _ => true,
         };

@@ -1,6 +1,6 @@
 //! Traces how the firewall handles packets of a link. Packets are marked for tracing (`meta nftrace set 1`), and the
-//! kernel reports each nftables rule that they traverse. Firewalls of `iptables-nft` are nftables too; firewalls of
-//! `iptables-legacy` report nothing.
+//! kernel reports each nftables rule that a marked packet traverses. Firewalls of `iptables-nft` are nftables too;
+//! firewalls of `iptables-legacy` report nothing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ use crate::namespace::netlink::{Message, Netlink, attributes};
 /// Trace of packets from and to the inside of a link. Dropping this value ends the trace.
 pub(super) struct Trace {
     reports: Netlink,
-    /// Source and destination of each traced packet when first seen, by the kernel's trace number.
+    /// Source and destination of each traced packet in the packet's first report, by the kernel's trace number.
     packets: BTreeMap<u32, (IpAddr, IpAddr)>,
     _table: Netlink,
 }

@@ -1,5 +1,5 @@
 //! Builds the islands of a scenario: servers - wired paths - (relay - wired paths -) edge - clients. If the edge
-//! observes a separate radio, that radio is a second edge next to the first.
+//! observes a separate radio, the radio is a second edge next to the edge.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ impl<'a> Builder<'a> {
         Ok(island)
     }
 
-    /// Traffic of `flows`, still without clients, with the measurements that the scenario requests.
+    /// Traffic of `flows` before the clients are added, with the measurements that the scenario requests.
     fn traffic(&self, flows: &[FlowPlan]) -> Result<Traffic, ConfigError> {
         let cell = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
         let link = if cell.is_some() { CapacityReports::AtTheEnd } else { CapacityReports::Always };
@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
             // The configuration check accepts only sizes in bytes.
             _ => 0,
         };
-        // The connections that the edge regulates end at the relay.
+        // Connections regulated by the edge end at the relay if there is a relay.
         let wired = self.tables.relay.as_ref().map_or(&self.tables.path, |relay| &relay.core);
         Surroundings {
             wired_round_trip: wired.delay * 2,
@@ -188,7 +188,7 @@ impl Row {
     }
 }
 
-/// Connections of the simplest island: servers, path, edge, clients.
+/// Connections of the simplest island, which has servers, a path, an edge and clients.
 pub(super) const IN_LINE: [[End; 2]; 3] = [
     [(0, host::WIRE), (1, path::SERVER)],
     [(1, path::EDGE), (2, ackclock_edge::WIRED)],

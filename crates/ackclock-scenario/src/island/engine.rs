@@ -1,5 +1,5 @@
-//! Runs islands in the event engine. The engine supports every shape, and several islands together for a capture in
-//! time order.
+//! Runs islands in the event engine. The engine supports islands of every shape, and runs several islands together if a
+//! capture must be in time order.
 
 use std::io::Write;
 
