@@ -46,6 +46,22 @@ fn a_sweep_that_is_killed_at_any_instant_goes_on_and_runs_nothing_twice() {
 }
 
 #[test]
+fn the_shards_of_a_sweep_are_together_the_sweep() {
+    let folder = Folder::new();
+    let whole = folder.prints(&["sweep", "case.toml", "--json"]);
+    let shard = |shard| folder.prints(&["sweep", "case.toml", "--json", "--shard", shard]);
+    let parts = ["1/3", "2/3", "3/3"].map(shard);
+    assert_eq!(parts.each_ref().map(|part| part.lines().count()), [2, 1, 1]);
+    folder.write("out.jsonl.partial", parts.concat());
+    let (joined, said) = folder.remarks(&["sweep", "case.toml", "--json", "--out", "out.jsonl"]);
+    assert_eq!((joined, said.as_str()), (whole, "ackclock: out.jsonl: 4 of 4 runs are finished already"));
+    for wrong in ["0/3", "4/3", "3", "1/0", "x/2", "-1/2"] {
+        let said = folder.complains(2, &["sweep", "case.toml", &format!("--shard={wrong}")]);
+        assert!(said.contains(&format!("{wrong}: is not K/N with K from 1 to N")), "{said}");
+    }
+}
+
+#[test]
 fn a_complete_file_is_not_run_again_and_half_of_one_is_taken_up() {
     let folder = Folder::new();
     let arguments = ["sweep", "case.toml", "--json", "--out", "out.jsonl"];

@@ -44,6 +44,10 @@ pub(crate) struct Args {
     /// Replace the `--out` file even if it contains lines of other runs, another build or changed inputs.
     #[arg(long, requires = "out")]
     overwrite: bool,
+    /// Run only part K of N parts of the sweep, for N machines or the tasks of a batch job. To join the parts,
+    /// concatenate their `--out` files into FILE.partial and repeat the sweep with `--out FILE`.
+    #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
+    shard: Option<Shard>,
     /// Write an HTML report with figures (Python).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -57,6 +61,29 @@ pub(crate) struct Args {
     /// Measure the CPU time of each run. Without `--timing`, repeated runs print identical output.
     #[arg(long)]
     timing: bool,
+}
+
+/// Part of a sweep: every `of`th run, starting with run `part`, counted from 1.
+#[derive(Clone, Copy, Debug)]
+struct Shard {
+    part: usize,
+    of: usize,
+}
+
+impl Shard {
+    fn parse(text: &str) -> Result<Self, String> {
+        let numbers =
+            text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((part, of)) if (1..=of).contains(&part) => Ok(Self { part, of }),
+            _ => Err("is not K/N with K from 1 to N, such as 2/8".to_owned()),
+        }
+    }
+
+    /// Whether the shard contains the run at `position` of the sweep, counted from 0.
+    const fn contains(self, position: usize) -> bool {
+        position % self.of == self.part - 1
+    }
 }
 
 /// Machines that can run a sweep.
@@ -99,7 +126,9 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     say_begins(points.iter().map(|point| &point.scenario));
     say_recordings(points.iter().map(|point| &point.scenario), &files);
     say_doubts(&scenario, &files)?;
-    let jobs = jobs(&points);
+    let mut positions = 0..;
+    let mut jobs = jobs(&points);
+    jobs.retain(|_| args.shard.is_none_or(|shard| positions.next().is_some_and(|at| shard.contains(at))));
     let finished = {
         let (sinks, done) = sinks(args, &jobs, &files)?;
         let lines = Lines::new(sinks, jobs.len());
@@ -193,6 +222,10 @@ impl From<KeptError> for Failure {
 fn on_cluster(args: &Args) -> Result<(), Failure> {
     if args.intervals.are_asked_for() {
         let message = "--confidence is for tables; on a cluster a sweep gives the objects of its runs";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    if args.shard.is_some() {
+        let message = "--shard is for sweeps on this machine; a cluster distributes the runs itself";
         return Err(Failure::Input(message.to_owned()));
     }
     if args.report.is_some() {
