@@ -358,10 +358,24 @@ fn a_running_link_is_changed_and_looked_at_from_inside_and_outside() {
     assert_eq!(last_object(&folder.prints(&["link", "show", "--pid", &process]))["run"], 0);
     let message = folder.complains(1, &["link", "show", "--pid", "1"]);
     assert_eq!(message, "process 1 runs no link");
+    let message = folder.complains(2, &["link", "show", "--watch", "50ms", "--pid", &process]);
+    assert_eq!(message, "--watch 50ms: an interval is at least 100ms");
+    let watching = ["link", "show", "--watch", "100ms", "--pid", &process];
+    let mut watch = folder.command(&watching).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 40];
+    watch.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    assert!(String::from_utf8_lossy(&first).contains("down Mbit/s"));
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let ended = Ended::from(child.wait_with_output().unwrap());
     assert!(ended.err.contains("only keys of `down` and `up` can change"), "{}", ended.err);
     assert!(ended.err.contains("down.rate"), "{}", ended.err);
+    let watched = Ended::from(watch.wait_with_output().unwrap());
+    assert_eq!((watched.status, watched.err.as_str()), (0, ""), "it ends with the link");
+    assert!(
+        watched.out.lines().next().is_some_and(|line| line.split_whitespace().count() == 10),
+        "{}",
+        watched.out
+    );
 }
 
 #[test]

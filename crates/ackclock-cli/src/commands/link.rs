@@ -10,6 +10,7 @@ mod progress;
 mod requests;
 mod running;
 mod text;
+mod watch;
 
 use std::env;
 use std::ffi::OsString;

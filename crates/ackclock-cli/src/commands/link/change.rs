@@ -4,6 +4,7 @@ use ackclock_core::Span;
 use ackclock_link::Direction;
 use ackclock_live::control::{Addressee, LinkRequest, Outage, Unanswered, ask};
 
+use super::watch;
 use crate::failure::Failure;
 use crate::output;
 
@@ -35,8 +36,11 @@ pub(super) enum Verb {
         #[command(flatten)]
         whom: Whom,
     },
-    /// Print the results of a running link so far, as JSON.
+    /// Print the results of a running link so far, as JSON, or a line of rates, queues and drops at intervals.
     Show {
+        /// Print a line at this interval until the link ends: rates, queued packets and drops of both directions.
+        #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "1s")]
+        watch: Option<Span>,
         #[command(flatten)]
         whom: Whom,
     },
@@ -57,17 +61,19 @@ pub(super) fn perform(verb: &Verb) -> Result<(), Failure> {
         Verb::Set { pairs, whom } => {
             (LinkRequest::Set(pairs.iter().map(|text| pair(text)).collect::<Result<_, _>>()?), whom)
         }
-        Verb::Show { whom } => (LinkRequest::Show, whom),
+        Verb::Show { watch: Some(interval), whom } => return watch::watch(addressee(whom), *interval),
+        Verb::Show { watch: None, whom } => (LinkRequest::Show, whom),
         Verb::Outage { lasts, direction, drop, whom } => (outage(*lasts, direction, *drop)?, whom),
     };
-    let answer =
-        ask(whom.pid.map_or(Addressee::Nearest, Addressee::Process), &asked).map_err(
-            |error| match error {
-                Unanswered::Refused(_) => Failure::Input(error.to_string()),
-                Unanswered::Nobody(_) | Unanswered::Silent(_) => Failure::Run(error.to_string()),
-            },
-        )?;
+    let answer = ask(addressee(whom), &asked).map_err(|error| match error {
+        Unanswered::Refused(_) => Failure::Input(error.to_string()),
+        Unanswered::Nobody(_) | Unanswered::Silent(_) => Failure::Run(error.to_string()),
+    })?;
     if answer.is_empty() { Ok(()) } else { output::print(&format!("{answer}\n")) }
+}
+
+fn addressee(whom: &Whom) -> Addressee {
+    whom.pid.map_or(Addressee::Nearest, Addressee::Process)
 }
 
 fn outage(lasts: Span, direction: &str, drop: bool) -> Result<LinkRequest, Failure> {
