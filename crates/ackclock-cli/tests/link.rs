@@ -371,11 +371,7 @@ fn a_running_link_is_changed_and_looked_at_from_inside_and_outside() {
     assert!(ended.err.contains("down.rate"), "{}", ended.err);
     let watched = Ended::from(watch.wait_with_output().unwrap());
     assert_eq!((watched.status, watched.err.as_str()), (0, ""), "it ends with the link");
-    assert!(
-        watched.out.lines().next().is_some_and(|line| line.split_whitespace().count() == 10),
-        "{}",
-        watched.out
-    );
+    assert!(watched.out.contains(" 0.000 "), "{}", watched.out);
 }
 
 #[test]

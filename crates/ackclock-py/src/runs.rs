@@ -268,48 +268,59 @@ impl Batch<'_> {
         only: &[usize],
         mut take: impl FnMut(usize, Outcome) -> PyResult<()> + Send,
     ) -> PyResult<()> {
-        let Self { files, interval, progress, threads, extra_wakes } = self;
         // The interpreter runs on one thread at a time, and an exception belongs to the run of its thread.
         let in_python = only.iter().any(|&job| uses_python(&jobs[job].point.scenario));
-        let threads = if in_python { Some(NonZeroUsize::MIN) } else { threads };
+        let threads = if in_python { Some(NonZeroUsize::MIN) } else { self.threads };
         let watched = Arc::new(Progress::default());
-        let threads_each = Some(threads_of_each(only.len(), threads));
-        let work = |number: usize| {
-            let Job { point, run, .. } = jobs[only[number]];
-            let progress = Arc::clone(&watched);
-            let options =
-                RunOptions { series_interval: interval, progress, threads: threads_each, capture: None };
-            if !in_python {
-                return ackclock_scenario::run(&point.scenario, run, files, options).map_err(failed);
-            }
-            let label = format!("in run {run} of {}", printable(point.scenario.name()));
-            let outcome = guarded(Arc::clone(&watched), extra_wakes, &label, || {
-                ackclock_scenario::run(&point.scenario, run, files, options)
-            });
-            outcome?.map_err(failed)
-        };
+        let threads_each = threads_of_each(only.len(), threads);
+        let one = One { in_python, threads: threads_each, progress: &watched, batch: &self };
+        let work = |number: usize| one.run(jobs[only[number]]);
         let mut done = jobs.len() - only.len();
         let mut attend_to = |event: BatchEvent<PyResult<Outcome>>| {
             if let BatchEvent::Done(number, outcome) = event {
                 take(only[number], outcome?)?;
                 done += 1;
             }
-            Python::attach(|py| attend(py, progress.as_ref(), done, jobs.len()))
+            Python::attach(|py| attend(py, self.progress.as_ref(), done, jobs.len()))
         };
-        let on_event = |event| match attend_to(event) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                watched.stop();
-                ControlFlow::Break(error)
-            }
+        let on_event = |event| {
+            attend_to(event).map_or_else(
+                |error| {
+                    watched.stop();
+                    ControlFlow::Break(error)
+                },
+                ControlFlow::Continue,
+            )
         };
-        match py
-            .detach(|| in_parallel(only.len(), threads, work, on_event))
-            .map_err(PyRuntimeError::new_err)?
-        {
-            ControlFlow::Break(error) => Err(error),
-            ControlFlow::Continue(()) => Ok(()),
+        let ended = py.detach(|| in_parallel(only.len(), threads, work, on_event));
+        ended.map_err(PyRuntimeError::new_err)?.break_value().map_or(Ok(()), Err)
+    }
+}
+
+/// Settings of each run of a batch.
+struct One<'a> {
+    /// Whether the scenario may name a class in Python.
+    in_python: bool,
+    threads: NonZeroUsize,
+    progress: &'a Arc<Progress>,
+    batch: &'a Batch<'a>,
+}
+
+impl One<'_> {
+    fn run(&self, Job { point, run, .. }: Job<'_>) -> PyResult<Outcome> {
+        let Batch { files, interval, extra_wakes, .. } = *self.batch;
+        let options = RunOptions {
+            series_interval: interval,
+            progress: Arc::clone(self.progress),
+            threads: Some(self.threads),
+            capture: None,
+        };
+        let simulate = || ackclock_scenario::run(&point.scenario, run, files, options).map_err(failed);
+        if !self.in_python {
+            return simulate();
         }
+        let label = format!("in run {run} of {}", printable(point.scenario.name()));
+        guarded(Arc::clone(self.progress), extra_wakes, &label, simulate)?
     }
 }
 
