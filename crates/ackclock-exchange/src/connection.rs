@@ -19,7 +19,7 @@ pub struct Setup {
     pub max_window: Option<Size>,
     /// Initial congestion window.
     pub initial_window: Option<Size>,
-    /// Sequence number of the first byte of data. The SYN has the sequence number before that of the first byte.
+    /// Sequence number of the first byte of data. The SYN has the preceding sequence number.
     pub first: Seq,
     /// Data that the application sends.
     pub data: Data,
@@ -116,7 +116,7 @@ impl Connection {
         self.sender.on_segment(now, segment);
     }
 
-    /// Gives the sender `bytes` more bytes to send. The first call ends endless data: from then on only written data is
+    /// Gives the sender `bytes` more bytes to send. The first call ends endless data: afterwards only written data is
     /// sent.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Connection {
         self.sender.set_nodelay();
     }
 
-    /// Closes the connection for writing. The FIN is sent with the last byte of data, or after it.
+    /// Closes the connection for writing. The FIN is sent with the last byte of data, or after the last byte.
     pub fn close(&mut self) {
         self.is_closed = true;
         self.sender.finish();

@@ -1,9 +1,9 @@
-//! Properties that hold for any script. The fuzz target and the quick property test call one common function.
+//! Properties that hold for any script. The fuzz target and the quick property test call the function of this module.
 
 use crate::{RunOptions, Script, run};
 
-/// Parses a script and runs it if it is valid. Any script must either be refused with one of its lines, or run to its
-/// end.
+/// Parses a script and runs it if it is valid. Any script must either be refused with the number of one of its lines,
+/// or run to its end.
 ///
 /// # Errors
 /// Returns an error that names the violated property.

@@ -43,7 +43,8 @@ pub struct Ack {
     pub ecn_echo: bool,
 }
 
-/// Header size of the peer's segments, bytes. The header size only affects the packet size, which has no effect here.
+/// Header size of the peer's segments, bytes. The header size only affects the packet size, which has no effect on the
+/// sender.
 const HEADER: u16 = 40;
 
 impl Default for Peer {
@@ -95,7 +96,7 @@ impl Peer {
     }
 }
 
-/// Sets the timestamps of a segment if it has an echo. The peer's clock counts milliseconds and wraps.
+/// Sets the timestamps of a segment if `echo` is given. The peer's clock counts milliseconds and wraps.
 fn stamp(segment: &mut Segment, now: Time, echo: Option<u32>) {
     if let Some(echo) = echo {
         segment.set_timestamps(Timestamps { value: (now.as_nanos() / 1_000_000) as u32, echo });

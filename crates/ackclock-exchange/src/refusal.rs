@@ -1,4 +1,4 @@
-//! The error for a script that cannot be run.
+//! Error for a script that cannot be run.
 
 /// Reason why a script cannot be run, with its line.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

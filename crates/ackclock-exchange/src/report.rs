@@ -9,11 +9,11 @@ use crate::script::{codepoint_name, letters};
 pub struct Outcome {
     /// All segments up to the end of the script, or up to the failure.
     pub seen: Vec<Seen>,
-    /// Failure of the script; `None` if it passed.
+    /// Failure of the script; `None` if the script passed.
     pub failure: Option<Failure>,
 }
 
-/// A segment sent or received. Consecutive segments sent at one instant are merged.
+/// A segment sent or received. Consecutive segments sent at one instant are merged into one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// Time at which the segment was sent or received.
@@ -70,7 +70,7 @@ impl Burst {
         Self { at, first: segment, flags: segment.flags, len: segment.payload.into() }
     }
 
-    /// Adds a segment if it continues the burst; returns whether it was added.
+    /// Adds a segment if it continues the burst; returns whether the segment was added.
     pub(crate) fn takes(&mut self, at: Time, segment: &Segment) -> bool {
         let goes_on = at == self.at
             && self.len > 0

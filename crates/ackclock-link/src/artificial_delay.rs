@@ -1,23 +1,23 @@
 //! # Artificial delay
 //!
 //! ## Source
-//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 5.4: link-layer retransmissions give the delay
-//! a long tail, for which TCP's timer is too short. Packets delayed a little are held longer, so that the timer covers
-//! the tail. Random delays are from Klein, Leung, Parkinson and Samuel, GLOBECOM 2004. See `delay-optimizer.md`
-//! section 7.
+//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 5.4: link-layer retransmissions give the delay a
+//! long tail, for which TCP's timer is too short. Packets with a short delay are held longer, so that the timer covers
+//! the tail. Random delays are from Klein, Leung, Parkinson and Samuel, GLOBECOM 2004. See `delay-optimizer.md` section
+//! 7.
 //!
 //! ## What it does
-//! Wraps a link, `inner`, and holds each packet that it delivers. The hold time is the sum of an entry of `table`,
-//! selected by the packet's delay from retransmissions, and a random draw from `random`. A delay between two rows
-//! selects the lower row; delays below the first row and above the last row add nothing. The hold time depends on the
-//! packet's own delay only. By default a held packet also holds later packets of its flow.
+//! This link wraps a link, `inner`, and holds each packet that the inner link delivers. The hold time is the sum of an
+//! entry of `table`, selected by the packet's delay from retransmissions, and a random draw from `random`. A delay
+//! between two rows selects the lower row; delays below the first row and above the last row add nothing. The hold time
+//! depends on the packet's own delay only. By default a held packet also holds later packets of its flow.
 //!
 //! ## Differences from the source
 //! The source does not define the order of packets; `order = "out-of-sequence"` allows reordering.
 //!
 //! ## Validation
-//! Unit tests compare packets worked out by hand, and check the properties required of all links. `papers/m05` and the
-//! page on artificial delays show the effect on TCP.
+//! Unit tests compare packets with results worked out by hand, and check the properties required of all links.
+//! `papers/m05` and the page on artificial delays show the effect on TCP.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ use crate::{
 pub struct ArtificialDelayConfig {
     /// The link whose delivered packets are held: a table with `kind`, of any kind except a cell.
     pub inner: Component<dyn LinkConfig>,
-    /// Rows of two times, [delay, extra]: a packet delayed by retransmissions for `delay` is held for `extra`. Delays
+    /// Rows of two times, [delay, extra]: a packet that retransmissions delayed for `delay` is held for `extra`. Delays
     /// increase from row to row. A delay between two rows selects the lower row; a delay above the last row adds
     /// nothing.
     pub table: Vec<[Span; 2]>,
@@ -114,13 +114,13 @@ impl LinkConfig for ArtificialDelayConfig {
         })))
     }
 
-    // Always false: packets held outside the inner link would remain if its medium were replaced.
+    // The medium cannot be replaced, because the packets that this link holds outside the inner link would remain.
     fn has_medium(&self) -> bool {
         false
     }
 }
 
-/// A link, and the packets that the link has delivered and that are held here.
+/// A link, and the packets that the link has delivered and the artificial delay still holds.
 struct ArtificialDelay {
     inner: AnyLink,
     table: Vec<[Span; 2]>,

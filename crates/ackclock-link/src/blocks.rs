@@ -57,8 +57,8 @@ impl Packets {
         self.uncut > 0 || !self.queue.is_empty()
     }
 
-    /// Cuts the next part of a packet: `room` bytes, or the rest of the packet if it is smaller. Returns the packet's
-    /// number and the size of the part. Returns `None` if the queue has dropped all its packets.
+    /// Cuts the next part of a packet: `room` bytes, or the rest of the packet if the rest is smaller. Returns the
+    /// packet's number and the size of the part. Returns `None` if the queue has dropped all its packets.
     pub(crate) fn cut(&mut self, now: Time, room: u32) -> Option<(u64, u32)> {
         if self.uncut == 0 {
             let next = self.queue.dequeue(now);
@@ -73,8 +73,8 @@ impl Packets {
         Some((self.begun.next_number() - 1, part))
     }
 
-    /// Gives up a block with parts of these packets: the packets are lost, and the unsegmented rest of the last packet
-    /// is not sent.
+    /// Gives up a block with parts of the given packets: the packets are lost, and the unsegmented rest of the last
+    /// packet is not sent.
     pub(crate) fn give_up(&mut self, at: Time, parts_of: Range<u64>) {
         let newest = self.begun.next_number() - 1;
         let ends = parts_of.end;
@@ -102,7 +102,7 @@ impl Packets {
     }
 }
 
-/// A link made of a queue, a transmitter of blocks, and the reassembly of packets.
+/// A link with a queue, a transmitter of blocks, and the reassembly of packets.
 pub(crate) struct BlockLink<T> {
     transmitter: T,
     packets: Packets,
@@ -228,7 +228,7 @@ impl<T: Transmitter + 'static> Link for BlockLink<T> {
         self.transmitter.capacity_bps(until)
     }
 
-    // No effect: a block link is not a queue followed by a medium.
+    // Has no effect: a block link is not a queue followed by a medium.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {

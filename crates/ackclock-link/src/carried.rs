@@ -5,7 +5,7 @@ use ackclock_core::Time;
 use crate::medium::Medium;
 
 /// Sum of the bits that each medium of a link could have sent while it was installed. A medium of unknown capacity adds
-/// nothing, so that the capacity between two instants is a difference of sums.
+/// nothing, so that the capacity between two instants is a difference of two sums.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     /// Time at which the present medium was installed.

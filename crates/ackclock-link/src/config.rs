@@ -33,7 +33,7 @@ impl Files for NoFiles {
     }
 }
 
-/// Mean rate and delay of a link, from which the size of a buffer in milliseconds or BDPs is calculated.
+/// Mean rate and delay of a link, which determine the size of a buffer given in milliseconds or BDPs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nominal {
     /// Mean rate of the link over a long time while it always has data.
@@ -42,11 +42,11 @@ pub struct Nominal {
     pub delay: Span,
 }
 
-/// Everything a link needs to be built from its table.
+/// Inputs from which a link is built, in addition to its table.
 pub struct LinkContext<'a> {
     /// Plan of the link's queue, or of the queue of each flow.
     pub queue: QueuePlan,
-    /// Which packets count against the queue's capacity.
+    /// Packets that count against the queue's capacity.
     pub meaning: BufferMeaning,
     /// Random streams of the run.
     pub streams: &'a Streams,
@@ -67,14 +67,14 @@ impl<'a> LinkContext<'a> {
         SerialLink::new(medium, self.queue.build(), self.meaning).into()
     }
 
-    /// Builds the same link with impairments.
+    /// Builds a link from its queue, followed by `medium` with impairments.
     pub(crate) fn impaired_link(self, medium: AnyMedium, impairments: &Impairments) -> AnyLink {
         let (streams, name) = (self.streams, self.name);
         impairments.around(self.link(medium), streams, name)
     }
 }
 
-/// Everything a medium needs to be built from the table of its link.
+/// Inputs from which a medium is built, in addition to the table of its link.
 #[derive(Clone, Copy)]
 pub struct MediumContext<'a> {
     /// Random streams of the run.
@@ -154,7 +154,7 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// can be replaced. For any other link, steps of `[[edge.at]]` are refused when the scenario is loaded.
     fn has_medium(&self) -> bool;
 
-    /// The impairments of the link's packets. A step cannot change them while the link runs.
+    /// Impairments of the link's packets. A step of the scenario cannot change the impairments while the link runs.
     fn impairments(&self) -> Impairments {
         Impairments::default()
     }
@@ -165,7 +165,7 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Returns the same link with these users, if it is a cell.
+    /// Returns the same link with the given users if the link is a cell.
     ///
     /// # Errors
     /// Returns an error if the users are invalid.

@@ -7,7 +7,7 @@ use ackclock_core::{Law, Span, Stream};
 pub(crate) struct Delays {
     law: Law<Span>,
     stream: Stream,
-    /// The delay if it is constant, so that no random draw is needed.
+    /// Delay of every packet if the delay is constant, so that no random draw is needed.
     constant: Option<Span>,
 }
 

@@ -7,8 +7,8 @@ use ackclock_core::Seq;
 /// Sequence number of a packet's first byte, and of the byte after its last byte.
 type Packet = (Seq, Seq);
 
-/// A multiset of the packets of a flow that are in the queue or in transmission: a retransmission may be contained more
-/// than once.
+/// Multiset of the packets of a flow that are in the queue or in transmission: the multiset may contain a
+/// retransmission more than once.
 #[derive(Debug, Default)]
 pub(super) struct Inside {
     /// Packets in sequence order: each packet starts at or beyond the end of the packet before it.
@@ -61,8 +61,8 @@ impl Inside {
         self.at(packet).is_some() || self.others.contains_key(&key(packet))
     }
 
-    /// Position of `packet` among the packets in sequence order: usually the first, unless the queue drops a packet
-    /// further back.
+    /// Position of `packet` among the packets in sequence order. A packet is usually the first, unless the queue drops
+    /// a packet further back.
     fn at(&self, packet: Packet) -> Option<usize> {
         if self.in_order.front() == Some(&packet) {
             return Some(0);

@@ -2,8 +2,8 @@
 //!
 //! The written window never exceeds the window that the receiver offers. The right edge never moves left of an edge
 //! that the regulator advertised earlier (RFC 9293 section 3.8.6 discourages shrinking). A window of zero is written
-//! only if the receiver's window is zero. The window field counts units of `2^s` bytes and is rounded down; it is
-//! rounded up only if rounding down would move the right edge left or fall below the minimum.
+//! only if the receiver's window is zero. The window field counts units of `2^s` bytes and is rounded down. The window
+//! field is rounded up only if rounding down would move the right edge left or fall below the minimum.
 
 use ackclock_core::{ConfigError, LARGEST_WINDOW_SCALE, Segment, Seq};
 
@@ -47,7 +47,7 @@ impl WindowLaw {
     }
 
     /// Right edge that `ack` would advertise for a window that ends at `target`, or for a window of `least` bytes if
-    /// that window is larger.
+    /// the window to `target` is smaller.
     pub(super) fn reach(&self, ack: &Segment, target: Seq, least: u32) -> Seq {
         let scale = self.scale(ack).unwrap_or(0);
         ack.ack
@@ -81,12 +81,12 @@ impl WindowLaw {
         self.window = self.window_for(ack, target, least);
         let kept = self.edge.map_or(0, |edge| edge.since(ack.ack)).div_ceil(1 << scale);
         let field = field_of(self.window, least, scale).max(kept).max(1).min(ack.window.into());
-        // The window field is at most the receiver's window field.
+        // The window field is at most the receiver's window field, so it fits into 16 bits.
         self.put(ack, field as u16, scale);
     }
 
-    /// Gives a duplicate ACK the window field of the ACK that it repeats: with a different window it would not count as
-    /// a duplicate (RFC 5681 section 2).
+    /// Gives a duplicate ACK the window field of the ACK that it repeats: an ACK with a different window would not
+    /// count as a duplicate (RFC 5681 section 2).
     fn repeat(&mut self, ack: &mut Segment, target: Seq, least: u32) {
         match (self.last, self.scale(ack)) {
             (Some((number, field)), Some(scale)) if number == ack.ack && self.applies(ack) => {

@@ -17,18 +17,18 @@ pub(super) trait Law: Send {
     /// Sends or holds an ACK that advertises a window.
     fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, view: LinkView);
 
-    /// Bytes that the sender may send beyond those visible in the queue.
+    /// Bytes that the sender may send in addition to its bytes in the queue.
     fn allowance(&self, _advertiser: &Advertiser) -> Option<Allowance> {
         None
     }
 
-    /// Sends held ACKs if the queue has more room.
+    /// Sends held ACKs after room in the queue has become free.
     fn on_room(&mut self, _now: Time, _flow: &mut Flow) {}
 
     /// Sends all held ACKs.
     fn release_all(&mut self, _now: Time, _flow: &mut Flow) {}
 
-    /// Handles the expiry of the [deadline](Self::deadline).
+    /// Handles the expiry of the [deadline](Self::deadline) of held ACKs.
     fn on_timeout(&mut self, _now: Time, _flow: &mut Flow) {}
 
     /// Latest time at which the regulator sends a held ACK.
@@ -78,8 +78,8 @@ impl<L: Law> WindowRegulator<L> {
 
 impl<L: Law> Regulator for WindowRegulator<L> {
     fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
-        // A SYN starts a new connection. A source that retransmits acknowledged data has timed out while a held ACK
-        // delayed its acknowledgement.
+        // A SYN starts a new connection. If a source retransmits acknowledged data, its timer expired while a held ACK
+        // delayed the acknowledgement.
         let accounts = &self.flow.advertiser.accounts;
         let retransmitted = segment.has_data() && accounts.has_acknowledged(segment);
         if segment.flags.intersects(Flags::SYN) || retransmitted {

@@ -3,8 +3,8 @@
 //!
 //! The wired RTT is measured from an advertised right edge to the first new data beyond the previous edge, and from the
 //! mobile's SYN to the SYN-ACK. A sender that leaves the advertised window unused is limited by its congestion window
-//! or by pacing. The modelled timer follows RFC 6298 as in Linux. The RTT samples of the modelled timer equal the
-//! sender's own samples: the age of the data that an ACK acknowledges, plus the wired RTT.
+//! or by pacing. The modelled timer follows RFC 6298 as in Linux. Its RTT samples equal the sender's own samples: the
+//! age of the data that an ACK acknowledges, plus the wired RTT.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,8 @@ const LEAST_TIMEOUT: f64 = 0.2;
 
 /// A sender whose unused window exceeds its used window by this factor does not wait for a right edge.
 const SPARES: f64 = 4.0;
-/// Number of bytes below which a decaying average is set to zero: subnormal numbers would be slow.
+/// Number of bytes below which a decaying average is set to zero, because calculations with subnormal numbers would be
+/// slow.
 const NOTHING: f64 = 1e-6;
 /// Tolerance for the arrival of data triggered by a right edge, in addition to an eighth of the wired RTT.
 const JITTER: Span = Span::from_millis(2);
@@ -35,7 +36,7 @@ pub(super) enum Arrival {
     Triggered,
 }
 
-/// How full the sender's windows were when it sent its newest data.
+/// Fill levels of the sender's windows when it sent its newest data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filling {
     /// Set if the advertised window had no room for another packet.
@@ -51,12 +52,13 @@ pub(super) struct Source {
     wired: WindowedMin,
     /// Time when the mobile's SYN passed; `None` after the SYN-ACK.
     syn: Option<Time>,
-    /// Previous right edge, beyond which new data is awaited, and the time when the new right edge was advertised.
+    /// Previous right edge, beyond which the regulator expects new data, and the time when the new right edge was
+    /// advertised.
     awaited: Option<(Seq, Time)>,
     /// Sequence number after the highest data that arrived.
     highest: Option<Seq>,
     /// Advertised right edges: each with its time, its sequence number, and the end of the data that had left the queue
-    /// by then. When the sender sent the data that arrives now, it knew the first edge in this list.
+    /// at that time. When the sender sent the data that arrives now, it knew the first edge in this list.
     edges: VecDeque<(Time, Seq, Option<Seq>)>,
     /// Recent maximum of the sender's data that has not left the queue yet, bytes; `None` before the first sample.
     used: Option<f64>,
@@ -115,7 +117,7 @@ impl Source {
         }
     }
 
-    /// Sets whether the wired RTT is kept, so that only samples shorter than it count from now on.
+    /// Sets whether the minimum of the wired RTT is kept, so that only shorter samples count from now on.
     pub(super) const fn keep_wire(&mut self, keeps: bool) {
         self.keeps = keeps;
     }
@@ -162,7 +164,8 @@ impl Source {
         wired + wired / 8 + JITTER
     }
 
-    /// Handles the advertisement of a higher right edge. Data up to `left` has left the queue; `None` means unknown.
+    /// Handles the advertisement of a higher right edge. Data up to `left` has left the queue; `left` is `None` if the
+    /// end of this data is unknown.
     pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq, left: Option<Seq>) {
         self.edges.push_back((now, edge, left));
         if self.awaited.is_none() {
@@ -189,8 +192,8 @@ impl Source {
         }
     }
 
-    /// Seconds from an ACK to the sender's next timeout: the earlier of the RACK-TLP probe timeout and the RTO; `None`
-    /// before the first RTT sample.
+    /// Seconds from an ACK to the sender's next timeout: the earlier of the RACK-TLP probe timeout and the RTO. The
+    /// value is `None` before the first RTT sample.
     pub(super) fn timeout(&self) -> Option<f64> {
         let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);
         let probe = (2.0 * self.srtt).max(LEAST_TIMEOUT);

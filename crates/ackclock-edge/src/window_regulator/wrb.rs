@@ -4,17 +4,17 @@
 //! Source: CR04; described in `window-regulator.md` section 4.
 //!
 //! ## What it does
-//! The right edge is the one of the dynamic Window Regulator: data that has left the queue plus `B` packets. An ACK
-//! that would advertise a smaller window than the last ACK is held until departures from the queue have raised its
-//! window. When the radio speeds up, each departing packet releases a held ACK, so the sender learns of new room at
-//! once instead of one radio round trip later.
+//! The right edge is that of the dynamic Window Regulator: data that has left the queue plus `B` packets. An ACK that
+//! would advertise a smaller window than the last ACK is held until departures from the queue have raised its window.
+//! When the radio speeds up, each departing packet releases a held ACK, so the sender learns of new room at once
+//! instead of one radio round trip later.
 //!
 //! ## Differences from the source
-//! The slides do not show when `Ba`, the number of held ACKs, is decremented. Here `Ba` is decremented before the
-//! window is computed, so that the right edge is exact; `reading = "printed"` decrements `Ba` afterwards, which moves
-//! the right edge one packet further. ACKs are released in order of arrival. A duplicate ACK releases all held ACKs and
-//! keeps the window of the ACK it repeats; data, FIN and RST of the mobile also release all held ACKs. `Y` is derived
-//! from sequence numbers (`dequeued.rs`), not counted (`count = "printed"` counts).
+//! The slides do not show when `Ba`, the number of held ACKs, is decremented. In this regulator `Ba` is decremented
+//! before the window is computed, so that the right edge is exact; `reading = "printed"` decrements `Ba` afterwards,
+//! which moves the right edge one packet further. ACKs are released in order of arrival. A duplicate ACK releases all
+//! held ACKs and keeps the window of the ACK that it repeats; data, FIN and RST of the mobile also release all held
+//! ACKs. `Y` is derived from sequence numbers (`dequeued.rs`); `count = "printed"` counts packets instead.
 //!
 //! While further ACKs are held, a released ACK does not raise the window (see `left_to_the_next`). So an ACK that
 //! covers k packets is released after k departures; the source releases one ACK per departure. The window is at least
@@ -23,16 +23,17 @@
 //! If the link layer keeps a packet until the receiver has acknowledged it, the packet occupies one of the `B` buffer
 //! places until then, and its release may release held ACKs.
 //!
-//! Held ACKs are released when the queue is empty or the sender retransmits acknowledged data, because holding ACKs has
-//! no benefit then (`empty = "hold"` waits until no packets are in the air either). A safety timer releases held ACKs
-//! in all other cases.
+//! Held ACKs are released when the queue is empty or the sender retransmits acknowledged data, because holding ACKs
+//! then has no benefit (with `empty = "hold"` ACKs are held until no packets are in the air either). A safety timer
+//! releases held ACKs in all other cases.
 //!
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! The unit tests below compare sequences worked out by hand. `tests/windows.rs` checks the right edge under random
-//! traffic, and that no new data is dropped over any bearer. `crates/ackclock-scenario/tests/windows.rs` checks the
-//! ordering of CR04, and that no packet is dropped if the rate changes but never drops to zero.
+//! The unit tests in this file compare sequences of windows with sequences worked out by hand. `tests/windows.rs`
+//! checks the right edge under random traffic, and that no new data is dropped over any bearer.
+//! `crates/ackclock-scenario/tests/windows.rs` checks the ordering of CR04, and that no packet is dropped if the rate
+//! changes but never drops to zero.
 
 use std::collections::VecDeque;
 
@@ -46,17 +47,18 @@ use super::regulator::{Flow, Law, WindowRegulator};
 use super::{Advertiser, floor, law};
 use crate::{FlowContext, Regulator, RegulatorConfig};
 
-/// Advertises the window of `wrd`, but holds ACKs that would shrink the window until packets leave the queue.
+/// Advertises the window of the regulator `wrd`, but holds ACKs that would shrink the window until packets leave the
+/// queue.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// How packets in the air are counted.
+    /// Method of counting packets in the air.
     pub(crate) count: Count,
     /// Whether an ACK that is released still counts as held when its own window is computed.
     pub(crate) reading: Reading,
-    /// How many ACKs are released at a time.
+    /// Number of ACKs that are released at a time.
     pub(crate) release: Release,
-    /// What happens to held ACKs when the queue holds nothing of the flow.
+    /// Treatment of held ACKs when the queue holds no packet of the flow.
     pub(crate) empty: Empty,
     /// Safety timer: the oldest ACK is released after this long without a release; 0s: never.
     pub(crate) safety: Span,
@@ -74,13 +76,13 @@ pub(crate) struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reading {
-    /// The released ACK does not count: the right edge is the data that has left the queue plus the buffer.
+    /// The released ACK does not count as held: the right edge is the data that has left the queue plus the buffer.
     Strict,
-    /// The released ACK counts, as the source prints it: the right edge is one packet further.
+    /// The released ACK counts as held, as the source prints it: the right edge is one packet further.
     Printed,
 }
 
-/// How many ACKs are released at a time.
+/// Number of ACKs that are released at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Release {
@@ -90,7 +92,7 @@ pub(crate) enum Release {
     All,
 }
 
-/// What happens to held ACKs when the queue holds no packet of the flow.
+/// Treatment of held ACKs when the queue holds no packet of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Empty {
@@ -139,13 +141,13 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Maximum number of held ACKs; bounds memory if a receiver acknowledges byte by byte.
+/// Maximum number of held ACKs, which bounds the memory if a receiver acknowledges byte by byte.
 const MOST_HELD: usize = 4096;
 
 /// Holds ACKs that would shrink the window.
 struct AckBuffer {
     held: VecDeque<Segment>,
-    /// Arrival time of the oldest held ACK, or release time of the ACK before it if that is later.
+    /// Arrival time of the oldest held ACK, or release time of the previous ACK if that time is later.
     waiting_since: Time,
     config: Config,
 }
@@ -162,7 +164,8 @@ impl AckBuffer {
         Self { held: VecDeque::new(), waiting_since: Time::ZERO, config }
     }
 
-    /// Releases held ACKs as long as their window is not smaller than the last one (`window-regulator.md` section 4).
+    /// Releases held ACKs as long as their windows are not smaller than the last advertised window
+    /// (`window-regulator.md` section 4).
     fn release(&mut self, now: Time, flow: &mut Flow, reason: Reason) {
         while let Some(head) = self.held.front() {
             let edge = flow.advertiser.accounts.right_edge(head.ack, self.held.len() as u32 - 1);
@@ -177,8 +180,8 @@ impl AckBuffer {
     }
 
     /// Whether to release all ACKs: the queue is empty, too many ACKs are held, or the minimum goodput raises the
-    /// window above the buffer. If ACKs were held while the window exceeds the buffer, their release at once would
-    /// overflow the queue.
+    /// window above the buffer. ACKs held while the window exceeds the buffer would overflow the queue when released
+    /// together.
     fn is_starving(&self, advertiser: &Advertiser) -> bool {
         let empty = advertiser.accounts.queue_is_empty();
         let full = self.held.len() > MOST_HELD || advertiser.exceeds_buffer();
@@ -196,8 +199,8 @@ impl AckBuffer {
     }
 
     /// Right edge for an ACK that is released while more ACKs are held: at most the edge of the last window. Without
-    /// this limit a partially filled packet would raise the window by a fraction of a packet permanently, as the window
-    /// never shrinks. The next ACK advertises the remaining bytes instead.
+    /// this limit a partially filled packet would permanently raise the window by a fraction of a packet, because the
+    /// window never shrinks. The next ACK advertises the remaining bytes instead.
     fn left_to_the_next(&self, advertiser: &Advertiser, ack: &Segment, edge: Seq) -> Seq {
         let kept = ack.ack + advertiser.law.window();
         if self.held.is_empty() || edge.before(kept) { edge } else { kept }

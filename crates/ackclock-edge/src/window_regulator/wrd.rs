@@ -5,16 +5,16 @@
 //!
 //! ## What it does
 //! Every ACK advertises a window of `Wr = Y + B`, where `Y` packets have left the queue and are not acknowledged yet.
-//! So the right edge is the data that has left the queue plus `B` packets: new data in full packets cannot overflow
-//! the queue, and the queue runs empty only if more than `B` packets leave it between two ACKs.
+//! The right edge is therefore the data that has left the queue plus `B` packets: new data in full packets cannot
+//! overflow the queue, and the queue runs empty only if more than `B` packets leave it between two ACKs.
 //!
 //! ## Differences from the source
-//! `Y` is derived from sequence numbers (`dequeued.rs`), not counted (`count = "printed"` counts). The window is in
+//! `Y` is derived from sequence numbers (`dequeued.rs`); `count = "printed"` counts packets instead. The window is in
 //! bytes, and a packet counts as the largest packet seen. Each smaller or retransmitted packet also takes one place in
-//! the queue. The regulator learns of small and retransmitted packets only when they arrive: if several of them arrive
-//! together, the last one may be dropped. A duplicate ACK keeps the window of the ACK it repeats. The window is at
-//! least two packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender. `law.rs` describes
-//! the window field of real headers.
+//! the queue. The regulator learns of small and retransmitted packets only when they arrive: if several such packets
+//! arrive together, the last one may be dropped. A duplicate ACK keeps the window of the ACK that it repeats. The
+//! window is at least two packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender.
+//! `law.rs` describes the window field of real headers.
 //!
 //! If the link layer keeps a packet until the receiver has acknowledged it, the packet occupies one of the `B` buffer
 //! places until then.
@@ -22,9 +22,10 @@
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! The unit tests below compare sequences worked out by hand. `tests/windows.rs` checks the right edge under random
-//! traffic, and that no new data is dropped over any bearer. `crates/ackclock-scenario/tests/windows.rs` checks the
-//! ordering of CR04, and that no packet is dropped if the rate changes but never drops to zero.
+//! The unit tests in this file compare sequences of windows with sequences worked out by hand. `tests/windows.rs`
+//! checks the right edge under random traffic, and that no new data is dropped over any bearer.
+//! `crates/ackclock-scenario/tests/windows.rs` checks the ordering of CR04, and that no packet is dropped if the rate
+//! changes but never drops to zero.
 
 use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Left, LinkView, Side};
@@ -40,7 +41,7 @@ use crate::{Allowance, FlowContext, Regulator, RegulatorConfig};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// How packets in the air are counted.
+    /// Method of counting packets in the air.
     pub(crate) count: Count,
     /// Whether the advertised window may exceed the buffer if a window of the buffer size leaves the link idle; a
     /// larger window risks drops.
@@ -79,7 +80,7 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Sends every ACK at once; its right edge is the end of the data that has left the queue, plus the buffer size.
+/// Sends every ACK at once; the ACK's right edge is the end of the data that has left the queue, plus the buffer size.
 struct Dynamic;
 
 impl Law for Dynamic {

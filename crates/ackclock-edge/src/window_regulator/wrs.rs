@@ -5,8 +5,8 @@
 //!
 //! ## What it does
 //! Every ACK advertises a window of the buffer size, `Wr = B`. New data never overflows the queue, whatever the radio
-//! does. The queue runs empty if `B` or more packets of the flow are outside it: the flow achieves at most `B` packets
-//! per round trip.
+//! does. The queue runs empty if `B` or more packets of the flow are outside the queue: the flow achieves at most `B`
+//! packets per round trip.
 //!
 //! ## Differences from the source
 //! The window is in bytes, `B` times the largest packet seen; a sender of smaller packets can have more than `B`
@@ -14,15 +14,16 @@
 //! stall the sender. `law.rs` describes the window field of real headers.
 //!
 //! If the link layer keeps a packet until the receiver has acknowledged it, packets already acknowledged by TCP may
-//! still occupy the buffer. The window is then `B` less the packets that TCP has acknowledged and the link layer still
-//! keeps.
+//! still occupy the buffer. In this case the window is `B` less the packets that TCP has acknowledged and the link
+//! layer still keeps.
 //!
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! The unit tests below compare windows worked out by hand. `crates/ackclock-scenario/tests/windows.rs` checks a
-//! throughput of one buffer per round trip, and that no packet is dropped if the rate changes but never drops to zero.
-//! `tests/windows.rs` checks that no new data is dropped over any bearer.
+//! The unit tests in this file compare windows with windows worked out by hand.
+//! `crates/ackclock-scenario/tests/windows.rs` checks a throughput of one buffer per round trip, and that no packet is
+//! dropped if the rate changes but never drops to zero. `tests/windows.rs` checks that no new data is dropped over any
+//! bearer.
 
 use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Departures, Left, LinkView, Side};

@@ -17,7 +17,7 @@ pub(super) enum Expression {
     Operation(Operation, Box<(Self, Self)>),
 }
 
-/// A comparison of two numbers.
+/// Comparison operator between two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Comparison {
     Equal,
@@ -28,7 +28,7 @@ pub(super) enum Comparison {
     AtLeast,
 }
 
-/// An operation of two numbers.
+/// Arithmetic operator between two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operation {
     Add,
@@ -163,7 +163,7 @@ fn truth(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// Converts an operand of a bit operation to an integer; returns an error if it is not a whole number.
+/// Converts an operand of a bit operation to an integer; returns an error if the operand is not a whole number.
 fn whole(value: f64, sign: &str) -> Result<u64, String> {
     if value.fract() == 0.0 && (0.0..9e15).contains(&value) {
         return Ok(value as u64);

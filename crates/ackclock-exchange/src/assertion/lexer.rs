@@ -22,7 +22,7 @@ pub(super) enum Kind {
     /// Text in quotation marks.
     Text,
     Operator,
-    /// The end of a line or a `;`.
+    /// The end of a statement: a line end or a `;`.
     End,
 }
 

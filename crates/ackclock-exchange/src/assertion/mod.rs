@@ -35,7 +35,7 @@ enum Message {
 /// Parses a block of assertions that starts on `line`.
 ///
 /// # Errors
-/// Returns an error that names the line that is not an assertion.
+/// Returns an error that names the line of an invalid assertion.
 pub(crate) fn assertions(line: usize, block: &str) -> Result<Vec<Assertion>, Refusal> {
     let tokens = tokens(line, block)?;
     let statements = tokens.split(|token| token.is_end()).filter(|statement| !statement.is_empty());
@@ -86,7 +86,7 @@ impl Assertion {
         }
     }
 
-    /// Formats the values of the fields in the assertion, and its message.
+    /// Formats the values of the fields in the assertion, and the assertion's message.
     fn told(&self, values: &[u64]) -> String {
         let mut fields = Vec::new();
         self.condition.fields(&mut fields);

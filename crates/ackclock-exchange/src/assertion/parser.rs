@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
         outcome
     }
 
-    /// Consumes `operator` if it is the next token; returns whether it was.
+    /// Consumes `operator` if it is the next token; returns whether the operator was consumed.
     pub(super) fn take(&mut self, operator: &str) -> bool {
         let is_next = self.peek() == Some(operator);
         self.next += usize::from(is_next);
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         Some(&token.text[1..token.text.len() - 1])
     }
 
-    /// Consumes `word`; returns an error if the next token is a different one.
+    /// Consumes `word`; returns an error if the next token is a different word.
     pub(super) fn expect_word(&mut self, word: &str) -> Result<(), Refusal> {
         if self.take_word(word) {
             return Ok(());
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
             .refuse(&format!("`{found}`: a block holds lines `assert CONDITION, MESSAGE` and nothing else")))
     }
 
-    /// Returns an error if tokens are left.
+    /// Returns an error if tokens follow the end of the assertion.
     pub(super) fn expect_end(&self) -> Result<(), Refusal> {
         match self.tokens.get(self.next) {
             None => Ok(()),
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.next).map_or_else(|| self.passed(), |token| token.at)
     }
 
-    /// Byte offset in the block of the end of the last consumed token.
+    /// Byte offset, in the block, of the end of the last consumed token.
     pub(super) fn passed(&self) -> usize {
         let last = self.next.checked_sub(1).and_then(|last| self.tokens.get(last));
         last.map_or(0, |token| token.at + token.text.len())

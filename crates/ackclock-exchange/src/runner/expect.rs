@@ -11,7 +11,7 @@ pub(super) struct Expected<'a> {
     packet: &'a Packet,
     from: Time,
     until: Time,
-    /// Tick of the sender's timestamp clock, and tolerance of its timestamps.
+    /// Length of a tick of the sender's timestamp clock, and tolerance for the sender's timestamps.
     tick: Span,
     tolerance: Span,
     sent: Option<Burst>,
@@ -31,7 +31,7 @@ impl<'a> Expected<'a> {
     /// relative to the sender's clock.
     ///
     /// # Errors
-    /// Returns an error that describes the segment sent instead of the expected one.
+    /// Returns an error that describes the segment sent instead of the expected segment.
     pub(super) fn take(
         &mut self,
         at: Time,
@@ -59,7 +59,8 @@ impl<'a> Expected<'a> {
         }
     }
 
-    /// Checks the control bits of all sent segments. PSH is ignored: its position depends on the device's chunk size.
+    /// Checks the control bits of all sent segments. PSH is ignored, because its position depends on the device's chunk
+    /// size.
     ///
     /// # Errors
     /// Returns an error that names the actual control bits.
@@ -73,7 +74,7 @@ impl<'a> Expected<'a> {
         Err(format!("{} > {text}: its flags are {flags}", seconds(sent.at)))
     }
 
-    /// Describes how a segment differs from the expected packet; `None` if it matches.
+    /// Describes how a segment differs from the expected packet; `None` if the segment matches.
     fn difference(&self, at: Time, segment: &Segment, shift: &mut Option<u32>) -> Option<String> {
         let packet = self.packet;
         let passed = self.sent.map_or(0, |sent| sent.len);

@@ -18,11 +18,11 @@ use crate::script::{Action, Call, Event, Opening, Packet, Script, When};
 /// Options for running a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
-    /// Tolerance of times; by default the tolerance that the script sets, or 10 ms.
+    /// Tolerance for the times of segments; by default the tolerance that the script sets, or 10 ms.
     pub tolerance: Option<Span>,
 }
 
-/// Default tolerance of times, if the script sets none.
+/// Default tolerance for the times of segments, if the script sets none.
 const TOLERANCE: Span = Span::from_millis(10);
 /// Maximum number of sent segments, and of expired timers, in one script.
 const MOST: usize = 100_000;
@@ -33,7 +33,7 @@ const PATIENCE: Span = Span::from_secs(3600);
 pub fn run(script: &Script, options: &RunOptions) -> Outcome {
     let connection = match Connection::new(&script.setup) {
         Ok(connection) => connection,
-        // An error is impossible here: the same sender was built when the script was parsed.
+        // The sender cannot fail here, because the same sender was built when the script was parsed.
         Err(error) => {
             let failure = Failure { line: 1, expected: "a sender".to_owned(), got: error.to_string() };
             return Outcome { seen: Vec::new(), failure: Some(failure) };
@@ -69,7 +69,7 @@ struct Run {
     shift: Option<u32>,
 }
 
-/// A segment that was sent or received.
+/// A segment that the sender sent or received.
 enum Passed {
     In(Time, String),
     Out(Burst),
@@ -132,7 +132,7 @@ impl Run {
         segment
     }
 
-    /// Waits until the sender has sent `packet`, in one or several segments.
+    /// Waits until the sender has sent the expected `packet`, in one or several segments.
     fn expect(&mut self, event: &Event, packet: &Packet) -> Result<(), Failure> {
         let fail = |got: String| Failure { line: event.line, expected: event.text.clone(), got };
         let (from, until) = self.span(event.when);

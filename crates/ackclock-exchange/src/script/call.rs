@@ -162,7 +162,7 @@ impl Sockets {
     fn close(&mut self, call: &Written<'_>) -> Result<Call, String> {
         self.on_connection(call)?;
         returns(call, "0")?;
-        // `close` may follow a `shutdown`, which has already closed the connection for writing.
+        // `close` may follow a `shutdown`, which already closed the connection for writing.
         let first = !std::mem::replace(&mut self.is_closed, true);
         Ok(if first { Call::Close } else { Call::Nothing })
     }
@@ -219,7 +219,7 @@ fn written(text: &str) -> Result<Written<'_>, String> {
     Ok(Written { name, arguments: arguments(&rest[..end]), result, error: error.trim() })
 }
 
-/// Position of the closing parenthesis that matches the one before `text`.
+/// Position of the closing parenthesis that matches the opening parenthesis before `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted) = (0, false);
     for (at, c) in text.char_indices() {

@@ -2,7 +2,7 @@
 
 use crate::refusal::Refusal;
 
-/// A statement of a script, with its line.
+/// A statement of a script, with the number of its line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Statement<'a> {
     /// First line of the statement, counted from 1.

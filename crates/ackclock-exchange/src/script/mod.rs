@@ -66,7 +66,7 @@ pub(crate) enum Action {
     Assert(Vec<Assertion>),
 }
 
-/// A statement of a script that has no effect here.
+/// A statement of a script that the run ignores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     /// Line of the ignored statement in the script.
@@ -79,7 +79,7 @@ impl Script {
     /// Parses a script from its text.
     ///
     /// # Errors
-    /// Returns an error that names the invalid or unsupported line, and what is allowed there.
+    /// Returns an error that names the invalid or unsupported line, and the allowed input.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let statements = statements(text)?;
         let settings = Settings::read(&statements)?;
@@ -167,8 +167,7 @@ impl Reader {
     }
 }
 
-/// Returns an error unless `when` is one time or belongs to a packet of the sender: only such packets may have a time
-/// range or `*`.
+/// Returns an error if an event has a time range or `*` but is not a packet of the sender.
 fn check_time(action: &Action, when: When) -> Result<(), String> {
     match (action, when) {
         (Action::Out(_), _) => Ok(()),

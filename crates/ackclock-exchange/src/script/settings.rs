@@ -10,7 +10,7 @@ use super::{Note, Opening, Reader, Says, Script, Statement};
 use crate::connection::{Connection, Data, Setup};
 use crate::refusal::Refusal;
 
-/// Settings of a script, each with its line.
+/// Settings of a script, each with the number of its line.
 pub(super) struct Settings {
     pub(super) opening: Opening,
     sender: Option<(usize, Map<String, Value>)>,

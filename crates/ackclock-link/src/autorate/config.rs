@@ -8,11 +8,12 @@ use super::Autorate;
 use super::controller::Controller;
 use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Nominal, Side};
 
-/// A shaper that adapts its rate to the round-trip time and the load, as cake-autorate documents it.
+/// A shaper that adapts its rate to the round-trip time and the load, as documented for cake-autorate.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AutorateConfig {
-    /// Position of the box relative to the radio's queue: "network" is before the queue, "mobile" is behind it.
+    /// Position of the box relative to the radio's queue: a "network" box is before the queue, a "mobile" box behind
+    /// it.
     pub side: Side,
     /// Minimum rate of the shaper.
     pub min: Rate,
@@ -20,8 +21,8 @@ pub struct AutorateConfig {
     pub base: Rate,
     /// Maximum rate of the shaper.
     pub max: Rate,
-    /// A round trip is late if half of it exceeds half of the usual round trip by more than this time plus the
-    /// transmission time of a full packet.
+    /// Threshold for a late round trip, in addition to the transmission time of a full packet. A round trip is late if
+    /// half of it exceeds half of the usual round trip by more than the sum of these two times.
     pub late: Span,
 }
 

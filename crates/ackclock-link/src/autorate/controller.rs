@@ -1,13 +1,14 @@
 //! Rules that adapt the rate of the autorate shaper.
 //!
 //! The rules run for each round-trip sample, about every 50 ms under traffic:
-//! - `usual` tracks half of the round-trip time: it rises by a thousandth of the difference and falls by nine tenths of
-//!   it. `delta`, the excess of half the round-trip time over `usual`, is averaged with a weight of 0.095.
-//! - Three late round trips among the last six indicate bufferbloat. The rate then falls by 1 % if the mean of `delta`
-//!   equals `late` and by 25 % if the mean is twice `late`, linearly in between, at most every 300 ms.
-//! - If fewer round trips are late and more than 75 % of the rate is used, the rate rises: by 4 % if the mean of
-//!   `delta` is at most a third of `late`, by nothing if it equals `late`, linearly in between. The rate does not rise
-//!   within 300 ms of a fall.
+//! - `usual` tracks half of the round-trip time: `usual` rises by a thousandth of the difference and falls by nine
+//!   tenths of the difference. `delta`, the excess of half the round-trip time over `usual`, is averaged with a weight
+//!   of 0.095.
+//! - Three late round trips among the last six indicate bufferbloat. In this case the rate falls by 1 % if the mean of
+//!   `delta` equals `late` and by 25 % if the mean is twice `late`, linearly in between, at most every 300 ms.
+//! - If fewer round trips are late and more than 75 % of the rate is used, the rate rises. The rise is 4 % if the mean
+//!   of `delta` is at most a third of `late`, and 0 % if the mean equals `late`, linearly in between. The rate does not
+//!   rise within 300 ms of a fall.
 //! - If few round trips are late and at most 75 % of the rate is used, the rate moves towards the base rate by 1 %
 //!   every second.
 
@@ -25,7 +26,7 @@ pub(super) struct Controller {
     rate_bps: f64,
     /// Half of the usual round trip, ms.
     usual_ms: Option<f64>,
-    /// Mean excess over half of the usual round trip, ms.
+    /// Mean excess of half the round trip over half the usual round trip, ms.
     delta_ms: f64,
     /// Bits that record which of the last round trips were late; the lowest bit is the latest round trip.
     late_ones: u32,
@@ -44,7 +45,8 @@ const LATE_IN_WINDOW: u32 = 3;
 /// Factors by which the rate changes: smallest fall, largest fall and largest rise.
 const FALL: [f64; 2] = [0.99, 0.75];
 const RISE: f64 = 1.04;
-/// Lateness at which the rate falls most, and lateness at which it rises most, as multiples of `late`.
+/// Lateness at which the rate falls most; the next constant is the lateness at which the rate rises most. The two
+/// values are multiples of `late`.
 const VERY_LATE: f64 = 2.0;
 const IN_TIME: f64 = 1.0 / 3.0;
 const DECAY: f64 = 0.01;
@@ -141,7 +143,7 @@ impl Controller {
     }
 
     /// Values of the gauges: rate of the shaper and of its output, bit/s; half of the usual round trip and the mean
-    /// excess over it, ms.
+    /// excess over this half, ms.
     pub(super) fn gauges(&self) -> Vec<f64> {
         vec![self.rate_bps, self.achieved_bps, self.usual_ms.unwrap_or(0.0), self.delta_ms]
     }

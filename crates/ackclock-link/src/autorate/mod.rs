@@ -15,17 +15,17 @@
 //! ## Differences from the source
 //! - FQ-CoDel replaces CAKE: capacity is not shared by host, and ACKs are not thinned.
 //! - Only the downlink is shaped, not the uplink.
-//! - The source pings reflectors, about every 50 ms in total. Here round-trip times come from TCP timestamps, also
-//!   about every 50 ms, and no pings are sent. Half of the round-trip time counts for each direction, as with a ping in
-//!   the source. A box on the network side measures from the box to the mobile and back; a box on the mobile side
-//!   measures to the server and back.
+//! - The source pings reflectors, about every 50 ms in total. In this model round-trip times come from TCP timestamps,
+//!   also about every 50 ms, and no pings are sent. Half of the round-trip time counts for each direction, as with a
+//!   ping in the source. A box on the network side measures from the box to the mobile and back; a box on the mobile
+//!   side measures from the box to the server and back.
 //! - The rate does not change when measurements stop, so a box without traffic does nothing.
 //! - The transmission time of a full packet at the shaper's rate is added to all three thresholds; the source says only
 //!   that they are adjusted by this time.
 //!
 //! ## Validation
-//! Unit tests compare steps of the rules worked out by hand, and check the properties required of all bearers.
-//! `crates/ackclock-scenario/tests/observed.rs` checks that the shaper finds and keeps a constant rate.
+//! Unit tests compare steps of the rules with steps worked out by hand, and check the properties required of all
+//! bearers. `crates/ackclock-scenario/tests/observed.rs` checks that the shaper finds and keeps a constant rate.
 //! `docs/how-to/box.md` compares cake-autorate with the regulators.
 
 mod config;

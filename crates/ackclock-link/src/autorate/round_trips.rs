@@ -1,12 +1,12 @@
 //! Round-trip times through the observed queue, from TCP timestamps (RFC 7323 section 3). A sample is the time from a
-//! segment that passes in one direction until the first segment with its TSecr, or a later TSecr, passes in the other
-//! direction.
+//! segment that passes in one direction until the first segment with its TSecr, or a later TSecr, passes in the
+//! opposite direction.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Span, Time, Timestamps};
 
-/// TSvals that one end of a flow has sent past the box.
+/// Timestamp values (TSvals) that one end of a flow has sent past the box.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips {
     /// Latest TSval that passed the box.
@@ -17,13 +17,13 @@ pub(super) struct RoundTrips {
     answered: Option<Time>,
 }
 
-/// Minimum time between two recorded TSvals, equal to six pingers that each send every 300 ms.
+/// Minimum time between two recorded TSvals, like the pings of six pingers that each ping every 300 ms.
 const EVERY: Span = Span::from_millis(50);
-/// Maximum number of recorded TSvals; the oldest are dropped.
+/// Maximum number of recorded TSvals; older TSvals are dropped.
 const MOST: usize = 4096;
 
 impl RoundTrips {
-    /// Handles a segment whose TSval the other end will echo.
+    /// Handles a segment whose TSval the receiving end will echo.
     pub(super) fn on_asked(&mut self, now: Time, segment: &Segment) {
         let Some(timestamps) = segment.timestamps() else { return };
         let is_new = self.latest.is_none_or(|latest| Timestamps::is_later(timestamps.value, latest));
@@ -39,9 +39,9 @@ impl RoundTrips {
         }
     }
 
-    /// Handles a segment that may echo a recorded TSval. Returns the round-trip time of the latest TSval that the
-    /// segment echoes first. Returns `None` if no echo passed for most of that time, because the sender of the echo had
-    /// paused.
+    /// Handles a segment that may echo a recorded TSval. Returns the round-trip time of the latest TSval that this
+    /// segment is the first to echo. Returns `None` if no echo passed for most of the round trip, because the sender of
+    /// the echo had paused.
     pub(super) fn on_answer(&mut self, now: Time, segment: &Segment) -> Option<Span> {
         let echo = segment.timestamps()?.echo;
         let paused = self.answered.replace(now).map_or(Span::ZERO, |last| now.since(last));

@@ -10,7 +10,7 @@ use crate::Medium;
 pub enum Change {
     /// Replaces the medium; see [`Link::replace_medium`](crate::Link::replace_medium).
     Medium(Box<dyn Medium>),
-    /// Interrupts transmission in the direction until this time.
+    /// Interrupts transmission in one direction until the given time.
     Outage(Time, OutageKind),
 }
 

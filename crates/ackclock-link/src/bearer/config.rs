@@ -17,14 +17,14 @@ pub struct BearerLinks {
     pub up: Arc<dyn LinkConfig>,
 }
 
-/// Everything a bearer needs to be built from its table.
+/// Inputs from which a bearer is built, in addition to its table.
 #[derive(Clone, Copy)]
 pub struct BearerContext<'a> {
     /// Plan of the downlink queue, which draws from the random stream `down/queue`.
     pub down: &'a QueuePlan,
     /// Plan of the uplink queue, which draws from the random stream `up/queue`.
     pub up: &'a QueuePlan,
-    /// Which packets count against the capacity of the downlink queue.
+    /// Packets that count against the capacity of the downlink queue.
     pub meaning: BufferMeaning,
     /// Random streams of the run. A bearer draws from the streams named `down/...` and `up/...`.
     pub streams: &'a Streams,
@@ -46,17 +46,17 @@ impl<'a> BearerContext<'a> {
 
 /// Configuration of a bearer: its table in a scenario file.
 pub trait BearerConfig: fmt::Debug + Send + Sync {
-    /// Whether the bearer consists of the edge's links `down` and `up`. For any other bearer the keys `down` and `up`
-    /// are refused, and so are keys of `set` in `[[edge.at]]`.
+    /// Whether the bearer consists of the edge's links `down` and `up`. Any other bearer refuses the keys `down` and
+    /// `up`, and keys of `set` in `[[edge.at]]`.
     fn uses_links(&self) -> bool;
 
-    /// Kind of an outage whose kind is not configured; `None` if the bearer cannot be interrupted.
+    /// Kind of outage if the configuration names no kind; `None` if the bearer cannot be interrupted.
     fn outage(&self) -> Option<OutageKind> {
         None
     }
 
-    /// Side of the radio on which the bearer observes the queue, if it is a box that only observes. The buffer of an
-    /// observing box must be given in packets or bytes, and its queue discipline cannot be configured.
+    /// Side of the radio on which the bearer observes the queue; `None` for a bearer that does not only observe. The
+    /// buffer of an observing box must be given in packets or bytes, and its queue discipline cannot be configured.
     fn observes(&self) -> Option<Side> {
         None
     }
@@ -79,7 +79,7 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Mean rate of one direction, and the delay of both directions together.
+    /// Mean rate of one direction, and the delay of the two directions together.
     ///
     /// # Errors
     /// Returns an error if a file that the table names is unreadable or malformed.

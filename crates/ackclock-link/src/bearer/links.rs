@@ -153,7 +153,7 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].view(now, flow)
     }
 
-    // The stored deadlines stay valid: reading the queue length makes no event happen earlier.
+    // The stored deadlines stay valid, because reading the queue length makes no event happen earlier.
     fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         self.links[direction as usize].waiting(now)
     }

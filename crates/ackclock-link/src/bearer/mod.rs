@@ -1,5 +1,5 @@
-//! The [`Bearer`] trait: both directions of a radio channel. Each bearer is one file; the registry [`BEARERS`] lists
-//! all bearers.
+//! The [`Bearer`] trait, which models the two directions of a radio channel. Each bearer is one file; the registry
+//! [`BEARERS`] lists all bearers.
 
 mod change;
 mod config;
@@ -40,10 +40,10 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both directions, downlink first: the order in which simultaneous events are reported.
+    /// The two directions, downlink first: simultaneous events are reported in this order.
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
 
-    /// The opposite direction.
+    /// The opposite direction of the radio.
     pub const fn other(self) -> Self {
         match self {
             Self::Down => Self::Up,
@@ -52,8 +52,8 @@ impl Direction {
     }
 }
 
-/// Both directions of a radio channel. The methods correspond to those of [`Link`](crate::Link), with a [`Direction`]
-/// added.
+/// The two directions of a radio channel. The methods correspond to those of [`Link`](crate::Link), with a
+/// [`Direction`] added.
 ///
 /// The default methods suit a bearer without reports, replaceable media and link-layer gauges. A bearer that wraps
 /// another bearer must forward every method.
@@ -72,8 +72,8 @@ pub trait Bearer: Send {
         self.enqueue(now, direction, segment)
     }
 
-    /// Returns the next event of a direction at or before `now`; the events of one direction come in order of time. The
-    /// event stays the next one until [its segment is taken](Self::take_segment).
+    /// Returns the next event of a direction at or before `now`; the events of one direction come in order of time.
+    /// Repeated calls return the same event until [its segment is taken](Self::take_segment).
     fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
     /// Takes the segment of the event that [`peek_event`](Self::peek_event) last returned for this direction.
@@ -133,7 +133,7 @@ pub trait Bearer: Send {
     /// Sets the condition under which data counts as departed from a queue that the bearer only observes.
     fn leave_when(&mut self, _left_when: Left) {}
 
-    /// Handles a segment that leaves the edge for the servers; the segment has the window that it advertises to the
+    /// Handles a segment that leaves the edge towards the servers, with the window that the segment advertises to the
     /// sender.
     fn on_told(&mut self, _now: Time, _segment: &Segment) {}
 

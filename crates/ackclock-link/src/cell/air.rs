@@ -1,4 +1,4 @@
-//! Slots in which the cell is transmitting.
+//! Slots in which the cell is transmitting, with their user and content.
 
 use ackclock_core::{Segment, Time};
 

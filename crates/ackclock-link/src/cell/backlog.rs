@@ -59,7 +59,7 @@ struct FlowQueue {
     queue: AnyQueue,
     tickets: VecDeque<u64>,
     account: Account,
-    /// Set when the flow has ended: its queue is removed once it is empty.
+    /// Set when the flow has ended; the queue of an ended flow is removed once the queue is empty.
     ended: bool,
 }
 
@@ -106,7 +106,7 @@ impl Backlog {
         }
     }
 
-    /// Accepts a segment; the load `unqueued` counts against the capacity but is not queued here.
+    /// Accepts a segment; the load `unqueued` counts against the capacity but is not in the queue.
     pub(super) fn enqueue(
         &mut self,
         now: Time,
@@ -164,8 +164,8 @@ impl Backlog {
         }
     }
 
-    /// Class of the packet that the user sends next. If the user has sent a part of a packet of the flow `begun`, this
-    /// is the class of `begun`.
+    /// Class of the packet that the user sends next. If the user has sent a part of a packet of the flow `begun`,
+    /// returns the class of `begun`.
     pub(super) fn class(&self, now: Time, user: u32, begun: Option<FlowId>) -> Class {
         let id = begun.map(|flow| flow.0).or_else(|| self.head(now, user));
         id.map_or(Class::Short, |id| self.class_of(now, id))
@@ -252,7 +252,7 @@ impl Backlog {
         });
     }
 
-    /// Number of the user's flow that is served next.
+    /// Number of the flow that is served next for this user.
     fn head(&self, now: Time, user: u32) -> Option<u32> {
         let active = &self.users[user as usize].active;
         let oldest = |flows: &mut dyn Iterator<Item = u32>| flows.min_by_key(|&id| self.ticket(id));

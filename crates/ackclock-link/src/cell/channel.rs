@@ -1,4 +1,4 @@
-//! Radio channel of one user: its state in each slot is a row of the rate table.
+//! Radio channel of one user. In each slot the state of the channel is a row of the rate table.
 
 use ackclock_core::{Stream, Streams};
 

@@ -38,9 +38,9 @@ pub struct CellConfig {
     pub harq: Option<HarqConfig>,
     /// Number of slots per second.
     pub slots: u32,
-    /// Delay from the measurement of a user's channel until it can be served at that rate, slots.
+    /// Delay from the measurement of a user's channel until the user can be served at the measured rate, slots.
     pub drc_delay: u32,
-    /// How packets are cut into slots.
+    /// Method of cutting packets into slots.
     pub transport: Transport,
     /// Use of the rest of a slot after the end of a packet.
     pub remainder: Remainder,
@@ -109,11 +109,11 @@ pub enum Overflow {
     /// Drops the head of the user's longest queue, so that a long flow cannot crowd out a short flow.
     #[default]
     Longest,
-    /// Drops the arriving packet: with `order = "fifo"` this is one drop-tail queue per user.
+    /// Drops the arriving packet; with `order = "fifo"` each user then has one drop-tail queue.
     Arriving,
 }
 
-/// How packets are cut into slots.
+/// Method of cutting packets into slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -326,8 +326,8 @@ impl CellConfig {
         self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
     }
 
-    /// Mean over time of the highest rate among all users, an upper bound for any scheduler. P(highest <= r) is the
-    /// product over users.
+    /// Mean over time of the highest rate among all users, an upper bound for any scheduler. The probability P(highest
+    /// <= r) is the product of the users' probabilities P(rate <= r).
     fn capacity(&self) -> Rate {
         let mut below = vec![1.0; self.rates.len() + 1];
         for user in &self.users {
@@ -349,10 +349,11 @@ pub(super) fn thresholds<'a>(user: &CellUser, rows: &'a [RateRow]) -> impl Itera
     rows.iter().map(move |row| linear(row.snr) / mean)
 }
 
-/// Share of the slots that a user spends in each state: first the state without a rate, then each row of the table.
+/// Share of the slots that a user spends in each state: the state without a rate first, then the state of each row of
+/// the table.
 pub(super) fn shares(user: &CellUser, rows: &[RateRow]) -> Vec<f64> {
     let above: Vec<f64> = match user.fading {
-        // P(power >= x) = exp(-x) under Rayleigh fading.
+        // Under Rayleigh fading, P(power >= x) = exp(-x).
         FadingKind::Rayleigh | FadingKind::Jakes => {
             thresholds(user, rows).map(|threshold| libm::exp(-threshold)).collect()
         }

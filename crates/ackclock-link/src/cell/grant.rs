@@ -6,7 +6,7 @@ use super::config::{CellConfig, Transport};
 use super::rates::RateRow;
 use super::slots::Slots;
 
-/// Capacity that a user gets when it is served. `work` is in bits times slots per second, so that it is an integer.
+/// Capacity that a user gets when it is served. The integer `work` is in bits times slots per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant {
     pub(super) rate: Rate,

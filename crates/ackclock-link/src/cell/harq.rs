@@ -26,9 +26,9 @@ pub struct HarqConfig {
     pub repetition_error: Option<Errors>,
     /// Minimum time from the start of a failed transmission to the start of its retransmission.
     pub delay: Span,
-    /// Maximum number of retransmissions of a block; if the last one fails too, the block's packets are lost.
+    /// Maximum number of retransmissions of a block; if the last retransmission fails, the block's packets are lost.
     pub limit: u32,
-    /// Whether packets are delivered in the order sent, or each as soon as it is complete.
+    /// Whether packets are delivered in the order sent, or each packet as soon as it is complete.
     pub order: DeliveryOrder,
     /// Whether a retransmission counts as service in the averages of the scheduler.
     pub repetitions: RepetitionsAs,
@@ -76,7 +76,8 @@ impl HarqConfig {
     pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let first = self.error.share(files).map_err(|error| error.under("error"))?;
         let again = self.repetitions().share(files).map_err(|error| error.under("repetition_error"))?;
-        // Mean number of transmissions: 1 + e (1 + r + ... + r^(limit - 1))
+        // Mean number of transmissions: 1 + e (1 + r + ... + r^(limit - 1)), with the error probability e of first
+        // transmissions and r of retransmissions.
         let repetitions = if again < 1.0 {
             (1.0 - libm::pow(again, self.limit.into())) / (1.0 - again)
         } else {
@@ -96,7 +97,7 @@ impl HarqConfig {
 /// Blocks that were sent to a user and contain packets that are neither delivered nor lost.
 pub(super) struct Harq {
     errors: AnyErrorProcess,
-    /// Error process of retransmissions; `None` if they have the error process of first transmissions.
+    /// Error process of retransmissions; `None` if retransmissions have the error process of first transmissions.
     repetition_errors: Option<AnyErrorProcess>,
     delay: Span,
     limit: u32,
@@ -190,8 +191,8 @@ impl Harq {
         })
     }
 
-    /// Adds a block of `slots` slots, sent until `now`, in which these packets end. The scheduler counts `served` as
-    /// its rate.
+    /// Adds a block of `slots` slots that was sent until `now` and in which these packets end. The scheduler counts
+    /// `served` as the block's rate.
     pub(super) fn sent(&mut self, now: Time, packets: &[Segment], rest: Rest, slots: u64, served: f64) {
         self.air = self.blocks.len();
         let ends = packets.len() as u32;
@@ -267,7 +268,7 @@ impl Harq {
         Some((segment, fate, Repetitions { times: parts.repetitions, delay }))
     }
 
-    /// Returns the first packet in any position whose fate is known.
+    /// Returns the first packet whose fate is known, even if the fate of earlier packets is unknown.
     fn release_whole(&mut self) -> Option<(Segment, Fate, Parts)> {
         while self.blocks.front().is_some_and(|block| block.is_over() && block.ends == 0) {
             self.forget_first();
@@ -295,7 +296,8 @@ impl Harq {
         None
     }
 
-    /// Whether an earlier part of the packet that continues into a block was lost; `None` if not known yet.
+    /// Whether an earlier part of the packet that continues into a block was lost; `None` if the fate of an earlier
+    /// part is unknown.
     fn lacks_part(&mut self, index: usize) -> Option<bool> {
         let mut lost = false;
         for block in self.blocks.range(..index).rev() {
@@ -372,7 +374,7 @@ impl Parts {
         Self { services: [service; 2], repetitions, landed }
     }
 
-    /// Joins these blocks with later blocks of the same packet.
+    /// Joins the blocks of this summary with later blocks of the same packet.
     fn and(self, behind: Self) -> Self {
         Self {
             services: [self.services[0], behind.services[1]],

@@ -79,8 +79,8 @@ impl Link for Cell {
     }
 
     /// Mean rate that the scheduler would have served if all users with flows had always had packets of this run's mean
-    /// size, with the retransmissions per slot that occurred. Returns the delivered rate if it is higher, as when only
-    /// users with good channels had data.
+    /// size, with the retransmissions per slot that occurred. Returns the delivered rate if that rate is higher, for
+    /// example because only users with good channels had data.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
         let packet_bytes = self.bytes.checked_div(self.waits.count()).unwrap_or(FULL_PACKET);
@@ -91,7 +91,7 @@ impl Link for Cell {
         (slots > 0.0).then(|| (all / transmissions).max(self.sent as f64 / slots))
     }
 
-    // No effect: a cell is not a queue followed by a medium.
+    // Has no effect: a cell is not a queue followed by a medium.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
@@ -103,7 +103,7 @@ impl Link for Cell {
         self.backlog.forget(flow);
     }
 
-    // The users' queues stay: the queueing delay of packets in them is still to be counted.
+    // The users' queues stay, because they still have to count the queueing delay of their packets.
     fn let_go(&mut self) {
         self.outcomes.let_go();
     }

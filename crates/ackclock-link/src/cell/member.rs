@@ -1,4 +1,4 @@
-//! A user of a cell: its channel, its random streams, and the packet that was partly sent.
+//! A user of a cell: its channel, its random streams, and the packet of which a part was sent.
 
 use ackclock_core::{ConfigError, Segment, Time};
 
@@ -59,6 +59,6 @@ impl Member {
 #[derive(Clone, Copy)]
 pub(super) struct Fragment {
     pub(super) segment: Segment,
-    /// Remaining part of the packet, in bits times slots per second.
+    /// Unsent part of the packet, in bits times slots per second.
     pub(super) left: u64,
 }

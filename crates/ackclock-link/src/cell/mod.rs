@@ -2,12 +2,12 @@
 //!
 //! ## Source
 //! Source: CR02 sections 2 and 6.4-6.5 and CR04: 1xEV-DO (HDR). A base station serves one user in each slot of 1/600 s,
-//! at the rate that this user's channel supports in the slot; see `links.md` section 4 and `schedulers.md`.
+//! at the rate that the selected user's channel supports in the slot; see `links.md` section 4 and `schedulers.md`.
 //!
 //! ## What it does
-//! Each flow has a queue. In every slot with data to send, the scheduler selects one of the users with data according
-//! to their channels. The selected user gets as many bits as its rate times the length of the slot. Packets are cut
-//! into slots; a packet departs at the end of its last slot, and then propagates for a delay drawn for each packet.
+//! Each flow has a queue. In every slot with data to send, the scheduler selects one of the users with data by their
+//! channels. The selected user gets its rate times the length of the slot, in bits. Packets are cut into slots; a
+//! packet departs at the end of its last slot, and then propagates for a delay drawn for each packet.
 //!
 //! An arriving packet may be sent from the next slot on. A packet counts as in transmission, and no longer as queued,
 //! from the slot of its first byte on. A user finishes a packet before it starts another packet. Slots without data are
@@ -84,7 +84,7 @@ pub struct Cell {
     busy: Vec<u32>,
     /// Candidates of a scheduling decision; kept to reuse the memory.
     candidates: Vec<Candidate>,
-    /// Next slot to decide on, if any user has data then.
+    /// Number of the next slot for which the scheduler decides, if any user has data in that slot.
     next: u64,
     /// Times at which blocks may be retransmitted, each with its user; in order of time.
     repetitions: VecDeque<(Time, u32)>,
@@ -180,7 +180,7 @@ impl Cell {
         self.repetitions.front().map(|first| self.next.max(self.slots.after(before(first))))
     }
 
-    /// Selects the user for the next slot and serves it.
+    /// Selects the user of the next slot and serves this user.
     fn decide(&mut self) {
         let (slot, start) = (self.next, self.slots.start(self.next));
         while let Some((_, user)) = self.repetitions.pop_front_if(|&mut (due, _)| due <= start) {
@@ -340,7 +340,7 @@ impl Cell {
         begun.chain(&self.air.last).filter(of_flow).fold(Load::NONE, |sum, segment| sum + Load::of(segment))
     }
 
-    /// Load that counts against the capacity of `flow`'s buffer but is not queued in it.
+    /// Load that counts against the capacity of `flow`'s buffer but is not queued in that buffer.
     fn unqueued(&self, flow: FlowId) -> Load {
         match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(flow),

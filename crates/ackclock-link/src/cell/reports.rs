@@ -5,9 +5,9 @@
 //! channel divided by one plus the number of other users with data.
 //!
 //! If the number of users with data changes, all shares change and are reported again: earlier service is scaled by the
-//! old number over the new number. The number of users with data is updated every 100 ms. This number counts users that
-//! had data at any time since the last update, so a queue that runs empty between two packets does not change it.
-//! Fading causes no new reports: shares are averages over fading.
+//! old number over the new number. The number of users with data is updated every 100 ms. Users that had data at any
+//! time since the last update count, so a queue that runs empty between two packets does not change the number. Fading
+//! causes no new reports, because shares are averages over fading.
 //!
 //! While no reports are requested, no service is recorded.
 
@@ -53,7 +53,7 @@ struct Piece {
 }
 
 impl Share {
-    /// Returns the piece with this number, and resets it if it held an older piece.
+    /// Returns the piece of the averaging time with this number, and resets the piece if it held an older number.
     fn piece(&mut self, number: u64) -> &mut Piece {
         let piece = &mut self.pieces[number as usize % PIECES];
         if piece.number != number {

@@ -2,7 +2,7 @@
 //!
 //! The channels are sampled only every few slots, so that the calculation costs a small part of simulating the cell.
 //! The power of a fading channel has no frequency component above twice the Doppler frequency, so samples above that
-//! rate show the mean of the power; [`OFTEN`] samples per Doppler period leave a margin for the steps of the rate
+//! rate show the mean of the power. [`OFTEN`] samples per Doppler period leave a margin for the steps of the rate
 //! table. In a long run fewer samples are enough.
 
 use std::collections::BTreeSet;
@@ -17,12 +17,12 @@ use crate::scheduler::{Candidate, Class, Scheduler, Service};
 
 /// Number of samples of a channel per Doppler period.
 const OFTEN: f64 = 2.5;
-/// Number of samples that determine a mean to within half a percent, at any spacing.
+/// Number of samples that determine a mean to within half a percent, for any spacing of the samples.
 const ENOUGH: u64 = 1 << 14;
-/// Maximum number of slots between two samples: a small part of the averaging time of proportional fair.
+/// Maximum number of slots between two samples, which is a small part of the averaging time of proportional fair.
 const MOST_SLOTS: f64 = 25.0;
 
-/// A channel of a user that is sampled.
+/// A sampled channel of a user.
 pub(super) trait Look {
     /// State of the channel at sample number `look`; sample numbers increase from call to call.
     fn state(&mut self, look: u64) -> usize;
@@ -60,7 +60,8 @@ pub(super) struct Saturated<C> {
     done: u128,
 }
 
-/// Calculates the rate of a cell if its users with flows always had data. The saturated cell is built on first use.
+/// Calculates the rate that a cell would have if its users with flows always had data. The saturated cell is built on
+/// first use.
 pub(super) struct Reference {
     config: CellConfig,
     streams: Streams,
@@ -97,8 +98,8 @@ impl Reference {
 }
 
 impl Saturated<Channel> {
-    /// Creates the users of the cell called `name` that `here` selects, with the same channel draws as in the cell, for
-    /// a run of `run` slots.
+    /// Creates those users of the cell called `name` that `here` selects, with the same channel draws as in the cell,
+    /// for a run of `run` slots.
     pub(super) fn of_cell(
         config: &CellConfig,
         streams: &Streams,

@@ -37,14 +37,14 @@ impl Services {
         self.ends.push_back(at);
     }
 
-    /// Time at which a packet would have been complete without any retransmission in between; `first` and `last` sent
-    /// the packet's first and last part.
+    /// Time at which a packet would have been complete if no retransmission had occurred between its parts; `first` and
+    /// `last` sent the packet's first and last part.
     pub(super) fn end(&self, [first, last]: [Service; 2]) -> Time {
         let number = last.number - (last.repetitions - first.repetitions);
         self.ends[(number - self.first) as usize]
     }
 
-    /// Forgets all services before `service`, or all services if `None`.
+    /// Forgets all services before `service`, or all services if `service` is `None`.
     pub(super) fn forget_before(&mut self, service: Option<Service>) {
         let keep = service.map_or(self.next(), |service| service.number);
         self.ends.drain(..(keep - self.first) as usize);

@@ -1,4 +1,4 @@
-//! Slots of a cell: a fixed number per second, anchored at the start of the run so that they do not drift.
+//! Slots of a cell: a fixed number per second, anchored at the start of the run so that the slots do not drift.
 
 use ackclock_core::{Span, Time};
 

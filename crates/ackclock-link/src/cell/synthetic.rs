@@ -3,7 +3,7 @@
 //! ## Source
 //! Source: the cell of this folder, combined with the fading of `fading.rs` and the shadowing of `shadowing.rs`. The
 //! preset is fitted to statistics of the 1xEV-DO driving recording of Winstein, Sivaraman and Balakrishnan ("Stochastic
-//! Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013); it contains none of the
+//! Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013); the preset contains none of the
 //! recording's data.
 //!
 //! ## What it does
@@ -11,12 +11,12 @@
 //! and the scheduler selects a user. The recording is the rate of the first user.
 //!
 //! ## Differences from the source
-//! All users have equal settings. The real link has handovers and a transmitter that sends in every fourth slot;
-//! neither is modelled.
+//! All users have equal settings. The real link has handovers and a transmitter that sends in every fourth slot; the
+//! model has neither.
 //!
 //! ## Validation
-//! Unit tests check that without shadowing the mean rate equals that of the cell. `docs/how-to/recordings.md` compares
-//! the preset with the recording in mean rate, rates per second and outages.
+//! Unit tests check that without shadowing the mean rate equals the cell's mean rate. `docs/how-to/recordings.md`
+//! compares the preset with the recording in mean rate, rates per second and outages.
 
 use ackclock_core::{ConfigError, Rate, Span, Streams};
 
@@ -64,7 +64,8 @@ impl Default for Synthetic {
 }
 
 impl Synthetic {
-    /// Returns 1xEV-DO while driving: fitted to the recording in mean rate, rates per second and outages.
+    /// Returns the parameters of 1xEV-DO while driving, fitted to the recording in mean rate, rates per second and
+    /// outages.
     pub fn evdo_driving() -> Self {
         Self {
             mean_snr: -2.7,

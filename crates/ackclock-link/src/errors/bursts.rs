@@ -4,7 +4,7 @@
 //! distributions, so long pauses are skipped at no cost. Time is divided into epochs that are long enough for the chain
 //! to forget its state within an epoch (to less than 2^-60). The first state of each epoch is therefore drawn
 //! independently. The runs of an epoch are drawn from the epoch's first state, repeatedly, until they end in the first
-//! state of the next epoch. The runs then have the distribution of the chain conditional on the first states of the two
+//! state of the next epoch. Such runs have the distribution of the chain conditional on the first states of the two
 //! epochs.
 
 use ackclock_core::{Span, Stream, Streams, Time};
@@ -66,7 +66,8 @@ pub(super) struct Bursts {
     /// Number of the epoch whose runs are drawn.
     epoch: u64,
     first: BurstState,
-    /// End of each run in the epoch, in intervals, exclusive. The last run extends beyond the end of the epoch.
+    /// End of each run in the epoch, in intervals from the start of the epoch, exclusive. The last run extends beyond
+    /// the end of the epoch.
     ends: Vec<u64>,
 }
 
@@ -75,8 +76,8 @@ impl Bursts {
     pub(super) fn new(chain: Chain, interval: Span, mut stream: Stream) -> Self {
         let stays = [chain.to_bad, chain.to_good].map(|leaves| libm::log1p(-leaves));
         let (length, seed) = (chain.epoch(), stream.bits());
-        // The reserved capacity exceeds the number of runs in an epoch: mostly a dozen, at most 64 for a chain without
-        // memory.
+        // The reserved capacity exceeds the number of runs in an epoch, which is mostly a dozen, and at most 64 for a
+        // chain without memory.
         let ends = Vec::with_capacity(256);
         let mut this = Self { chain, stays, interval, length, seed, epoch: 0, first: BurstState::Good, ends };
         this.draw(0);
@@ -121,7 +122,7 @@ impl Bursts {
     /// Number of intervals until the state changes: geometrically distributed, or endless if the state is never left.
     fn sojourn(&self, state: BurstState, stream: &mut Stream) -> u64 {
         let longer = libm::log(stream.unit()) / self.stays[state as usize];
-        // The conversion with `as` saturates.
+        // The conversion with `as` saturates, so an endless run has the largest number of intervals.
         1u64.saturating_add(longer as u64)
     }
 

@@ -1,15 +1,15 @@
 //! Detects senders that pace, like BBR, so that `forecast` leaves their pacing alone.
 //!
-//! A sender that paces sends no bursts and often leaves its window unused: it limits its data in flight itself. An
-//! ACK-clocked sender answers a larger window with a burst and fills its window with nearly every packet. If its
+//! A sender that paces sends no bursts and often leaves its window unused, because it limits its data in flight itself.
+//! An ACK-clocked sender answers a larger window with a burst and fills its window with nearly every packet. If its
 //! congestion window is smaller than the advertised window, an ACK-clocked sender fills the congestion window, and its
 //! data in flight hardly varies. A short window and held ACKs distort the rate and RTT that a pacing sender measures. A
 //! pacing sender therefore gets a larger budget, and none of its ACKs are held. A pacing sender that uses all of the
 //! larger budget loses the larger budget again.
 //!
-//! A wired path hardly faster than the link spreads bursts, and its queue leaves the advertised window unused. The
-//! first window of a sender shows the speed of the wired path. If the wired path is too slow for bursts to show, a
-//! sender counts as pacing only if it fills the window less often.
+//! A wired path that is hardly faster than the link spreads bursts, and a queue in the wired path leaves the advertised
+//! window unused. The first window of a sender shows the speed of the wired path. If the wired path is too slow for
+//! bursts to show, a sender counts as pacing only if it fills the window less often.
 
 use ackclock_core::{Span, Time};
 use ackclock_link::estimate::Recent;
@@ -20,20 +20,21 @@ use crate::window_regulator::source::Filling;
 const PERIOD: Span = Span::from_secs(5);
 /// Minimum number of packets counted before a verdict on pacing.
 const LEAST: f64 = 100.0;
-/// Minimum share of a sender, in packets, at which pacing can be detected. With fewer packets in flight no sender sends
+/// Minimum share of a sender, in packets, at which pacing can be detected; with fewer packets in flight no sender sends
 /// bursts. The value is half a packet more than the five packets that `forecast` allows if the link serves nothing in a
 /// round trip.
 const ROOM: f64 = 5.5;
-/// Packets form a burst if the time between them is below this share of the link's packet time. In a fade, a sender may
-/// continue at its previous pace, which is above the link's rate.
+/// Two packets belong to one burst if the time between them is below this share of the link's packet time. The share is
+/// small because, in a fade, a sender may continue at its previous pace, which is above the link's rate.
 const CLOSE: f64 = 0.25;
 /// Number of packets that make a burst.
 const BURST: usize = 4;
 const GAPS: usize = BURST - 1;
 /// Bursts are visible if the wired path's packet time is less than this share of the link's packet time.
 const FAST: f64 = 0.125;
-/// A sender paces if fewer than `BURSTS` of its packets end a burst, and fewer than `FULL` of them fill the advertised
-/// window or a congestion window. `FULL_UNSHOWN` replaces `FULL` while bursts are not visible.
+/// A sender paces if the share of its packets that end a burst is below `BURSTS`, and the share that fill the
+/// advertised window or a congestion window is below `FULL`. `FULL_UNSHOWN` replaces `FULL` while bursts are not
+/// visible.
 const BURSTS: f64 = 0.03;
 const FULL: f64 = 0.85;
 const FULL_UNSHOWN: f64 = 0.65;

@@ -1,9 +1,9 @@
-//! Decides when to stop limiting a sender, and how its window grows then.
+//! Decides when the regulator stops limiting a sender, and how the sender's window then grows.
 //!
 //! Limiting the window is useless if a full buffer cannot cause much delay. A buffer is that small if it holds at most
 //! two round trips of the link's usual service plus the packets that are always allowed, or at most the always allowed
-//! packets of every flow. The usual rate varies, so a released sender is limited again only if the buffer holds two and
-//! a half round trips.
+//! packets of every flow. The usual rate varies, so a released sender is limited again only if the buffer holds more
+//! than two and a half round trips of service.
 //!
 //! A sender that was window-limited has a larger congestion window, and would send all of the congestion window at once
 //! into the rest of the buffer. So the right edge of a released sender grows by half per round trip, until it reaches
@@ -32,8 +32,8 @@ pub(super) struct Released {
 
 impl Released {
     /// Whether the sender should be released. `accounts` holds the sender's data in the queue, and `usual` is the
-    /// link's usual service per round trip, bytes. Behind an observed queue the answer is always no, because the
-    /// contents of that queue are unknown.
+    /// link's usual service per round trip, bytes. Behind an observed queue no sender is released, because the contents
+    /// of an observed queue are unknown.
     pub(super) fn is_due(&self, accounts: &Dequeued, usual: f64, shared: &Shared) -> bool {
         let Some(buffer) = accounts.buffer().filter(|_| !shared.observed) else { return false };
         let packets = shared.config.packets;
@@ -62,7 +62,8 @@ impl Released {
         self.edge
     }
 
-    /// Handles an ACK that is sent and covers `bytes` new bytes; the receiver offers a window up to `offered`.
+    /// Handles an ACK that is sent to the sender and covers `bytes` new bytes; the receiver offers a window up to
+    /// `offered`.
     pub(super) fn on_passed(&mut self, bytes: u32, offered: Seq) {
         let further = self.edge.map(|edge| edge + (GROWTH * f64::from(bytes)) as u32);
         self.edge = further.filter(|further| offered.after(*further));

@@ -1,10 +1,10 @@
-//! Whether a sender is in loss recovery, inferred from the mobile's ACKs.
+//! Loss recovery of a sender, inferred from the mobile's ACKs.
 
 use ackclock_core::{Segment, Seq};
 
 use crate::window_regulator::dequeued::AckKind;
 
-/// Recovery lasts from the first sign of a loss until all data then in flight is acknowledged.
+/// Loss recovery of a sender, which lasts from the first sign of a loss until all data then in flight is acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Repair {
     /// End of the data in flight when the loss was detected.
@@ -17,7 +17,7 @@ impl Repair {
         self.until.is_some()
     }
 
-    /// Handles an ACK of the mobile that arrives when the sender has sent data up to `highest`. A SACK hole or a
+    /// Handles an ACK of the mobile, which arrives when the sender has sent data up to `highest`. A SACK hole or a
     /// duplicate ACK is a sign of loss.
     pub(super) fn on_ack(&mut self, ack: &Segment, kind: AckKind, highest: Option<Seq>) {
         let hole = ack.sack().iter().any(|block| block.left.after(ack.ack));

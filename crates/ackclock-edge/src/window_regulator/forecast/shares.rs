@@ -1,7 +1,7 @@
 //! Divides the expected service of a link among the flows that share it.
 //!
-//! A flow that has sent little is young: it may be a page, or the start of a long transfer. A young flow may use the
-//! complete service of the link, as if only young flows existed. The older flows share a budget from which the data
+//! A flow that has sent little is young: it may be a web page, or the start of a long transfer. A young flow may use
+//! the complete service of the link, as if only young flows existed. The older flows share a budget from which the data
 //! that young flows are about to send is subtracted. The reservation of a young flow is a first window from the SYN-ACK
 //! on, then twice the data of the last round trip, and nothing after the young flow's last data. If most flows are
 //! young, as when many flows start together, all flows share equally; a single flow has the complete budget. A flow
@@ -9,16 +9,17 @@
 
 use ackclock_core::{Span, Time};
 
-/// A flow shares the link if it has packets in the queue, or was active within the last `SLOTS` intervals of length
+/// A flow shares the link if it has packets in the queue, or was active within the last `SLOTS` slots, each of length
 /// `SLOT`.
 const SLOT: Span = Span::from_millis(250);
 const SLOTS: u64 = 8;
 /// Number of slots after the last activity of a young flow for which its reservation lasts.
 const KEPT: u64 = 4;
-/// Bytes up to which a flow that has sent them is young: the first three round trips from an initial window of ten
+/// Maximum number of bytes that a young flow has sent: the first three round trips from an initial window of ten
 /// packets.
 const YOUNG: u64 = 100_000;
-/// Time with data after which a flow is no longer young: the link is slow, or many flows share it.
+/// Time for which a young flow can have data before it is no longer young, because the link is slow or many flows share
+/// it.
 const YOUTH: Span = Span::from_secs(20);
 /// Time without data, ACKs and bytes in flight after which a flow is young again.
 pub(super) const QUIET: Span = Span::from_secs(1);
@@ -62,7 +63,7 @@ impl Share {
     }
 
     /// Handles `bytes` of arriving data. If all earlier data was acknowledged, a sender with more data would have sent
-    /// it within `at_once`.
+    /// the data within `at_once`.
     pub(super) fn on_data(&mut self, now: Time, bytes: u32, at_once: Option<Span>) {
         let paused = self.heard.map_or(Span::ZERO, |heard| now.since(heard));
         if at_once.is_some_and(|at_once| paused > at_once) {
@@ -119,15 +120,15 @@ impl Shares {
         self.rooted.1
     }
 
-    /// Whether a flow yields to young flows: it is not young, most flows are not young, and young flows are about to
-    /// send more than `payload` bytes.
+    /// Whether a flow yields to young flows: the flow is not young, most flows are not young, and young flows are about
+    /// to send more than `payload` bytes.
     pub(super) fn yields(&self, share: &Share, payload: u32) -> bool {
         let Row { young, kept, .. } = self.all;
         kept > payload.into() && 2 * young <= self.flows() && share.noted.is_some_and(|noted| !noted.is_young)
     }
 
-    /// Updates the number of waiting flows for a flow that waited for the link if `before` is set, and waits now if
-    /// `now` is set.
+    /// Updates the number of waiting flows; `before` says whether the flow waited for the link until now, and `now`
+    /// whether it waits from now on.
     pub(super) fn on_waiting(&mut self, before: bool, now: bool) {
         self.waiting = self.waiting + u32::from(now) - u32::from(before);
     }

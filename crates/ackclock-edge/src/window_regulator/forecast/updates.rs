@@ -1,9 +1,9 @@
 //! Window updates: copies of the last ACK (RFC 9293 section 3.8.6) that advertise a new right edge while no ACKs
 //! arrive.
 
-/// Share of its budget by which a sender must be short before it gets a window update, while ACKs are held or many
-/// copies are allowed. With fewer copies allowed, the required share approaches the complete budget, which saves copies
-/// for times without ACKs.
+/// Minimum share of its budget that a sender must lack to get a window update, while ACKs are held or many copies are
+/// allowed. With fewer copies allowed, the required share approaches the complete budget, which saves copies for times
+/// without ACKs.
 pub(super) const SHORT: f64 = 0.25;
 /// Maximum number of window updates in a row.
 const MOST: f64 = 20.0;
@@ -16,8 +16,8 @@ pub(super) struct Updates {
 }
 
 impl Updates {
-    /// Handles an ACK of the mobile with `bytes` bytes that passes; window updates may add the fraction `share` of
-    /// these bytes.
+    /// Handles an ACK of the mobile with `bytes` bytes that passes to the sender; window updates may add the fraction
+    /// `share` of these bytes.
     pub(super) fn on_passed(&mut self, bytes: u32, share: f64) {
         let bytes = f64::from(bytes);
         self.credit = (self.credit + share * bytes).min(MOST * bytes);

@@ -2,7 +2,7 @@
 
 use ackclock_link::estimate::GRAIN;
 
-/// Averaging time of the usual rate, in seconds of service; longer than a fade.
+/// Averaging time of the usual rate, in seconds of service; the averaging time is longer than a fade.
 const USUALLY: f64 = 100.0;
 
 /// Mean rate of the link while it has data to serve.
@@ -21,7 +21,8 @@ impl UsualRate {
         let keep = USUALLY / (USUALLY + busy);
         self.served = self.served * keep + served;
         self.busy = self.busy * keep + busy;
-        // The extra `GRAIN` in the divisor damps the rate of the first packets, which say little about the link.
+        // The extra `GRAIN` in the divisor damps the rate of the first packets, which show little of the link's usual
+        // rate.
         self.rate = self.served / (self.busy + GRAIN.as_secs_f64());
     }
 
