@@ -91,6 +91,8 @@ impl Mistake<'_> {
         } else if let Some(key) = key_called(option).filter(|_| TAKE_SETS.contains(&command)) {
             let value = self.value_of(option);
             format!("{there_is_none}; set this scenario key with --set {key}={value}")
+        } else if let Some(hint) = by_direction(command, option, &near) {
+            format!("{there_is_none}; {hint}")
         } else if !near.is_empty() {
             format!("{there_is_none}; did you mean {near}?")
         } else if command == "link" {
@@ -153,6 +155,23 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("link", "--bandwidth", "UP and DOWN are the rates: ackclock link 1mbit 8mbit"),
     ("link", "--latency", "it is called --delay"),
 ];
+
+/// Returns what to write in place of an unknown option for one direction of a link, unless `near` is an option of that
+/// direction.
+fn by_direction(command: &str, option: &str, near: &str) -> Option<String> {
+    let way = ["up", "down"].into_iter().find(|way| option.starts_with(&format!("--{way}-")))?;
+    let prefix = format!("--{way}-");
+    if command != "link" || near.starts_with(&prefix) {
+        return None;
+    }
+    Some(match &option[prefix.len()..] {
+        "rate" | "bandwidth" => "UP and DOWN are the rates: ackclock link 1mbit 8mbit".to_owned(),
+        key @ ("reorder" | "duplicate" | "corrupt") => {
+            format!("set this scenario key with --set edge.{way}.{key}=VALUE")
+        }
+        _ => format!("options for this direction are {prefix}delay, {prefix}loss and {prefix}jitter"),
+    })
+}
 
 /// Finds the scenario key that has the name of an option.
 fn key_called(option: &str) -> Option<String> {

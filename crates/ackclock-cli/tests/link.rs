@@ -217,7 +217,7 @@ fn all_conditions_at_once_are_generated_and_read_back_unchanged() {
     let folder = Folder::new();
     let words = "link 1mbit 8mbit --delay 40ms --up-delay 30ms --down-delay 50ms --loss 5% --up-loss 1% --down-loss 20% \
                  --loss-burst 100ms --jitter 3ms --up-jitter 6ms,uniform --down-jitter 5ms,exponential \
-                 --jitter-every 70ms --generate";
+                 --jitter-every 70ms --reorder 1%,20ms --duplicate 2% --corrupt 3% --generate";
     let text = folder.prints(&words.split_whitespace().collect::<Vec<_>>());
     folder.write("link.toml", &text);
     assert_eq!(folder.prints(&["check", "link.toml"]), "link.toml: ok\n");
@@ -228,6 +228,10 @@ fn all_conditions_at_once_are_generated_and_read_back_unchanged() {
     assert_eq!(up["delay"].as_str(), Some("u(30ms, 3.464102ms)"), "D within 6 ms: 6 / sqrt(3)");
     assert_eq!(down["delay"].as_str(), Some("50ms + e(5ms)"));
     assert_eq!((&up["redraw"], &down["redraw"]), (&"interval(70ms)".into(), &"interval(70ms)".into()));
+    for link in [up, down] {
+        assert_eq!(link["reorder"].to_string(), "{ share = 0.01, extra = \"20ms\" }");
+        assert_eq!((&link["duplicate"], &link["corrupt"]), (&0.02.into(), &0.03.into()));
+    }
     for (link, share) in [(up, 0.01), (down, 0.2)] {
         let key = |key: &str| link["loss"][key].as_float().expect("a number");
         let (p, r) = (key("p"), key("r"));
@@ -277,14 +281,80 @@ fn impossible_conditions_are_refused_by_name() {
         ),
         ("--delay 10ms --jitter 5ms --jitter-every soon", "write `packet` or a time of at least 10us"),
         ("--delay 10ms --jitter 15ms", "--jitter 15ms: more than the delay, 10ms"),
+        ("--reorder 1%", "--reorder 1%: how much later packets leave is missing"),
+        ("--delay 10ms --reorder 1%,0ms", "--reorder 1%: how much later packets leave is missing"),
+        ("--duplicate 7", "`7` is not a probability"),
     ] {
         let words = format!("link 1mbit 8mbit --generate {words}");
         let error = folder.complains(2, &words.split_whitespace().collect::<Vec<_>>());
         assert!(error.contains(told), "{words}: {error}");
     }
-    let words = ["link", "up.trace", "8mbit", "--delay", "10ms", "--jitter", "5ms", "--generate"];
-    let error = folder.complains(2, &words);
-    assert!(error.contains("--jitter: the recording \"up.trace\" takes a constant delay"), "{error}");
+}
+
+#[test]
+fn jitter_over_a_recording_is_redrawn_by_interval_and_keeps_its_rate() {
+    let folder = Folder::new();
+    folder.write("up.trace", "1\n400\n");
+    let text =
+        folder.prints(&["link", "up.trace", "8mbit", "--delay", "10ms", "--jitter", "2ms", "--generate"]);
+    let up = &text.parse::<toml::Table>().expect("TOML")["edge"]["up"];
+    let key = |key: &str| up[key].as_str().unwrap_or_default().to_owned();
+    assert_eq!(["kind", "delay", "redraw"].map(key), ["trace", "n(10ms, 2ms)", "interval(20ms)"]);
+    folder.write("link.toml", &text);
+    assert_eq!(folder.prints(&["check", "link.toml"]), "link.toml: ok\n");
+}
+
+#[test]
+fn a_reordered_packet_is_late_by_the_delay_if_nothing_else_is_said() {
+    let folder = Folder::new();
+    let words = "link 1mbit 8mbit --delay 30ms --down-delay 50ms --reorder 1% --generate";
+    let text = folder.prints(&words.split_whitespace().collect::<Vec<_>>());
+    let edge = &text.parse::<toml::Table>().expect("TOML")["edge"];
+    let extra = |way: &str| edge[way]["reorder"]["extra"].as_str().unwrap_or_default().to_owned();
+    assert_eq!((extra("up"), extra("down")), ("30ms".to_owned(), "50ms".to_owned()));
+}
+
+#[test]
+fn jitter_above_a_third_of_the_delay_is_remarked_once() {
+    let folder = Folder::new();
+    let remarks = |words: &str| {
+        let words = format!("link 1mbit 8mbit --generate {words}");
+        let ended = folder.run(&words.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(ended.status, 0, "{words}");
+        ended.err.matches("more than a third of the delay").count()
+    };
+    assert_eq!(remarks("--delay 40ms --jitter 20ms"), 1);
+    assert_eq!(remarks("--delay 90ms --down-delay 40ms --jitter 20ms"), 1);
+    for quiet in [
+        "--delay 60ms --jitter 20ms",
+        "--delay 40ms --jitter 20ms,uniform",
+        "--delay 1ms --jitter 20ms,exponential",
+    ] {
+        assert_eq!(remarks(quiet), 0, "{quiet}");
+    }
+}
+
+#[test]
+fn an_option_and_set_for_one_key_are_refused_by_both_names() {
+    let folder = Folder::new();
+    for (words, told) in [
+        (
+            "--delay 40ms --set edge.down.delay=20ms",
+            "--delay and --set edge.down.delay=20ms both set edge.down.delay",
+        ),
+        ("--delay 40ms --up-delay 9ms --set edge.up.delay=2ms", "--up-delay and --set edge.up.delay=2ms"),
+        ("--rtt 40ms --set edge.up.delay=2ms", "--rtt and --set edge.up.delay=2ms"),
+        ("--buffer 4p --set edge.buffer=8p", "--buffer 4p and --set edge.buffer=8p both set edge.buffer"),
+        ("--corrupt 1% --set edge.up.corrupt=0", "--corrupt and --set edge.up.corrupt=0"),
+    ] {
+        let words = format!("link 1mbit 8mbit --generate {words}");
+        let error = folder.complains(2, &words.split_whitespace().collect::<Vec<_>>());
+        assert!(error.contains(told) && error.contains("leave one out"), "{words}: {error}");
+    }
+    for words in ["--buffer 4p --set edge.buffer=4p", "--down-delay 40ms --set edge.up.delay=20ms"] {
+        let words = format!("link 1mbit 8mbit --generate {words}");
+        folder.prints(&words.split_whitespace().collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -134,6 +134,31 @@ const LINKS: &[Row] = &[
         "there is no option --dealy; did you mean --delay?",
     ),
     (
+        &["link", "1mbit", "8mbit", "--up-rate", "1mbit"],
+        2,
+        "there is no option --up-rate; UP and DOWN are the rates",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--up-latency", "9ms"],
+        2,
+        "there is no option --up-latency; did you mean --up-delay?",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--down-jiter", "9ms"],
+        2,
+        "there is no option --down-jiter; did you mean --down-jitter?",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--down-corrupt", "1%"],
+        2,
+        "there is no option --down-corrupt; set this scenario key with --set edge.down.corrupt=VALUE",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--up-link", "x"],
+        2,
+        "there is no option --up-link; options for this direction are --up-delay, --up-loss and --up-jitter",
+    ),
+    (
         &["link", "1mbit", "8mbit", "--mtu", "1400", "--", "true"],
         2,
         "there is no option --mtu; put options of the command after `--`",

@@ -22,6 +22,12 @@ pub enum Redraw {
 impl Redraw {
     /// One draw per slot of 1xEV-DO, 1/600 s to the nearest nanosecond.
     pub const SLOT: Self = Self::Interval(Span::from_nanos(1_666_667));
+
+    /// Whether a new value is drawn for every packet.
+    pub(crate) fn is_packet(&self) -> bool {
+        *self == Self::Packet
+    }
+
     const SHORTEST: Span = Span::from_micros(10);
     const HELP: &'static str =
         "write \"packet\", \"slot\" (1/600 s), \"slot(1.667ms)\" or \"interval(100ms)\"";

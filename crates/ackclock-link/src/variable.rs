@@ -21,12 +21,12 @@
 //! Tests compare effective delays of 441.5, 458.9 and 519 ms and capacities of 198.0, 186.8 and 167.7 kbit/s
 //! (`tests/theory.rs`).
 
-use ackclock_core::{Config, ConfigError, Law, Pace, Rate, Segment, Span, Stream, Streams, Time};
+use ackclock_core::{Config, ConfigError, Law, Pace, Rate, Segment, Span, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::constant::Constant;
-use crate::delay::Delays;
+use crate::delay::{ByNumber, Delays};
 use crate::errors::Errors;
 use crate::loss::with_errors;
 use crate::medium::{Fate, Medium, Transmission};
@@ -388,23 +388,10 @@ impl Drawn {
     }
 }
 
-/// Random values by number: each number has a separate random stream. The separate streams make values independent of
-/// the order of draws, and an idle link need not draw.
-struct ByNumber<Q> {
-    law: Law<Q>,
-    seed: u64,
-}
-
-impl<Q: ackclock_core::Quantity> ByNumber<Q> {
-    fn draw(&self, number: u64) -> Q {
-        self.law.draw(&mut Streams::new(self.seed, number).stream(""))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_core::{FlowId, Seq};
+    use ackclock_core::{FlowId, Seq, Streams};
 
     fn packet() -> Segment {
         Segment::data(FlowId(0), Seq(0), 960, 40)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::common::{MadeUp, Polling, What, drive, link, micros, nominal, segment, unlimited};
 use ackclock_core::{Rate, Span, Time};
 use ackclock_link::trace::Recording;
-use ackclock_link::{Capacity, Departures};
+use ackclock_link::{Capacity, Departures, Link};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -239,5 +239,36 @@ proptest! {
             Ok(Recording::Opportunities(again)) => prop_assert_eq!(again.millis().len(), millis.len()),
             other => prop_assert!(false, "{:?}", other),
         }
+    }
+}
+
+#[test]
+fn a_delay_over_a_recording_is_redrawn_by_packet_or_by_interval() {
+    for file in ["rates", "bursts"] {
+        let delays = |redraw: &str| {
+            let table = json!({"kind": "trace", "file": file, "delay": "u(50ms, 5ms)", "redraw": redraw});
+            let mut link = unlimited(&table, 3);
+            let plain = json!({"kind": "trace", "file": file});
+            let mut without = unlimited(&plain, 3);
+            let arrivals = |link: &mut dyn Link| -> Vec<u64> {
+                for number in 0..4 {
+                    link.enqueue(Time::ZERO, &segment(number, number, 100)).unwrap();
+                }
+                let end = Time::ZERO + Span::from_secs(1);
+                let mut seen: Vec<(u32, Time)> = Vec::new();
+                while let Some((at, event, segment)) = link.poll_event(end) {
+                    seen.extend(event.is_delivery().then_some((segment.seq.0, at)));
+                }
+                seen.sort_unstable();
+                seen.into_iter().map(|(_, at)| at.as_nanos()).collect()
+            };
+            let (late, plain) = (arrivals(&mut *link), arrivals(&mut *without));
+            let of_law: Vec<u64> = late.iter().zip(plain).map(|(late, plain)| late - plain).collect();
+            assert_eq!(of_law.len(), 4);
+            of_law
+        };
+        let (by_packet, by_interval) = (delays("packet"), delays("interval(10s)"));
+        assert!(by_packet.windows(2).all(|two| two[0] != two[1]), "{file}: {by_packet:?}");
+        assert!(by_interval.windows(2).all(|two| two[0] == two[1]), "{file}: {by_interval:?}");
     }
 }

@@ -137,6 +137,9 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let files = Inputs::of(DiskFiles::in_folder(&text.folder).reading(patiently));
     scenario.check(&files)?;
     say_dropped([&scenario]);
+    if let Some(remark) = &text.remark {
+        output::remark(remark);
+    }
     if args.generate {
         return output::print(&text::generated(&scenario, &text.folder)?);
     }

@@ -32,7 +32,7 @@ use crate::loss::{Loss, with_errors};
 use crate::medium::{Fate, Medium, Transmission};
 use crate::pieces::{NANOBITS_PER_BYTE, finish};
 use crate::{
-    AnyLink, AnyMedium, Files, Impairments, LinkConfig, LinkContext, MediumContext, Nominal, Reorder,
+    AnyLink, AnyMedium, Files, Impairments, LinkConfig, LinkContext, MediumContext, Nominal, Redraw, Reorder,
 };
 
 /// A link that plays a recording: a mahimahi file, or CSV or JSON with rates.
@@ -50,6 +50,10 @@ pub struct TraceConfig {
     pub accounting: Accounting,
     /// Distribution of the one-way propagation delay, which is added to the delay in the recording.
     pub delay: Law<Span>,
+    /// Times at which the delay is drawn. Packets stay in order, so a delay drawn for every packet raises the mean delay
+    /// of packets that follow each other closely.
+    #[serde(skip_serializing_if = "Redraw::is_packet")]
+    pub redraw: Redraw,
     /// Packet loss in addition to the loss in the recording: a probability, independent for each packet, or an error
     /// process.
     pub loss: Errors,
@@ -93,6 +97,7 @@ impl Default for TraceConfig {
             begin: Begin::default(),
             accounting: Accounting::Mahimahi,
             delay: Law::from(Span::ZERO),
+            redraw: Redraw::Packet,
             loss: Errors::NONE,
             reorder: Reorder::default(),
             duplicate: Loss::NONE,
@@ -146,7 +151,7 @@ impl TraceConfig {
         let recording = self.recording(context.files)?;
         let offset = self.begin.offset(recording.length(), context.streams);
         let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
-        let delays = Delays::new(self.delay.clone(), stream("delay"));
+        let delays = Delays::redrawn(self.delay.clone(), self.redraw, stream("delay"));
         match recording {
             Recording::Opportunities(opportunities) => {
                 let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays);
@@ -230,7 +235,7 @@ impl Medium for SampleMedium {
         let lost = row.loss != Loss::NONE && self.losses.chance(row.loss.probability());
         Transmission {
             departs,
-            delay: self.delays.draw() + row.delay,
+            delay: self.delays.draw_at(departs) + row.delay,
             fate: if lost { Fate::Lost } else { Fate::Arrives },
         }
     }

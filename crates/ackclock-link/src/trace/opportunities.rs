@@ -103,7 +103,8 @@ impl Medium for OpportunityMedium {
             self.step();
         }
         self.left -= need;
-        Transmission { departs: self.instant(), delay: self.delays.draw(), fate: Fate::Arrives }
+        let departs = self.instant();
+        Transmission { departs, delay: self.delays.draw_at(departs), fate: Fate::Arrives }
     }
 
     fn rate(&self, now: Time) -> Rate {

@@ -1,4 +1,4 @@
-//! Options of `ackclock link` for delay, loss and jitter. Each option writes keys of `[edge.up]` and `[edge.down]`.
+//! Options of `ackclock link` for delay, loss, jitter and impairments. Each option writes keys of `[edge.up]` and `[edge.down]`.
 
 use ackclock_core::Span;
 use ackclock_link::{Direction, Loss, Redraw};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// Delay, loss and jitter of the link, in both directions or in one. An option for one direction overrides the option
 /// for both directions.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Delay, loss and jitter")]
+#[command(next_help_heading = "Delay, loss, jitter and impairments")]
 pub(super) struct Conditions {
     /// One-way delay, in both directions.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
@@ -50,6 +50,16 @@ pub(super) struct Conditions {
     /// between changes is ten times the jitter, and at least 20ms.
     #[arg(long, value_name = "TIME|packet", conflicts_with = "scenario", value_parser = every)]
     jitter_every: Option<Redraw>,
+    /// Share of packets that leave late, in both directions, so that later packets pass them: 1%, or with how much
+    /// later they leave: 1%,20ms. By default they leave later by the one-way delay.
+    #[arg(long, value_name = "SHARE[,EXTRA]", conflicts_with = "scenario", value_parser = reorder)]
+    reorder: Option<(Loss, Option<Span>)>,
+    /// Share of packets followed by a copy, in both directions.
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    duplicate: Option<Loss>,
+    /// Share of packets with a wrong bit in their payload, in both directions.
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    corrupt: Option<Loss>,
 }
 
 /// Spread and distribution of the delay.
@@ -78,6 +88,12 @@ fn jitter(text: &str) -> Result<Jitter, String> {
         }
     };
     Ok(Jitter { spread, law })
+}
+
+fn reorder(text: &str) -> Result<(Loss, Option<Span>), String> {
+    let (share, extra) = text.split_once(',').map_or((text, None), |(share, extra)| (share, Some(extra)));
+    let extra = extra.map(|extra| extra.trim().parse::<Span>().map_err(|error| error.to_string()));
+    Ok((share.trim().parse()?, extra.transpose()?))
 }
 
 fn every(text: &str) -> Result<Redraw, String> {
@@ -122,6 +138,9 @@ impl Conditions {
             ("--jitter", self.jitter.is_some()),
             ("--up-jitter", self.up_jitter.is_some()),
             ("--down-jitter", self.down_jitter.is_some()),
+            ("--reorder", self.reorder.is_some()),
+            ("--duplicate", self.duplicate.is_some()),
+            ("--corrupt", self.corrupt.is_some()),
         ];
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
@@ -159,15 +178,70 @@ impl Conditions {
             };
             table.insert("loss".to_owned(), value);
         }
+        self.put_impairments(delay, table)
+    }
+
+    fn put_impairments(&self, delay: Option<Span>, table: &mut Table) -> Result<(), Failure> {
+        if let Some((share, extra)) = self.reorder {
+            let extra = extra.or(delay).filter(|&extra| extra > Span::ZERO).ok_or_else(|| {
+                let share = share.probability() * 100.0;
+                Failure::Input(format!(
+                    "--reorder {share}%: how much later packets leave is missing, and the link has no constant delay to take; write --reorder {share}%,20ms"
+                ))
+            })?;
+            let reorder = Table::from_iter([
+                ("share".to_owned(), Value::Float(share.probability())),
+                ("extra".to_owned(), Value::String(extra.to_string())),
+            ]);
+            table.insert("reorder".to_owned(), Value::Table(reorder));
+        }
+        for (key, share) in [("duplicate", self.duplicate), ("corrupt", self.corrupt)] {
+            if let Some(share) = share {
+                table.insert(key.to_owned(), Value::Float(share.probability()));
+            }
+        }
         Ok(())
     }
 
+    /// A remark if normal jitter is large for the delay of its direction, uplink before downlink.
+    pub(super) fn remark(&self, [up, down]: [&Table; 2]) -> Option<String> {
+        [(self.up_jitter, up), (self.down_jitter, down)].into_iter().find_map(|(own, table)| {
+            let Jitter { spread, law: JitterLaw::Normal } = own.or(self.jitter)? else { return None };
+            let law = table.get("delay")?.as_str()?.strip_prefix("n(")?;
+            let delay: Span = law.split(',').next()?.parse().ok()?;
+            (spread * 3 > delay).then(|| {
+                format!(
+                    "--jitter {spread}: more than a third of the delay, {delay}: at least 0.1 % of the delays are cut at 0, which raises their mean"
+                )
+            })
+        })
+    }
+
+    /// Keys of a direction's table that the given options write, each with its option.
+    pub(super) fn written(&self, direction: Direction) -> Vec<(&'static str, &'static str)> {
+        let given: Vec<&str> = self.given().collect();
+        let [own_delay, own_loss, own_jitter] = match direction {
+            Direction::Up => ["--up-delay", "--up-loss", "--up-jitter"],
+            Direction::Down => ["--down-delay", "--down-loss", "--down-jitter"],
+        };
+        let keys = [
+            ("delay", own_jitter),
+            ("delay", "--jitter"),
+            ("delay", own_delay),
+            ("delay", "--delay"),
+            ("delay", "--rtt"),
+            ("redraw", own_jitter),
+            ("redraw", "--jitter"),
+            ("loss", own_loss),
+            ("loss", "--loss"),
+            ("reorder", "--reorder"),
+            ("duplicate", "--duplicate"),
+            ("corrupt", "--corrupt"),
+        ];
+        keys.into_iter().filter(|(_, option)| given.contains(option)).collect()
+    }
+
     fn put_jitter(&self, delay: Span, jitter: Jitter, table: &mut Table) -> Result<(), Failure> {
-        if let Some(file) = table.get("file") {
-            return Err(Failure::Input(format!(
-                "--jitter: the recording {file} takes a constant delay; write a rate in its place, or leave --jitter out"
-            )));
-        }
         let Jitter { spread, law } = jitter;
         if spread > delay && !matches!(law, JitterLaw::Exponential) {
             return Err(Failure::Input(format!(
@@ -183,8 +257,10 @@ impl Conditions {
         };
         let tenfold = Span::from_nanos(spread.as_nanos().saturating_mul(10));
         let redraw = self.jitter_every.unwrap_or_else(|| Redraw::Interval(tenfold.max(LEAST_INTERVAL)));
-        for (key, value) in [("kind", "variable".to_owned()), ("delay", law), ("redraw", redraw.to_string())]
-        {
+        if !table.contains_key("file") {
+            table.insert("kind".to_owned(), Value::String("variable".to_owned()));
+        }
+        for (key, value) in [("delay", law), ("redraw", redraw.to_string())] {
             table.insert(key.to_owned(), Value::String(value));
         }
         Ok(())

@@ -26,6 +26,8 @@ pub(super) struct Text {
     pub(super) folder: PathBuf,
     /// Tables and keys of the scenario that a link ignores.
     ignored: Vec<String>,
+    /// A remark on the options.
+    pub(super) remark: Option<String>,
 }
 
 /// Returns the scenario that the command line describes.
@@ -48,6 +50,7 @@ pub(super) fn of(args: &Args) -> Result<Text, Failure> {
     let typed = args.set.iter().map(|set| (set.clone(), format!("--set {set}")));
     let sets: Vec<_> = queues.into_iter().chain(own).chain(typed).collect();
     refuse_second_link(args)?;
+    refuse_second_value(args, &sets)?;
     match (&args.scenario, &args.up, &args.down) {
         (Some(file), ..) => of_file(file, sets),
         (None, ..) if args.profile.is_some() => of_profile(args, sets),
@@ -58,6 +61,30 @@ pub(super) fn of(args: &Args) -> Result<Text, Failure> {
         // clap requires UP and DOWN if the command line names no scenario.
         _ => Err(Failure::Input("UP and DOWN are missing".to_owned())),
     }
+}
+
+/// Refuses `--set` with a key for which another option gives a different value.
+fn refuse_second_value(args: &Args, sets: &[(String, String)]) -> Result<(), Failure> {
+    let parts =
+        |set: &str| set.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+    let ways = [("down", Direction::Down), ("up", Direction::Up)].into_iter();
+    let conditions = ways.flat_map(|(way, direction)| {
+        let keys = args.conditions.written(direction).into_iter();
+        keys.map(move |(key, option)| (format!("edge.{way}.{key}"), None, option))
+    });
+    let own = sets.iter().filter(|(set, typed)| *typed != format!("--set {set}"));
+    let own =
+        own.filter_map(|(set, typed)| parts(set).map(|(key, value)| (key, Some(value), typed.as_str())));
+    let options: Vec<_> = conditions.chain(own).collect();
+    for (set, (key, value)) in args.set.iter().filter_map(|set| Some((set, parts(set)?))) {
+        let other =
+            options.iter().find(|(theirs, given, _)| *theirs == key && given.as_ref() != Some(&value));
+        if let Some((.., option)) = other {
+            let message = format!("link: {option} and --set {set} both set {key}; leave one out");
+            return Err(Failure::Input(message));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses the operands UP and DOWN if a scenario or a profile already describes the link.
@@ -175,7 +202,7 @@ fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
         path.into_iter().flat_map(Table::keys).filter(|key| *key != "delay").map(|key| format!("path.{key}")),
     );
     let folder = file.parent().unwrap_or_else(|| Path::new("")).to_owned();
-    Ok(Text { name: file.display().to_string(), toml, sets, folder, ignored })
+    Ok(Text { name: file.display().to_string(), toml, sets, folder, ignored, remark: None })
 }
 
 /// Queue size for mm-link's default, an unlimited queue. A queue of 60000 packets is practically unlimited.
@@ -189,7 +216,7 @@ fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)
         ("down".to_owned(), link(args, Direction::Down, down)?),
         ("up".to_owned(), link(args, Direction::Up, up)?),
     ]);
-    of_edge(COMMAND_LINE.to_owned(), edge, sets)
+    of_edge(args, COMMAND_LINE.to_owned(), edge, sets)
 }
 
 /// Creates the scenario of a profile with additional options.
@@ -208,12 +235,14 @@ fn of_profile(args: &Args, sets: Vec<(String, String)>) -> Result<Text, Failure>
     } else {
         format!("profile {name} with {}", with.join(", "))
     };
-    of_edge(name, edge, sets)
+    of_edge(args, name, edge, sets)
 }
 
 /// Creates the scenario of a link that no file describes.
-fn of_edge(name: String, edge: Table, sets: Vec<(String, String)>) -> Result<Text, Failure> {
+fn of_edge(args: &Args, name: String, edge: Table, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     let string = |text: &str| Value::String(text.to_owned());
+    let way = |key: &str| edge.get(key).and_then(Value::as_table).cloned().unwrap_or_default();
+    let remark = args.conditions.remark([&way("up"), &way("down")]);
     let path = Table::from_iter([("delay".to_owned(), string("0s"))]);
     let mut whole = Table::from_iter([
         ("version".to_owned(), Value::Integer(1)),
@@ -228,7 +257,7 @@ fn of_edge(name: String, edge: Table, sets: Vec<(String, String)>) -> Result<Tex
         whole.insert("flow".to_owned(), Value::Array(flows.map(Value::Table).into()));
     }
     let toml = toml::to_string(&whole).map_err(|error| Failure::Run(error.to_string()))?;
-    Ok(Text { name, toml, sets, folder: PathBuf::new(), ignored: Vec::new() })
+    Ok(Text { name, toml, sets, folder: PathBuf::new(), ignored: Vec::new(), remark })
 }
 
 /// Returns the reason why an operand describes no link.
