@@ -231,11 +231,7 @@ impl EdgeConfig {
         if let Some(regulator) = up_regulator {
             edge.regulate_uploads(Arc::clone(regulator), self.max_flows as usize);
         }
-        for (direction, link) in [(Direction::Down, &links.down), (Direction::Up, &links.up)] {
-            if !link.impairments().is_none() {
-                edge.count_impaired(direction);
-            }
-        }
+        edge.count_impaired(links.impaired());
         edge.expect(self.changes(streams, files)?);
         if let Some(report) = &self.report {
             let each = || Whom::Each(vec![Vec::new(); self.users() as usize]);

@@ -164,9 +164,9 @@ impl Edge {
         self.note_planned();
     }
 
-    /// Counts the impaired segments of a direction, even if there are none.
-    pub(crate) fn count_impaired(&mut self, direction: Direction) {
-        self.statistics.impaired[direction as usize] = Some(ImpairedCounts::default());
+    /// Counts the impaired segments of these directions, even if there are none.
+    pub(crate) fn count_impaired(&mut self, directions: [bool; 2]) {
+        self.statistics.impaired = directions.map(|is_impaired| is_impaired.then(ImpairedCounts::default));
     }
 
     /// Schedules these changes of the bearer.

@@ -17,6 +17,13 @@ pub struct BearerLinks {
     pub up: Arc<dyn LinkConfig>,
 }
 
+impl BearerLinks {
+    /// Whether the link of each [`Direction`] impairs packets.
+    pub fn impaired(&self) -> [bool; 2] {
+        [&self.down, &self.up].map(|link| !link.impairments().is_none())
+    }
+}
+
 /// Inputs from which a bearer is built, in addition to its table.
 #[derive(Clone, Copy)]
 pub struct BearerContext<'a> {
