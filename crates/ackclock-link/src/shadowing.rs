@@ -23,7 +23,7 @@ use ackclock_core::{Span, Stream};
 pub struct Shadowing {
     /// Standard deviation of the power gain, nepers.
     nepers: f64,
-    /// Correlation coefficient between consecutive slots.
+    /// Correlation coefficient between the gains of consecutive slots.
     kept: f64,
     /// Weight of the new random value in each slot.
     added: f64,

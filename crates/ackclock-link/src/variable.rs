@@ -15,7 +15,7 @@
 //! idle times do not change the values. During outages the rate is zero.
 //!
 //! ## Differences from the source
-//! No deviations are known; the paper does not say when rate and delay are drawn.
+//! The model does not deviate from the paper, which does not say when rate and delay are drawn.
 //!
 //! ## Validation
 //! Tests compare effective delays of 441.5, 458.9 and 519 ms and capacities of 198.0, 186.8 and 167.7 kbit/s
@@ -41,7 +41,7 @@ use crate::{
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VariableConfig {
-    /// Probability distribution of the rate.
+    /// Probability distribution of the link's rate.
     pub rate: Law<Rate>,
     /// Probability distribution of the one-way propagation delay.
     pub delay: Law<Span>,
@@ -174,7 +174,7 @@ struct PerPacket {
     outages: Outages,
     /// Rate of the link if it is constant; `None` if rates are drawn.
     steady: Option<Pace>,
-    /// Rate of the last packet.
+    /// Rate at which the last packet was sent.
     current: Rate,
     sent: Sent,
     /// Total time without outages, stored as the nanobits that a link of 1 bit/s sends in this time.
@@ -306,7 +306,7 @@ impl PerInterval {
         (rate, changes.min(self.end(number)))
     }
 
-    /// End time of an interval.
+    /// End time of the interval with this number.
     fn end(&self, number: u64) -> Time {
         Time::ZERO + self.length * (number + 1)
     }

@@ -51,10 +51,10 @@ pub struct Summary {
     pub forgotten: Totals,
 }
 
-/// Sums over several connections.
+/// Sums of counters over several connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
-    /// Number of connections.
+    /// Number of connections in the totals.
     pub flows: u64,
     /// Acknowledged payload of the connections, bytes.
     pub delivered_bytes: u64,
@@ -71,7 +71,7 @@ impl Totals {
 /// State of a link at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Current connections.
+    /// Connections that were open at the time of the snapshot.
     pub flows: Vec<FlowReport>,
     /// Totals over all connections, current and finished.
     pub totals: Totals,
@@ -95,7 +95,8 @@ impl Account {
         Self { ended, past: Vec::new(), totals: Totals::default(), regulator, devices: None }
     }
 
-    /// Adds two devices, the wired side's first, whose drops count from now on as packets lost by the machine.
+    /// Adds the TUN devices at the two ends of the link, the wired side's first. From now on, packets dropped by the
+    /// devices count as lost by the machine.
     pub fn include_devices(&mut self, devices: [DeviceCounters; 2]) {
         self.devices = Some(devices);
     }

@@ -45,7 +45,7 @@ struct Shared<T> {
 
 struct Queue<T> {
     records: Vec<T>,
-    /// Maximum number of queued elements.
+    /// Maximum number of elements in the queue.
     most: usize,
     /// Number of records dropped because the queue was full.
     lost: u64,
@@ -75,7 +75,7 @@ pub(crate) fn begin<T: Copy + Send + 'static>(
 }
 
 impl<T: Copy> Inlet<T> {
-    /// Queues a complete record, or drops it if it does not fit.
+    /// Queues a complete record, or drops the record if the queue has no room for it.
     pub(crate) fn put(&mut self, record: &[T]) {
         let mut queue = self.shared.lock();
         let before = queue.records.len();

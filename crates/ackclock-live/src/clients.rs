@@ -164,7 +164,7 @@ impl Client {
     fn after(error: &io::Error) -> Then {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::Interrupted => Then::Stay,
-            // The client disconnected before its answer.
+            // The client disconnected before it received its answer.
             _ => Then::Leave,
         }
     }
@@ -197,7 +197,7 @@ impl Client {
 }
 
 enum Heard {
-    /// The request is complete.
+    /// The client's request is complete.
     All,
     /// The received bytes are not a request that can be answered.
     Nothing,

@@ -125,8 +125,8 @@ impl<C: Clock, P: Port> Driver<C, P> {
                     self.take_in(side, end)?;
                 }
             }
-            // Orders are processed last, so that an order takes effect after all packets that arrived before it, such
-            // as a program's final acknowledgements.
+            // Orders are processed last, so that an order takes effect after all packets that arrived before the order,
+            // such as a program's final acknowledgements.
             if ready.order && self.obey(orders) == Then::Stop {
                 return Ok(());
             }

@@ -232,7 +232,7 @@ impl Connections {
         self.entries[flow.index()].scales.shift[from as usize]
     }
 
-    /// Number for a new connection: an unused number, or one taken from another connection.
+    /// Number for a new connection: an unused number, or a number taken from another connection.
     fn number(&mut self, ends: Ends, from: Side) -> Option<u32> {
         let number = if self.entries.len() <= self.most {
             self.entries.push(self.entries[NONE as usize]);

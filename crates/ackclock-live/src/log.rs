@@ -63,7 +63,7 @@ enum Event {
 /// Maximum number of events queued for writing: 6 MiB.
 const MOST: usize = 1 << 18;
 
-/// Writer of log text.
+/// Writer that formats events as lines of the log.
 struct Lines<W> {
     out: W,
     text: String,
@@ -159,7 +159,7 @@ impl<W: Write> Lines<W> {
         | Event::Ended { at, .. }) = *event;
         self.opportunities_before(at)?;
         let (text, now) = (&mut self.text, millis(at));
-        // Writing to a string cannot fail.
+        // Writing to a string cannot fail, so the result is ignored.
         let _ = match *event {
             Event::Arrived { bytes, .. } => writeln!(text, "{now} + {}", on_tun(bytes)),
             Event::Left { bytes, delay, .. } => {
@@ -175,7 +175,7 @@ impl<W: Write> Lines<W> {
         self.pass_on_pieces()
     }
 
-    /// Writes the opportunities before `now`.
+    /// Logs the delivery opportunities before `now`.
     fn opportunities_before(&mut self, now: Time) -> io::Result<()> {
         while let Some(at) = self.opportunities.as_mut().and_then(|upcoming| upcoming.take(millis(now))) {
             let _ = writeln!(self.text, "{at} # {OPPORTUNITY_BYTES}");

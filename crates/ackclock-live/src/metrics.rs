@@ -71,7 +71,7 @@ impl Page {
         self
     }
 
-    // Writing to a string cannot fail.
+    // Writing to a string cannot fail, so the result is ignored.
     fn head(&mut self, kind: &str, name: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP ackclock_{name} {help}\n# TYPE ackclock_{name} {kind}");
     }

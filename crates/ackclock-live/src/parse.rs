@@ -8,10 +8,10 @@
 //! certain size. The parser also returns the packet's addresses and ports ([`Tuple`]) and the offset of its TCP header
 //! ([`Layout`]), so that fields can be changed in place.
 //!
-//! Packets that a regulator could not change safely are opaque and never changed. All protocols but TCP, fragments,
-//! malformed headers or options, and packets with a wrong IP or TCP checksum, which the receiver will discard, are
-//! opaque. Packets with remaining source route hops are opaque, because their pseudo-header has another destination.
-//! Signed segments (TCP-MD5, TCP-AO, IPsec) are opaque, because a change would invalidate the signature.
+//! Packets that a regulator could not change safely are opaque and never changed. A packet is opaque if it is not TCP,
+//! is a fragment, has malformed headers or options, or has a wrong IP or TCP checksum. Packets with remaining source
+//! route hops are opaque, because their pseudo-header has another destination. Signed segments (TCP-MD5, TCP-AO, IPsec)
+//! are opaque, because a change would invalidate the signature.
 //!
 //! ## Differences from the source
 //! Only the first three of four SACK blocks are parsed. Jumbograms (RFC 2675) are opaque. A window scale above 14
@@ -97,9 +97,8 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// Contents of the IP header.
-/// The bytes behind the transport header of a packet, which only the receiver's checksum covers. None of a fragment or
-/// of a protocol other than TCP, UDP and ICMP.
+/// Position of the bytes behind the transport header of a packet, which only the receiver's checksum covers. The range
+/// is empty for a fragment and for a protocol other than TCP, UDP and ICMP.
 pub fn payload(bytes: &[u8]) -> Range<usize> {
     let network = match bytes.first().map(|first| first >> 4) {
         Some(4) => ipv4(bytes),

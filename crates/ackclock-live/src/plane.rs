@@ -332,7 +332,8 @@ impl Plane {
         let ends = self.inventory.flows.ends(flow);
         let tally = ends.map(|ends| Tally::new(self.met, ends));
         self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| ends.have_row())));
-        // The new user gets a number before the old user frees one, because the old and the new user may be the same.
+        // The new user gets a number before the old user frees a number, because the old and the new user may be the
+        // same.
         let user = ends.map(|ends| self.users.enter(ends.radio.address));
         if let Some(user) = user {
             self.graph.assign(flow, user);

@@ -52,7 +52,7 @@ pub trait Port {
 /// Result of reading a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// No packet was available.
+    /// No packet was available at the port.
     Nothing,
     /// Packets arrived; `lost` further packets could not be read.
     Packets {
@@ -64,7 +64,7 @@ pub enum Came {
 /// Result of writing to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Went {
-    /// The packet was written.
+    /// The packet was written to the device.
     Out,
     /// The device refused the packet.
     Lost,
@@ -74,7 +74,7 @@ pub enum Went {
 ///
 /// With `IFF_VNET_HDR` the kernel passes super-packets of up to 64 KiB, as to a segmenting network card; the port
 /// splits super-packets at once. Without `IFF_VNET_HDR` packets arrive one by one with their checksums, which only
-/// costs time. Packets are always written one by one, although the kernel would accept super-packets: a receiver
+/// costs time. Packets are always written one by one, although the kernel would accept super-packets. A receiver
 /// acknowledges a merged packet once, which would change the ACK clock
 /// (`docs/adr/0010-packets-are-written-one-by-one.md`).
 #[derive(Debug)]

@@ -4,13 +4,13 @@
 //! RFC 1624 (incremental update of the Internet checksum), equation 3; RFC 3168 for the ECN bits.
 //!
 //! ## What it does
-//! This module writes a regulator's or queue's changes to a segment into the bytes of its packet: window,
-//! acknowledgement number, flags ECE and CWR, and the ECN codepoint of the IP header. Checksums are updated by the
-//! difference and never recomputed, so a payload damaged earlier stays detectable. Unchanged packets leave with the
-//! same bytes as they arrived.
+//! This module writes a regulator's or queue's changes to a segment into the bytes of its packet. The changeable fields
+//! are window, acknowledgement number, flags ECE and CWR, and the ECN codepoint of the IP header. Checksums are updated
+//! by the difference and never recomputed, so a payload damaged earlier stays detectable. Unchanged packets leave with
+//! the same bytes as they arrived.
 //!
 //! ## Differences from the source
-//! No deviations are known.
+//! The module does not deviate from these RFCs.
 //!
 //! ## Validation
 //! Property tests and the fuzz target `live_rewrite` compare updated checksums with fully computed checksums, over IPv4

@@ -28,7 +28,7 @@ pub fn private() -> io::Result<PathBuf> {
     outcome
 }
 
-/// Possible run-time folders, best first. Root has only one candidate, whatever its environment.
+/// Possible run-time folders, best first. Root has only one candidate, and its environment has no effect.
 fn candidates(user: Uid, session: Option<PathBuf>) -> Vec<PathBuf> {
     let system = user.is_root().then(|| PathBuf::from("/run/ackclock"));
     let sessions = session.into_iter().chain([PathBuf::from(format!("/run/user/{user}"))]);

@@ -69,7 +69,8 @@ impl Tally {
         }
         self.sent[here].on_segment(&mut self.report.ways[here], segment);
         if segment.flags.contains(Flags::ACK) {
-            // An ACK of a SYN, or a RST, proves nothing, because hosts also send such answers to forged packets.
+            // An ACK of a SYN, or a RST, proves nothing, because hosts also answer forged packets with an ACK of a SYN
+            // or a RST.
             let of_itself = segment.flags.intersects(Flags::SYN | Flags::RST);
             self.proven |= !of_itself && self.sent[there].covers(segment.ack);
             self.sent[there].on_acknowledged(&mut self.report.ways[there], segment.ack);
@@ -150,7 +151,8 @@ impl Sent {
         sent.is_some_and(|(first, highest)| ack.after(first) && !ack.after(highest))
     }
 
-    /// Counts newly acknowledged bytes. SYN and FIN use one sequence number each, which does not count as a byte.
+    /// Counts newly acknowledged bytes of the connection. SYN and FIN use one sequence number each, which does not
+    /// count as a byte.
     fn on_acknowledged(&mut self, way: &mut Way, ack: Seq) {
         let (Some(before), Some(highest)) = (self.acknowledged, self.highest) else { return };
         let ack = ack.min(highest);

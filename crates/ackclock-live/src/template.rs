@@ -1,7 +1,7 @@
 //! Builds packets for segments that a regulator generates, modelled on real packets of the flow.
 //!
-//! A generated segment has no addresses, hop limit or traffic class. Addresses and ports come from the flow table, the
-//! other fields from the last packet in the same direction.
+//! A generated segment has no addresses, hop limit or traffic class. Addresses and ports come from the flow table; the
+//! remaining fields come from the last real packet in the segment's direction.
 
 use ackclock_core::{Flags, Segment};
 use smoltcp::phy::ChecksumCapabilities;

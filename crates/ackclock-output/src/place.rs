@@ -60,7 +60,8 @@ struct Entry {
 }
 
 impl Place {
-    /// Resolves `path`. Links are followed only if this user, root or the owner of their folder created them.
+    /// Resolves `path` to a name in an open folder. Links are followed only if this user, root or the owner of their
+    /// folder created them.
     ///
     /// # Errors
     /// Fails if a folder is missing, or another user has planted a link, a folder or a special file on the path.
@@ -97,13 +98,13 @@ impl Place {
 /// A partly resolved path.
 struct Walk {
     folder: Folder,
-    /// Names still to be resolved, the next one last.
+    /// Names still to be resolved, in reverse order: the next name is last.
     ahead: Vec<OsString>,
     links: u32,
 }
 
 impl Walk {
-    /// Enters the folder `name`.
+    /// Continues the walk in the folder `name`.
     fn step(&mut self, name: OsString, folders: Folders) -> io::Result<()> {
         let Some(entry) = self.folder.entry(&name)? else {
             self.folder.create(&name, folders)?;

@@ -32,7 +32,7 @@ pub struct Rows {
 pub struct FoundRow {
     /// File name and line number of the row, for messages.
     pub place: String,
-    /// Text of the row.
+    /// Text of the stored row.
     pub text: String,
     /// Modification time of the row's file.
     pub written: SystemTime,

@@ -137,7 +137,7 @@ impl Pair {
         })
     }
 
-    /// Resets the two connections. A shutdown before the reset would send a FIN instead.
+    /// Resets the two connections of the pair. A shutdown before the reset would send a FIN instead.
     pub fn reset(&self) {
         for leg in &self.legs {
             reset(&leg.socket);

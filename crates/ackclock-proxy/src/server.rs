@@ -32,7 +32,7 @@ pub struct Options {
 /// Counters of the proxy since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Current number of connections.
+    /// Current number of open connections.
     pub connections: usize,
     /// Number of connections opened to servers.
     pub opened: u64,
@@ -53,7 +53,7 @@ pub enum StartError {
     /// The proxy cannot listen on this address.
     #[error("{0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// Another system call failed.
+    /// A system call failed while the proxy started.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

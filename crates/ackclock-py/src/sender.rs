@@ -21,7 +21,7 @@ pub(crate) struct SentSegment {
     /// Sequence number of the first byte, modulo 2**32.
     #[pyo3(get)]
     seq: u32,
-    /// Payload length, bytes.
+    /// Payload length of the segment, bytes.
     #[pyo3(get)]
     len: u16,
     /// Whether the payload bytes were sent before.
@@ -89,7 +89,7 @@ struct DrivenSender {
     peer: Peer,
 }
 
-/// Size of the headers, bytes. The header size affects only the packet size, which is not used here.
+/// Size of a segment's headers, bytes. The header size affects only the packet size, which this sender does not use.
 const HEADER: u16 = 40;
 
 #[pymethods]
@@ -237,7 +237,7 @@ impl HandDrivenSender {
         Ok(dict)
     }
 
-    /// Congestion window, bytes.
+    /// Congestion window of the sender, bytes.
     #[getter]
     fn cwnd(&self) -> f64 {
         self.state().connection.sender().cwnd().into()

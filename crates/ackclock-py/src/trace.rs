@@ -1,4 +1,4 @@
-//! Recordings as arrays over time.
+//! Recordings as arrays of rates over time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ pub trait Acks: std::fmt::Debug + Send + Sync {
     fn policy(&self) -> AckPolicy;
 }
 
-/// Acknowledges every segment.
+/// ACK policy that acknowledges every segment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Every {}
@@ -22,8 +22,9 @@ pub struct Every {}
 pub struct Delayed {
     /// Number of segments per ACK.
     pub count: u32,
-    /// Longest delay of an ACK. If `quick` is above 0, this value is the shortest delay (Linux: 40 ms): if segments
-    /// arrive slowly, the delay grows to about twice the time between segments, at most the handshake RTT and 200 ms.
+    /// Longest delay of an ACK. If `quick` is above 0, the value is the shortest delay (Linux: 40 ms). If segments
+    /// arrive slowly, this delay grows to about twice the time between segments, but at most to the handshake RTT and
+    /// 200 ms.
     pub timeout: Span,
     /// Number of segments acknowledged one by one (Linux: 16) at the start, after an idle period and after duplicate
     /// data. If `quick` is above 0, segments that open a tuned window, have PSH set or follow an ECN mark are also
@@ -64,7 +65,7 @@ impl Acks for Delayed {
 }
 
 ackclock_core::registry! {
-    /// ACK policies by name.
+    /// Registry of ACK policies by name.
     pub static ACKS: dyn Acks = "way of acknowledging" {
         "every" => Every,
         "delayed" => Delayed,

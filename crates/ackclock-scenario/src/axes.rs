@@ -90,7 +90,7 @@ impl Scenario {
     }
 
     /// Rejects an override that sets only a part of an axis. An override must replace the entire axis or be unrelated
-    /// to it.
+    /// to the axis.
     fn check_overrides_beside(&self, axis: &Axis) -> Result<(), ScenarioError> {
         let said: Vec<Vec<String>> =
             axis.values.iter().flat_map(|value| leaves(path(&axis.key), value)).collect();

@@ -34,7 +34,7 @@ pub(crate) struct Numbers {
     pub(crate) planned: u32,
     /// Number of all islands' flows listed in the scenario, without short connections.
     pub(crate) all: u32,
-    /// Number of islands.
+    /// Number of islands in the run.
     pub(crate) islands: u32,
 }
 

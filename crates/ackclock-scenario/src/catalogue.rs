@@ -38,8 +38,8 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// Lists the tables of a scenario file and of a result, and all components that they can name: bearers, airs, flow
-/// controls, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets and workloads.
+/// Lists the tables of a scenario file and of a result, and all components that scenario files can name: bearers, airs,
+/// flow controls, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets and workloads.
 pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {

@@ -41,7 +41,7 @@ impl<F: Files> Files for Inputs<F> {
 /// SHA-256 digest in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        // Writing into a string does not fail.
+        // Writing into a string cannot fail, so the result is ignored.
         let _ = write!(text, "{byte:02x}");
         text
     })

@@ -39,7 +39,7 @@ impl Packets for Whole {
 #[derive(Debug, Default)]
 pub(crate) struct Parted {
     heads: Ring<(Time, Head)>,
-    /// Timestamp options of the packets that have one, in queue order.
+    /// Timestamp options of the queued packets that have this option, in queue order.
     timestamps: Ring<Timestamps>,
     rests: Ring<Rest>,
 }
@@ -70,7 +70,7 @@ impl Parted {
         segment
     }
 
-    // This function is not inlined, so that a packet without options is copied in machine words.
+    // The function is not inlined, so that a packet without options is copied in machine words.
     #[inline(never)]
     fn push_more(&mut self, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps() {

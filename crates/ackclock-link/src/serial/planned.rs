@@ -41,7 +41,7 @@ pub(crate) struct Planned {
     /// Time at which the first queued packet starts transmission; [`Time::NEVER`] if the queue is empty.
     next_begins: Time,
     load: Load,
-    /// Packet whose transmission started last.
+    /// Times of the packet whose transmission started last.
     begun: Way,
     medium: AnyMedium,
     in_order: InOrder,
@@ -85,8 +85,8 @@ impl Planned {
         let mut queue = DropTail::new(self.capacity);
         let departs = self.next_begins.min(self.free);
         let waiting = std::mem::take(&mut self.waiting);
-        // Queued packets are processed from the last to the first: a flow stays in order, so the queued packets of a
-        // flow are its last packets.
+        // Queued packets are processed from the last to the first: a flow's packets stay in order, so the queued
+        // packets of a flow are the flow's last packets.
         let flows: Vec<_> = waiting.iter().rev().map(|one| one.flow).collect();
         let segments = self.flight.remove_last_of_each(&flows);
         for (planned, segment) in waiting.iter().zip(segments.iter().rev()) {
@@ -239,7 +239,7 @@ impl Planned {
 
     pub(super) fn forget(&mut self, _: FlowId) {}
 
-    /// Frees queued packets and packets in flight.
+    /// Frees the memory of queued packets and of packets in flight.
     pub(super) fn let_go(&mut self) {
         self.flight = Flight::default();
         self.waiting = Ring::default();

@@ -17,7 +17,7 @@ use super::rate_reports::RateReports;
 
 /// Serial link with a queue, a transmitter and the packets in flight.
 pub(super) struct Stepwise {
-    /// Packet in transmission.
+    /// Packet that the link is transmitting.
     pub(super) serving: Option<Serving>,
     /// Time at which the medium lets the head packet of the queue start; never if the link waits for no such time.
     begins: Time,
@@ -57,7 +57,7 @@ impl Flows {
     }
 }
 
-/// Packet in transmission.
+/// Packet that the link is transmitting.
 #[derive(Clone, Copy)]
 pub(super) struct Serving {
     pub(super) departs: Time,
@@ -154,7 +154,7 @@ impl Stepwise {
         self.rate_due = self.medium.rate_until(at);
     }
 
-    /// Ends a transmission, and starts the next one if the medium is ready.
+    /// Ends a transmission, and starts the next transmission if the medium is ready.
     #[inline]
     fn depart(&mut self, serving: &Serving) {
         let at = serving.departs;
@@ -390,7 +390,8 @@ impl Stepwise {
         self.queue.forget(flow);
     }
 
-    /// Frees packets in flight. Queued packets stay, because the queue still has to count their queueing delay.
+    /// Frees the memory of packets in flight. Queued packets stay, because the queue still has to count their queueing
+    /// delay.
     pub(super) fn let_go(&mut self) {
         self.outcomes.flight = Flight::default();
     }

@@ -40,8 +40,8 @@ impl Begin {
         matches!(self, Self::At(law) if law.constant() == Some(Span::ZERO))
     }
 
-    /// Start offset in a recording of this length. All recordings of a channel share one random draw, so that two
-    /// directions recorded together stay synchronised.
+    /// Start offset in a recording of length `length`. All recordings of a channel share one random draw, so that the
+    /// two directions of a recorded channel stay synchronised.
     pub(super) fn offset(&self, length: Span, streams: &Streams) -> Span {
         let mut stream = streams.stream("down/begin");
         let offset = match self {

@@ -163,8 +163,8 @@ const MOST_SECONDS: f64 = 1e10;
 /// Maximum length of a recording in seconds; larger times count as seconds since 1970 (from 2001 on).
 const LONGEST_SECONDS: f64 = 1e9;
 
-/// Time between two rows. An `f64` holds seconds since 1970 to a quarter of a microsecond, so whole microseconds are
-/// exact.
+/// Time between two rows of a CSV file. An `f64` holds seconds since 1970 to a quarter of a microsecond, so whole
+/// microseconds are exact.
 pub(super) fn since(first: f64, time: f64) -> Span {
     let seconds = time - first;
     if first < LONGEST_SECONDS {

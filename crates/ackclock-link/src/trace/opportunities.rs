@@ -4,8 +4,8 @@
 //! - At each opportunity the head of the queue may send up to 1504 bytes. A packet counts its IP size plus 4 bytes of
 //!   TUN header. The next packet may use the rest of an opportunity; an unfinished packet continues at the next
 //!   opportunity.
-//! - The head packet stays in the queue until its first byte is sent, so it counts against the buffer and for queue
-//!   management; a packet whose transmission has started no longer counts.
+//! - The head packet stays in the queue until its first byte is sent, so the head packet counts against the buffer and
+//!   for queue management. A packet whose transmission has started no longer counts.
 //! - Unused opportunities are lost. A packet that arrives at an empty queue cannot use an opportunity at the same
 //!   instant: mm-link updates its link before it accepts a packet.
 //! - The recording restarts at its last opportunity, which is time zero of the next pass.
@@ -31,14 +31,14 @@ pub(super) struct Tariff {
 pub(super) struct OpportunityMedium {
     opportunities: Opportunities,
     tariff: Tariff,
-    /// Number of packets sent.
+    /// Number of packets sent so far.
     packets: u64,
-    /// Bytes of all packets sent, including headers.
+    /// Total size of the packets sent so far, bytes.
     bytes: u64,
     delays: Delays,
     /// Start time of the current pass through the recording.
     begun: Time,
-    /// Index of the next opportunity.
+    /// Index of the next opportunity in the recording.
     index: usize,
     /// Unused bytes of the next opportunity.
     left: u32,
@@ -55,7 +55,7 @@ impl OpportunityMedium {
         Self { opportunities, tariff, packets: 0, bytes: 0, delays, begun: Time::ZERO, index: 0, left, rates }
     }
 
-    /// Time of the next opportunity.
+    /// Time of the next opportunity to send.
     fn instant(&self) -> Time {
         self.begun + Span::from_millis(self.opportunities.millis()[self.index].into())
     }

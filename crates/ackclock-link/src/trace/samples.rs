@@ -11,11 +11,11 @@ use crate::pieces::{NANOBITS_PER_BYTE, work_at};
 pub struct Sample {
     /// Start time of the row, counted from the start of the recording.
     pub begins: Span,
-    /// Rate of the link; zero in an outage.
+    /// Rate of the link during this row; zero in an outage.
     pub rate: Rate,
-    /// One-way delay.
+    /// One-way delay of the link during this row.
     pub delay: Span,
-    /// Probability that a packet is lost.
+    /// Probability that the link loses a packet during this row.
     pub loss: Loss,
 }
 

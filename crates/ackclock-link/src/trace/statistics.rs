@@ -30,7 +30,7 @@ impl Statistics {
         self.seconds.get(libm::round(q * last as f64) as usize).copied()
     }
 
-    /// Share of seconds in which the link transmitted nothing.
+    /// Share of the recording's seconds in which the link transmitted nothing.
     pub fn share_at_zero(&self) -> f64 {
         let zero = self.seconds.partition_point(|&rate| rate == Rate::ZERO);
         if self.seconds.is_empty() { 0.0 } else { zero as f64 / self.seconds.len() as f64 }

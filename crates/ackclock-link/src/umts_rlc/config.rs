@@ -50,7 +50,7 @@ pub struct UmtsRlcConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Batch {
-    /// Events occur per block.
+    /// Events occur block by block.
     #[default]
     ByBlock,
     /// Events occur at the next TTI boundary.

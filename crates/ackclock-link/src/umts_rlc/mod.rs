@@ -10,9 +10,10 @@
 //! all new blocks, from `repetition_delay` after its end. A packet is complete when all blocks with a part of it have
 //! arrived. A complete packet is delivered at once, or after all earlier packets, and then propagates for `delay`.
 //!
-//! TTIs start at multiples of their length. By default no event is aligned to TTIs. Three events can be delayed to the
-//! next TTI boundary: delivery of a block's data (`delivery`); the report of a failure, so that all failures of a TTI
-//! are in one status and are retransmitted together (`status`); and retransmissions (`repetition`).
+//! TTIs start at multiples of their length. By default no event is aligned to TTIs. Three kinds of events can be
+//! delayed to the next TTI boundary: the delivery of a block's data (`delivery`), the report of a failure (`status`),
+//! and retransmissions (`repetition`). With `status`, all failures of a TTI are in one status and are retransmitted
+//! together.
 //!
 //! In an outage, such as a handover, no block starts; blocks already in transmission arrive.
 //!

@@ -20,9 +20,9 @@ use super::unacknowledged::Unacknowledged;
 
 /// Entity that sends in one direction and receives in the opposite direction.
 pub(crate) enum End {
-    /// Entity in acknowledged mode.
+    /// RLC entity in acknowledged mode.
     Acknowledged(Box<Entity>),
-    /// Entity in unacknowledged mode.
+    /// RLC entity in unacknowledged mode.
     Unacknowledged(Unacknowledged),
 }
 

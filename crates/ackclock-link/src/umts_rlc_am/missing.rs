@@ -12,7 +12,7 @@ pub enum MissingFormat {
     /// LIST: runs of up to 16 missing PDUs, 16 bits each.
     #[default]
     List,
-    /// BITMAP: one bit for each PDU from the first missing one on.
+    /// BITMAP: one bit for each PDU from the first missing PDU on.
     Bitmap,
     /// The shorter of LIST and BITMAP, or the format that covers more PDUs if neither format covers all.
     Shorter,

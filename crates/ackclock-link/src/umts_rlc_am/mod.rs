@@ -25,7 +25,7 @@
 //! ## Differences from the source
 //! - A STATUS PDU reports missing PDUs by either LIST or BITMAP, and never by RLIST. If the missing PDUs do not fit
 //!   into one STATUS PDU, further STATUS PDUs report the rest. A set bit in a BITMAP acknowledges nothing by itself;
-//!   spare bits of the last octet stand for PDUs before the first missing one.
+//!   spare bits of the last octet stand for PDUs before the first missing PDU.
 //! - The scenario sets when a receiver changes its peer's window (`status.windows`); each later STATUS contains the new
 //!   window.
 //! - A PDU sent less than an RTT ago is not retransmitted, because a STATUS cannot cover it yet (`guard`).

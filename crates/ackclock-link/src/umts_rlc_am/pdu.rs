@@ -12,7 +12,7 @@ pub(crate) enum Pdu {
     Data(Data),
     /// A UMD PDU whose content the radio lost.
     Lost(Payload),
-    /// STATUS PDU.
+    /// STATUS PDU, which reports received and missing PDUs.
     Status(Status),
     /// RESET PDU with its number.
     Reset(ResetNumber),
@@ -43,8 +43,8 @@ pub(crate) struct Data {
     pub(crate) piggyback: Option<Status>,
 }
 
-/// SDUs with parts in a PDU: the SDUs that end in it, by its length indicators, and at most one that continues in the
-/// next PDU.
+/// SDUs with parts in a PDU: the SDUs that end in the PDU, as its length indicators show, and at most one SDU that
+/// continues in the next PDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Payload {
     pub(crate) first: SduNumber,

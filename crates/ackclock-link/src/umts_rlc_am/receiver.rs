@@ -86,9 +86,9 @@ pub(super) struct Receiver {
     window: u16,
     /// VR(R): sequence number of the next PDU expected in order.
     vr_r: Sn,
-    /// VR(H): one beyond the highest sequence number that has arrived.
+    /// VR(H): sequence number after the highest sequence number that has arrived.
     vr_h: Sn,
-    /// Received PDUs beyond VR(R).
+    /// Sequence numbers of the received PDUs beyond VR(R).
     received: SnSet,
     contents: Vec<Payload>,
     /// Whether a STATUS was triggered and not sent yet.
@@ -101,7 +101,7 @@ pub(super) struct Receiver {
     next_periodic: Option<Time>,
     /// Number of window changes that have taken effect.
     windows: usize,
-    /// Pending acknowledgement of an MRW.
+    /// Acknowledgement of an MRW that is still to be sent.
     pub(super) mrw_ack: Option<MrwAck>,
 }
 

@@ -67,7 +67,7 @@ pub enum OnMaxDat {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tries {
-    /// Time between two attempts.
+    /// Time between two attempts to send the message.
     pub timer: Span,
     /// Maximum number of attempts, which is MaxMRW - 1 or MaxRST - 1. If the last MRW is unanswered, both ends are
     /// reset; if the last RESET is unanswered, the bearer is set up again.

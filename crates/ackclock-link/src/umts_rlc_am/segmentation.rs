@@ -28,7 +28,7 @@ impl Shape {
     }
 }
 
-/// Filled PDU.
+/// PDU filled with parts of SDUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Filled {
     pub(super) payload: Payload,

@@ -82,9 +82,9 @@ pub(crate) fn room(pdu_octets: u32, window: TellsWindow) -> Room {
 }
 
 /// Emits the reports of a receiver in at most `most` PDUs. The next PDU that the receiver expects in sequence is
-/// `from`; one beyond its highest received PDU is `to`. An ACK beyond `from` must be in one PDU with all missing PDUs
-/// below the acknowledged number. The first report acknowledges all PDUs that it covers, and further reports only list
-/// missing PDUs.
+/// `from`; `to` is the PDU after its highest received PDU. An ACK beyond `from` must be in one PDU with all missing
+/// PDUs below the acknowledged number. The first report acknowledges all PDUs that it covers, and further reports only
+/// list missing PDUs.
 pub(crate) fn reports(
     received: &SnSet,
     [from, to]: [Sn; 2],

@@ -30,7 +30,7 @@ pub(super) struct Transmitter {
     repeats: SnSet,
     /// Number of PDUs whose fate is unknown.
     pub(super) unacknowledged: u32,
-    /// Total number of retransmissions.
+    /// Total number of retransmissions so far.
     pub(super) retransmissions: u64,
     pub(super) polling: Polling,
     pub(super) discard: Discard,
@@ -56,7 +56,7 @@ pub(super) struct Outgoing {
     pub(super) padding: u32,
 }
 
-/// Limits of an RLC transmitter.
+/// Limits on the window and the transmissions of an RLC transmitter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) window: u16,

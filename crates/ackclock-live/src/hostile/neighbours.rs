@@ -19,7 +19,7 @@ pub struct Neighbours {
     alone: Achieved,
 }
 
-/// Results of a test run.
+/// Results of a test run of the neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Achieved {
     /// Number of the steady connection's packets that reached its mobile.
@@ -207,7 +207,8 @@ impl Run {
         self.depart();
     }
 
-    /// Takes departing packets. The steady connection's mobile acknowledges all data that it has received.
+    /// Takes departing packets from the plane. The steady connection's mobile acknowledges all data that it has
+    /// received.
     fn depart(&mut self) {
         while let Some(departure) = self.plane.poll_departure() {
             self.departed += 1;

@@ -51,7 +51,7 @@ pub(crate) fn run(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> u8 {
     let name = setting.plan.command.first().map(|name| name.display().to_string()).unwrap_or_default();
     let name = printable_line(&name);
     say(&format!("ackclock: {name}: cannot be started: {error}\n"));
-    // The exit status is the same as in a shell: 127 if the command does not exist, 126 if it cannot be run.
+    // The exit status is the same as in a shell: 127 if the command does not exist, 126 if the command cannot be run.
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 

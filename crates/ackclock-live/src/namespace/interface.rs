@@ -28,7 +28,7 @@ impl Interface {
     /// Returns the kernel's error; errors for IPv6 are ignored.
     pub(crate) fn configure(&self, own: Ipv4Addr, peer: Ipv4Addr) -> Result<(), Obstacle> {
         // By default the kernel sends neighbour discovery packets over the link. A kernel without IPv6 lacks the
-        // setting `addr_gen_mode` and sends no such packets.
+        // setting `addr_gen_mode` and sends no neighbour discovery packets.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.name), "1");
         bring_up(self.index).trying(&format!("bringing {} up", self.name))?;
         add_address(self.index, own.into(), peer.into())
@@ -43,7 +43,7 @@ impl Interface {
     /// Adds an address without a peer address to the interface.
     ///
     /// # Errors
-    /// Returns the kernel's error.
+    /// Returns the kernel's error if the kernel refuses the request.
     pub(crate) fn add_address(&self, own: Ipv4Addr) -> io::Result<()> {
         add_address(self.index, own.into(), own.into())
     }
@@ -84,7 +84,7 @@ pub(crate) fn attribute_of(netlink: &mut Netlink, index: u32, wanted: u16) -> io
 /// Brings the loopback interface up; its index is 1 in every namespace.
 ///
 /// # Errors
-/// Returns the kernel's error.
+/// Returns the kernel's error if the kernel refuses the request.
 pub(crate) fn bring_loopback_up() -> io::Result<()> {
     bring_up(1)
 }
@@ -104,7 +104,7 @@ fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
 /// Adds an IPv4 default route through a gateway behind an interface.
 ///
 /// # Errors
-/// Returns the kernel's error.
+/// Returns the kernel's error if the kernel refuses the request.
 pub(crate) fn add_default_route(index: u32, gateway: Ipv4Addr) -> io::Result<()> {
     let message = route(libc::AF_INET, index, DEFAULT).attribute(libc::RTA_GATEWAY, &gateway.octets());
     Netlink::route()?.request(&[message])
@@ -114,7 +114,7 @@ pub(crate) fn add_default_route(index: u32, gateway: Ipv4Addr) -> io::Result<()>
 /// route to a peer only some time after assigning the address.
 ///
 /// # Errors
-/// Returns the kernel's error.
+/// Returns the kernel's error if the kernel refuses the request.
 pub(crate) fn add_default_route_v6(index: u32) -> io::Result<()> {
     Netlink::route()?.request(&[route(libc::AF_INET6, index, DEFAULT)])
 }
@@ -122,7 +122,7 @@ pub(crate) fn add_default_route_v6(index: u32) -> io::Result<()> {
 /// Routes the given destinations through a point-to-point interface.
 ///
 /// # Errors
-/// Returns the kernel's error.
+/// Returns the kernel's error if the kernel refuses the request.
 pub(crate) fn add_routes(index: u32, destinations: &BTreeSet<Prefix>) -> io::Result<()> {
     let routes = destinations.iter().map(|&(address, bits)| {
         route(libc::AF_INET, index, bits).attribute(libc::RTA_DST, &address.octets())
@@ -146,7 +146,7 @@ const DEFAULT: u8 = 0;
 /// All IPv4 destinations in any routing table, without default routes.
 ///
 /// # Errors
-/// Returns the kernel's error.
+/// Returns the kernel's error if the kernel refuses the request.
 pub(crate) fn routed() -> io::Result<Vec<Prefix>> {
     let mut prefixes = Vec::new();
     let mut body = [0; ROUTE_BODY];

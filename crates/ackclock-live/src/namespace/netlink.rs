@@ -155,7 +155,7 @@ impl Netlink {
     /// Requests one object and returns the body of the kernel's answer.
     ///
     /// # Errors
-    /// Returns the kernel's error.
+    /// Returns the kernel's error if the kernel refuses the request.
     pub(crate) fn ask(&mut self, request: Message) -> io::Result<Vec<u8>> {
         self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];
@@ -176,7 +176,7 @@ impl Netlink {
     /// Sends the messages together and waits for all acknowledgements.
     ///
     /// # Errors
-    /// Returns the kernel's first error.
+    /// Returns the first error if the kernel refuses a request.
     pub(crate) fn request(&mut self, messages: &[Message]) -> io::Result<()> {
         self.send(messages)?;
         let mut awaited = messages.iter().filter(|message| message.wants_ack()).count();
@@ -195,7 +195,7 @@ impl Netlink {
     /// Requests a list and calls `entry` with the body of each entry.
     ///
     /// # Errors
-    /// Returns the kernel's error.
+    /// Returns the kernel's error if the kernel refuses the request.
     pub(crate) fn list(&mut self, request: Message, mut entry: impl FnMut(&[u8])) -> io::Result<()> {
         self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];

@@ -28,7 +28,7 @@ pub enum Outside {
     Machine,
     /// Only the base address is reachable.
     Nothing,
-    /// A host that runs this server (a shell command line).
+    /// A host that runs the server with this shell command line.
     Server(OsString),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Setting<'a> {
     /// User and group of the process before it created a user namespace.
     pub(crate) user: Uid,
     pub(crate) group: Gid,
-    /// Whether pasta is installed.
+    /// Whether the program pasta is installed.
     pub(crate) pasta: bool,
 }
 

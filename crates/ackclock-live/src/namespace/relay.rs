@@ -117,8 +117,8 @@ type Awaited<'a> = (BorrowedFd<'a>, PollFlags, Ready);
 const TICK: u16 = 500;
 /// Time limit for the last server's answer, and for the next byte of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time limit for servers other than the last server. Three such time limits together are shorter than the 5 s after
-/// which a stub resolver repeats its query (resolv.conf(5), `timeout`).
+/// Time limit for servers other than the last server. Three of these time limits together are shorter than the 5 s
+/// after which a stub resolver repeats its query (resolv.conf(5), `timeout`).
 const TRIAL: Duration = Duration::from_millis(1500);
 /// Maximum number of datagrams or connections processed from one socket before other sockets are served.
 const BURST: usize = 32;

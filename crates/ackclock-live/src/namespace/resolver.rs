@@ -58,8 +58,9 @@ impl Resolver {
     }
 }
 
-/// Mounts a file with this text over the resolver configuration. The file's name is never visible to other processes:
-/// the file is in a separate file system, visible only in this process's mounts and only until the file is mounted.
+/// Mounts a file with this text over the resolver configuration. The file's name is never visible to other processes,
+/// because the file is in a separate file system. This file system is visible only in this process's mounts, and only
+/// until the file is mounted.
 fn mount_file(text: &str) -> io::Result<()> {
     let none = None::<&str>;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;

@@ -53,8 +53,8 @@ impl Received {
 }
 
 impl Signals {
-    /// Blocks the signals in this thread and in threads that it starts later, and collects them instead. Signals that
-    /// were ignored when this process started, as under `nohup`, stay ignored.
+    /// Blocks the signals in this thread and in threads that it starts later, and collects the blocked signals. Signals
+    /// that were ignored when this process started, as under `nohup`, stay ignored.
     ///
     /// # Errors
     /// Fails if the kernel has no file descriptors left.
@@ -71,7 +71,7 @@ impl Signals {
     /// inherit the blocked mask.
     ///
     /// # Errors
-    /// Returns the kernel's error.
+    /// Returns the kernel's error if the kernel refuses the request.
     pub(crate) fn leave(&self) -> io::Result<()> {
         Ok(self.before.thread_set_mask()?)
     }

@@ -133,7 +133,7 @@ fn begin_connecting(servers: &[SocketAddr], from: usize) -> Option<(usize, TcpSt
     servers.find_map(|(number, server)| Some((number, connecting(*server).ok()?)))
 }
 
-/// Starts a connection. Reads and writes before the connection is established return `WouldBlock`.
+/// Starts a connection to a server. Reads and writes before the connection is established return `WouldBlock`.
 fn connecting(server: SocketAddr) -> io::Result<TcpStream> {
     let family = if server.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;

@@ -66,7 +66,8 @@ impl Tun {
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = open(DEVICE, flags, Mode::empty()).trying("opening /dev/net/tun")?;
         let name = attach(&file, pattern, libc::IFF_VNET_HDR)
-            // A driver without super-packets reports this flag as invalid; packets then arrive one by one.
+            // A driver without super-packets reports the flag IFF_VNET_HDR as invalid; without the flag packets arrive
+            // one by one.
             .or_else(|error| match error.raw_os_error() {
                 Some(libc::EINVAL) => attach(&file, pattern, PLAIN),
                 _ => Err(error),

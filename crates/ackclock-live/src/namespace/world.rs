@@ -194,7 +194,7 @@ fn start_keeper(plan: &Plan, (ours, theirs): Both<'_>, pasta: bool) -> Result<Pi
     }
 }
 
-/// This process's end of the channel, and the keeper's end.
+/// The two ends of the setup channel: this process's end, and the keeper's end.
 type Both<'a> = (&'a mut Option<SetupSocket>, &'a SetupSocket);
 
 #[allow(unsafe_code)]

@@ -25,7 +25,7 @@ pub(super) struct Inventory {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Inside {
     pub(super) flow: FlowId,
-    /// User of the packet's connection, if it has one.
+    /// User of the packet's connection; `None` for a packet without a connection.
     pub(super) user: Option<u32>,
     pub(super) layout: Layout,
     pub(super) bytes: u32,

@@ -61,7 +61,7 @@ impl Help {
 /// is the index of the interface towards the inside.
 ///
 /// # Errors
-/// Returns the kernel's error.
+/// Returns the kernel's error if the kernel refuses the request.
 pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
     let table = Table { name: name(link), link, inside: pair.inside.into() };
     let mut messages = table.out();
@@ -78,7 +78,7 @@ pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> 
 /// Installs the IPv6 table in addition to the IPv4 table.
 ///
 /// # Errors
-/// Returns the kernel's error.
+/// Returns the kernel's error if the kernel refuses the request.
 pub(crate) fn install_v6(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
     let table = Table { name: name(link), link, inside: v6(pair.inside).into() };
     let mut messages = table.out();

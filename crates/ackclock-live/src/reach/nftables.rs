@@ -21,7 +21,7 @@ impl Table {
     /// Creates the firewall table; the table exists as long as the socket.
     ///
     /// # Errors
-    /// Returns the kernel's error.
+    /// Returns the kernel's error if the kernel refuses the request.
     pub(super) fn commit(&self, messages: Vec<Message>) -> io::Result<Netlink> {
         let create = self.request(libc::NFT_MSG_NEWTABLE, CREATE).text(1, &self.name).number(2, FLAG_OWNER);
         let batch = [vec![bracket(BATCH_BEGIN), create], messages, vec![bracket(BATCH_END)]].concat();

@@ -53,7 +53,7 @@ pub(super) enum Heading {
     Inside,
 }
 
-/// Network that contains the addresses of all links of one address range.
+/// Network that contains the addresses of all links that use one address range.
 pub(super) fn network(of_link: IpAddr) -> String {
     match of_link {
         IpAddr::V4(address) => {

@@ -27,7 +27,7 @@ pub(super) struct Trace {
 /// Report that a packet traverses a rule or reaches the end of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Source and destination address of the packet.
+    /// Source and destination address of the traced packet.
     pub(super) packet: (IpAddr, IpAddr),
     pub(super) dropped: bool,
     pub(super) place: Place,
@@ -47,7 +47,7 @@ impl Trace {
     /// Starts tracing packets that come from inside through interface `link`, and packets sent to the inside.
     ///
     /// # Errors
-    /// Returns the kernel's error.
+    /// Returns the kernel's error if the kernel refuses the request.
     pub(super) fn begin(link: u32, inside: IpAddr) -> io::Result<Self> {
         let reports = Netlink::netfilter_reports(libc::NFNLGRP_NFTRACE)?;
         let table = Table { name: format!("ackclock{link}probe"), link, inside };

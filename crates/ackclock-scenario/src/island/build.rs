@@ -166,7 +166,7 @@ impl Island {
     }
 }
 
-/// A row of boxes, each connected to the previous one.
+/// A row of boxes, each connected to the previous box.
 #[derive(Default)]
 struct Row {
     boxes: Vec<AnyNode>,

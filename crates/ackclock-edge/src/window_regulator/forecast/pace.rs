@@ -57,8 +57,8 @@ pub(super) struct Pace {
     /// arrived.
     lately: [Option<Time>; GAPS],
     quickest: Option<Span>,
-    /// Decaying counts of recent packets: all packets, packets that arrived while bursts were visible, packets that
-    /// were the fourth of a burst, and packets that filled the advertised window or a congestion window.
+    /// Four decaying counts of recent packets: all packets; packets while bursts were visible; fourth packets of a
+    /// burst; packets that filled the advertised window or a congestion window.
     packets: f64,
     shown: f64,
     bursts: f64,

@@ -33,9 +33,9 @@ impl Grade {
 /// Grade of a recording's certainty, with the reason for the grade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Certainty {
-    /// Grade of certainty.
+    /// Grade of certainty of the recording's rates.
     pub grade: Grade,
-    /// Reason for the grade.
+    /// Reason for the grade of certainty.
     pub why: String,
 }
 

@@ -182,7 +182,7 @@ pub struct Options {
     pub form: Option<Form>,
     /// Direction to read from a recording with two directions; for other recordings the direction is only checked.
     pub towards: Option<Towards>,
-    /// Columns of a table that hold time, rate, delay and loss.
+    /// Columns of a table with time, rate, delay and loss.
     pub columns: Columns,
     /// Link rate of a recording of probes, which does not contain rates.
     pub rate: Option<Rate>,
@@ -199,7 +199,7 @@ pub struct Options {
 pub struct Imported {
     /// Detected or given format of the recording.
     pub form: Form,
-    /// Imported recording.
+    /// Recording that was imported.
     pub recording: Recording,
     /// Certainty of the rates; `None` if the way in which the rates were measured is unknown.
     pub certainty: Option<Certainty>,

@@ -16,9 +16,9 @@ pub(super) struct Row {
     pub(super) begins: f64,
     /// Link rate, bit/s.
     pub(super) rate: Option<f64>,
-    /// One-way delay, seconds.
+    /// One-way delay of the link, seconds.
     pub(super) delay: Option<f64>,
-    /// Share of packets lost.
+    /// Share of packets that the link lost, from 0 to 1.
     pub(super) loss: Option<f64>,
 }
 

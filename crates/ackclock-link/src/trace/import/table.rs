@@ -25,7 +25,7 @@ pub struct Columns {
     pub delay_unit: Option<f64>,
     /// Name or number of the column of losses.
     pub loss: Option<String>,
-    /// Whether losses are in percent.
+    /// Whether the column of losses is in percent.
     pub percent: bool,
     /// Character between two fields; detected from the header by default.
     pub separator: Option<char>,
@@ -186,7 +186,7 @@ fn excerpt_of(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Whether the columns of times and rates can be guessed from their names, whatever their units.
+/// Whether the columns of times and rates can be guessed from their names, in any units.
 pub(super) fn is_guessable(names: &[String]) -> bool {
     [&TIMES[..], &RATES[..]].iter().all(|known| names.iter().any(|name| known.contains(&stem(name).0)))
 }
