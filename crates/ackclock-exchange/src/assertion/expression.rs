@@ -28,7 +28,7 @@ pub(super) enum Comparison {
     AtLeast,
 }
 
-/// Arithmetic operator between two numbers.
+/// Arithmetic or bit operator between two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operation {
     Add,
