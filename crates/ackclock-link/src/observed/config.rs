@@ -11,7 +11,8 @@ use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Capacity, Direc
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObservedConfig {
-    /// Position of the box relative to the radio's queue: "network" is before the queue, "mobile" is behind it.
+    /// Position of the box relative to the radio's queue: a "network" box is before the queue, a "mobile" box behind
+    /// it.
     pub side: Side,
     /// Time without an RTT sample near the minimum after which windows are closed until the queue is empty. Default: 30
     /// s on the network side, 10 s on the mobile side; 0s: never.
