@@ -17,7 +17,7 @@ pub struct Setup {
     pub packet: Option<(u16, HeaderSize)>,
     /// Largest receive window that the sender uses.
     pub max_window: Option<Size>,
-    /// Initial congestion window.
+    /// Initial congestion window of the sender.
     pub initial_window: Option<Size>,
     /// Sequence number of the first byte of data. The SYN has the preceding sequence number.
     pub first: Seq,
@@ -58,7 +58,7 @@ pub struct Sent {
     pub is_repeated: bool,
 }
 
-/// Identifier of the only flow.
+/// Flow number of the connection, which is the only flow.
 pub(crate) const FLOW: FlowId = FlowId(0);
 
 impl Setup {
@@ -120,7 +120,7 @@ impl Connection {
     /// sent.
     ///
     /// # Errors
-    /// Returns an error after [`Self::close`].
+    /// Returns an error if [`Self::close`] was called before.
     pub fn write(&mut self, bytes: u64) -> Result<(), WriteAfterClose> {
         if self.is_closed {
             return Err(WriteAfterClose);
@@ -145,7 +145,7 @@ impl Connection {
         self.sender.poll_timeout()
     }
 
-    /// Handles timers due at `now`. Early or repeated calls have no effect.
+    /// Handles the sender's timers that are due at `now`. Early or repeated calls have no effect.
     pub fn on_timeout(&mut self, now: Time) {
         if self.sender.poll_timeout().is_some_and(|due| due <= now) {
             self.sender.on_timeout(now);

@@ -10,14 +10,14 @@ pub struct Peer {
     next: Seq,
 }
 
-/// A SYN or SYN-ACK of the peer.
+/// Fields of a SYN or SYN-ACK that the peer sends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Syn {
     /// Sequence number of the SYN.
     pub seq: Seq,
     /// Acknowledgement number of a SYN-ACK; `None` for a SYN.
     pub ack: Option<Seq>,
-    /// Receive window in bytes. The window of a SYN is never scaled.
+    /// Receive window of the peer, bytes. The window of a SYN is never scaled.
     pub window: u16,
     /// TCP options of the SYN.
     pub options: SynOptions,
@@ -27,15 +27,15 @@ pub struct Syn {
     pub ecn: bool,
 }
 
-/// An ACK of the peer.
+/// Fields of an ACK that the peer sends.
 #[derive(Clone, Debug, Default)]
 pub struct Ack {
-    /// Acknowledgement number: next byte expected.
+    /// Acknowledgement number: the next byte that the peer expects.
     pub ack: Seq,
-    /// Receive window in bytes. A window above 65535 is rounded up to a multiple of the smallest sufficient window
-    /// scale.
+    /// Receive window of the peer, bytes. A window above 65535 is rounded up to a multiple of the smallest sufficient
+    /// window scale.
     pub window: u32,
-    /// SACK blocks; those beyond [`Segment::MAX_SACK`] are left out.
+    /// SACK blocks of the ACK; blocks beyond the first [`Segment::MAX_SACK`] are left out.
     pub sack: Vec<SackBlock>,
     /// Echoed timestamp (TSecr); `None` without the timestamps option.
     pub echo: Option<u32>,
@@ -55,7 +55,7 @@ impl Default for Peer {
 }
 
 impl Peer {
-    /// Builds a SYN or SYN-ACK.
+    /// Builds a SYN or SYN-ACK of the peer.
     pub fn syn(&mut self, now: Time, syn: &Syn) -> Segment {
         self.next = syn.seq + 1;
         let mut segment = Segment::data(FLOW, syn.seq, 0, HEADER);
@@ -72,7 +72,7 @@ impl Peer {
         segment
     }
 
-    /// Builds an ACK.
+    /// Builds an ACK of the peer.
     pub fn ack(&self, now: Time, ack: &Ack) -> Segment {
         let mut segment = Segment::pure_ack(FLOW, ack.ack, HEADER);
         segment.seq = self.next;

@@ -18,7 +18,7 @@ pub struct Outcome {
 pub struct Seen {
     /// Time at which the segment was sent or received.
     pub at: Time,
-    /// Direction of the segment.
+    /// Direction in which the segment was sent.
     pub direction: Direction,
     /// Text of the segment in script notation.
     pub text: String,

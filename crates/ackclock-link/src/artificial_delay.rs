@@ -16,7 +16,7 @@
 //! The source does not define the order of packets; `order = "out-of-sequence"` allows reordering.
 //!
 //! ## Validation
-//! Unit tests compare packets with results worked out by hand, and check the properties required of all links.
+//! Unit tests compare delivery times with times calculated by hand, and check the properties required of all links.
 //! `papers/m05` and the page on artificial delays show the effect on TCP.
 
 use std::borrow::Cow;

@@ -110,7 +110,7 @@ pub(crate) struct BlockLink<T> {
 }
 
 impl<T: Transmitter + 'static> BlockLink<T> {
-    /// Creates an idle link.
+    /// Creates an idle link that sends blocks.
     pub(crate) fn any(transmitter: T, begun: Reassembly, queue: AnyQueue, meaning: BufferMeaning) -> AnyLink {
         let packets = Packets { queue, uncut: 0, begun, waits: Histogram::default() };
         AnyLink::Other(Box::new(Self { transmitter, packets, meaning }))

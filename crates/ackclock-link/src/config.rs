@@ -106,7 +106,7 @@ impl QueuePlan {
         Self { config, capacity, streams: streams.clone(), name: name.into() }
     }
 
-    /// Returns the same plan with random streams under another name.
+    /// Returns a copy of the plan that uses random streams under the given name.
     pub fn named(&self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self.clone() }
     }
@@ -150,8 +150,8 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Whether the link consists of a queue and a medium. Only such a link can change while it runs, because its medium
-    /// can be replaced. For any other link, steps of `[[edge.at]]` are refused when the scenario is loaded.
+    /// Whether the link consists of a queue and a medium. Only a link with a medium can change while it runs, because
+    /// its medium can be replaced. For any other link, steps of `[[edge.at]]` are refused when the scenario is loaded.
     fn has_medium(&self) -> bool;
 
     /// Impairments of the link's packets. A step of the scenario cannot change the impairments while the link runs.
@@ -165,7 +165,7 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Returns the same link with the given users if the link is a cell.
+    /// Returns a copy of the link with the given users if the link is a cell.
     ///
     /// # Errors
     /// Returns an error if the users are invalid.

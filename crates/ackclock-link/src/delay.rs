@@ -53,7 +53,7 @@ impl Delays {
         self.constant.is_none()
     }
 
-    /// Lower bound of the delays.
+    /// Lower bound of the propagation delays.
     pub(crate) fn least(&self) -> Span {
         self.constant.unwrap_or(Span::ZERO)
     }

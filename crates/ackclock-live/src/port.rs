@@ -158,7 +158,7 @@ impl Port for TunPort {
         let whole = [io::IoSlice::new(&Header::NONE[..self.header]), io::IoSlice::new(packet)];
         match nix::sys::uio::writev(&self.file, &whole) {
             Ok(_) => Ok(Went::Out),
-            // A write fails with one of these errors if the device is down, its queue is full (EAGAIN, ENOBUFS), or the
+            // A write fails, and the packet is lost, if the device is down, its queue is full (EAGAIN, ENOBUFS), or the
             // kernel refuses a packet that is not IP.
             Err(
                 Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::EIO | Errno::EINVAL | Errno::ENOMEM,

@@ -12,8 +12,8 @@ use super::dequeued::AckKind;
 /// Windows advertised to the sender of one flow.
 #[derive(Debug)]
 pub struct WindowLaw {
-    /// Window scale to assume for a flow whose handshake was not seen; with `None` the windows of such a flow are not
-    /// changed.
+    /// Window scale to assume for a flow whose handshake was not seen. With `None`, windows of a flow whose handshake
+    /// was not seen are not changed.
     assumed_scale: Option<u8>,
     /// Furthest right edge advertised to the sender.
     edge: Option<Seq>,

@@ -1,8 +1,8 @@
 //! Window Regulators, which lower the advertised window of each ACK so that the queue has room for the sender's data.
 //!
 //! The regulators differ in the right edge that an ACK advertises and in the time at which the ACK is sent. All
-//! regulators share the [`Advertiser`]: how much of the flow's data has left the queue (`dequeued.rs`), how a window is
-//! written into a header (`law.rs`), and an optional minimum of the goodput (`floor.rs`).
+//! regulators share the [`Advertiser`], which counts the flow's data that has left the queue (`dequeued.rs`), writes
+//! windows into headers (`law.rs`), and can enforce a minimum goodput (`floor.rs`).
 
 #[cfg(test)]
 mod bench;

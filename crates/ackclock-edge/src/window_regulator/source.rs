@@ -3,8 +3,8 @@
 //!
 //! The wired RTT is measured from an advertised right edge to the first new data beyond the previous edge, and from the
 //! mobile's SYN to the SYN-ACK. A sender that leaves the advertised window unused is limited by its congestion window
-//! or by pacing. The modelled timer follows RFC 6298 as in Linux. Its RTT samples equal the sender's own samples: the
-//! age of the data that an ACK acknowledges, plus the wired RTT.
+//! or by pacing. The modelled timer follows RFC 6298 as in Linux. The timer's RTT samples equal the sender's own
+//! samples: the age of the data that an ACK acknowledges, plus the wired RTT.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ const JITTER: Span = Span::from_millis(2);
 /// Classification of data that arrives from a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
-    /// Old data: retransmitted or reordered.
+    /// Old data, which is retransmitted or reordered.
     Old,
     /// New data that was not triggered by a right edge.
     New,
@@ -48,7 +48,7 @@ pub(super) struct Filling {
 /// State of the sender of one flow, inferred at the edge.
 #[derive(Debug, Default)]
 pub(super) struct Source {
-    /// Minimum wired RTT.
+    /// Minimum RTT of the wired path to the sender.
     wired: WindowedMin,
     /// Time when the mobile's SYN passed; `None` after the SYN-ACK.
     syn: Option<Time>,

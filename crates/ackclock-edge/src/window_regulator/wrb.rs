@@ -16,21 +16,21 @@
 //! held ACKs and keeps the window of the ACK that it repeats; data, FIN and RST of the mobile also release all held
 //! ACKs. `Y` is derived from sequence numbers (`dequeued.rs`); `count = "printed"` counts packets instead.
 //!
-//! While further ACKs are held, a released ACK does not raise the window (see `left_to_the_next`). So an ACK that
-//! covers k packets is released after k departures; the source releases one ACK per departure. The window is at least
-//! two packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender.
+//! While further ACKs are held, a released ACK does not raise the window (see `left_to_the_next`). An ACK that covers k
+//! packets is therefore released after k departures, whereas the source releases one ACK per departure. The window is
+//! at least two packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender.
 //!
 //! If the link layer keeps a packet until the receiver has acknowledged it, the packet occupies one of the `B` buffer
-//! places until then, and its release may release held ACKs.
+//! places until the acknowledgement, and its release may release held ACKs.
 //!
 //! Held ACKs are released when the queue is empty or the sender retransmits acknowledged data, because holding ACKs
-//! then has no benefit (with `empty = "hold"` ACKs are held until no packets are in the air either). A safety timer
-//! releases held ACKs in all other cases.
+//! then has no benefit. With `empty = "hold"`, held ACKs are released only when no packets are in the air either. A
+//! safety timer releases held ACKs in all other cases.
 //!
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! The unit tests in this file compare sequences of windows with sequences worked out by hand. `tests/windows.rs`
+//! The unit tests in this file compare sequences of windows with sequences calculated by hand. `tests/windows.rs`
 //! checks the right edge under random traffic, and that no new data is dropped over any bearer.
 //! `crates/ackclock-scenario/tests/windows.rs` checks the ordering of CR04, and that no packet is dropped if the rate
 //! changes but never drops to zero.

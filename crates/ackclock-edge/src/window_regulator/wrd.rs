@@ -5,8 +5,8 @@
 //!
 //! ## What it does
 //! Every ACK advertises a window of `Wr = Y + B`, where `Y` packets have left the queue and are not acknowledged yet.
-//! The right edge is therefore the data that has left the queue plus `B` packets: new data in full packets cannot
-//! overflow the queue, and the queue runs empty only if more than `B` packets leave it between two ACKs.
+//! The right edge is therefore the data that has left the queue plus `B` packets. New data in full packets cannot
+//! overflow the queue. The queue runs empty only if more than `B` packets leave it between two ACKs.
 //!
 //! ## Differences from the source
 //! `Y` is derived from sequence numbers (`dequeued.rs`); `count = "printed"` counts packets instead. The window is in
@@ -17,12 +17,12 @@
 //! `law.rs` describes the window field of real headers.
 //!
 //! If the link layer keeps a packet until the receiver has acknowledged it, the packet occupies one of the `B` buffer
-//! places until then.
+//! places until the acknowledgement.
 //!
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! The unit tests in this file compare sequences of windows with sequences worked out by hand. `tests/windows.rs`
+//! The unit tests in this file compare sequences of windows with sequences calculated by hand. `tests/windows.rs`
 //! checks the right edge under random traffic, and that no new data is dropped over any bearer.
 //! `crates/ackclock-scenario/tests/windows.rs` checks the ordering of CR04, and that no packet is dropped if the rate
 //! changes but never drops to zero.

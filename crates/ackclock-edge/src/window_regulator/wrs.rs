@@ -20,7 +20,7 @@
 //! The option `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! The unit tests in this file compare windows with windows worked out by hand.
+//! The unit tests in this file compare windows with windows calculated by hand.
 //! `crates/ackclock-scenario/tests/windows.rs` checks a throughput of one buffer per round trip, and that no packet is
 //! dropped if the rate changes but never drops to zero. `tests/windows.rs` checks that no new data is dropped over any
 //! bearer.

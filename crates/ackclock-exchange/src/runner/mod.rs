@@ -33,7 +33,7 @@ const PATIENCE: Span = Span::from_secs(3600);
 pub fn run(script: &Script, options: &RunOptions) -> Outcome {
     let connection = match Connection::new(&script.setup) {
         Ok(connection) => connection,
-        // The sender cannot fail here, because the same sender was built when the script was parsed.
+        // Building the sender cannot fail, because the same sender was built when the script was parsed.
         Err(error) => {
             let failure = Failure { line: 1, expected: "a sender".to_owned(), got: error.to_string() };
             return Outcome { seen: Vec::new(), failure: Some(failure) };

@@ -14,7 +14,7 @@ pub(crate) struct Packet {
     pub(crate) flags: Flags,
     /// Sequence number of the packet's first byte.
     pub(crate) seq: Seq,
-    /// Length of the payload, bytes.
+    /// Payload length of the packet, bytes.
     pub(crate) len: u32,
     /// Acknowledgement number; meaningless without [`Flags::ACK`].
     pub(crate) ack: Seq,

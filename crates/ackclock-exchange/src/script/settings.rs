@@ -28,11 +28,11 @@ pub(super) struct Settings {
 struct Param {
     /// Size of a full packet including headers, bytes.
     packet: Option<u16>,
-    /// Size of the headers, bytes.
+    /// Size of a packet's headers, bytes.
     header: Option<u16>,
-    /// Initial congestion window, packets.
+    /// Initial congestion window of the sender, packets.
     iw: Option<u32>,
-    /// Largest receive window, bytes.
+    /// Largest receive window that the sender uses, bytes.
     max_window: Option<u64>,
 }
 

@@ -9,7 +9,7 @@ pub(crate) enum When {
     At(Span, Span),
     /// Range of two delays after the previous event.
     After(Span, Span),
-    /// Any time is allowed.
+    /// The event may occur at any time.
     Any,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Controller {
     late_ones: u32,
     fell: Time,
     decayed: Time,
-    /// Start of the current load measurement, and the bytes sent since then.
+    /// Start of the current load measurement, and the bytes sent since that start.
     carried: (Time, u64),
     achieved_bps: f64,
 }

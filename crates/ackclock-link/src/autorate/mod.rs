@@ -24,7 +24,7 @@
 //!   that they are adjusted by this time.
 //!
 //! ## Validation
-//! Unit tests compare steps of the rules with steps worked out by hand, and check the properties required of all
+//! Unit tests compare steps of the rules with steps calculated by hand, and check the properties required of all
 //! bearers. `crates/ackclock-scenario/tests/observed.rs` checks that the shaper finds and keeps a constant rate.
 //! `docs/how-to/box.md` compares cake-autorate with the regulators.
 

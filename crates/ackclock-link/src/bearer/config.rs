@@ -73,7 +73,7 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns the same bearer with the users of `[[edge.user]]`, if this kind of bearer has users.
+    /// Returns a copy of the bearer with the users of `[[edge.user]]`, if this kind of bearer has users.
     ///
     /// # Errors
     /// Returns an error that names the invalid key of a user.

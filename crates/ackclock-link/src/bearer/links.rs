@@ -184,7 +184,7 @@ impl Bearer for PlainBearer {
     }
 
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
-        // An outage of a link is a replacement of its medium, so only `Change::Medium` occurs here.
+        // An outage of a link is a replacement of its medium, so this bearer only gets the change `Change::Medium`.
         if let Change::Medium(medium) = change {
             self.links[direction as usize].replace_medium(now, medium);
         }

@@ -99,7 +99,7 @@ pub trait Bearer: Send {
     /// Queueing delays of segments in a direction.
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
 
-    /// Link-layer state of a direction: one value for each name in [`BearerConfig::gauges`], in the same order.
+    /// Link-layer state of a direction: one value for each name in [`BearerConfig::gauges`], in the order of the names.
     fn gauges(&self, _direction: Direction) -> Vec<f64> {
         Vec::new()
     }
@@ -145,11 +145,11 @@ pub trait Bearer: Send {
 }
 
 /// A bearer as an edge stores it: a bearer of two links inline, any other bearer behind a pointer. Most bearers consist
-/// of two links, and a call through a pointer would be a large part of the cost of such a bearer.
+/// of two links, and a call through a pointer would be a large part of their cost.
 // The size difference of the variants does not matter: an edge has only one bearer.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyBearer {
-    /// A bearer of two links.
+    /// A bearer that consists of two links.
     Plain(PlainBearer),
     /// A bearer of any other kind.
     Other(Box<dyn Bearer>),

@@ -20,9 +20,9 @@ pub(super) struct Air {
 /// Content of the slots in transmission.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carries {
-    /// New data of the user.
+    /// The slots contain new data of the user.
     New,
-    /// A retransmission of a failed block.
+    /// The slots contain a retransmission of a failed block.
     Repetition,
 }
 

@@ -190,12 +190,12 @@ impl Backlog {
         }
     }
 
-    /// Queued load of a user.
+    /// Queued packets and bytes of a user.
     pub(super) fn of_user(&self, user: u32) -> Load {
         self.users[user as usize].load
     }
 
-    /// Queued load of all users.
+    /// Queued packets and bytes of all users.
     pub(super) fn load(&self) -> Load {
         self.users.iter().fold(Load::NONE, |sum, user| sum + user.load)
     }

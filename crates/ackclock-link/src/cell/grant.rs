@@ -10,7 +10,7 @@ use super::slots::Slots;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant {
     pub(super) rate: Rate,
-    /// Rate for schedulers, bit/s.
+    /// Rate that the scheduler counts for the user, bit/s.
     pub(super) bps: f64,
     pub(super) work: u64,
     pub(super) slots: u64,

@@ -277,7 +277,7 @@ impl Cell {
         grant.work - room
     }
 
-    /// Ends the slots in transmission.
+    /// Ends the transmission of the current slots.
     fn land(&mut self) {
         let at = std::mem::replace(&mut self.air.ends, Time::NEVER);
         let (user, mut last) = (self.air.user, std::mem::take(&mut self.air.last));

@@ -1,8 +1,8 @@
 //! Radio reports of a cell: each user's share of the channel.
 //!
 //! The share of a user is its service over the last second, in bits delivered or sent, divided by the time in which the
-//! user had data. If the user had data for less than 100 ms of the last second, its share is the mean rate of its
-//! channel divided by one plus the number of other users with data.
+//! user had data. If the user had data for less than 100 ms of the last second, its share is an equal part of its
+//! channel's mean rate: the mean rate divided by one plus the number of other users with data.
 //!
 //! If the number of users with data changes, all shares change and are reported again: earlier service is scaled by the
 //! old number over the new number. The number of users with data is updated every 100 ms. Users that had data at any
@@ -47,7 +47,7 @@ struct Share {
 #[derive(Clone, Copy, Default)]
 struct Piece {
     number: u64,
-    /// Bits served in the piece, scaled if the number of users with data has changed since then.
+    /// Bits served in the piece, scaled if the number of users with data has changed since the piece.
     bits: f64,
     backlogged: Span,
 }

@@ -54,7 +54,7 @@ pub(super) struct Saturated<C> {
     packet: u64,
     /// Unsent part of each user's packet, in bits times slots per second.
     left: Vec<u64>,
-    /// Number of the next sample.
+    /// Number of the next sample of the channels.
     next: u64,
     /// Total capacity used so far, in bits times slots per second.
     done: u128,

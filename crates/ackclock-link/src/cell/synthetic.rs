@@ -38,13 +38,13 @@ pub struct Synthetic {
     pub users: u32,
     /// Mean SNR of each user's channel at the median of the shadowing, dB.
     pub mean_snr: f64,
-    /// Maximum Doppler frequency, Hz.
+    /// Maximum Doppler frequency of each channel, Hz.
     pub doppler: f64,
     /// Standard deviation of the shadowing, dB.
     pub shadowing: f64,
     /// Time in which the autocorrelation of the shadowing decays to 1/e.
     pub correlation: Span,
-    /// Name of the scheduler.
+    /// Name of the cell's scheduler.
     pub scheduler: String,
 }
 

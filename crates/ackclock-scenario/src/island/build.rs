@@ -1,5 +1,5 @@
 //! Builds the islands of a scenario: servers - wired paths - (relay - wired paths -) edge - clients. If the edge
-//! observes a separate radio, the radio is a second edge next to the edge.
+//! observes a separate radio, the island has a second edge for this radio.
 
 use std::sync::Arc;
 

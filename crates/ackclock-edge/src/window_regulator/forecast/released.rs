@@ -1,13 +1,13 @@
 //! Decides when the regulator stops limiting a sender, and how the sender's window then grows.
 //!
-//! Limiting the window is useless if a full buffer cannot cause much delay. A buffer is that small if it holds at most
-//! two round trips of the link's usual service plus the packets that are always allowed, or at most the always allowed
-//! packets of every flow. The usual rate varies, so a released sender is limited again only if the buffer holds more
-//! than two and a half round trips of service.
+//! Limiting the window is useless if a full buffer cannot cause much delay. A sender is released if the buffer holds at
+//! most two round trips of the link's usual service plus the always allowed packets. A sender is also released if the
+//! buffer holds at most the always allowed packets of every flow. The usual rate varies, so a released sender is
+//! limited again only if the buffer holds more than two and a half round trips of service.
 //!
 //! A sender that was window-limited has a larger congestion window, and would send all of the congestion window at once
-//! into the rest of the buffer. So the right edge of a released sender grows by half per round trip, until it reaches
-//! the receiver's right edge or the queue is empty.
+//! into the rest of the buffer. To avoid such a burst, the right edge of a released sender grows by half per round
+//! trip, until it reaches the receiver's right edge or the queue is empty.
 
 use ackclock_core::Seq;
 

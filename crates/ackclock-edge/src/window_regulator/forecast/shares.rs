@@ -42,7 +42,7 @@ struct Note {
 pub(super) struct Share {
     /// Bytes that the flow has sent since its start or its last idle time.
     sent: u64,
-    /// Time from which on the flow has always had data.
+    /// Time since which the flow has had data without interruption.
     began: Time,
     /// Time when data of the flow last arrived or an ACK was last sent.
     heard: Option<Time>,
@@ -100,13 +100,13 @@ pub(super) struct Shares {
 struct Row {
     flows: u32,
     young: u32,
-    /// Bytes reserved for young flows.
+    /// Total number of bytes reserved for young flows.
     kept: u64,
 }
 
 impl Shares {
-    /// Number of flows that share the link: flows that were recently active, or flows with packets in the queue or held
-    /// ACKs if there are more of these.
+    /// Number of flows that share the link: the recently active flows, or the flows with packets in the queue or held
+    /// ACKs, whichever number is larger.
     pub(super) fn flows(&self) -> u32 {
         self.all.flows.max(self.waiting).max(1)
     }
