@@ -59,7 +59,7 @@ pub struct CellUser {
     pub count: u32,
     /// Mean SNR of each user's channel, dB.
     pub mean_snr: f64,
-    /// Maximum Doppler frequency, Hz.
+    /// Maximum Doppler frequency of each channel, Hz.
     pub doppler: f64,
     /// Fading model of each user's channel.
     pub fading: FadingKind,
