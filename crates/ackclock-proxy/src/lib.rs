@@ -8,4 +8,5 @@ pub mod asked;
 pub mod names;
 pub mod pair;
 pub mod prefix;
+pub mod reports;
 pub mod server;
