@@ -68,6 +68,21 @@ const LINK: &[Measure<OneWay>] = &[
     Measure { heading: "capacity", unit: Unit::Rate, of: |way| way.link.capacity_bps },
     Measure { heading: "used %", unit: Unit::Share, of: |way| way.link.utilisation },
     Measure { heading: "drops", unit: Unit::Plain, of: |way| Some(way.link.drops as f64) },
+    Measure {
+        heading: "reordered %",
+        unit: Unit::Share,
+        of: |way| way.link.impaired.as_ref()?.reordered.share,
+    },
+    Measure {
+        heading: "duplicated",
+        unit: Unit::Plain,
+        of: |way| Some(way.link.impaired.as_ref()?.duplicated as f64),
+    },
+    Measure {
+        heading: "corrupted",
+        unit: Unit::Plain,
+        of: |way| Some(way.link.impaired.as_ref()?.corrupted as f64),
+    },
     Measure { heading: "queue mean ms", unit: Unit::Plain, of: |way| way.link.queue_ms.mean },
     Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |way| way.link.queue_ms.p95 },
     Measure { heading: "Jain users", unit: Unit::Plain, of: |way| way.fairness?.jain_users },

@@ -8,6 +8,7 @@ mod common;
 mod completions;
 mod exchange;
 mod forward;
+mod impair;
 mod import;
 mod link;
 mod mistakes;

@@ -37,7 +37,7 @@ use crate::{AnyLink, Cause, Departures, Impairment, Link, LinkEvent, LinkView, L
 pub struct Reorder {
     /// Share of packets that leave late: 0 to 1 or "0%" to "100%".
     pub share: Loss,
-    /// How much later they leave.
+    /// How much later they leave; later packets pass them. No other key lets the packets of a link overtake.
     pub extra: Span,
 }
 
