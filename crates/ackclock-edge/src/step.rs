@@ -463,6 +463,27 @@ mod tests {
     }
 
     #[test]
+    fn a_step_cannot_change_impairments_but_keeps_them() {
+        let mut table = config(json!([]));
+        table.down = json!({ "kind": "constant", "rate": "1Mbit/s", "corrupt": 0.1 }).into();
+        for (key, value) in [
+            ("down.corrupt", json!(0.2)),
+            ("down.duplicate", json!("1%")),
+            ("up.reorder", json!({ "share": 0.1, "extra": "1ms" })),
+            ("down", json!({ "kind": "variable", "rate": "1Mbit/s" })),
+        ] {
+            let error = table.with(key, &value).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{key}: `reorder`, `duplicate` and `corrupt` cannot")),
+                "{error}"
+            );
+        }
+        for (key, value) in [("down.rate", json!("0bit/s")), ("down.corrupt", json!("10%"))] {
+            table.with(key, &value).unwrap();
+        }
+    }
+
+    #[test]
     fn a_table_with_a_kind_takes_the_place_of_the_old_one() {
         let (changed, direction) =
             config(json!([])).with("up", &json!({ "kind": "variable", "rate": "1Mbit/s" })).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common::{Outcome, Polling, What, drive, link, nominal, segment, unlimited};
 use ackclock_core::{Segment, Span, Streams, Time};
-use ackclock_link::{Capacity, Departures};
+use ackclock_link::{Capacity, Departures, Link};
 use serde_json::{Value, json};
 
 /// Packets of 1000 bytes, all at time zero.
@@ -146,6 +146,51 @@ fn an_infinitely_fast_link_is_the_identity() {
             let got: Vec<_> = seen.iter().map(|outcome| (outcome.at, outcome.number)).collect();
             let sent: Vec<_> = arrivals.iter().map(|(at, segment)| (*at, segment.seq.0)).collect();
             assert_eq!(got, sent, "{kind} {queue}");
+        }
+    }
+}
+
+/// Mean and standard deviation, ms, of the delays of a link that is always sending packets of 1500 bytes, after their
+/// transmission.
+fn delays_of_bulk(table: &Value, packet: Span, count: u32) -> (f64, f64) {
+    let mut link = unlimited(table, 5);
+    let departs = |number: u32| Time::ZERO + packet * u64::from(number + 1);
+    let mut delays: Vec<f64> = Vec::new();
+    let mut deliver = |link: &mut dyn Link, until: Time| {
+        while let Some((at, _, segment)) = link.poll_event(until) {
+            delays.push(at.since(departs(segment.seq.0)).as_millis_f64());
+        }
+    };
+    for number in 0..count {
+        // Each packet arrives when the one before it has left.
+        let now = Time::ZERO + packet * u64::from(number);
+        deliver(&mut *link, now);
+        link.enqueue(now, &segment(0, number, 1500)).unwrap();
+    }
+    deliver(&mut *link, departs(count) + Span::from_secs(10));
+    assert_eq!(delays.len(), count as usize);
+    let mean = delays.iter().sum::<f64>() / f64::from(count);
+    let variance = delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / f64::from(count);
+    (mean, variance.sqrt())
+}
+
+#[test]
+fn jitter_by_interval_keeps_the_mean_and_the_spread_of_bulk_traffic() {
+    // The default of `--jitter`: a normal delay, redrawn after ten times its standard deviation.
+    for spread in [5u32, 10, 30] {
+        for mbps in [1u32, 8, 50] {
+            let (delay, interval) = (4 * spread, 10 * spread);
+            let table = json!({
+                "kind": "variable", "rate": format!("{mbps}Mbit/s"), "delay": format!("n({delay}ms, {spread}ms)"),
+                "redraw": format!("interval({interval}ms)"),
+            });
+            let packet = Span::from_micros(12_000 / u64::from(mbps));
+            // 1500 intervals: the mean has a standard error of 2.6 % of the spread.
+            let count = 1500 * interval * 1000 / (12_000 / mbps);
+            let (mean, deviation) = delays_of_bulk(&table, packet, count);
+            let (nominal, spread) = (f64::from(delay), f64::from(spread));
+            assert!((mean - nominal).abs() < (0.1 * spread).max(1.0), "{table}: a mean of {mean} ms");
+            assert!((deviation - spread).abs() < 0.1 * spread, "{table}: a deviation of {deviation} ms");
         }
     }
 }
