@@ -27,9 +27,10 @@ fn no_packet_allocates_after_warm_up() {
             let before = allocations();
             offer(&mut *link, 20_000, 5_000);
             let made = allocations() - before;
-            // A fade longer than all before makes the queue or a histogram grow; this is rare and not caused by a
-            // packet.
-            let rare = if table["kind"] == "cell" { 3 } else { 0 };
+            // A fade longer than all before, or a record of late packets and copies, makes the queue or a histogram
+            // grow; this is rare and not caused by a packet.
+            let random = table["kind"] == "cell" || table.get("reorder").is_some();
+            let rare = if random { 3 } else { 0 };
             assert!(made <= rare, "{made}: {table} behind {queue}");
         }
     }
