@@ -19,7 +19,7 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("ackclock-live", &["ackclock-edge"]),
     ("ackclock-box", &["ackclock-edge"]),
     ("ackclock-c", &["ackclock-edge"]),
-    ("ackclock-proxy", &[]),
+    ("ackclock-proxy", &["ackclock-edge"]),
     ("ackclock-output", &[]),
     (
         "ackclock-cli",

@@ -6,6 +6,7 @@
 mod batch;
 mod commands;
 mod failure;
+mod keys;
 mod limits;
 mod lines;
 mod output;

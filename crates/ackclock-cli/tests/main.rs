@@ -15,6 +15,7 @@ mod mistakes;
 mod needs;
 mod overrides;
 mod programs;
+mod proxy;
 mod reach;
 mod resume;
 mod strangers;

@@ -3,10 +3,15 @@
 //!
 //! Clients send requests in SOCKS5, as HTTP CONNECT or as plain HTTP requests ([`asked`]). One thread relays the data
 //! of all connections ([`server`]) from one leg to the other ([`pair`]); separate threads look up names ([`names`]).
+//!
+//! With signed reports of the radio ([`reports`]), the proxy limits the data in flight of each user ([`steer`]).
 
 pub mod asked;
+pub mod file;
+pub mod kernel;
 pub mod names;
 pub mod pair;
 pub mod prefix;
 pub mod reports;
 pub mod server;
+pub mod steer;

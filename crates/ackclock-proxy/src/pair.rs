@@ -8,11 +8,16 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 
+use ackclock_core::ConnectionView;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{setsockopt, sockopt};
 
+use crate::kernel::{Measured, measured, outstanding};
+
 /// Maximum number of bytes relayed per call, and buffered per leg.
 pub const BUFFER: usize = 64 * 1024;
+/// Bytes of the IPv4 and TCP headers, with TCP timestamps.
+const HEADERS: u32 = 52;
 
 /// One of the two connections of a pair.
 #[derive(Debug)]
@@ -25,19 +30,36 @@ pub struct Leg {
     ended: bool,
     /// Whether a FIN was sent to the peer.
     told_end: bool,
+    limit: Option<Limit>,
+    /// Whether the limit held back bytes in the last call of `flush`.
+    held: bool,
+    /// Whether the limit held back bytes since the last call of `view`.
+    was_held: bool,
+}
+
+/// Limit of the bytes that are in flight on a leg or unsent in its socket.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    window: usize,
+    /// Smallest number of bytes worth sending: one full-sized packet.
+    packet: usize,
 }
 
 impl Leg {
     /// Creates a leg; `first` contains the first bytes to write.
     pub fn new(socket: TcpStream, first: Vec<u8>) -> Self {
-        Self { socket, waiting: first, ended: false, told_end: false }
+        let (ended, told_end, limit, held, was_held) = (false, false, None, false, false);
+        Self { socket, waiting: first, ended, told_end, limit, held, was_held }
     }
 
     /// Writes buffered bytes; returns whether all bytes were written.
     fn flush(&mut self) -> io::Result<bool> {
-        let mut done = 0;
-        while done < self.waiting.len() {
-            match self.socket.write(&self.waiting[done..]) {
+        let (mut done, room) = (0, self.room()?);
+        let end = self.waiting.len().min(room);
+        self.held = end < self.waiting.len();
+        self.was_held |= self.held;
+        while done < end {
+            match self.socket.write(&self.waiting[done..end]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(more) => done += more,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -47,6 +69,15 @@ impl Leg {
         }
         self.waiting.drain(..done);
         Ok(self.waiting.is_empty())
+    }
+
+    /// Number of bytes that the limit allows to be written now.
+    fn room(&self) -> io::Result<usize> {
+        let Some(Limit { window, packet }) = self.limit.filter(|_| !self.waiting.is_empty()) else {
+            return Ok(usize::MAX);
+        };
+        let room = window.saturating_sub(outstanding(&self.socket)?);
+        Ok(if room < packet.min(self.waiting.len()) { 0 } else { room })
     }
 }
 
@@ -122,6 +153,36 @@ impl Pair {
         Ok(moved)
     }
 
+    /// Limits the bytes in flight towards the client; `None` removes the limit.
+    pub fn limit(&mut self, window: Option<u32>) {
+        let leg = &mut self.legs[0];
+        let packet = measured(&leg.socket).map_or(1, |measured| measured.mss as usize);
+        leg.limit = window.map(|window| Limit { window: window as usize, packet });
+    }
+
+    /// Whether the limit holds back bytes for the client.
+    pub const fn is_held(&self) -> bool {
+        self.legs[0].held
+    }
+
+    /// Whether the proxy buffers bytes for the client.
+    pub const fn is_backlogged(&self) -> bool {
+        !self.legs[0].waiting.is_empty()
+    }
+
+    /// State of the connection to the client, for its steering.
+    ///
+    /// # Errors
+    /// Fails if the kernel does not report the state.
+    pub fn view(&mut self) -> io::Result<ConnectionView> {
+        let backlogged = self.is_backlogged();
+        let leg = &mut self.legs[0];
+        let Measured { mss, min_rtt } = measured(&leg.socket)?;
+        let headers = if leg.socket.peer_addr()?.is_ipv4() { HEADERS } else { HEADERS + 20 };
+        let window_limited = std::mem::take(&mut leg.was_held);
+        Ok(ConnectionView { backlogged, window_limited, min_rtt, mss, packet: mss + headers })
+    }
+
     /// Epoll events for which each leg waits.
     pub fn interests(&self) -> [EpollFlags; 2] {
         [0, 1].map(|number: usize| {
@@ -130,7 +191,8 @@ impl Pair {
             if !leg.ended && other.waiting.is_empty() {
                 flags |= EpollFlags::EPOLLIN;
             }
-            if !leg.waiting.is_empty() {
+            // A leg held back by its limit is polled instead: epoll would report its free send buffer at once.
+            if !leg.waiting.is_empty() && !leg.held {
                 flags |= EpollFlags::EPOLLOUT;
             }
             flags

@@ -3,8 +3,11 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use serde::Deserialize;
+
 /// A network whose clients may use the proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Prefix {
     address: IpAddr,
     bits: u32,
@@ -21,6 +24,14 @@ impl FromStr for Prefix {
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| wrong()))?;
         if bits <= most { Ok(Self { address, bits }) } else { Err(wrong()) }
+    }
+}
+
+impl TryFrom<String> for Prefix {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 

@@ -1,11 +1,13 @@
 //! Main loop of the proxy: one thread and one buffer serve all connections.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ackclock_core::{SteeringConfig, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::socket::{
@@ -16,6 +18,9 @@ use crate::asked::{Asked, Speech, Trouble, Wish, read};
 use crate::names::Names;
 use crate::pair::{BUFFER, Goes, Leg, Pair, reset};
 use crate::prefix::Prefix;
+use crate::reports::gate::Gate;
+use crate::reports::keys::Key;
+use crate::steer::{Users, user_of};
 
 /// Settings of the proxy.
 #[derive(Clone, Debug)]
@@ -27,6 +32,19 @@ pub struct Options {
     /// Maximum number of simultaneous connections; one client in an allowed network gets at most a quarter of this
     /// number.
     pub max_connections: usize,
+    /// Radio reports by which the proxy limits the windows of its clients.
+    pub reports: Option<Reports>,
+}
+
+/// Settings for radio reports.
+#[derive(Clone, Debug)]
+pub struct Reports {
+    /// UDP address at which the reports arrive.
+    pub listen: SocketAddr,
+    /// Keys of the radios.
+    pub keys: Vec<Key>,
+    /// Controller of the windows.
+    pub steering: Arc<dyn SteeringConfig>,
 }
 
 /// Counters of the proxy since its start.
@@ -42,6 +60,10 @@ pub struct Counts {
     pub broken: u64,
     /// Number of bytes relayed, for the two directions together.
     pub bytes: u64,
+    /// Number of accepted radio reports.
+    pub reports: u64,
+    /// Number of refused radio reports.
+    pub refused_reports: u64,
 }
 
 /// Reason why the proxy cannot start.
@@ -53,6 +75,9 @@ pub enum StartError {
     /// The proxy cannot listen on this address.
     #[error("{0}: {1}")]
     Listen(SocketAddr, io::Error),
+    /// The proxy cannot receive radio reports at this address.
+    #[error("{0}: {1}")]
+    Reports(SocketAddr, io::Error),
     /// A system call failed while the proxy started.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -64,6 +89,12 @@ const LOOK_AT_TIMES: Duration = Duration::from_secs(1);
 /// Epoll token of the name lookup events; listeners have the next tokens, and each client then has two tokens.
 const BELL: u64 = u64::MAX;
 const LISTENERS: u64 = 1 << 62;
+/// Epoll token of the radio reports.
+const REPORTS: u64 = BELL - 1;
+/// Interval at which connections held back by their window are polled.
+const HELD: Duration = Duration::from_millis(5);
+/// Maximum number of datagrams read per turn, so that a flood of reports does not delay the connections.
+const REPORTS_A_TURN: usize = 64;
 
 enum State {
     Asking { bytes: Vec<u8>, greeted: bool, speech: Speech },
@@ -81,6 +112,17 @@ struct Client {
     deadline: Option<Instant>,
     /// Epoll events for which each leg is registered.
     watched: [EpollFlags; 2],
+    /// Whether the steering was told that the client has a backlog.
+    backlogged: bool,
+}
+
+/// Socket for radio reports, the rules to accept them, and the windows that follow.
+struct Radio {
+    socket: UdpSocket,
+    gate: Gate,
+    users: Users,
+    /// Connections that wait for room in their window.
+    held: BTreeSet<usize>,
 }
 
 /// Proxy with its listeners and clients.
@@ -95,6 +137,8 @@ pub struct Server {
     buffer: Vec<u8>,
     now: Instant,
     looked: Instant,
+    started: Instant,
+    radio: Option<Radio>,
 }
 
 impl Server {
@@ -118,8 +162,23 @@ impl Server {
             epoll.add(&listener, event).map_err(io::Error::from)?;
             listeners.push(listener);
         }
+        let radio = options.reports.as_ref().map(|reports| Radio::start(reports, &epoll)).transpose()?;
         let (clients, counts, buffer) = (Vec::new(), Counts::default(), vec![0; BUFFER]);
-        Ok(Self { options, listeners, epoll, names, clients, next: 0, counts, buffer, now, looked: now })
+        let (next, looked, started) = (0, now, now);
+        Ok(Self {
+            options,
+            listeners,
+            epoll,
+            names,
+            clients,
+            next,
+            counts,
+            buffer,
+            now,
+            looked,
+            started,
+            radio,
+        })
     }
 
     /// Addresses on which the proxy listens, with the ports chosen by the kernel.
@@ -128,6 +187,14 @@ impl Server {
     /// Fails if the kernel does not report an address.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         self.listeners.iter().map(TcpListener::local_addr).collect()
+    }
+
+    /// UDP address at which radio reports arrive; `None` without reports.
+    ///
+    /// # Errors
+    /// Fails if the kernel does not report the address.
+    pub fn reports_address(&self) -> io::Result<Option<SocketAddr>> {
+        self.radio.as_ref().map(|radio| radio.socket.local_addr()).transpose()
     }
 
     /// Counters of the proxy since its start.
@@ -142,7 +209,9 @@ impl Server {
     pub fn turn(&mut self, now: Instant, patience: Duration) -> io::Result<()> {
         self.now = now;
         let mut events = [EpollEvent::empty(); 256];
-        let patience = EpollTimeout::try_from(patience.min(LOOK_AT_TIMES)).unwrap_or(EpollTimeout::ZERO);
+        let is_held = self.radio.as_ref().is_some_and(|radio| !radio.held.is_empty());
+        let most = if is_held { HELD } else { LOOK_AT_TIMES };
+        let patience = EpollTimeout::try_from(patience.min(most)).unwrap_or(EpollTimeout::ZERO);
         let count = match self.epoll.wait(&mut events, patience) {
             Err(Errno::EINTR) => 0,
             waited => waited?,
@@ -150,10 +219,12 @@ impl Server {
         for event in &events[..count] {
             match event.data() {
                 BELL => self.on_names(),
+                REPORTS => self.on_reports(),
                 token @ LISTENERS.. => self.let_in((token - LISTENERS) as usize),
                 token => self.on_client(token as usize / 2, token as usize % 2, event.events()),
             }
         }
+        self.steer();
         if self.now.duration_since(self.looked) >= LOOK_AT_TIMES {
             self.looked = self.now;
             self.end_late();
@@ -188,6 +259,7 @@ impl Server {
                 pair: None,
                 deadline: Some(self.now + PATIENCE),
                 watched: [EpollFlags::empty(); 2],
+                backlogged: false,
             });
             self.watch(slot);
         }
@@ -339,6 +411,13 @@ impl Server {
         client.pair = Some(Pair::new(Leg::new(socket, wish.connected), Leg::new(server, first)));
         client.deadline = None;
         self.counts.opened += 1;
+        let user = user_of(client.address);
+        let now = self.time();
+        if let Some(radio) = &mut self.radio {
+            radio.users.open(now, user, slot as u32);
+        }
+        self.show(slot);
+        self.set_windows();
         self.on_relaying(slot, EpollFlags::empty());
     }
 
@@ -350,13 +429,82 @@ impl Server {
             return self.end(slot, false);
         }
         let (goes, bytes) = pair.go_on(&mut self.buffer);
+        let (is_held, is_backlogged) = (pair.is_held(), pair.is_backlogged());
         self.counts.bytes += bytes;
         match goes {
-            Goes::On => self.watch(slot),
+            Goes::On => {
+                if let Some(radio) = self.radio.as_mut().filter(|_| is_held) {
+                    radio.held.insert(slot);
+                }
+                if self.clients[slot].as_ref().is_some_and(|client| client.backlogged != is_backlogged) {
+                    self.show(slot);
+                }
+                self.watch(slot);
+            }
             Goes::Finished => self.end(slot, false),
             Goes::Broken => {
                 self.counts.broken += 1;
                 self.end(slot, false);
+            }
+        }
+    }
+
+    /// Time since the start of the proxy, for the steerings.
+    fn time(&self) -> Time {
+        Time::from_nanos(self.now.duration_since(self.started).as_nanos() as u64)
+    }
+
+    /// Reports the state of a client's connection to its steering.
+    fn show(&mut self, slot: usize) {
+        let now = self.time();
+        let (Some(radio), Some(Some(client))) = (&mut self.radio, self.clients.get_mut(slot)) else { return };
+        if let Some(view) = client.pair.as_mut().and_then(|pair| pair.view().ok()) {
+            client.backlogged = view.backlogged;
+            radio.users.see(now, user_of(client.address), slot as u32, view);
+        }
+    }
+
+    fn on_reports(&mut self) {
+        for _ in 0..REPORTS_A_TURN {
+            let Some(radio) = &mut self.radio else { return };
+            let Ok((length, _)) = radio.socket.recv_from(&mut self.buffer) else { return };
+            let Ok(report) = radio.gate.admit(&self.buffer[..length], clock()) else {
+                self.counts.refused_reports += 1;
+                continue;
+            };
+            self.counts.reports += 1;
+            for slot in radio.users.connections(user_of(report.user)) {
+                self.show(slot as usize);
+            }
+            let now = self.time();
+            if let Some(radio) = &mut self.radio {
+                radio.users.report(now, &report);
+            }
+        }
+    }
+
+    /// Sets changed windows, and lets connections send that have room in their window.
+    fn steer(&mut self) {
+        let now = self.time();
+        let Some(radio) = &mut self.radio else { return };
+        radio.users.tick(now);
+        self.set_windows();
+        let held = self.radio.as_mut().map(|radio| std::mem::take(&mut radio.held));
+        for slot in held.into_iter().flatten() {
+            if slot < self.clients.len() {
+                self.on_relaying(slot, EpollFlags::empty());
+            }
+        }
+    }
+
+    fn set_windows(&mut self) {
+        let now = self.time();
+        let Some(radio) = &mut self.radio else { return };
+        for (slot, window) in radio.users.windows(now) {
+            let client = self.clients.get_mut(slot as usize).and_then(Option::as_mut);
+            if let Some(pair) = client.and_then(|client| client.pair.as_mut()) {
+                pair.limit(window);
+                radio.held.insert(slot as usize);
             }
         }
     }
@@ -399,6 +547,10 @@ impl Server {
     fn end(&mut self, slot: usize, by_reset: bool) {
         if let Some(client) = self.clients[slot].take() {
             self.counts.connections -= 1;
+            let now = self.time();
+            if let Some(radio) = &mut self.radio {
+                radio.users.close(now, user_of(client.address), slot as u32);
+            }
             if let Some(socket) = client.socket.as_ref().filter(|_| by_reset) {
                 reset(socket);
             }
@@ -426,6 +578,23 @@ impl Server {
             }
         }
     }
+}
+
+impl Radio {
+    fn start(reports: &Reports, epoll: &Epoll) -> Result<Self, StartError> {
+        let at = |error| StartError::Reports(reports.listen, error);
+        let socket = UdpSocket::bind(reports.listen).map_err(at)?;
+        socket.set_nonblocking(true).map_err(at)?;
+        epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, REPORTS)).map_err(io::Error::from)?;
+        let (gate, users) = (Gate::new(reports.keys.clone()), Users::new(Arc::clone(&reports.steering)));
+        Ok(Self { socket, gate, users, held: BTreeSet::new() })
+    }
+}
+
+/// Time of the machine's clock, nanoseconds since 1970.
+#[allow(clippy::disallowed_methods, reason = "reports are signed with the time of day")]
+fn clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Whether an address belongs to another machine: neighbours must not reach services of this machine through the proxy.

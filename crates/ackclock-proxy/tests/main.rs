@@ -4,3 +4,4 @@
 #![allow(clippy::disallowed_methods, reason = "the kernel is waited for here; no model sleeps")]
 
 mod relayed;
+mod steered;

@@ -12,18 +12,26 @@ use ackclock_proxy::prefix::Prefix;
 use ackclock_proxy::server::{Counts, Options, Server, StartError};
 
 /// A proxy in a thread of its own.
-struct Running {
-    address: SocketAddr,
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    /// Address for radio reports.
+    pub(crate) reports: Option<SocketAddr>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Counts>>,
 }
 
-fn options() -> Options {
-    Options { listen: vec![(Ipv4Addr::LOCALHOST, 0).into()], allow: Vec::new(), max_connections: 1024 }
+pub(crate) fn options() -> Options {
+    Options {
+        listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
+        allow: Vec::new(),
+        max_connections: 1024,
+        reports: None,
+    }
 }
 
-fn started(options: Options) -> Running {
+pub(crate) fn started(options: Options) -> Running {
     let mut server = Server::start(options, Instant::now()).unwrap();
+    let reports = server.reports_address().unwrap();
     let (address, stop) = (server.addresses().unwrap()[0], Arc::new(AtomicBool::new(false)));
     let asked = Arc::clone(&stop);
     let thread = thread::spawn(move || {
@@ -32,11 +40,11 @@ fn started(options: Options) -> Running {
         }
         server.counts()
     });
-    Running { address, stop, thread: Some(thread) }
+    Running { address, reports, stop, thread: Some(thread) }
 }
 
 impl Running {
-    fn ends(mut self) -> Counts {
+    pub(crate) fn ends(mut self) -> Counts {
         // What was closed a moment ago is noticed.
         thread::sleep(Duration::from_millis(200));
         self.stop.store(true, Ordering::Relaxed);
@@ -66,7 +74,7 @@ impl Running {
 }
 
 /// A server that does something with each connection.
-fn server(each: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+pub(crate) fn server(each: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let (address, each) = (listener.local_addr().unwrap(), Arc::new(each));
     thread::spawn(move || {

@@ -1,5 +1,7 @@
 //! Keys of the radios, as a text file contains them.
 
+use std::fmt;
+
 use crate::prefix::Prefix;
 use crate::reports::wire::Secret;
 
@@ -12,6 +14,16 @@ pub struct Key {
     pub secret: Secret,
     /// Networks of the users about whom the radio may report.
     pub users: Vec<Prefix>,
+}
+
+/// The output contains no secret.
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key")
+            .field("number", &self.number)
+            .field("users", &self.users)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Reads a key file. Each line contains a number, a secret of 64 hexadecimal digits and at least one network of users;

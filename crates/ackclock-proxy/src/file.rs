@@ -1,0 +1,148 @@
+//! Configuration file of the proxy.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ackclock_core::{Component, SteeringConfig, name_of};
+use ackclock_edge::STEERINGS;
+use serde::Deserialize;
+
+use crate::prefix::Prefix;
+use crate::reports::keys::Key;
+use crate::server::{Options, Reports};
+
+/// Configuration file: where the proxy listens, and the controller of its windows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// The `[proxy]` table.
+    pub proxy: ProxyTable,
+    /// The `[relay]` table, as in a scenario.
+    #[serde(default)]
+    pub relay: RelayTable,
+}
+
+/// The `[proxy]` table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProxyTable {
+    /// Addresses on which the proxy listens.
+    pub listen: Vec<SocketAddr>,
+    /// Networks whose clients may use the proxy, in addition to this machine's own programs.
+    #[serde(default)]
+    pub allow: Vec<Prefix>,
+    /// Maximum number of simultaneous connections.
+    #[serde(default = "connections")]
+    pub max_connections: u32,
+    /// Radio reports.
+    #[serde(default)]
+    pub reports: Option<ReportsTable>,
+}
+
+/// The `[proxy.reports]` table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportsTable {
+    /// UDP address at which the reports arrive.
+    pub listen: SocketAddr,
+    /// File with the keys of the radios, relative to the folder of the configuration file.
+    pub keys: PathBuf,
+}
+
+/// The `[relay]` table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelayTable {
+    /// Controller of the windows, as in a scenario.
+    pub steering: Component<dyn SteeringConfig>,
+}
+
+impl Default for RelayTable {
+    fn default() -> Self {
+        Self { steering: "none".into() }
+    }
+}
+
+const fn connections() -> u32 {
+    1024
+}
+
+/// Allowed values of `max_connections`.
+const CONNECTIONS: std::ops::RangeInclusive<u32> = 4..=100_000;
+
+impl File {
+    /// Reads and checks a configuration file.
+    ///
+    /// # Errors
+    /// Fails with the key and the allowed values.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let table: toml::Table =
+            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let file: Self = serde_path_to_error::deserialize(table)
+            .map_err(|error| format!("{}: {}", error.path(), error.inner().to_string().trim_end()))?;
+        let most = file.proxy.max_connections;
+        if !CONNECTIONS.contains(&most) {
+            return Err(format!("proxy.max_connections: {most} is not from 4 to 100000"));
+        }
+        if file.proxy.listen.is_empty() {
+            return Err("proxy.listen: no address, for example [\"127.0.0.1:8080\"]".to_owned());
+        }
+        let name = name_of(&file.relay.steering);
+        let steering = file
+            .relay
+            .steering
+            .config(&STEERINGS)
+            .map_err(|error| error.under("relay.steering").to_string())?;
+        match (steering.patience(), &file.proxy.reports) {
+            (Some(_), None) => {
+                Err(format!("relay.steering: `{name}` needs radio reports: set `[proxy.reports]`"))
+            }
+            (None, Some(_)) => {
+                Err("proxy.reports: `relay.steering` is \"none\" and uses no reports, set \"rnf\"".to_owned())
+            }
+            _ => Ok(file),
+        }
+    }
+
+    /// Settings of the proxy, with the keys from the key file.
+    ///
+    /// # Errors
+    /// Fails if the steering is invalid, which [`parse`](Self::parse) has checked.
+    pub fn options(self, keys: Vec<Key>) -> Result<Options, String> {
+        let steering = self.relay.steering.config(&STEERINGS).map_err(|error| error.to_string())?.clone();
+        let ProxyTable { listen, allow, max_connections, reports } = self.proxy;
+        let reports = reports.map(|reports| Reports { listen: reports.listen, keys, steering });
+        Ok(Options { listen, allow, max_connections: max_connections as usize, reports })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_key_the_value_and_what_is_allowed() {
+        let reports = "[proxy.reports]\nlisten = \"127.0.0.1:7301\"\nkeys = \"radio.keys\"\n";
+        let proxy = "[proxy]\nlisten = [\"127.0.0.1:8080\"]\n";
+        for (text, expected) in [
+            (String::new(), "missing field `proxy`"),
+            ("[proxy]\nlisten = []".to_owned(), "proxy.listen: no address"),
+            ("[proxy]\nlisten = [\"here\"]".to_owned(), "proxy.listen[0]: "),
+            (format!("{proxy}max_connections = 3"), "proxy.max_connections: 3 is not from 4 to 100000"),
+            (format!("{proxy}allow = [\"10.0.0.0/33\"]"), "proxy.allow[0]: `10.0.0.0/33` is not a network"),
+            (format!("{proxy}lisen = 1"), "unknown field `lisen`"),
+            (format!("{proxy}{reports}"), "proxy.reports: `relay.steering` is \"none\""),
+            (format!("{proxy}[relay]\nsteering = \"rnf\""), "relay.steering: `rnf` needs radio reports"),
+            (format!("{proxy}{reports}[relay]\nsteering = \"rnp\""), "relay.steering"),
+            (
+                format!("{proxy}{reports}[relay]\nsteering = {{ kind = \"rnf\", gain = 3.0 }}"),
+                "relay.steering.gain: 3",
+            ),
+        ] {
+            let error = File::parse(&text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        let file = File::parse(&format!("{proxy}{reports}[relay]\nsteering = \"rnf\"")).unwrap();
+        assert!(file.options(Vec::new()).unwrap().reports.is_some());
+    }
+}
