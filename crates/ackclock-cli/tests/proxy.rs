@@ -24,9 +24,9 @@ fn a_mistake_in_a_file_is_one_line_with_file_key_and_allowed_values() {
     folder.write("proxy.toml", FILE);
     let fails = |expected: &str| {
         let ended = folder.run(&["proxy", "proxy.toml"]);
-        assert_eq!(ended.status, 2, "{}", ended.stderr);
-        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
-        assert!(!ended.stderr.contains(&secret), "the error shows the secret");
+        assert_eq!(ended.status, 2, "{}", ended.err);
+        assert!(ended.err.contains(expected), "{}", ended.err);
+        assert!(!ended.err.contains(&secret), "the error shows the secret");
     };
     fails("radio.keys");
     folder.write("radio.keys", format!("1 {secret} 10.0.0.0/24\n"));
