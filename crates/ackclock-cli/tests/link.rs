@@ -896,3 +896,27 @@ fn fragments_are_in_the_row_named_other() {
         assert_eq!(results[way]["delivered_bytes"], sum, "{way}");
     }
 }
+
+#[test]
+fn check_remarks_jitter_by_packet_that_shifts_the_mean() {
+    let folder = Folder::new();
+    let remarked = |rate: &str| {
+        let words = [
+            "link",
+            rate,
+            rate,
+            "--delay",
+            "40ms",
+            "--jitter",
+            "10ms",
+            "--jitter-every",
+            "packet",
+            "--generate",
+        ];
+        folder.write("link.toml", folder.prints(&words));
+        let ended = folder.run(&["check", "link.toml"]);
+        assert_eq!((ended.status, ended.out.as_str()), (0, "link.toml: ok\n"));
+        ended.err.matches("edge.down.redraw: packets stay in order").count()
+    };
+    assert_eq!((remarked("50mbit"), remarked("1mbit")), (1, 0));
+}

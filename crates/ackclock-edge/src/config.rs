@@ -181,6 +181,18 @@ impl EdgeConfig {
         self.build_with(Arc::clone(regulator), streams, files, around)
     }
 
+    /// Remarks on settings of the links whose effect is larger than it looks, each beginning with its key.
+    ///
+    /// # Errors
+    /// Same errors as [`check`](ackclock_core::Config::check).
+    pub fn remarks(&self) -> Result<Vec<String>, ConfigError> {
+        if !self.bearer()?.uses_links() {
+            return Ok(Vec::new());
+        }
+        let sides = [("down", self.downlink()?.remark()), ("up", self.uplink()?.remark())];
+        Ok(sides.into_iter().filter_map(|(side, remark)| Some(format!("{side}.{}", remark?))).collect())
+    }
+
     /// Returns whether the regulator acts on uploads in addition to downloads.
     pub fn regulates_uploads(&self) -> bool {
         self.regulator.config(&REGULATORS).is_ok_and(|regulator| regulator.regulates_uploads())

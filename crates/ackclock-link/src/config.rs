@@ -159,6 +159,11 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
         Impairments::default()
     }
 
+    /// A remark on a setting whose effect is larger than it looks, beginning with its key.
+    fn remark(&self) -> Option<String> {
+        None
+    }
+
     /// Whether runs with different seeds differ, because the link uses random numbers. Losses that a recording contains
     /// are not random.
     fn draws(&self) -> bool {

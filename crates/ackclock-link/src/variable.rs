@@ -21,7 +21,7 @@
 //! Tests compare effective delays of 441.5, 458.9 and 519 ms and capacities of 198.0, 186.8 and 167.7 kbit/s
 //! (`tests/theory.rs`).
 
-use ackclock_core::{Config, ConfigError, Law, Pace, Rate, Segment, Span, Stream, Time};
+use ackclock_core::{Config, ConfigError, Law, Pace, Rate, Segment, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +109,27 @@ impl Config for VariableConfig {
 }
 
 impl VariableConfig {
+    /// How much longer than its law the delay of packets of 1500 bytes is that follow each other on a saturated link, and
+    /// the law's standard deviation, ms; `None` unless a delay is drawn for every packet.
+    fn shift_of_bulk(&self) -> Option<[f64; 2]> {
+        const PACKETS: u32 = 20_000;
+        if self.redraw != Redraw::Packet || self.delay.constant().is_some() {
+            return None;
+        }
+        let between = self.rate_when_on().time_for(1500).as_millis_f64();
+        let mut stream = Streams::new(1, 0).stream("shift");
+        let (mut latest, mut excess, mut squares) = (0.0_f64, 0.0, 0.0);
+        let mean = self.delay.mean().as_millis_f64();
+        for _ in 0..PACKETS {
+            let delay = self.delay.draw(&mut stream).as_millis_f64();
+            latest = delay.max(latest - between);
+            excess += latest - mean;
+            squares += (delay - mean).powi(2);
+        }
+        let count = f64::from(PACKETS);
+        Some([excess / count, (squares / count).sqrt()])
+    }
+
     /// Mean rate of the link, not counting outages.
     fn rate_when_on(&self) -> Rate {
         match self.redraw {
@@ -159,6 +180,17 @@ impl LinkConfig for VariableConfig {
 
     fn has_medium(&self) -> bool {
         true
+    }
+
+    fn remark(&self) -> Option<String> {
+        let [shift, deviation] = self.shift_of_bulk()?;
+        (shift > deviation).then(|| {
+            format!(
+                "redraw: packets stay in order, so with a delay drawn for every packet the mean delay of a saturated \
+                 link is {:.0} ms longer than that of `{}`; redraw = \"interval(100ms)\" keeps the mean",
+                shift, self.delay
+            )
+        })
     }
 
     fn impairments(&self) -> Impairments {
@@ -391,7 +423,7 @@ impl Drawn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_core::{FlowId, Seq, Streams};
+    use ackclock_core::{FlowId, Seq};
 
     fn packet() -> Segment {
         Segment::data(FlowId(0), Seq(0), 960, 40)
@@ -499,5 +531,24 @@ mod tests {
         assert_eq!(config("table(0kbit/s, 1Mbit/s)", Redraw::Packet).check().unwrap_err().path, "rate");
         assert!(config("table(0kbit/s, 1Mbit/s)", Redraw::SLOT).check().is_ok());
         assert!(config("0kbit/s", Redraw::SLOT).check().is_err());
+    }
+
+    #[test]
+    fn a_delay_of_every_packet_is_remarked_where_it_shifts_the_mean_by_more_than_its_spread() {
+        let link = |rate: &str, delay: &str, redraw| VariableConfig {
+            rate: rate.parse().unwrap(),
+            delay: delay.parse().unwrap(),
+            redraw,
+            ..VariableConfig::default()
+        };
+        // The shift of 40 ms + e(10 ms) at 50 Mbit/s is 34 ms, and at 1 Mbit/s 2 ms.
+        let [shift, deviation] = link("50Mbit/s", "40ms + e(10ms)", Redraw::Packet).shift_of_bulk().unwrap();
+        assert!((shift - 34.0).abs() < 1.0 && (deviation - 10.0).abs() < 0.3, "{shift} {deviation}");
+        let remark = link("50Mbit/s", "40ms + e(10ms)", Redraw::Packet).remark().unwrap();
+        assert!(remark.starts_with("redraw: ") && remark.contains("`40ms + e(10ms)`"), "{remark}");
+        assert_eq!(link("1Mbit/s", "40ms + e(10ms)", Redraw::Packet).remark(), None);
+        let interval = Redraw::Interval(Span::from_millis(100));
+        assert_eq!(link("50Mbit/s", "40ms + e(10ms)", interval).remark(), None);
+        assert_eq!(VariableConfig::default().remark(), None);
     }
 }

@@ -69,6 +69,15 @@ impl Scenario {
         Ok(remarks)
     }
 
+    /// Remarks on settings of the links whose effect is larger than it looks.
+    ///
+    /// # Errors
+    /// Returns an error if a link is invalid.
+    pub fn said_of_links(&self) -> Result<Vec<String>, ScenarioError> {
+        let remarks = self.tables().edge.radio().remarks().map_err(|error| self.error(&error))?;
+        Ok(remarks.into_iter().map(|remark| format!("{}: edge.{remark}", self.name())).collect())
+    }
+
     /// Message that flow keys missing from the file have defaults of 2002; `None` if the file has a preset or all keys.
     pub fn said_of_defaults(&self) -> Option<String> {
         let said = self.said();

@@ -19,6 +19,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let (scenario, _) = args.scenario.load(&Repetition::default())?;
     let points = scenario.points()?;
     say_dropped(points.iter().map(|point| &point.scenario));
+    scenario.said_of_links()?.iter().for_each(|remark| output::remark(remark));
     let points = points.len();
     let name = args.scenario.path().display();
     let sweep = if points > 1 { format!(", {points} points") } else { String::new() };
