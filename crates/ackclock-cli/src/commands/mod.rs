@@ -9,6 +9,7 @@ mod link;
 mod list;
 mod proxy;
 mod radio_box;
+mod radio_report;
 mod replay;
 mod run;
 mod sweep;
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     /// Split each connection in two before a radio link. The near end repairs losses, and delays of the radio do not
     /// reach the server's connection.
     Proxy(proxy::Args),
+    /// Send signed reports of a radio's rate and queue to a proxy.
+    RadioReport(radio_report::Args),
     /// Repeat the experiments of a published document and check each of its numbers (Python).
     Paper(Words),
     /// Write an HTML report from the JSON lines of finished runs (Python).
@@ -69,6 +72,7 @@ impl Command {
             Self::Link(args) => link::perform(&args),
             Self::RadioBox(args) => radio_box::perform(&args),
             Self::Proxy(args) => proxy::perform(&args),
+            Self::RadioReport(args) => radio_report::perform(&args),
             Self::Paper(words) => Err(words.become_module(&["paper"])),
             Self::Report(words) => Err(words.become_module(&["report"])),
             Self::Model(words) => Err(words.become_module(&["model"])),
