@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from ackclock import _core, arguments
 from ackclock.arguments import Values
+from ackclock.classes import CLASSES
 from ackclock.names import listed, near
 from ackclock.progress import Progress, bar
 from ackclock.results import Results
@@ -125,7 +126,7 @@ def compare(
     duration: str | float | None = None,
     engine: Engine = "local",
 ) -> Results:
-    """Compare senders, regulators, buffers and queues in one scenario; by default all regulators.
+    """Compare senders, regulators, buffers and queues in one scenario; by default all built-in regulators.
 
     A single value needs no list. A `[sweep]` in the scenario is ignored. `Results.runs` and `.flows`
     have the columns `flow.sender`, `edge.regulator`, `edge.buffer`, `edge.queue`, `plot.goodput_against_delay`
@@ -142,7 +143,8 @@ def compare(
     asked = {"flow.sender": senders, "edge.regulator": regulators, "edge.buffer": buffers, "edge.queue": queues}
     axes = {key: several for key, values in asked.items() if (several := _several(values))}
     if not axes:
-        axes["edge.regulator"] = [one["name"] for one in json.loads(_core.list_components())["regulators"]]
+        names = [one["name"] for one in json.loads(_core.list_components())["regulators"]]
+        axes["edge.regulator"] = [name for name in names if name not in CLASSES]
     ones = arguments.one_value_each(arguments.keys(set, seed=seed, runs=runs, duration=duration), "compare")
     text, had_sweep = arguments.unswept(source(scenario))
     if had_sweep:

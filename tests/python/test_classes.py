@@ -198,6 +198,12 @@ def test_names_and_classes_are_checked():
         ackclock.check(Keys)
 
 
+def test_a_comparison_of_nothing_leaves_classes_out():
+    found = ackclock.compare(SCENARIO, duration=0.1)
+    assert {"none", "wrd"} <= set(found.runs["edge.regulator"])
+    assert not {"test-pass", "test-window"} & set(found.runs["edge.regulator"])
+
+
 def test_registered_classes_are_listed_with_their_keys():
     listed = {one["name"]: one for one in json.loads(_core.list_components())["regulators"]}
     assert listed["test-window"]["description"] == "Offers a constant window."

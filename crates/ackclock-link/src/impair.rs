@@ -1,4 +1,6 @@
-//! Impairments of a path: packets that are reordered, duplicated or corrupted.
+//! # Impairments of a link
+//!
+//! Packets that are reordered, duplicated or corrupted.
 //!
 //! ## Source
 //! The impairments of netem (`tc-netem(8)`); reordered packets and their extent: RFC 4737 sections 3 and 4.2.
