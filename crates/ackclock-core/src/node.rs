@@ -50,7 +50,7 @@ pub enum Message {
     Report(RadioReport),
 }
 
-/// A node of the graph: a host, a wired path, an edge.
+/// A node of the graph: a host, a wired path, or a network edge.
 ///
 /// A node has no clock and is driven by its caller: messages arrive by [`receive`](Self::receive), time passes by
 /// [`wake`](Self::wake), and outgoing messages go into the [`Outbox`]. A wake-up that is early or repeated changes

@@ -71,7 +71,7 @@ pub struct PowerControlConfig {
     pub lowest: f64,
     /// Upper limit of the reference, inclusive, dB.
     pub highest: f64,
-    /// Behaviour of the reference in intervals in which this link sends nothing.
+    /// Change of the reference SIR in intervals in which this link sends nothing.
     pub idle: Idle,
     /// Duration of an interval, in which one frame is sent; default: the TTI of `power-controlled` and `umts-rlc`, the
     /// slot of a cell, 10ms for any other link.
@@ -79,7 +79,7 @@ pub struct PowerControlConfig {
     pub interval: Option<Span>,
 }
 
-/// Behaviour of the reference in intervals in which this link sends nothing.
+/// Behaviour of the reference level of the power control in intervals in which this link sends nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {

@@ -63,8 +63,8 @@ use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView,
 /// Condition under which data counts as departed from a queue that is only observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Data counts as departed if it is within the bytes that leave in one minimum loop at the recent rate. This
-    /// condition estimates departures for which no ACK has arrived yet.
+    /// Data counts as departed if it is among the oldest bytes, as many as the link sends at the recent rate in one
+    /// minimum round trip of the loop. This condition estimates departures for which no ACK has arrived yet.
     Estimated,
     /// Data counts as departed only if the departure is certain: the data is acknowledged, or has arrived.
     Certain,
