@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use crate::common::Folder;
+use crate::common::real::ready;
 
 const FILE: &str = r#"
 [proxy]
@@ -85,4 +86,22 @@ fn reports_are_sent_from_options_and_from_standard_input() {
     let ended = folder.run(&[words("10.0.1.9"), options.to_vec()].concat());
     assert_eq!(ended.status, 2);
     assert!(ended.err.contains("--user: 10.0.1.9 is not a user of key 7"), "{}", ended.err);
+}
+
+#[test]
+fn a_link_reports_its_rate() {
+    let Some(folder) = ready(&[]) else { return };
+    folder.write("radio.keys", format!("7 {} 10.0.0.0/24\n", "0f".repeat(32)));
+    fs::set_permissions(folder.path("radio.keys"), fs::Permissions::from_mode(0o600)).unwrap();
+    let proxy = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = proxy.local_addr().unwrap().to_string();
+    let reports = ["--radio-reports", &to, "--report-key", "radio.keys", "--report-user", "10.0.0.9"];
+    let words = [&["link", "1mbit", "384kbit", "--closed", "--report-every", "50ms"][..], &reports];
+    let ended = folder.run(&[words.concat(), vec!["--", "sleep", "0.3"]].concat());
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""));
+    let mut report = [0; 200];
+    for reason in [1, 0] {
+        assert_eq!(proxy.recv(&mut report).unwrap(), 80);
+        assert_eq!((report[6], &report[48..56]), (reason, &384_000_u64.to_be_bytes()[..]));
+    }
 }

@@ -2,9 +2,11 @@
 //! if the edge observes one. Segments at an unconnected port leave the graph.
 
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use ackclock_core::{
-    ConfigError, Copied, Engine, FlowId, Holds, Message, NodeId, PacketId, Rate, Segment, Span, Streams, Time,
+    ConfigError, Copied, Engine, FlowId, Holds, Message, NodeId, PacketId, RadioReport, Rate, Segment, Span,
+    Streams, Time,
 };
 use ackclock_edge::{Edge, RADIO, RegulatorConfig, Surroundings, WIRED};
 use ackclock_link::{Direction, Files, Medium, Path, Side as BoxSide, path};
@@ -23,6 +25,8 @@ pub(crate) struct Graph {
     /// Nodes of the edges next to the wired side and next to the mobiles.
     ends: [NodeId; 2],
     path: Option<NodeId>,
+    /// Receives the radio reports of the edge.
+    pub(crate) reports: Option<Sender<RadioReport>>,
 }
 
 ackclock_core::nodes! {
@@ -66,7 +70,7 @@ impl Graph {
         let beyond =
             if queue == ends[0] { path.map(|path| (path, path::EDGE)) } else { Some((ends[0], RADIO)) };
         engine.tracer_mut().at(queue, beyond);
-        Ok(Self { engine, edge, queue, ends, path })
+        Ok(Self { engine, edge, queue, ends, path, reports: None })
     }
 
     /// Injects a segment that arrives from a side.
@@ -99,9 +103,14 @@ impl Graph {
     pub(crate) fn poll_left(&mut self) -> Option<(Time, Side, Segment)> {
         loop {
             let egress = self.engine.poll_egress()?;
-            if let Message::Segment(segment) = egress.message {
-                let down = egress.node == self.ends[1] && egress.port == RADIO;
-                return Some((egress.at, if down { Side::Radio } else { Side::Wired }, segment));
+            match (egress.message, &self.reports) {
+                (Message::Segment(segment), _) => {
+                    let down = egress.node == self.ends[1] && egress.port == RADIO;
+                    return Some((egress.at, if down { Side::Radio } else { Side::Wired }, segment));
+                }
+                // Sending fails only if the receiver has ended.
+                (Message::Report(report), Some(reports)) => drop(reports.send(report)),
+                _ => {}
             }
         }
     }

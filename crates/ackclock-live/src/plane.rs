@@ -13,7 +13,7 @@ mod pages;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use ackclock_core::{ConfigError, FlowId, PacketId, Segment, Stream, Streams, Time, name_of};
+use ackclock_core::{ConfigError, FlowId, PacketId, RadioReport, Segment, Stream, Streams, Time, name_of};
 use ackclock_edge::{Edge, REGULATORS, RegulatorConfig};
 use ackclock_link::{Direction, Files, Load, Medium};
 
@@ -267,6 +267,11 @@ impl Plane {
     /// Edge of the plane, for changing it between packets.
     pub fn edge_mut(&mut self) -> &mut Edge {
         self.graph.edge_mut()
+    }
+
+    /// Sends the radio reports of the edge, `[edge.report]`, to this channel. Without a channel, reports are discarded.
+    pub fn report_to(&mut self, reports: mpsc::Sender<RadioReport>) {
+        self.graph.reports = Some(reports);
     }
 
     /// Replaces the medium of a direction of the link.

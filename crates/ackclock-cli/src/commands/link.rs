@@ -16,6 +16,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ackclock_core::Span;
 use ackclock_live::metrics;
 use ackclock_scenario::{DiskFiles, Inputs, Limit};
 
@@ -105,6 +106,18 @@ struct Environment {
     /// Serve Prometheus metrics at this port of the loopback address, or at this address.
     #[arg(long, value_name = "ADDR", value_parser = metrics::parse_address)]
     metrics: Option<std::net::SocketAddr>,
+    /// Send signed reports of the downlink's rate and queue to a proxy at this UDP address (`ackclock proxy`).
+    #[arg(long, value_name = "ADDR", requires_all = ["report_key", "report_user"])]
+    radio_reports: Option<std::net::SocketAddr>,
+    /// Key file of the radio reports; its first key signs them.
+    #[arg(long, value_name = "FILE", requires = "radio_reports")]
+    report_key: Option<PathBuf>,
+    /// Address of the user that the radio reports describe, as the proxy sees the user.
+    #[arg(long, value_name = "ADDR", requires = "radio_reports")]
+    report_user: Option<std::net::IpAddr>,
+    /// Time between two periodic radio reports.
+    #[arg(long, value_name = "TIME", default_value = "1s", requires = "radio_reports")]
+    report_every: Span,
 }
 
 const EXAMPLES: &str = "\

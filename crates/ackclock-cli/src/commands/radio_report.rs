@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ackclock_core::Rate;
@@ -44,7 +44,7 @@ Examples:
 
 /// Sends the report of the options, or the reports of standard input.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
-    let mut sender = Sender::new(args)?;
+    let mut sender = Sender::new(args.to, &args.report_key, args.user)?;
     if let Some(rate) = args.rate {
         return sender.send(rate, args.packets, args.bytes);
     }
@@ -71,7 +71,7 @@ fn parse(line: &str) -> Result<(Rate, u32, u32), String> {
 }
 
 /// Sender of the reports of one user.
-struct Sender {
+pub(crate) struct Sender {
     socket: UdpSocket,
     key: Key,
     user: IpAddr,
@@ -82,21 +82,23 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(args: &Args) -> Result<Self, Failure> {
-        let key = keys::read(&args.report_key)?.swap_remove(0);
-        if !key.users.iter().any(|users| users.contains(args.user)) {
-            let message = format!("--user: {} is not a user of key {}", args.user, key.number);
-            return Err(Failure::Input(format!("{message} in {}", args.report_key.display())));
+    /// Creates a sender that signs with the first key of a key file.
+    pub(crate) fn new(to: SocketAddr, path: &Path, user: IpAddr) -> Result<Self, Failure> {
+        let key = keys::read(path)?.swap_remove(0);
+        if !key.users.iter().any(|users| users.contains(user)) {
+            let message = format!("--user: {user} is not a user of key {}", key.number);
+            return Err(Failure::Input(format!("{message} in {}", path.display())));
         }
         let any: IpAddr =
-            if args.to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let failed = |error| Failure::Run(format!("{}: {error}", args.to));
+            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let failed = |error| Failure::Run(format!("{to}: {error}"));
         let socket = UdpSocket::bind((any, 0)).map_err(failed)?;
-        socket.connect(args.to).map_err(failed)?;
-        Ok(Self { socket, key, user: args.user, epoch: clock(), sequence: 0, rate: None })
+        socket.connect(to).map_err(failed)?;
+        Ok(Self { socket, key, user, epoch: clock(), sequence: 0, rate: None })
     }
 
-    fn send(&mut self, rate: Rate, packets: u32, bytes: u32) -> Result<(), Failure> {
+    /// Sends one report.
+    pub(crate) fn send(&mut self, rate: Rate, packets: u32, bytes: u32) -> Result<(), Failure> {
         self.sequence += 1;
         let report = Report {
             key: self.key.number,

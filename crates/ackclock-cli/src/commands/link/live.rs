@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use ackclock_core::Span;
 use ackclock_core::results::{Provenance, RunResult};
+use ackclock_core::{Config, RadioReport, Span};
+use ackclock_edge::ReportTable;
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, LinkRequest};
@@ -29,6 +30,7 @@ use super::requests::Requests;
 use super::running::Current;
 use super::text::Text;
 use super::{Args, Environment};
+use crate::commands::radio_report::Sender;
 use crate::failure::Failure;
 use crate::output;
 
@@ -79,6 +81,25 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
         false => Ok(()),
     });
     conclude(status, printed.err().into_iter().chain(outputs.finish()).collect())
+}
+
+/// Starts the sender of radio reports; the thread ends with the link.
+fn reports(environment: &Environment) -> Result<Option<mpsc::Sender<RadioReport>>, Failure> {
+    let Environment { radio_reports: Some(to), report_key: Some(key), report_user: Some(user), .. } =
+        environment
+    else {
+        return Ok(None);
+    };
+    let mut sender = Sender::new(*to, key, *user)?;
+    let (reports, heard) = mpsc::channel::<RadioReport>();
+    thread::spawn(move || {
+        for report in heard {
+            let bytes = u32::try_from(report.queued_bytes).unwrap_or(u32::MAX);
+            // A proxy that does not listen yet hears the next report.
+            let _ = sender.send(report.rate, report.queued_packets, bytes);
+        }
+    });
+    Ok(Some(reports))
 }
 
 /// Creates an error that lists all obstacles to creating a link, one per line.
@@ -195,11 +216,20 @@ impl Link {
         (tuns, counters): ([OwnedFd; 2], [DeviceCounters; 2]),
         mut captures: Captures,
     ) -> Result<Self, Failure> {
-        let edge = scenario.tables().edge.clone();
+        let mut edge = scenario.tables().edge.clone();
+        let reports = reports(&args.environment)?;
+        if reports.is_some() {
+            let table = ReportTable { every: args.environment.report_every, ..ReportTable::default() };
+            table.check().map_err(|error| Failure::Input(format!("--report-every: {error}")))?;
+            edge.report = Some(table);
+        }
         let seed = args.environment.seed.unwrap_or(scenario.tables().seed);
         let config = PlaneConfig { delay: scenario.tables().path.delay, seed, ..PlaneConfig::new(&edge) };
         let mut plane =
             Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
+        if let Some(reports) = reports {
+            plane.report_to(reports);
+        }
         let mut account =
             plane.account().ok_or_else(|| Failure::Run("the plane is somebody else's".to_owned()))?;
         account.include_devices(counters);
