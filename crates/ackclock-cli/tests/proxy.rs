@@ -4,10 +4,10 @@ use std::fs;
 use std::io::Write;
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::common::Folder;
-use crate::common::real::ready;
+use crate::common::real::{is_installed, ready};
 
 const FILE: &str = r#"
 [proxy]
@@ -104,4 +104,50 @@ fn a_link_reports_its_rate() {
         assert_eq!(proxy.recv(&mut report).unwrap(), 80);
         assert_eq!((report[6], &report[48..56]), (reason, &384_000_u64.to_be_bytes()[..]));
     }
+}
+
+/// In a network namespace of its own: a proxy with reports, and a download through a link with an unlimited buffer.
+const DOWNLOAD: &str = r#"
+set -eu
+ip link set lo up
+ip addr add 10.9.0.1/32 dev lo
+sysctl -qw net.ipv4.tcp_congestion_control=reno
+head -c 300000 /dev/zero > file
+python3 -m http.server 8000 --bind 10.9.0.1 > server.log 2>&1 &
+server=$!
+"$ACKCLOCK" proxy proxy.toml 2> proxy.log &
+proxy=$!
+trap 'kill $server $proxy' EXIT
+until grep -q "proxy on" proxy.log; do sleep 0.1; done
+"$ACKCLOCK" link 1mbit 384kbit --delay 60ms --json --radio-reports 127.0.0.1:7301 --report-key radio.keys \
+    --report-user 100.64.0.2 --report-every 500ms -- sh -c \
+    'curl -s --retry 9 --retry-all-errors -o copy --proxy http://10.9.0.1:8080 http://10.9.0.1:8000/file'
+cmp file copy
+"#;
+
+#[test]
+#[allow(clippy::print_stderr, reason = "a skipped test says why")]
+fn a_proxy_with_reports_keeps_the_queue_of_a_link_short() {
+    let Some(folder) = ready(&[]) else { return };
+    let alone = Command::new("unshare").args(["-n", "ip", "link", "set", "lo", "up"]).output();
+    if !alone.is_ok_and(|ended| ended.status.success()) || !is_installed("curl") || !is_installed("python3") {
+        eprintln!("skipped: needs a network namespace of its own, curl and python3");
+        return;
+    }
+    folder.write("radio.keys", format!("1 {} 100.64.0.0/10\n", "0f".repeat(32)));
+    fs::set_permissions(folder.path("radio.keys"), fs::Permissions::from_mode(0o600)).unwrap();
+    let proxy = FILE.replace("0.1:0\"]", "0.1:8080\"]\nallow = [\"100.64.0.0/10\"]");
+    let proxy =
+        proxy.replace("[\"127.0.0.1:8080", "[\"10.9.0.1:8080").replace("127.0.0.1:0", "127.0.0.1:7301");
+    folder.write("proxy.toml", proxy);
+    let mut command = Command::new("unshare");
+    let command = command.args(["-n", "bash", "-c", DOWNLOAD]).current_dir(folder.path("."));
+    let ended = command.env("ACKCLOCK", env!("CARGO_BIN_EXE_ackclock")).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{err}{}", folder.read("proxy.log"));
+    let results = out.lines().find(|line| line.starts_with('{')).unwrap();
+    let results: serde_json::Value = serde_json::from_str(results).unwrap();
+    let queue = results["bottleneck"]["queue_ms"]["p95"].as_f64().unwrap();
+    // Twice the target queue of six packets of 1500 bytes, at 384 kbit/s. Reno alone queues seconds.
+    assert!(queue > 0.0 && queue <= 12.0 * 1500.0 * 8.0 / 384.0, "{queue} ms");
 }
