@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
-/// Converts a mapping with string keys to a JSON object; `path` is the mapping's path in messages.
+/// Converts a mapping with string keys to a JSON object; error messages name the mapping by `path`.
 ///
 /// # Errors
 /// Raises `TypeError` or `ValueError` with the key if a value cannot be used in a scenario.

@@ -171,8 +171,8 @@ impl Flow {
         self.detour.beyond(now, timestamps.value, side, all)
     }
 
-    /// Stores data that passed until it is acknowledged. Returns the segment that was dropped to make room, if that
-    /// segment had not left the queue.
+    /// Stores data that passed until it is acknowledged. If the record was full, returns the oldest segment, which was
+    /// removed from the record, provided that this segment is still in the queue.
     pub(super) fn remember(&mut self, now: Time, segment: &Segment, passage: Passage) -> Option<Segment> {
         let called = passage.since_told.is_some_and(|since| {
             let wired = self.wired.get();

@@ -192,7 +192,7 @@ impl Red {
         }
     }
 
-    /// Decides about an arriving packet as in figure 2 of the source.
+    /// Decides whether to queue, mark or drop an arriving packet, as in figure 2 of the source document.
     fn choose(&mut self) -> Chosen {
         if self.average < self.least {
             self.since_drop = None;

@@ -227,8 +227,8 @@ impl Stepwise {
         self.serving = Some(serving);
     }
 
-    /// Enforces packet order after a change of medium. Packets in flight were sent over the old medium, so even a new
-    /// medium of constant delay could reorder them.
+    /// Enforces packet order after a change of medium. Packets sent over a new medium can arrive before packets that
+    /// are still in flight over the old one, even if the delay of both is constant.
     pub(super) fn enforce_order(&mut self) {
         self.in_order.restart(self.outcomes.flight.iter().map(|(arrives, segment)| (arrives, segment.flow)));
     }

@@ -58,7 +58,7 @@ pub enum Batch {
 }
 
 impl Batch {
-    /// First instant at or after `at` at which an event can occur: `at` itself, or the next TTI boundary.
+    /// Earliest time, from `at` on, at which an RLC event can occur: `at` itself, or the next TTI boundary.
     pub(super) fn from(self, at: Time, tti: Span) -> Time {
         match self {
             Self::ByBlock => at,

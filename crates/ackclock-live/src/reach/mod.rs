@@ -27,7 +27,7 @@ use crate::namespace::{Candidate, Obstacle, Pair, Trying, v6};
 pub enum Reach {
     /// The inside reaches all networks of the machine, with the machine's address.
     Machine,
-    /// The inside reaches all networks of the user, through sockets opened by pasta.
+    /// The command behind the link reaches all networks that the user can reach, through sockets opened by pasta.
     Pasta,
     /// The inside reaches only the base address, for the given reason.
     Closed(String),

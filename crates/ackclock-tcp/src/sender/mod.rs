@@ -211,8 +211,8 @@ pub struct TcpSender<R, C> {
     params: FlowParams,
 }
 
-/// Number of cache lines, starting at `timer`, that an ordinary acknowledgement accesses. Rarely used fields follow the
-/// cache lines of ordinary acknowledgements.
+/// Number of cache lines, starting at `timer`, that an ordinary acknowledgement accesses. Rarely used fields come last,
+/// behind the cache lines that ordinary acknowledgements touch.
 const HOT_LINES: usize = 9;
 
 /// Context for building the congestion control of a flow.
