@@ -89,7 +89,8 @@ fn what_is_generated_is_the_link_that_would_run_and_finds_its_recordings_from_an
     let text = folder.prints(&[&["link", "--scenario", "links/a.toml", "--generate"][..], &sets].concat());
     folder.write("kept/link.toml", &text);
     let shown = |asked: &[&str]| {
-        let text = folder.prints(&[&["check", "--show"][..], asked].concat());
+        // The remark is about the mean of delays that are drawn for each packet.
+        let (text, _) = folder.remarks(&[&["check", "--show"][..], asked].concat());
         let mut table: toml::Table = text.parse().unwrap();
         let file = table["edge"]["down"].as_table_mut().unwrap().remove("file").unwrap();
         assert!(file.as_str().unwrap().ends_with("a.down"));
