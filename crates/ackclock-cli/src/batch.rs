@@ -97,7 +97,8 @@ pub(crate) fn simulate(
     Ok(Finished { verdict: lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines)), ended, interrupted })
 }
 
-/// Simulates jobs with time series, in the order of `jobs`. Exits the process if `interrupted` is set.
+/// Simulates all jobs and records their time series. The results have the order of `jobs`. Exits the process if
+/// `interrupted` is set.
 ///
 /// # Errors
 /// Fails if a run fails.

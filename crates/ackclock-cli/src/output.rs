@@ -60,7 +60,7 @@ pub(crate) fn keep_apart(
 /// Checks that the extension of an output file's name does not contradict its format `written`.
 ///
 /// # Errors
-/// Fails with the name of the option, its format, and a suitable file name.
+/// Fails if the file name does not fit the format; the message names the option, its format, and a suitable file name.
 pub(crate) fn keep_form(option: &str, path: Option<&PathBuf>, written: Form) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let ending = path.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());

@@ -31,8 +31,8 @@
 //! ## Validation
 //! The table of delays and the algorithm are checked by hand (tests below). The goodputs and delays are checked over
 //! the radio link control of UMTS with the printed step in each TTI, against table 2 of the source (`papers/ac06`). All
-//! eight goodputs under the controller are within 6 % of the source. Six of eight delays are within 20 % of the source;
-//! the two delays with four flows are 20 and 30 % longer.
+//! eight goodputs under the controller are within 6 % of the source. Six of eight delays differ by at most 20 % from
+//! those of the document; the two delays with four flows are 20 and 30 % longer.
 
 use std::collections::VecDeque;
 

@@ -79,8 +79,8 @@ pub enum Anchor {
     /// earlier segments.
     #[default]
     Ack,
-    /// Transmission of the oldest segment in flight. Each segment is then retransmitted exactly one timeout after its
-    /// transmission.
+    /// Time at which the oldest segment in flight was sent. Each segment is then retransmitted exactly one timeout
+    /// after its transmission.
     Segment,
 }
 

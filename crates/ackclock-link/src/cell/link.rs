@@ -79,8 +79,8 @@ impl Link for Cell {
     }
 
     /// Mean rate that the scheduler would have served if all users with flows had always had packets of this run's mean
-    /// size, with the retransmissions per slot that occurred. Returns the delivered rate if that rate is higher, for
-    /// example because only users with good channels had data.
+    /// size, with the retransmissions per slot that occurred. If the delivered rate is higher than this capacity, for
+    /// example because only users with good channels had data, returns the delivered rate.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
         let packet_bytes = self.bytes.checked_div(self.waits.count()).unwrap_or(FULL_PACKET);

@@ -59,6 +59,6 @@ impl Member {
 #[derive(Clone, Copy)]
 pub(super) struct Fragment {
     pub(super) segment: Segment,
-    /// Unsent part of the packet, in bits times slots per second.
+    /// Unsent bits of the packet, multiplied by the number of slots per second, so that rates need no division.
     pub(super) left: u64,
 }

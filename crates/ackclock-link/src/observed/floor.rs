@@ -82,7 +82,7 @@ impl Floor {
         self.count
     }
 
-    /// Raises the minimum loop to the minimum of the probe, if the minimum of the probe is larger.
+    /// Raises the minimum round trip of the loop to the minimum that the probe measured, if that is longer.
     pub(super) fn rise(&mut self) {
         if let (Some(fresh), Some(least)) = (self.fresh, self.least) {
             self.least = Some(least.max(fresh));

@@ -41,7 +41,7 @@ struct AtBaseStation {
     control: FlowControl,
     /// Number of PDUs in the user's queue.
     queued: u64,
-    /// Set if the queue was empty since the last check while PDUs waited at the controller.
+    /// Set if the queue was empty at any time since the last check while PDUs waited at the controller.
     ran_empty: bool,
     /// Number of PDUs that were granted and have not arrived.
     allotted: u64,

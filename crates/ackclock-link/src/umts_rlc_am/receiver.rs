@@ -233,7 +233,8 @@ impl Receiver {
             .min(self.next_periodic.filter(|_| self.unreported).unwrap_or(Time::NEVER))
     }
 
-    /// Discards the state of all PDUs (TS 25.322 section 11.4); the peer's reset reports partly received SDUs as lost.
+    /// Discards the state of all PDUs (TS 25.322 section 11.4); partly received SDUs are reported as lost when the peer
+    /// resets.
     pub(super) fn reset(&mut self) {
         (self.vr_r, self.vr_h) = (Sn::ZERO, Sn::ZERO);
         self.received = SnSet::default();

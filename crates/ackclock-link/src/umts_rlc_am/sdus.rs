@@ -146,7 +146,7 @@ impl Sdus {
         }
     }
 
-    /// Registers the retransmission of a PDU with the SDU parts in `payload`.
+    /// Records that a PDU was retransmitted; `payload` lists the parts of SDUs in this PDU.
     pub(crate) fn on_repeat(&mut self, payload: Payload) {
         self.places.iter_mut().for_each(Places::on_repeat);
         self.on_repeat_below(payload, 1);

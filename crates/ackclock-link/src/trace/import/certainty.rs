@@ -39,7 +39,7 @@ pub struct Certainty {
     pub why: String,
 }
 
-/// Start of the CSV comment line that states the grade.
+/// Start of the comment line in a CSV file that states how certain its rates are.
 const COMMENT: &str = "# certainty: ";
 
 impl Certainty {
