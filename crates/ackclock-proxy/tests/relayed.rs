@@ -139,9 +139,14 @@ fn a_plain_request_reaches_its_server_in_origin_form() {
 
 #[test]
 fn a_reset_stays_a_reset() {
-    let to = server(|connection| reset(&connection));
+    // A reset before the proxy notices the connection would be a refusal.
+    let to = server(|mut connection| {
+        connection.read_exact(&mut [0]).unwrap();
+        reset(&connection);
+    });
     let proxy = started(options());
     let mut client = proxy.tunnel(to);
+    client.write_all(&[7]).unwrap();
     let outcome = client.read(&mut [0; 10]).map_err(|error| error.kind());
     assert_eq!(outcome, Err(ErrorKind::ConnectionReset));
     // The other way round.
