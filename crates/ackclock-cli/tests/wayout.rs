@@ -155,11 +155,11 @@ fn no_packet_of_the_trial_enters_the_link() {
     let json = LINK.replace("link ", "link --json ");
     let ended = Ended::from(machine.command(&format!("{json} sleep 0.3"), &folder).output().unwrap());
     let results = crate::common::real::last_object(&ended.out);
-    // The kernel of the router reports its multicast groups (MLD) in a packet that is in the row `other`.
+    // The kernel of the router reports its multicast groups (MLD) in a packet that is in the row `other`; it may still
+    // be queued at the end.
     let flows = results["flows"].as_array().unwrap();
-    assert!(
-        flows.iter().all(|flow| flow["protocol"] == "other" && flow["delivered_bytes"] == 76),
-        "{}",
-        ended.out
-    );
+    let is_report = |flow: &serde_json::Value| {
+        flow["protocol"] == "other" && (flow["delivered_bytes"] == 76 || flow["delivered_bytes"] == 0)
+    };
+    assert!(flows.iter().all(is_report), "{}", ended.out);
 }
