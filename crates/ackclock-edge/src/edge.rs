@@ -91,6 +91,12 @@ impl Edge {
         self.bearer.capacity_bps(until, direction)
     }
 
+    /// The first traffic of a run starts at `now`: a link whose capacity is unknown before its first packet counts no
+    /// capacity until then.
+    pub fn start_capacity(&mut self, now: Time, direction: Direction) {
+        self.bearer.start_capacity(now, direction);
+    }
+
     /// Counters of the link in one direction up to `until`. The edge must have run up to `until`.
     pub fn link_counts(&mut self, until: Time, direction: Direction) -> LinkCounts {
         // Computing the capacity runs the link up to `until`, so that queueing delays are complete.

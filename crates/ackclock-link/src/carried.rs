@@ -22,6 +22,15 @@ impl Carried {
         self.since = now;
     }
 
+    /// If the capacity of the present medium is unknown at `now`, its capacity before `now` counts as nothing.
+    pub(crate) fn restart(&mut self, medium: &mut dyn Medium, now: Time) {
+        if medium.work(self.since, now).is_none() {
+            medium.restart_work(now);
+            medium.work(now, now);
+            self.since = now;
+        }
+    }
+
     /// Mean capacity until `until` in bit/s, including the present medium.
     pub(crate) fn mean_bps(&self, medium: &mut dyn Medium, until: Time) -> Option<f64> {
         let work = self.until(medium, until).filter(|_| until > Time::ZERO)?;

@@ -237,6 +237,7 @@ impl Link for Impaired {
             fn waiting(&mut self, now: Time) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
+            fn start_capacity(&mut self, now: Time);
             fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);

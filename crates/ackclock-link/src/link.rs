@@ -80,6 +80,10 @@ pub trait Link: Send {
     /// mean leaves out the time under an earlier medium of unknown capacity.
     fn capacity_bps(&mut self, until: Time) -> Option<f64>;
 
+    /// Traffic starts at `now`: a capacity that is unknown counts as nothing until then, and is not extrapolated to that
+    /// time later.
+    fn start_capacity(&mut self, _now: Time) {}
+
     /// Replaces the medium at `now`; the caller drains due events first. Queued packets stay, packets in flight arrive
     /// as before, and a packet in transmission sends its remaining bits over the new medium. The call has no effect on
     /// a link that is not a queue followed by a medium.
@@ -145,6 +149,7 @@ impl Link for AnyLink {
             fn waiting(&mut self, now: Time) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
+            fn start_capacity(&mut self, now: Time);
             fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);

@@ -127,6 +127,7 @@ impl<M: Medium> Medium for Lossy<M> {
             fn rate(&self, now: Time) -> Rate;
             fn rate_until(&self, now: Time) -> Time;
             fn work(&mut self, from: Time, until: Time) -> Option<u128>;
+            fn restart_work(&mut self, now: Time);
             fn varies(&self) -> bool;
             fn least_delay(&self) -> Span;
         }

@@ -38,6 +38,9 @@ pub trait Medium: Send {
         Some(work_at(self.rate(from), until.since(from)))
     }
 
+    /// Lets [`work`](Self::work) begin at `now`, the new `from`. Only called while the number is unknown.
+    fn restart_work(&mut self, _now: Time) {}
+
     /// Whether delays differ between packets, so that the link must preserve order.
     fn varies(&self) -> bool {
         true
@@ -93,6 +96,7 @@ impl Medium for AnyMedium {
             fn rate(&self, now: Time) -> Rate;
             fn rate_until(&self, now: Time) -> Time;
             fn work(&mut self, from: Time, until: Time) -> Option<u128>;
+            fn restart_work(&mut self, now: Time);
             fn varies(&self) -> bool;
             fn least_delay(&self) -> Span;
             fn foreseeable(&self) -> bool;

@@ -113,6 +113,10 @@ impl Link for PerUser {
         Cow::Owned(all)
     }
 
+    fn start_capacity(&mut self, now: Time) {
+        self.links.iter_mut().for_each(|link| link.start_capacity(now));
+    }
+
     /// Sum of the capacities of all users' links, without links of unknown capacity.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.links.iter_mut().filter_map(|link| link.capacity_bps(until)).reduce(|sum, one| sum + one)

@@ -296,6 +296,10 @@ impl Medium for PerPacket {
         }
     }
 
+    fn restart_work(&mut self, _: Time) {
+        self.open = Potential::default();
+    }
+
     fn varies(&self) -> bool {
         self.delays.vary()
     }

@@ -65,6 +65,7 @@ impl Active {
     pub(crate) fn begin(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let due = self.due() <= now;
         if due {
+            Direction::BOTH.iter().for_each(|&direction| boxes.queue().start_capacity(now, direction));
             self.begin = Some(self.marks(now, boxes));
         }
         due
@@ -95,9 +96,8 @@ impl Active {
             .end
             .map_or_else(|| Mark::of(self.link, until, direction, boxes), |marks| marks[direction as usize]);
         let (time, all) = (end.at().since(begin.at()), end.bits()?);
-        // A link whose capacity is unknown before its first packet reports its mean rate afterwards.
-        let share = |time: Span| time.as_secs_f64() / end.at().since(Time::ZERO).as_secs_f64();
-        let bits = begin.bits().map_or_else(|| all * share(time), |before| (all - before).max(0.0));
+        // A link whose capacity is unknown before its first packet counts its capacity from the start of the flows.
+        let bits = (all - begin.bits().unwrap_or(0.0)).max(0.0);
         (time > Span::ZERO).then_some(ActiveCapacity { bits, time })
     }
 

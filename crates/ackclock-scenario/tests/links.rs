@@ -183,6 +183,24 @@ fn links(outcome: &Outcome) -> [(&'static str, &LinkResult); 2] {
     [("down", &outcome.result.bottleneck), ("up", &outcome.result.uplink)]
 }
 
+/// The first packet of a medium with a rate per packet is sent just before the medium is replaced.
+#[test]
+fn a_link_of_unknown_capacity_counts_none_before_the_first_flow() {
+    for start in [0, 500, 1500, 1900, 1990, 1999, 2000, 2100] {
+        let text = format!(
+            "preset = \"cr02\"\nduration = \"8s\"\nseed = 1\n[edge]\nbuffer = \"3p\"\nqueue = \"drop-head\"\n\
+             down = {{ kind = \"variable\", rate = \"u(100kbit/s, 50kbit/s)\", delay = \"1ms\" }}\n\
+             up = {{ rate = \"100kbit/s\", delay = \"15ms\" }}\n\
+             at = [{{ time = \"2s\", set = {{ \"down.rate\" = \"u(206kbit/s, 103kbit/s)\" }} }}]\n\
+             [[flow]]\nsender = \"newreno\"\npacket = \"4000B\"\nstart = \"{start}ms\"\nmax_window = \"20p\"\n"
+        );
+        let link = outcome(&text, RunOptions::default()).result.bottleneck;
+        let (capacity, used) = (link.capacity_bps.unwrap(), link.utilisation.unwrap());
+        assert!(used <= 1.0 + 2.5e-5, "{start} ms: {used}");
+        assert!((30e3..300e3).contains(&capacity), "{start} ms: {capacity}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(120), max_shrink_iters: 200, ..ProptestConfig::default() })]
 

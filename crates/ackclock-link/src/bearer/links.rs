@@ -183,6 +183,10 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].capacity_bps(until)
     }
 
+    fn start_capacity(&mut self, now: Time, direction: Direction) {
+        self.links[direction as usize].start_capacity(now);
+    }
+
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
         // An outage of a link is a replacement of its medium, so this bearer only gets the change `Change::Medium`.
         if let Change::Medium(medium) = change {

@@ -110,6 +110,9 @@ pub trait Bearer: Send {
         None
     }
 
+    /// Traffic of a direction starts at `now`; see [`Link::start_capacity`](crate::Link::start_capacity).
+    fn start_capacity(&mut self, _now: Time, _direction: Direction) {}
+
     /// Starts to generate radio reports, if the bearer supports reports.
     fn want_reports(&mut self) {}
 
@@ -225,6 +228,7 @@ impl Bearer for AnyBearer {
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
             fn gauges(&self, direction: Direction) -> Vec<f64>;
             fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
+            fn start_capacity(&mut self, now: Time, direction: Direction);
             fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
             fn change(&mut self, now: Time, direction: Direction, change: Change);

@@ -141,6 +141,7 @@ impl Link for SerialLink {
             fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
+            fn start_capacity(&mut self, now: Time);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);

@@ -234,6 +234,9 @@ impl Planned {
         Carried::default().mean_bps(&mut self.medium, until)
     }
 
+    // The capacity of a medium that allows planning is always known.
+    pub(super) fn start_capacity(&mut self, _: Time) {}
+
     // A drop-tail queue does not distinguish flows, so assigning a flow to a user has no effect.
     pub(super) fn assign(&mut self, _: FlowId, _: u32) {}
 

@@ -367,6 +367,11 @@ impl Stepwise {
         self.carried.mean_bps(&mut self.medium, until)
     }
 
+    pub(super) fn start_capacity(&mut self, now: Time) {
+        self.advance(now);
+        self.carried.restart(&mut self.medium, now);
+    }
+
     pub(super) fn replace_medium(&mut self, now: Time, mut medium: Box<dyn Medium>) {
         self.advance(now);
         self.carried.hand_over(&mut self.medium, &mut *medium, now);
