@@ -175,7 +175,7 @@ def sweep_lines(
     if jobs.found:
         found(jobs.found, len(jobs))
     if address is not None and engine == "local":
-        raise ValueError(f"address: {address} is that of a cluster; give the engine too, dask or ray")
+        raise ValueError(f"address: {address} needs the engine dask or ray")
     fill = partial(_fill, jobs, text, keys, engine, address)
     if progress is not None:
         fill(progress)

@@ -99,7 +99,7 @@ def test_a_worker_with_another_version_is_named():
 
 
 def test_an_address_needs_an_engine():
-    with pytest.raises(ValueError, match="address: tcp://head:8786 is that of a cluster; give the engine too"):
+    with pytest.raises(ValueError, match="address: tcp://head:8786 needs the engine dask or ray"):
         ackclock.sweep(TEXT, address="tcp://head:8786")
 
 

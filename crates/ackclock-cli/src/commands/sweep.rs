@@ -115,7 +115,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         return on_cluster(args);
     }
     if let Some(address) = &args.address {
-        let message = format!("--address {address}: is that of a cluster; add --engine dask or --engine ray");
+        let message = format!("--address {address}: needs --engine dask or --engine ray");
         return Err(Failure::Input(message));
     }
     say_defaults(&scenario);
