@@ -10,9 +10,7 @@ use std::sync::Arc;
 
 use ackclock_core::results::{ImpairedCounts, LinkCounts};
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time};
-use ackclock_link::{
-    AnyBearer, Bearer, BearerListener, Change, Direction, LinkEvent, LinkView, Load, Medium,
-};
+use ackclock_link::{AnyBearer, Bearer, BearerListener, Change, Direction, LinkEvent, LinkView, Load};
 
 use self::regulation::{Regulation, Regulations};
 use crate::copies::Copies;
@@ -164,9 +162,9 @@ impl Edge {
         self.bearer.let_go();
     }
 
-    /// Replaces the medium of a direction at `time`, or at once if `time` has passed.
-    pub fn replace_medium(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
-        self.changes.add(time, direction, Change::Medium(medium));
+    /// Changes a direction of the bearer at `time`, or at once if `time` has passed.
+    pub fn change(&mut self, time: Time, direction: Direction, change: Change) {
+        self.changes.add(time, direction, change);
         self.note_planned();
     }
 

@@ -33,7 +33,7 @@ pub use regulators::Scope;
 pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use steering::STEERINGS;
-pub use step::{Outage, Step};
+pub use step::{Changed, Outage, Step};
 pub use window_regulator::clip::Clip;
 pub use window_regulator::{AckKind, WindowLaw};
 

@@ -15,7 +15,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use ackclock_core::{ConfigError, FlowId, PacketId, RadioReport, Segment, Stream, Streams, Time, name_of};
 use ackclock_edge::{Edge, REGULATORS, RegulatorConfig};
-use ackclock_link::{Direction, Files, Load, Medium};
+use ackclock_link::{Change, Direction, Files, Load};
 
 use crate::account::Totals;
 use crate::flow::{Met, NO_FLOW};
@@ -274,9 +274,9 @@ impl Plane {
         self.graph.reports = Some(reports);
     }
 
-    /// Replaces the medium of a direction of the link.
-    pub fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
-        self.graph.replace_medium(direction, medium);
+    /// Changes a direction of the link.
+    pub fn change(&mut self, direction: Direction, change: Change) {
+        self.graph.change(direction, change);
         self.collect();
     }
 

@@ -1,10 +1,11 @@
 //! Changes of a bearer while it runs.
 
-use ackclock_core::Time;
+use ackclock_core::{Rate, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Medium;
+use crate::errors::AnyErrorProcess;
+use crate::{Files, Medium};
 
 /// A change of one direction of a running bearer.
 pub enum Change {
@@ -12,6 +13,30 @@ pub enum Change {
     Medium(Box<dyn Medium>),
     /// Interrupts transmission in one direction until the given time.
     Outage(Time, OutageKind),
+    /// Changes the dedicated channel of each user, in the order of the users' numbers.
+    Dedicated(Vec<DedicatedChange>),
+}
+
+/// New value of a setting of a dedicated channel. The value applies from the next TTI on; PDUs in transit keep their
+/// arrival times and their fate.
+pub enum DedicatedChange {
+    /// Payload rate, and the number of PDUs that this rate transmits in a TTI.
+    Rate(Rate, u32),
+    /// One-way delay from the end of a TTI until the far end processes its PDUs. No PDU overtakes an earlier PDU.
+    Delay(Span),
+    /// Error process, and the expected share of the PDUs that arrive.
+    Errors(AnyErrorProcess, f64),
+}
+
+/// Inputs from which the changes of a running bearer are built, in addition to its table.
+#[derive(Clone, Copy)]
+pub struct ChangeContext<'a> {
+    /// Random streams of the run.
+    pub streams: &'a Streams,
+    /// Name of the change. A new process draws from the streams named `down/NAME/...` or `up/NAME/...`.
+    pub name: &'a str,
+    /// Reads the files that the table names.
+    pub files: &'a dyn Files,
 }
 
 /// Behaviour of the transmitter during an outage.

@@ -6,7 +6,7 @@ use super::carrier::Carrier;
 use super::dedicated::{Dedicated, DedicatedConfig};
 use super::flow_control::Allocation;
 use super::iub::{Iub, Sent};
-use crate::bearer::{BearerContext, Direction};
+use crate::bearer::{BearerContext, DedicatedChange, Direction};
 use crate::errors::ErrorContext;
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Asks, Data, End, Payload, Pdu, Places, RlcConfig, Sdus};
@@ -18,8 +18,12 @@ pub(super) struct Channel {
     ends: [End; 2],
     pub(super) sdus: [Sdus; 2],
     pub(super) carriers: [Carrier; 2],
-    /// Round-trip time of PDUs without queueing delay at the base station; `None` if the table sets a guard.
-    round_trip: Option<Span>,
+    /// Time that a PDU takes without queueing delay at the base station.
+    times: [Span; 2],
+    /// Target delay of the base station's queue.
+    target: Span,
+    /// Whether the RLC table sets the guard of the ends.
+    has_guard: bool,
     /// Number of times that both RLC ends were re-established.
     setups: u32,
 }
@@ -29,6 +33,11 @@ pub(super) enum Downwards<'a> {
     Dedicated(&'a DedicatedConfig),
     /// The Iub, and the time that a PDU takes from controller to terminal without queueing delay.
     Shared(Iub, Span),
+}
+
+/// Name of a random stream of the user with the number `user`.
+pub(super) fn of_user(name: &str, user: u32) -> String {
+    if user == 0 { name.to_owned() } else { format!("{name}/{user}") }
 }
 
 impl Channel {
@@ -44,7 +53,7 @@ impl Channel {
         number: u32,
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
-        let named = |name: &str| if number == 0 { name.to_owned() } else { format!("{name}/{number}") };
+        let named = |name: &str| of_user(name, number);
         let dedicated = |config: &DedicatedConfig, direction: Direction| {
             let (streams, files) = (context.streams, context.files);
             let name = &named(["down/errors", "up/errors"][direction as usize]);
@@ -60,12 +69,14 @@ impl Channel {
         };
         let (up, places_up, time_up) = dedicated(up, Direction::Up)?;
         // A STATUS cannot cover PDUs that were sent less than a round-trip time ago.
-        let round_trip = time_down + time_up;
+        let guard = time_down + time_up;
         Ok(Self {
-            ends: Direction::BOTH.map(|_| End::new(rlc, round_trip)),
+            ends: Direction::BOTH.map(|_| End::new(rlc, guard)),
             sdus: [Sdus::new(queue_down, places), Sdus::new(queue_up, places_up)],
             carriers: [down, up],
-            round_trip: rlc.guard.is_none().then_some(round_trip),
+            times: [time_down, time_up],
+            target: Span::ZERO,
+            has_guard: rlc.guard.is_some(),
             setups: 0,
         })
     }
@@ -144,8 +155,26 @@ impl Channel {
         if let Some(iub) = self.iub() {
             iub.tell(at, allocation);
         }
-        if let Some(round_trip) = self.round_trip {
-            self.ends[Direction::Down as usize].set_guard(round_trip + target);
+        self.target = target;
+        self.set_guards();
+    }
+
+    /// Changes a setting of a direction's dedicated channel at `now`.
+    pub(super) fn change(&mut self, now: Time, direction: Direction, change: DedicatedChange) {
+        let index = direction as usize;
+        let Carrier::Dedicated(air) = &mut self.carriers[index] else { return };
+        let from = air.change(now, change);
+        self.sdus[index].change_ttis(from, air.room(), air.delay());
+        self.times[index] = air.time();
+        self.set_guards();
+    }
+
+    /// Sets the minimum age at which a STATUS can cover a PDU: the round-trip time of PDUs.
+    fn set_guards(&mut self) {
+        let (round_trip, [down, up]) = (self.times[0] + self.times[1], &mut self.ends);
+        if !self.has_guard {
+            down.set_guard(round_trip + self.target);
+            up.set_guard(round_trip);
         }
     }
 

@@ -40,6 +40,7 @@ pub use self::air::{AIRS, AirConfig, AirKind};
 use self::carrier::Carrier;
 use self::channel::{Channel, Downwards};
 pub use self::config::{Airs, RadioAccessConfig};
+pub(crate) use self::dedicated::DedicatedKey;
 pub use self::dedicated::{DedicatedConfig, ErrorsBy};
 pub use self::flow_control::{
     CreditConfig, FLOW_CONTROLS, FlowControlConfig, FlowControlKind, OnOffConfig, UncontrolledConfig,
@@ -265,7 +266,7 @@ impl Bearer for RadioAccess {
         }
         let all = until.since(Time::ZERO);
         let carried = |user: &Channel| match &user.carriers[direction as usize] {
-            Carrier::Dedicated(air) => air.carried(all),
+            Carrier::Dedicated(air) => air.carried(until),
             Carrier::Iub(_) => 0.0,
         };
         let carried: f64 = self.users.iter().map(carried).sum();
@@ -274,13 +275,24 @@ impl Bearer for RadioAccess {
 
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
         self.advance(now);
-        if let Change::Outage(until, kind) = change {
-            for (user, next) in self.users.iter_mut().zip(&mut self.changes) {
-                if let Carrier::Dedicated(air) = &mut user.carriers[direction as usize] {
-                    air.interrupt(now, until, kind);
+        match change {
+            Change::Outage(until, kind) => {
+                for user in &mut self.users {
+                    if let Carrier::Dedicated(air) = &mut user.carriers[direction as usize] {
+                        air.interrupt(now, until, kind);
+                    }
                 }
-                *next = user.next_change();
             }
+            Change::Dedicated(changes) => {
+                for (user, change) in self.users.iter_mut().zip(changes) {
+                    user.change(now, direction, change);
+                }
+            }
+            // Media are parts of links.
+            Change::Medium(_) => {}
+        }
+        for (user, next) in self.users.iter().zip(&mut self.changes) {
+            *next = user.next_change();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, Segment, Time};
+use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 
 use super::pdu::Payload;
 use super::places::{Place, Places};
@@ -187,6 +187,12 @@ impl Sdus {
     /// Continues at PDU position `place` of the current TTI.
     pub(crate) fn go_to(&mut self, place: usize) {
         self.places.iter_mut().for_each(|places| places.go_to(place));
+    }
+
+    /// Changes the room and the delay of the TTIs from the TTI on that starts at `from`.
+    pub(crate) fn change_ttis(&mut self, from: Time, room: usize, delay: Span) {
+        let oldest = self.begun.front().map(|sdu| sdu.places[0]);
+        self.places.iter_mut().for_each(|places| places.change(from, room as u32, delay, oldest));
     }
 
     fn here(&self) -> Place {
