@@ -312,12 +312,22 @@ pub struct LinkResult {
     pub resent: u64,
     /// Queueing delay of packets until their transmission starts, ms.
     pub queue_ms: Distribution,
+    /// Dropped packets by cause, present only for a scenario with a hand-over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_by: Option<LostBy>,
     /// Counts of impaired packets, present only for a link with `reorder`, `duplicate` or `corrupt`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub impaired: Option<ImpairedTraffic>,
     /// Counts of real packets, present only in the results of `ackclock link`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealTraffic>,
+}
+
+/// Packets among `drops`, by the cause of the loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LostBy {
+    /// Number of packets that a hand-over did not forward.
+    pub handover: u64,
 }
 
 /// Counts of impaired packets in one direction.
@@ -386,6 +396,8 @@ pub struct LinkCounts {
     pub waits: Histogram,
     /// Impaired packets; `None` for a link without impairments.
     pub impaired: Option<ImpairedCounts>,
+    /// Packets lost by hand-overs; `None` without a hand-over.
+    pub lost_by_handover: Option<u64>,
 }
 
 /// Counters of the impaired packets of one direction.
@@ -452,6 +464,7 @@ impl LinkCounts {
             made: self.made,
             resent: self.resent,
             queue_ms: Distribution::from(&self.waits),
+            lost_by: self.lost_by_handover.map(|handover| LostBy { handover }),
             impaired: self.impaired.as_ref().map(ImpairedCounts::result),
             real: None,
         }
@@ -468,6 +481,9 @@ impl std::ops::AddAssign<&Self> for LinkCounts {
         self.made += other.made;
         self.resent += other.resent;
         self.waits.merge(&other.waits);
+        if let Some(theirs) = other.lost_by_handover {
+            *self.lost_by_handover.get_or_insert_default() += theirs;
+        }
         if let Some(theirs) = &other.impaired {
             *self.impaired.get_or_insert_default() += theirs;
         }

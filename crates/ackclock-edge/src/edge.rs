@@ -14,6 +14,7 @@ use ackclock_link::{AnyBearer, Bearer, BearerListener, Change, Direction, LinkEv
 
 use self::regulation::{Regulation, Regulations};
 use crate::copies::Copies;
+use crate::handover::{AtHandover, HandoverEvent, Handovers};
 use crate::regulators::RegulatorId;
 use crate::report::Reporter;
 use crate::step::Changes;
@@ -41,6 +42,8 @@ pub struct Edge {
     reached: Time,
     /// Scheduled changes of the bearer.
     changes: Changes,
+    /// Scheduled hand-overs.
+    handovers: Handovers,
     /// Time at which the next change or periodic report is due.
     planned: Time,
     statistics: EdgeStatistics,
@@ -60,6 +63,7 @@ impl Edge {
             bearer_due: Time::NEVER,
             reached: Time::ZERO,
             changes: Changes::default(),
+            handovers: Handovers::default(),
             planned: Time::NEVER,
             statistics: EdgeStatistics::default(),
         }
@@ -179,6 +183,13 @@ impl Edge {
         self.note_planned();
     }
 
+    /// Schedules these hand-overs. Packets that they lose are counted, even if there are none.
+    pub(crate) fn expect_handovers(&mut self, handovers: Handovers) {
+        self.statistics.lost_by_handover = [(!handovers.is_empty()).then_some(0); 2];
+        self.handovers = handovers;
+        self.note_planned();
+    }
+
     /// Sends the reports of this reporter at the port [`REPORTS`].
     pub(crate) fn report_by(&mut self, reporter: Reporter) {
         self.bearer.want_reports();
@@ -290,6 +301,10 @@ impl Edge {
                 self.drain_bearer(at, out);
                 self.bearer.change(at, direction, change);
             }
+            while let Some(event) = self.handovers.take(at) {
+                self.drain_bearer(at, out);
+                self.on_handover(at, event, out);
+            }
             if self.reporter.as_ref().is_some_and(|reporter| reporter.due <= at) {
                 self.drain_bearer(at, out);
                 if let Some(reporter) = &mut self.reporter {
@@ -298,6 +313,24 @@ impl Edge {
                 }
             }
             self.note_planned();
+        }
+    }
+
+    /// Begins or ends a hand-over, and reports the rate of the user.
+    fn on_handover(&mut self, at: Time, event: HandoverEvent, out: &mut impl Sink) {
+        let user = match event {
+            HandoverEvent::Begins(handover, regulator) => {
+                self.bearer.change(at, Direction::Down, Change::Handover(handover));
+                self.drain_bearer(at, out);
+                if regulator == AtHandover::Restarts {
+                    self.restart_regulators(at, handover.user, out);
+                }
+                handover.user
+            }
+            HandoverEvent::Ends(user) => user,
+        };
+        if let Some(reporter) = &mut self.reporter {
+            reporter.change(at, user, &mut self.bearer).iter().for_each(|report| out.report(REPORTS, report));
         }
     }
 
@@ -365,8 +398,8 @@ impl Edge {
     }
 
     fn note_planned(&mut self) {
-        self.planned =
-            self.reporter.as_ref().map_or(Time::NEVER, |reporter| reporter.due).min(self.changes.due());
+        let report = self.reporter.as_ref().map_or(Time::NEVER, |reporter| reporter.due);
+        self.planned = report.min(self.changes.due()).min(self.handovers.due());
         self.note_due();
     }
 

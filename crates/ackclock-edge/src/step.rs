@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::EdgeConfig;
+use crate::{EdgeConfig, HandoverTable};
 
 /// Change of the links or of the bearer at a given time of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +26,9 @@ pub struct Step {
     /// Outage of the radio that starts at this time. The time of the next step must be after the end of the outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+    /// Hand-over of a user that starts at this time. Until it ends, no other step may change the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<HandoverTable>,
 }
 
 /// Outage of the radio for a limited time.
@@ -273,7 +276,8 @@ impl EdgeConfig {
 
     /// Checks the steps without building any link.
     pub(crate) fn check_steps(&self) -> Result<(), ConfigError> {
-        self.each_step(|_, _, _, _| Ok(()))
+        self.each_step(|_, _, _, _| Ok(()))?;
+        self.handovers().map(drop)
     }
 
     /// Calls `visit` for each change with these arguments: number of the step, time, change, and the resulting table.

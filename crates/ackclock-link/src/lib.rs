@@ -47,7 +47,7 @@ pub use artificial_delay::ArtificialDelayConfig;
 pub use autorate::{Autorate, AutorateConfig};
 pub use bearer::{
     AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Change,
-    ChangeContext, DedicatedChange, Direction, LinksConfig, OutageKind, PlainBearer,
+    ChangeContext, DedicatedChange, Direction, Handover, HandoverTo, LinksConfig, OutageKind, PlainBearer,
 };
 pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};

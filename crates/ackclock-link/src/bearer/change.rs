@@ -15,6 +15,8 @@ pub enum Change {
     Outage(Time, OutageKind),
     /// Changes the dedicated channel of each user, in the order of the users' numbers.
     Dedicated(Vec<DedicatedChange>),
+    /// Hands a user over. A hand-over interrupts both directions, whatever the direction of the change.
+    Handover(Handover),
 }
 
 /// New value of a setting of a dedicated channel. The value applies from the next TTI on; PDUs in transit keep their
@@ -37,6 +39,30 @@ pub struct ChangeContext<'a> {
     pub name: &'a str,
     /// Reads the files that the table names.
     pub files: &'a dyn Files,
+}
+
+/// Hand-over of one user to another part of the radio network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// Number of the user.
+    pub user: u32,
+    /// Part of the network that changes.
+    pub to: HandoverTo,
+    /// End of the hand-over: until then, nothing is sent over the air of the user.
+    pub until: Time,
+    /// Whether the old part of the network forwards the data that it holds to the new part; otherwise the data is lost.
+    pub forward: bool,
+}
+
+/// Part of the radio network that a hand-over changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandoverTo {
+    /// Another cell or base station of the same controller. The radio link control continues.
+    #[default]
+    Cell,
+    /// Another controller. The radio link control is re-established.
+    Controller,
 }
 
 /// Behaviour of the transmitter during an outage.

@@ -82,6 +82,11 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         self.may_change(key).map(|()| Vec::new())
     }
 
+    /// Whether users of the bearer can be handed over.
+    fn hands_over(&self) -> bool {
+        false
+    }
+
     /// Side of the radio on which the bearer observes the queue; `None` for a bearer that does not only observe. The
     /// buffer of an observing box must be given in packets or bytes, and its queue discipline cannot be configured.
     fn observes(&self) -> Option<Side> {

@@ -6,7 +6,7 @@ use super::carrier::Carrier;
 use super::dedicated::{Dedicated, DedicatedConfig};
 use super::flow_control::Allocation;
 use super::iub::{Iub, Sent};
-use crate::bearer::{BearerContext, DedicatedChange, Direction};
+use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
 use crate::errors::ErrorContext;
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Asks, Data, End, Payload, Pdu, Places, RlcConfig, Sdus};
@@ -26,6 +26,8 @@ pub(super) struct Channel {
     has_guard: bool,
     /// Number of times that both RLC ends were re-established.
     setups: u32,
+    /// End of the last hand-over.
+    away_until: Time,
 }
 
 /// Channel for the downlink PDUs of a user.
@@ -78,6 +80,7 @@ impl Channel {
             target: Span::ZERO,
             has_guard: rlc.guard.is_some(),
             setups: 0,
+            away_until: Time::ZERO,
         })
     }
 
@@ -214,10 +217,44 @@ impl Channel {
     fn set_up_anew(&mut self, at: Time, from: Time) {
         self.setups += 1;
         for (end, (sdus, carrier)) in self.ends.iter_mut().zip(self.sdus.iter_mut().zip(&mut self.carriers)) {
-            end.set_up_anew(at, sdus);
+            end.re_establish();
+            sdus.reset(at);
             carrier.clear();
         }
         Direction::BOTH.into_iter().for_each(|direction| self.plan(from, direction));
+    }
+
+    /// Interrupts both directions for a hand-over at `now`. Another controller re-establishes both RLC ends.
+    pub(super) fn hand_over(&mut self, now: Time, handover: &Handover) {
+        self.away_until = handover.until;
+        self.carriers.iter_mut().for_each(|carrier| carrier.hand_over(now, handover));
+        if handover.to == HandoverTo::Cell {
+            return;
+        }
+        self.setups += 1;
+        for (end, sdus) in self.ends.iter_mut().zip(&mut self.sdus) {
+            end.re_establish();
+            sdus.return_begun(now);
+            if !handover.forward {
+                sdus.lose_returned(now);
+            }
+        }
+        // The queue of the uplink is in the terminal, and stays there.
+        if !handover.forward {
+            self.sdus[Direction::Down as usize].lose_queued(now);
+        }
+        Direction::BOTH.into_iter().for_each(|direction| self.plan(now + Span::from_nanos(1), direction));
+    }
+
+    /// Handles a PDU that a hand-over has removed from the base station.
+    pub(super) fn on_removed(&mut self, at: Time, sent: Sent) {
+        if sent.setup == self.setups {
+            self.ends[Direction::Up as usize].on_removed(
+                at,
+                &sent.pdu,
+                &mut self.sdus[Direction::Down as usize],
+            );
+        }
     }
 
     /// Adds an SDU to the buffer of a direction.
@@ -233,11 +270,16 @@ impl Channel {
         taken
     }
 
+    /// Whether a hand-over is running at `now`.
+    pub(super) fn is_away(&self, now: Time) -> bool {
+        now < self.away_until
+    }
+
     /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate of the view.
     pub(super) fn view(&self, direction: Direction, flow: FlowId) -> LinkView {
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);
-        let waiting = sdus.queue().waiting(flow);
+        let waiting = sdus.waiting(flow);
         LinkView {
             waiting,
             in_transmission,

@@ -223,6 +223,10 @@ impl BearerConfig for RadioAccessConfig {
         Ok(vec![(direction, change.map_err(|error| under(direction, error))?)])
     }
 
+    fn hands_over(&self) -> bool {
+        true
+    }
+
     fn serving(&self, users: &[CellUser]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {
         let served = Self { users: users.to_vec(), ..self.clone() };
         if let AirKind::Cell(cell) = self.down()? {

@@ -34,7 +34,7 @@ mod shared;
 
 use std::borrow::Cow;
 
-use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
 
 pub use self::air::{AIRS, AirConfig, AirKind};
 use self::carrier::Carrier;
@@ -47,7 +47,7 @@ pub use self::flow_control::{
 };
 pub use self::iub::IubConfig;
 use self::shared::Shared;
-use crate::bearer::{Bearer, BearerContext, Change, Direction};
+use crate::bearer::{Bearer, BearerContext, Change, Direction, Handover};
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Pdu, RlcConfig, Sdus};
 use crate::{Cause, Departures, LinkEvent, LinkView, Load};
@@ -154,6 +154,15 @@ impl RadioAccess {
         taken
     }
 
+    fn hand_over(&mut self, now: Time, handover: &Handover) {
+        let number = handover.user as usize;
+        let Some(user) = self.users.get_mut(number) else { return };
+        user.hand_over(now, handover);
+        if let Some(shared) = &mut self.shared {
+            shared.hand_over(now, handover, user);
+        }
+    }
+
     fn sdus(&self, direction: Direction) -> impl Iterator<Item = &Sdus> {
         self.users.iter().map(move |user| &user.sdus[direction as usize])
     }
@@ -208,6 +217,7 @@ impl Bearer for RadioAccess {
         let user = self.user(flow);
         let view = self.users[user].view(direction, flow);
         match &mut self.shared {
+            _ if self.users[user].is_away(now) => LinkView { rate: Rate::ZERO, ..view },
             Some(shared) if direction == Direction::Down => LinkView { rate: shared.rate(now, user), ..view },
             _ => view,
         }
@@ -215,7 +225,7 @@ impl Bearer for RadioAccess {
 
     fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         self.advance(now);
-        self.sdus(direction).fold(Load::NONE, |sum, sdus| sum + sdus.queue().load())
+        self.sdus(direction).fold(Load::NONE, |sum, sdus| sum + sdus.load())
     }
 
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
@@ -288,6 +298,7 @@ impl Bearer for RadioAccess {
                     user.change(now, direction, change);
                 }
             }
+            Change::Handover(handover) => self.hand_over(now, &handover),
             // Media are parts of links.
             Change::Medium(_) => {}
         }
