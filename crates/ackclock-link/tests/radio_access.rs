@@ -15,7 +15,7 @@ use crate::common::{MadeUp, segment};
 const OUTAGE: [u64; 2] = [1, 3];
 
 /// The bearer of a table with `users` users, each with one flow.
-fn bearer(table: &Value, users: u32) -> AnyBearer {
+pub(crate) fn bearer(table: &Value, users: u32) -> AnyBearer {
     of_user(table, users, FadingKind::Rayleigh)
 }
 
@@ -103,7 +103,7 @@ fn cell(harq: Value) -> Value {
 }
 
 /// The bearer above such a cell, without errors upwards.
-fn over_cell(harq: Value, iub: Value) -> Value {
+pub(crate) fn over_cell(harq: Value, iub: Value) -> Value {
     let up = json!({"kind": "dedicated", "errors": 0});
     json!({"air": {"down": cell(harq), "up": up}, "iub": iub, "rlc": {"poll": {"timer": "100ms"}, "status": {"prohibit": "60ms"}}})
 }
