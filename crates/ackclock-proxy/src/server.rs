@@ -19,6 +19,7 @@ use crate::asked::{Speech, Trouble, Wish};
 use crate::names::Names;
 use crate::pair::{BUFFER, Goes, Pair, reset};
 use crate::prefix::Prefix;
+use crate::reports::gate::RefusedReports;
 use crate::reports::keys::Key;
 use crate::steer::user_of;
 
@@ -62,8 +63,8 @@ pub struct Counts {
     pub bytes: u64,
     /// Number of accepted radio reports.
     pub reports: u64,
-    /// Number of refused radio reports.
-    pub refused_reports: u64,
+    /// Number of refused radio reports, by reason.
+    pub refused_reports: RefusedReports,
 }
 
 /// Reason why the proxy cannot start.
@@ -189,6 +190,11 @@ impl Server {
     /// Counters of the proxy since its start.
     pub const fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Users whose windows are limited now, with the window in bytes that the connections of a user share.
+    pub fn windows(&self) -> Vec<(IpAddr, u64)> {
+        self.radio.as_ref().map_or_else(Vec::new, |radio| radio.users.limited().collect())
     }
 
     /// Waits at most `patience` for events and processes them; `now` is the current time.

@@ -56,9 +56,12 @@ impl Server {
         for _ in 0..REPORTS_A_TURN {
             let Some(radio) = &mut self.radio else { return };
             let Ok((length, _)) = radio.socket.recv_from(&mut self.buffer) else { return };
-            let Ok(report) = radio.gate.admit(&self.buffer[..length], clock()) else {
-                self.counts.refused_reports += 1;
-                continue;
+            let report = match radio.gate.admit(&self.buffer[..length], clock()) {
+                Ok(report) => report,
+                Err(refusal) => {
+                    self.counts.refused_reports.count(refusal);
+                    continue;
+                }
             };
             self.counts.reports += 1;
             for slot in radio.users.connections(user_of(report.user)) {
