@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -147,7 +147,12 @@ fn page(server: &Server) -> String {
         Refusal::ALL.map(reason),
     );
     let windows = server.windows();
-    page.metric(Kind::Gauge, "proxy_limited_users", "Users whose windows are limited.", one(windows.len() as u64));
+    page.metric(
+        Kind::Gauge,
+        "proxy_limited_users",
+        "Users whose windows are limited.",
+        one(windows.len() as u64),
+    );
     let window = |(user, bytes): &(IpAddr, u64)| (vec![("user", user.to_string())], Some(*bytes as f64));
     let shown = windows.iter().take(USERS_SHOWN).map(window);
     page.metric(Kind::Gauge, "proxy_window_bytes", "Window that the connections of a user share.", shown);
