@@ -99,13 +99,14 @@ pub struct FlowResult {
     /// `spurious`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spurious: Option<SpuriousResult>,
-    /// RTT samples of the sender, ms. With a relay, the RTT samples come from the original sender. RTT samples are null
-    /// in `ackclock link`, which has no access to the kernel's RTT samples: see `edge_rtt_ms`.
+    /// RTT samples of the sender, ms. With a relay, the RTT samples come from the original sender. In `ackclock link`,
+    /// which has no access to the kernel's RTT samples, the RTT samples come from the spin bit of QUIC (RFC 9000
+    /// section 17.4); they are null for other protocols and if an end does not use the spin bit: see `edge_rtt_ms`.
     pub rtt_ms: Distribution,
     /// Mean RTT of the sender, measured with one timed segment at a time, ms.
     pub timed_rtt_ms: Option<f64>,
     /// Mean RTT between edge and mobile, measured at the edge, ms. For an upload, the mean RTT at the edge is the RTT
-    /// of the handshake.
+    /// of the handshake. For QUIC, the RTT between the wired end of the link and the mobile, by the spin bit.
     pub edge_rtt_ms: Option<f64>,
     /// Time from the flow's start until its last byte was delivered, s. The completion time is null if the flow did not
     /// complete.
@@ -177,7 +178,7 @@ pub struct LegResult {
 /// Endpoints and times of a flow of real packets, present only in the results of `ackclock link`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RealFlow {
-    /// Protocol of the flow: `tcp`, `udp`, or `other`. One last row with `other` contains all remaining packets: ICMP,
+    /// Protocol of the flow: `tcp`, `quic`, `udp`, or `other`. One last row with `other` contains all remaining packets: ICMP,
     /// fragments, other protocols, and connections beyond the maximum number of rows. The payload of `other` includes
     /// headers. Simulated runs omit the key `protocol`.
     pub protocol: String,
