@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static
+.PHONY: help run test rust-tests python-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -29,13 +29,19 @@ run: ## Build what running needs, and compare regulators on a download to a car 
 
 test: ## All tests: Rust, Python, the commands of README and docs
 	@mkdir -p out
-	@# Packages and tests are made side by side: either has long steps that keep one core busy and no more.
+	@# Packages and programs are made side by side: either has long steps that keep one core busy and no more. So have
+	@# the tests, which wait for live links half of their time.
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) .venv/.packages checked
-	@# Passing tests say why they were skipped; the whole output is shown where one fails.
-	$(CARGO) test --workspace --locked --quiet -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
-	@grep -E '^(skipped: |test result: )' out/test.log
-	$(ON_CHECKED) pytest tests | tee out/pytest.log
+	@$(MAKE) --no-print-directory --jobs=2 rust-tests python-tests
 	@python tests/closing_line.py out/test.log out/pytest.log
+
+# Passing tests say why they were skipped; the whole output is shown where one fails.
+rust-tests:
+	+$(CARGO) test --workspace --locked --quiet -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
+	@grep -E '^(skipped: |test result: )' out/test.log
+
+python-tests:
+	$(ON_CHECKED) pytest tests | tee out/pytest.log
 
 claims: .venv/.packages checked ## The figures of the documents from few seeds, beside their claim tables: two minutes
 	$(ON_CHECKED) pytest tests/python -m reduced
