@@ -9,7 +9,6 @@ mod failure;
 mod keys;
 mod limits;
 mod lines;
-mod metrics;
 mod output;
 mod paired;
 mod profiles;

@@ -237,8 +237,6 @@ pub enum Cause {
     Medium,
     /// The radio outage lasted too long.
     Outage,
-    /// A hand-over did not forward the segment.
-    Handover,
 }
 
 /// An amount of traffic, in packets and bytes.

@@ -36,7 +36,6 @@ mod plane;
 mod plane_config;
 mod pool;
 mod port;
-mod quic;
 pub mod reach;
 pub mod rewrite;
 pub mod runtime_dir;

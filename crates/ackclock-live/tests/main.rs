@@ -9,7 +9,6 @@ mod busy;
 mod crowd;
 mod kernel;
 mod logs;
-mod quic;
 mod rows;
 mod support;
 mod users;

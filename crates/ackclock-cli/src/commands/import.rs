@@ -1,15 +1,17 @@
 //! `ackclock import`: converts link recordings that other tools and data sets wrote.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use ackclock_core::Rate;
 use ackclock_core::units::time_unit;
+use ackclock_core::{Rate, Span};
 use ackclock_link::trace::import::{
-    Columns, Form, Imported, Missing, Options, TimeUnit, Towards, Unit, separator_named,
+    Columns, Form, Grade, Imported, Missing, Options, TimeUnit, Towards, Unit, separator_named,
 };
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use super::time_above_zero;
 use super::trace::{described, read, say, write};
 use crate::failure::Failure;
 use crate::output;
@@ -21,6 +23,7 @@ use crate::table::terminal_width;
 Examples:
   ackclock import iperf3.json -o down.csv
   ackclock import phone.csv --direction both -o drive.csv
+  ackclock import capture.pcapng --direction down --bin 100ms -o down.csv
   ackclock import log.csv --time-column when --rate-column down --unit Mbit/s -o log.rates.csv
 
 Without -o the recording is described and nothing is written.")]
@@ -32,7 +35,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Format of the input file: mahimahi, rates, json-list, iperf3, ucc, lumos5g, norway, ghent, irtt, lens, ping,
-    /// saturatr, autorate, columns.
+    /// saturatr, autorate, pcap, columns.
     #[arg(long = "as", value_name = "FORM", value_parser = Form::named)]
     form: Option<Form>,
     /// Direction to read, seen from the mobile. With `both`, two files are written: OUT.down.csv and OUT.up.csv.
@@ -54,7 +57,27 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    capture: CaptureArgs,
+    #[command(flatten)]
     table: TableArgs,
+}
+
+/// Options for packet captures.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Packet captures")]
+struct CaptureArgs {
+    /// Interval over which rates are averaged, 100 ms by default.
+    #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
+    bin: Option<Span>,
+    /// Address of the mobile. By default the packets that were captured at their receiver are read.
+    #[arg(long, value_name = "ADDRESS")]
+    host: Option<IpAddr>,
+    /// Interpolate the rates at times when the link was not busy.
+    #[arg(long)]
+    fill: bool,
+    /// Write the rates even if they show application traffic and not the capacity of the link.
+    #[arg(long)]
+    force: bool,
 }
 
 /// Options for tables that have none of the known formats.
@@ -135,6 +158,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     for (name, towards, imported) in &read {
         say(name, imported);
         if let Some(out) = &args.out {
+            check_grade(name, imported, args.capture.force)?;
             write(&named(out, *towards, ways.len()), &text(name, imported)?)?;
         }
     }
@@ -145,6 +169,18 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     let recordings: Vec<_> = read.into_iter().map(|(name, _, imported)| (name, imported)).collect();
     output::print(&described(&recordings).render(terminal_width()))
+}
+
+/// Refuses to write a capture of application traffic without `--force`.
+fn check_grade(name: &str, imported: &Imported, force: bool) -> Result<(), Failure> {
+    match &imported.certainty {
+        Some(certainty) if imported.form == Form::Pcap && certainty.grade == Grade::Application && !force => {
+            Err(Failure::Input(format!(
+                "{name}: its rates are not the link's, they are {certainty}; --force writes them nevertheless"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn options(args: &Args, towards: Option<Towards>) -> Options {
@@ -173,6 +209,9 @@ fn options(args: &Args, towards: Option<Towards>) -> Options {
             Treatment::Hold => Missing::Hold,
             Treatment::Zero => Missing::Zero,
         },
+        host: args.capture.host,
+        bin: args.capture.bin,
+        fill: args.capture.fill,
     }
 }
 
@@ -191,11 +230,19 @@ fn text(name: &str, imported: &Imported) -> Result<String, Failure> {
     imported.text().map_err(|error| Failure::Input(format!("{name}: {error}")))
 }
 
+/// Adds to the object of a packet capture the intervals in which its rates are the capacity of the link.
+fn add_capacity(object: &mut Value, imported: &Imported) {
+    if imported.form == Form::Pcap {
+        let seconds = imported.capacity.iter().map(|(begin, end)| [begin.as_secs_f64(), end.as_secs_f64()]);
+        object["capacity_s"] = json!(seconds.collect::<Vec<_>>());
+    }
+}
+
 fn as_json(name: &str, imported: &Imported, missing: Treatment) -> Value {
     let of = imported.recording.statistics();
     let kbps = |rate: Rate| rate.as_bps() as f64 / 1e3;
     let percentile = |share| of.percentile(share).map(kbps);
-    json!({
+    let mut object = json!({
         "recording": name,
         "form": imported.form.name(),
         "rows": imported.rows(),
@@ -209,7 +256,9 @@ fn as_json(name: &str, imported: &Imported, missing: Treatment) -> Value {
         "clock": if imported.even { "even" } else { "uneven" },
         "certainty": imported.certainty,
         "notes": imported.notes,
-    })
+    });
+    add_capacity(&mut object, imported);
+    object
 }
 
 fn unit_of_delay(text: &str) -> Result<f64, String> {

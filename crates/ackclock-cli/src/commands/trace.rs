@@ -2,7 +2,8 @@
 
 mod synth;
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use ackclock_core::{Rate, Span};
@@ -141,14 +142,28 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(file.finish()?)
 }
 
-/// Reads a recording in any supported format.
+/// Reads a recording in any supported format. Packet captures may be large and are not kept in memory.
 pub(super) fn read(path: &Path, options: &Options) -> Result<Imported, Failure> {
-    let files = DiskFiles::in_folder("").reading(patiently);
-    let bytes = files.read(&path.to_string_lossy()).map_err(Failure::Input)?;
-    import::read(&bytes, options).map_err(|error| match error.line {
+    let is_for_captures = options.form.is_none_or(|form| form == import::Form::Pcap);
+    let read = match capture(path).filter(|_| is_for_captures) {
+        Some(mut file) => import::capture::read(&mut file, options),
+        None => {
+            let files = DiskFiles::in_folder("").reading(patiently);
+            import::read(&files.read(&path.to_string_lossy()).map_err(Failure::Input)?, options)
+        }
+    };
+    read.map_err(|error| match error.line {
         Some(line) => Failure::Input(format!("{}:{line}: {}", path.display(), error.message)),
         None => Failure::Input(format!("{}: {}", path.display(), error.message)),
     })
+}
+
+/// Opens a regular file that begins like a packet capture.
+fn capture(path: &Path) -> Option<File> {
+    let mut file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|about| about.is_file()))?;
+    let mut begin = [0; 4];
+    file.read_exact(&mut begin).ok()?;
+    import::capture::is_capture(&begin).then_some(file)
 }
 
 /// Prints to standard error the detected format of a recording, and the assumptions and omissions of its import.

@@ -8,6 +8,8 @@ use serde::Serialize;
 pub enum Grade {
     /// The link was kept busy, so the recorded rate is its capacity.
     Capacity,
+    /// The link was kept busy for a part of the time: some of the recorded rates are its capacity, all are lower bounds.
+    Mixed,
     /// A bulk transfer was recorded: the capacity of the link is at least the recorded rate.
     LowerBound,
     /// The sender did not use the full capacity of the link.
@@ -17,8 +19,9 @@ pub enum Grade {
 }
 
 impl Grade {
-    const ALL: [(Self, &'static str); 4] = [
+    const ALL: [(Self, &'static str); 5] = [
         (Self::Capacity, "capacity"),
+        (Self::Mixed, "mixed"),
         (Self::LowerBound, "lower-bound"),
         (Self::SenderLimited, "sender-limited"),
         (Self::Application, "application"),

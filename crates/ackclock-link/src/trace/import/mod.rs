@@ -4,7 +4,7 @@
 //! Formats of tools and data sets: iperf3 3.12 (`-J`); the G-NetTrack logs in the UCC and Irish 4G data sets (Raca et
 //! al., MMSys 2018 and 2020); Lumos5G (Narayanan et al., IMC 2020); the logs of Riiser et al. (MMSys 2013) and of van
 //! der Hooft et al. (IEEE Communications Letters 2016); irtt; LENS; `ping -D` of iputils; saturatr (Winstein et al.,
-//! NSDI 2013); cake-autorate.
+//! NSDI 2013); cake-autorate; tcpdump and Wireshark.
 //!
 //! ## What it does
 //! The import detects a format by its content, and reads its rates, delays and losses. The import also grades how the
@@ -18,6 +18,7 @@
 //! ## Validation
 //! Unit tests compare a sample of each format with rates calculated by hand.
 
+pub mod capture;
 mod certainty;
 mod clock;
 mod data_sets;
@@ -27,7 +28,10 @@ mod rows;
 mod saturatr;
 mod table;
 
-use ackclock_core::Rate;
+use std::io::Cursor;
+use std::net::IpAddr;
+
+use ackclock_core::{Rate, Span};
 
 use super::{Recording, TraceError, csv, json, plain_text};
 
@@ -66,13 +70,15 @@ pub enum Form {
     Saturatr,
     /// Log of cake-autorate.
     Autorate,
+    /// Packet capture (pcap or pcapng).
+    Pcap,
     /// Any other table, read by the names of its columns.
     Columns,
 }
 
 impl Form {
     /// All formats of recordings.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Mahimahi,
         Self::Rates,
         Self::JsonList,
@@ -86,6 +92,7 @@ impl Form {
         Self::Ping,
         Self::Saturatr,
         Self::Autorate,
+        Self::Pcap,
         Self::Columns,
     ];
 
@@ -105,6 +112,7 @@ impl Form {
             Self::Ping => "ping",
             Self::Saturatr => "saturatr",
             Self::Autorate => "autorate",
+            Self::Pcap => "pcap",
             Self::Columns => "columns",
         }
     }
@@ -192,6 +200,12 @@ pub struct Options {
     pub sort: bool,
     /// Treatment of rows without a rate.
     pub missing: Missing,
+    /// Address of the mobile in a packet capture.
+    pub host: Option<IpAddr>,
+    /// Interval over which the rates of a packet capture are averaged, 100 ms by default.
+    pub bin: Option<Span>,
+    /// Whether to interpolate the rates of a packet capture where the link was not busy.
+    pub fill: bool,
 }
 
 /// Imported recording, with its format, grade and notes.
@@ -207,6 +221,8 @@ pub struct Imported {
     pub missing: usize,
     /// Whether all rows of the recording have the same duration.
     pub even: bool,
+    /// Intervals in which the rates of a packet capture are the capacity of the link; empty for other formats.
+    pub capacity: Vec<(Span, Span)>,
     /// Data that was left out because a format cannot represent it, and assumptions made by the import.
     pub notes: Vec<String>,
 }
@@ -231,7 +247,7 @@ impl Imported {
             return self.recording.to_mahimahi();
         }
         let grade = self.certainty.as_ref().map(Certainty::comment).unwrap_or_default();
-        let rows = self.recording.to_csv(ackclock_core::Span::from_secs(1))?;
+        let rows = self.recording.to_csv(Span::from_secs(1))?;
         Ok(format!("# form: {}\n{grade}{rows}", self.form.name()))
     }
 }
@@ -250,12 +266,7 @@ struct Read {
 /// The error names the line, the text found and what is allowed, or the reason why the format is not supported. The
 /// parser never panics, whatever the input.
 pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
-    let bytes = plain_text(bytes, "recordings are mahimahi files, CSV, JSON and logs")?;
-    let form = match options.form {
-        Some(form) => form,
-        None if options.columns != Columns::default() => Form::Columns,
-        None => recognise(bytes)?.ok_or_else(|| unknown(bytes))?,
-    };
+    let (form, bytes) = form_of(bytes, options)?;
     let read = match form {
         Form::Mahimahi => {
             return own(form, super::Opportunities::parse(bytes).map(Recording::Opportunities)?, bytes);
@@ -263,6 +274,7 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
         Form::Rates => return own(form, csv::parse(bytes).map(Recording::Samples)?, bytes),
         Form::JsonList => return own(form, json::parse(bytes).map(Recording::Samples)?, bytes),
         Form::Saturatr => return saturatr::read(bytes),
+        Form::Pcap => return capture::read(&mut Cursor::new(bytes), options),
         Form::Iperf3 => iperf3::read(bytes, options)?,
         Form::Ucc => data_sets::ucc(bytes, options)?,
         Form::Lumos5g => data_sets::lumos5g(bytes, options)?,
@@ -284,8 +296,29 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
         certainty: Some(read.certainty),
         missing: finished.missing,
         even: finished.even,
+        capacity: Vec::new(),
         notes,
     })
+}
+
+/// Format of a file, and its bytes without a byte order mark.
+fn form_of<'a>(bytes: &'a [u8], options: &Options) -> Result<(Form, &'a [u8]), TraceError> {
+    let given = options.form.or(capture::is_capture(bytes).then_some(Form::Pcap));
+    if given == Some(Form::Pcap) {
+        return Ok((Form::Pcap, bytes));
+    }
+    if options.host.is_some() || options.bin.is_some() || options.fill {
+        return Err(TraceError::whole(
+            "--host, --bin and --fill are for packet captures, and the file is none",
+        ));
+    }
+    let bytes = plain_text(bytes, "recordings are mahimahi files, CSV, JSON, logs and packet captures")?;
+    let form = match given {
+        Some(form) => form,
+        None if options.columns != Columns::default() => Form::Columns,
+        None => recognise(bytes)?.ok_or_else(|| unknown(bytes))?,
+    };
+    Ok((form, bytes))
 }
 
 fn columns(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
@@ -339,7 +372,7 @@ fn own(form: Form, recording: Recording, bytes: &[u8]) -> Result<Imported, Trace
             (0..samples.rows().len()).all(|index| lasts(index) == lasts(0))
         }
     };
-    Ok(Imported { form, recording, certainty, missing: 0, even, notes })
+    Ok(Imported { form, recording, certainty, missing: 0, even, capacity: Vec::new(), notes })
 }
 
 /// Detects the format of a text; `None` for an unknown format.
@@ -347,6 +380,9 @@ fn own(form: Form, recording: Recording, bytes: &[u8]) -> Result<Imported, Trace
 /// # Errors
 /// Fails if the text has a known format that is not a recording.
 pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
+    if capture::is_capture(bytes) {
+        return Ok(Some(Form::Pcap));
+    }
     let mut texts = super::lines(bytes).filter_map(|(_, line)| line.ok());
     let first = texts.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
     if first.starts_with('{') {

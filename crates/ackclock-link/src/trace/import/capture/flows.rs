@@ -1,0 +1,212 @@
+//! Flows of a capture: their bytes, the clocks of their senders, and the end of the path at which they were captured.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::net::IpAddr;
+
+use super::packets::{Packet, Segment, each};
+use super::sender_clock::{Clock, Envelope, Ticks};
+use crate::trace::TraceError;
+use crate::trace::import::{Options, Towards};
+
+/// Packets of one interface in one direction between two ports. Packets without a TCP header have ports 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    interface: u32,
+    from: IpAddr,
+    to: IpAddr,
+    ports: (u16, u16),
+}
+
+impl Key {
+    pub(super) fn of(packet: &Packet) -> Self {
+        let ports = packet.segment.map_or((0, 0), |segment| segment.ports);
+        Self { interface: packet.interface, from: packet.from, to: packet.to, ports }
+    }
+
+    fn reverse(self) -> Self {
+        Self { from: self.to, to: self.from, ports: (self.ports.1, self.ports.0), ..self }
+    }
+}
+
+/// One direction of a connection.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    bytes: u64,
+    ticks: Ticks,
+    envelope: Envelope,
+    /// Newest value of the sender's clock.
+    newest: Option<u32>,
+    /// Value of the sender's clock whose echo is awaited, and the time of its capture.
+    awaited: Option<(u32, f64)>,
+    /// Shortest time until the receiver echoed a value, seen where the packets were captured.
+    reply: Option<f64>,
+}
+
+impl Flow {
+    /// Awaits the echo of a value that is newer than all before. Values in segments before would be echoed too early.
+    fn asks(&mut self, value: u32, at: f64) {
+        if self.newest.is_none_or(|newest| value.wrapping_sub(newest) as i32 > 0) {
+            self.newest = Some(value);
+            self.awaited.get_or_insert((value, at));
+        }
+    }
+
+    /// Takes the receiver's echo of a value.
+    fn is_answered(&mut self, echo: u32, at: f64) {
+        if let Some((_, asked)) = self.awaited.take_if(|(value, _)| echo.wrapping_sub(*value) as i32 >= 0) {
+            self.reply = Some(self.reply.map_or(at - asked, |reply| reply.min(at - asked)));
+        }
+    }
+}
+
+/// Largest number of flows that are told apart.
+const MOST_FLOWS: usize = 65_536;
+
+/// All flows of a capture.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    flows: BTreeMap<Key, Flow>,
+    /// Whether the file is complete.
+    pub(super) complete: bool,
+}
+
+impl Flows {
+    /// Reads the flows of a capture.
+    ///
+    /// # Errors
+    /// Fails if the capture cannot be read.
+    pub(super) fn read(source: impl Read) -> Result<Self, TraceError> {
+        let mut flows = Self::default();
+        flows.complete = each(source, |packet| flows.add(packet))?;
+        Ok(flows)
+    }
+
+    fn add(&mut self, packet: &Packet) {
+        let key = Key::of(packet);
+        if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&key) {
+            return;
+        }
+        let flow = self.flows.entry(key).or_default();
+        flow.bytes += packet.bytes;
+        let Some(Segment { has_data, stamps: Some((value, echo)), .. }) = packet.segment else { return };
+        if has_data {
+            let ticks = flow.ticks.since_first(value);
+            flow.envelope.add(packet.at, ticks);
+        }
+        flow.asks(value, packet.at);
+        if let (Some(echo), Some(reverse)) = (echo, self.flows.get_mut(&key.reverse())) {
+            reverse.is_answered(echo, packet.at);
+        }
+    }
+
+    /// Chooses the packets that were captured at their receiver.
+    ///
+    /// # Errors
+    /// Fails if no packet has the asked direction, or most were captured at their sender.
+    pub(super) fn chosen(&self, options: &Options) -> Result<Chosen, TraceError> {
+        let host = Host { address: options.host, receives: options.towards != Some(Towards::Server) };
+        let mut interfaces: BTreeMap<u32, Interface> = BTreeMap::new();
+        for (key, flow) in self.flows.iter().filter(|(key, _)| host.is_met(key.from, key.to)) {
+            let back = self.flows.get(&key.reverse()).and_then(|reverse| reverse.reply);
+            interfaces.entry(key.interface).or_default().add(key.to, flow.bytes, flow.reply.zip(back));
+        }
+        let of = |(number, interface): (u32, Interface)| {
+            let (near, far) = interface.ends();
+            (near, far, number, interface)
+        };
+        let most = interfaces.into_iter().map(of).max_by_key(|(near, ..)| *near);
+        let Some((near, far, interface, ends)) = most else { return Err(host.is_absent()) };
+        if near < far {
+            return Err(TraceError::whole(
+                "most of its bytes were captured near their sender, where only the offered load is seen: capture at the receiver; --host ADDRESS --direction down reads the packets to one address",
+            ));
+        }
+        Ok(Chosen { interface, host, receivers: ends.receivers(), is_known: near > 0 })
+    }
+
+    /// Clocks of the chosen flows' senders.
+    pub(super) fn clocks(&self, chosen: &Chosen) -> BTreeMap<Key, (Clock, Ticks)> {
+        let of = |(key, flow): (&Key, &Flow)| Some((*key, (flow.envelope.clock()?, Ticks::default())));
+        self.flows
+            .iter()
+            .filter(|(key, _)| chosen.has(key.interface, key.from, key.to))
+            .filter_map(of)
+            .collect()
+    }
+
+    /// Bytes of the chosen flows by sender.
+    pub(super) fn senders(&self, chosen: &Chosen) -> BTreeMap<IpAddr, u64> {
+        let mut senders = BTreeMap::new();
+        for (key, flow) in self.flows.iter().filter(|(key, _)| chosen.has(key.interface, key.from, key.to)) {
+            *senders.entry(key.from).or_default() += flow.bytes;
+        }
+        senders
+    }
+}
+
+/// Address that all chosen packets have on one side.
+#[derive(Clone, Copy, Debug)]
+struct Host {
+    address: Option<IpAddr>,
+    receives: bool,
+}
+
+impl Host {
+    fn is_met(self, from: IpAddr, to: IpAddr) -> bool {
+        self.address.is_none_or(|address| address == if self.receives { to } else { from })
+    }
+
+    fn is_absent(self) -> TraceError {
+        TraceError::whole(match self.address {
+            Some(address) if self.receives => format!("it has no packet to {address}"),
+            Some(address) => format!("it has no packet from {address}"),
+            None => "it has no IP packet".to_owned(),
+        })
+    }
+}
+
+/// Bytes that one interface captured, by receiver: near the receiver, near the sender, and unknown.
+#[derive(Debug, Default)]
+struct Interface(BTreeMap<IpAddr, [u64; 3]>);
+
+impl Interface {
+    /// Adds a flow with the times in which its receiver and its sender replied: the near end replies sooner.
+    fn add(&mut self, to: IpAddr, bytes: u64, replies: Option<(f64, f64)>) {
+        let end = replies.map_or(2, |(receiver, sender)| usize::from(receiver > sender));
+        self.0.entry(to).or_default()[end] += bytes;
+    }
+
+    /// Bytes near their receivers, and bytes near their senders.
+    fn ends(&self) -> (u64, u64) {
+        self.0.values().fold((0, 0), |(near, far), ends| (near + ends[0], far + ends[1]))
+    }
+
+    /// Addresses that are near; if replies show none, the address that received the most bytes.
+    fn receivers(&self) -> BTreeSet<IpAddr> {
+        let near = self.0.iter().filter(|(_, ends)| ends[0] > ends[1]).map(|(to, _)| *to);
+        let near: BTreeSet<IpAddr> = near.collect();
+        if !near.is_empty() {
+            return near;
+        }
+        self.0.iter().max_by_key(|(_, ends)| ends[2]).map(|(to, _)| *to).into_iter().collect()
+    }
+}
+
+/// Packets of one direction that were captured at their receivers.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    interface: u32,
+    host: Host,
+    /// Addresses of the receivers.
+    pub(super) receivers: BTreeSet<IpAddr>,
+    /// Whether replies show that the capture was made at the receivers.
+    pub(super) is_known: bool,
+}
+
+impl Chosen {
+    /// Whether a packet of an interface between two addresses is chosen.
+    pub(super) fn has(&self, interface: u32, from: IpAddr, to: IpAddr) -> bool {
+        interface == self.interface && self.receivers.contains(&to) && self.host.is_met(from, to)
+    }
+}

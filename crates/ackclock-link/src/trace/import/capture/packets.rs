@@ -1,0 +1,228 @@
+//! IP packets of a pcap or pcapng file, with the TCP timestamps of segments.
+
+use std::io::{ErrorKind, Read};
+use std::net::IpAddr;
+
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
+use pcap_file::pcap::PcapReader;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::{Block, PcapNgReader};
+use pcap_file::{PcapError, TsResolution};
+
+use crate::trace::TraceError;
+
+/// Captured IP packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    /// Number of the interface that captured the packet.
+    pub(super) interface: u32,
+    /// Time of the capture, seconds since 1970.
+    pub(super) at: f64,
+    /// Address of the sender.
+    pub(super) from: IpAddr,
+    /// Address of the receiver.
+    pub(super) to: IpAddr,
+    /// Length by the IP header, also if the capture contains only the start of the packet.
+    pub(super) bytes: u64,
+    /// TCP header of the packet, if it is captured.
+    pub(super) segment: Option<Segment>,
+}
+
+/// Parts of a TCP header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    /// Ports of sender and receiver.
+    pub(super) ports: (u16, u16),
+    /// Whether the segment carries data.
+    pub(super) has_data: bool,
+    /// Value of the sender's clock (TSval), and the echoed value of the receiver's clock (TSecr) if it is valid.
+    pub(super) stamps: Option<(u32, Option<u32>)>,
+}
+
+/// First bytes of capture files: pcap with microseconds and nanoseconds in both byte orders, and pcapng.
+pub(super) const MAGICS: [[u8; 4]; 5] = [
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    PCAPNG,
+];
+const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// Whether a file with these first bytes is a packet capture.
+pub fn is_capture(begin: &[u8]) -> bool {
+    MAGICS.iter().any(|magic| begin.starts_with(magic))
+}
+
+/// Calls `on` with each IP packet of a capture. Returns whether the file is complete; the last packet of an incomplete
+/// file is cut off and left out.
+///
+/// # Errors
+/// Fails if the file is not a capture, cannot be read, or all its packets have an unknown link type.
+pub(super) fn each(mut source: impl Read, mut on: impl FnMut(&Packet)) -> Result<bool, TraceError> {
+    let mut begin = [0; 4];
+    source
+        .read_exact(&mut begin)
+        .map_err(|_| TraceError::whole("the file is shorter than the header of a capture"))?;
+    let mut found = Found { packets: 0, unknown: None };
+    let whole = begin.chain(source);
+    let ended = if begin == PCAPNG {
+        each_of_pcapng(whole, &mut found, &mut on)
+    } else {
+        each_of_pcap(whole, &mut found, &mut on)
+    };
+    let complete = match ended {
+        Ok(()) => true,
+        Err(PcapError::IoError(error)) if error.kind() == ErrorKind::UnexpectedEof => false,
+        Err(error) => {
+            return Err(TraceError::whole(format!(
+                "the capture is invalid after packet {}: {error}",
+                found.packets
+            )));
+        }
+    };
+    match found.unknown {
+        Some(link) if found.packets == 0 => Err(TraceError::whole(format!(
+            "its packets have link type {link}; Ethernet (1), raw IP (101), loopback (0, 108), Linux cooked (113, 276), IPv4 (228) and IPv6 (229) are read"
+        ))),
+        _ => Ok(complete),
+    }
+}
+
+/// Numbers of the packets read so far.
+struct Found {
+    packets: u64,
+    unknown: Option<u32>,
+}
+
+impl Found {
+    /// Passes on a frame if it contains an IP packet.
+    fn pass(
+        &mut self,
+        (interface, link): (u32, u32),
+        at: f64,
+        length: u32,
+        frame: &[u8],
+        on: &mut impl FnMut(&Packet),
+    ) {
+        let Some(parsed) = parsed(link, frame) else {
+            self.unknown = Some(link);
+            return;
+        };
+        self.packets += 1;
+        if let Some(packet) = parsed.and_then(|parsed| packet(&parsed, interface, at, length)) {
+            on(&packet);
+        }
+    }
+}
+
+fn each_of_pcap(source: impl Read, found: &mut Found, on: &mut impl FnMut(&Packet)) -> Result<(), PcapError> {
+    let mut reader = PcapReader::new(source)?;
+    let header = reader.header();
+    let unit = if header.ts_resolution == TsResolution::NanoSecond { 1e-9 } else { 1e-6 };
+    // The upper bits of the link type describe checksums at the end of frames.
+    let link = u32::from(header.datalink) & 0xffff;
+    while let Some(packet) = reader.next_raw_packet() {
+        let packet = packet?;
+        let at = f64::from(packet.ts_sec) + f64::from(packet.ts_frac) * unit;
+        found.pass((0, link), at, packet.orig_len, &packet.data, on);
+    }
+    Ok(())
+}
+
+fn each_of_pcapng(
+    source: impl Read,
+    found: &mut Found,
+    on: &mut impl FnMut(&Packet),
+) -> Result<(), PcapError> {
+    let mut reader = PcapNgReader::new(source)?;
+    // Link type, unit of time and offset of each interface.
+    let mut interfaces: Vec<(u32, f64, f64)> = Vec::new();
+    while let Some(block) = reader.next_block() {
+        match block? {
+            Block::SectionHeader(_) => interfaces.clear(),
+            Block::InterfaceDescription(block) => interfaces.push(interface(&block)),
+            Block::EnhancedPacket(block) => {
+                let Some((link, unit, offset)) = interfaces.get(block.interface_id as usize) else {
+                    continue;
+                };
+                // The library returns the time in units of the interface as nanoseconds.
+                let at = block.timestamp.as_nanos() as f64 * unit + offset;
+                found.pass((block.interface_id, *link), at, block.original_len, &block.data, on);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn interface(block: &InterfaceDescriptionBlock<'_>) -> (u32, f64, f64) {
+    let (mut unit, mut offset) = (1e-6, 0.0);
+    for option in &block.options {
+        match *option {
+            InterfaceDescriptionOption::IfTsResol(resolution) => {
+                let base: f64 = if resolution & 0x80 == 0 { 10.0 } else { 2.0 };
+                unit = base.powi(-i32::from(resolution & 0x7f));
+            }
+            InterfaceDescriptionOption::IfTsOffset(seconds) => offset = seconds as i64 as f64,
+            _ => {}
+        }
+    }
+    (u32::from(block.linktype), unit, offset)
+}
+
+/// Parses a frame of a link type; `None` for an unknown link type, and an inner `None` for an invalid frame.
+fn parsed(link: u32, frame: &[u8]) -> Option<Option<LaxSlicedPacket<'_>>> {
+    let typed = |at: usize, header: usize| {
+        let number = frame.get(at..at + 2)?;
+        let number = EtherType(u16::from_be_bytes([number[0], number[1]]));
+        Some(LaxSlicedPacket::from_ether_type(number, frame.get(header..)?))
+    };
+    let ip = |header: usize| LaxSlicedPacket::from_ip(frame.get(header..)?).ok();
+    Some(match link {
+        1 => LaxSlicedPacket::from_ethernet(frame).ok(),
+        0 | 108 => ip(4),
+        12 | 14 | 101 | 228 | 229 => ip(0),
+        113 => typed(14, 16),
+        276 => typed(0, 20),
+        _ => return None,
+    })
+}
+
+fn packet(parsed: &LaxSlicedPacket<'_>, interface: u32, at: f64, length: u32) -> Option<Packet> {
+    let (from, to, header, total): (IpAddr, IpAddr, _, u64) = match parsed.net.as_ref()? {
+        LaxNetSlice::Ipv4(ip) => {
+            let header = ip.header();
+            let total = u64::from(header.total_len());
+            (header.source_addr().into(), header.destination_addr().into(), header.slice(), total)
+        }
+        LaxNetSlice::Ipv6(ip) => {
+            let header = ip.header();
+            let payload = u64::from(header.payload_length());
+            let total = if payload == 0 { 0 } else { payload + header.slice().len() as u64 };
+            (header.source_addr().into(), header.destination_addr().into(), header.slice(), total)
+        }
+        LaxNetSlice::Arp(_) => return None,
+    };
+    // The kernel may leave the length of super-packets at zero.
+    let bytes = if total == 0 { u64::from(length) } else { total };
+    let payload = parsed.net.as_ref()?.ip_payload_ref()?.payload;
+    let before = (payload.as_ptr() as usize).saturating_sub(header.as_ptr() as usize) as u64;
+    Some(Packet { interface, at, from, to, bytes, segment: segment(parsed, bytes.saturating_sub(before)) })
+}
+
+/// TCP header of a packet whose TCP header and data have `length` bytes.
+fn segment(parsed: &LaxSlicedPacket<'_>, length: u64) -> Option<Segment> {
+    let Some(TransportSlice::Tcp(tcp)) = &parsed.transport else { return None };
+    let stamps = tcp.options_iterator().find_map(|option| match option {
+        Ok(TcpOptionElement::Timestamp(value, echo)) => Some((value, tcp.ack().then_some(echo))),
+        _ => None,
+    });
+    Some(Segment {
+        ports: (tcp.source_port(), tcp.destination_port()),
+        has_data: length > tcp.header_slice().len() as u64,
+        stamps,
+    })
+}

@@ -1,0 +1,179 @@
+//! Captures of one TCP flow over a link of constant rate.
+
+use std::io::Cursor;
+use std::time::Duration;
+
+use etherparse::{PacketBuilder, TcpOptionElement};
+use pcap_file::DataLink;
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use proptest::prelude::*;
+
+use super::*;
+use crate::trace::import::Towards;
+
+const SERVER: [u8; 4] = [192, 0, 2, 1];
+const MOBILE: [u8; 4] = [10, 0, 0, 1];
+/// Packets of 1500 bytes that the link delivers in a second, and its one-way delay in seconds.
+const PER_SECOND: f64 = 200.0;
+const DELAY: f64 = 0.04;
+
+/// End of the path at which packets are captured.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Sender,
+    Receiver,
+}
+
+/// Captured frame with its time.
+type Frame = (f64, Vec<u8>);
+
+/// Ethernet frame from one address to another. A frame without clock values contains UDP.
+fn frame(from: [u8; 4], to: [u8; 4], payload: usize, stamps: Option<(f64, f64)>) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(from, to, 64);
+    let (mut bytes, data) = (Vec::new(), vec![0; payload]);
+    let (source, destination) = if from == SERVER { (443, 50_000) } else { (50_000, 443) };
+    match stamps {
+        Some(stamps) => {
+            let [value, echo] = [stamps.0, stamps.1].map(|seconds| (seconds * 1e3 + 4e9) as u64 as u32);
+            let noop = TcpOptionElement::Noop;
+            let options = [noop.clone(), noop, TcpOptionElement::Timestamp(value, echo)];
+            let tcp = builder.tcp(source, destination, 1, 65_000).ack(1).options(&options).unwrap();
+            tcp.write(&mut bytes, &data).unwrap();
+        }
+        None => builder.udp(source, destination).write(&mut bytes, &data).unwrap(),
+    }
+    bytes
+}
+
+/// Frames of packets that the server sends at the times `sent`, with an ACK for each.
+fn frames(sent: &[f64], end: End) -> Vec<Frame> {
+    let (mut frames, mut arrival, mut acks) = (Vec::new(), f64::MIN, Vec::<f64>::new());
+    for &at in sent {
+        let heard = acks.iter().rev().find(|ack| **ack + DELAY <= at).copied().unwrap_or(-1.0);
+        arrival = f64::max(arrival, at + DELAY) + 1.0 / PER_SECOND;
+        acks.push(arrival);
+        let (data_at, ack_at) = if end == End::Receiver { (arrival, arrival) } else { (at, arrival + DELAY) };
+        frames.push((data_at, frame(SERVER, MOBILE, 1448, Some((at, heard)))));
+        frames.push((ack_at, frame(MOBILE, SERVER, 0, Some((arrival, at)))));
+    }
+    frames.sort_by(|one, next| one.0.total_cmp(&next.0));
+    frames
+}
+
+fn pcap(frames: &[Frame], snaplen: usize) -> Vec<u8> {
+    let header = PcapHeader { datalink: DataLink::ETHERNET, ..PcapHeader::default() };
+    let mut writer = PcapWriter::with_header(Vec::new(), header).unwrap();
+    for (at, frame) in frames {
+        let data = &frame[..frame.len().min(snaplen)];
+        let at = Duration::from_secs_f64(1.7e9 + at);
+        writer.write_packet(&PcapPacket::new(at, frame.len() as u32, data)).unwrap();
+    }
+    writer.into_writer()
+}
+
+/// Times of 20 s of packets at this share of the link's rate, behind a first packet that finds the link idle.
+fn times(share: f64) -> Vec<f64> {
+    let count = (20.0 * PER_SECOND * share) as u32;
+    let times = (1..=count).map(|number| 1.0 + f64::from(number) / (PER_SECOND * share));
+    [0.5].into_iter().chain(times).collect()
+}
+
+fn import(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
+    read(&mut Cursor::new(bytes), options)
+}
+
+fn grade(imported: &Imported) -> Grade {
+    imported.certainty.as_ref().unwrap().grade
+}
+
+#[test]
+fn a_queue_shows_the_capacity_and_a_slow_sender_does_not() {
+    for (share, expected) in [(1.3, Grade::Capacity), (0.9, Grade::Application), (0.5, Grade::Application)] {
+        let imported = import(&pcap(&frames(&times(share), End::Receiver), 66), &Options::default()).unwrap();
+        assert_eq!(grade(&imported), expected, "{share}: {:?}", imported.certainty);
+        let Recording::Samples(samples) = &imported.recording else { panic!("no rates") };
+        for (begin, end) in &imported.capacity {
+            let inside = samples.rows().iter().filter(|row| row.begins >= *begin && row.begins < *end);
+            for row in inside {
+                let rate = row.rate.as_bps() as f64;
+                assert!((rate / (PER_SECOND * 12e3) - 1.0).abs() <= 0.051, "{share}: {rate}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pause_of_the_sender_is_idle_and_one_of_the_link_is_busy() {
+    // A sender of 130 % of the rate that pauses for 10 s, longer than its queue lasts.
+    let sent: Vec<f64> = times(1.3).into_iter().chain(times(1.3).iter().map(|at| at + 36.0)).collect();
+    let imported = import(&pcap(&frames(&sent, End::Receiver), 66), &Options::default()).unwrap();
+    assert_eq!(grade(&imported), Grade::Mixed, "{:?}", imported.certainty);
+    let filled =
+        import(&pcap(&frames(&sent, End::Receiver), 66), &Options { fill: true, ..Options::default() });
+    let slowest = |imported: &Imported| imported.recording.statistics().percentile(0.05).unwrap();
+    assert_eq!(slowest(&imported), Rate::ZERO);
+    assert!(slowest(&filled.unwrap()).as_bps() > 2_000_000);
+    // The same packets; the link delivers nothing for 10 s.
+    let mut outage = frames(&times(1.3), End::Receiver);
+    outage.iter_mut().filter(|(at, _)| *at > 15.0).for_each(|(at, _)| *at += 10.0);
+    let imported = import(&pcap(&outage, 66), &Options::default()).unwrap();
+    assert_eq!(grade(&imported), Grade::Capacity, "{:?}", imported.certainty);
+    assert_eq!(imported.recording.statistics().outages.len(), 1);
+}
+
+#[test]
+fn a_capture_at_the_sender_is_refused() {
+    let bytes = pcap(&frames(&times(1.3), End::Sender), 66);
+    let error = import(&bytes, &Options::default()).unwrap_err().to_string();
+    assert!(error.starts_with("most of its bytes were captured near their sender"), "{error}");
+    let to_mobile = Options { host: Some(MOBILE.into()), ..Options::default() };
+    assert_eq!(import(&bytes, &to_mobile).unwrap_err().to_string(), error);
+    let from_mobile = Options { towards: Some(Towards::Server), ..to_mobile };
+    assert_eq!(grade(&import(&bytes, &from_mobile).unwrap()), Grade::Application, "ACKs of the mobile");
+    let stranger = Options { host: Some([9; 4].into()), ..Options::default() };
+    assert_eq!(import(&bytes, &stranger).unwrap_err().to_string(), "it has no packet to 9.9.9.9");
+}
+
+#[test]
+fn each_sender_has_to_be_busy() {
+    // UDP of another sender shows no queue: bins with its packets are not known to be capacity.
+    let mut frames = frames(&times(1.3), End::Receiver);
+    let others =
+        (0..200).map(|step| (10.0 + f64::from(step) * 0.05, frame([192, 0, 2, 9], MOBILE, 1000, None)));
+    frames.extend(others);
+    frames.sort_by(|one, next| one.0.total_cmp(&next.0));
+    let imported = import(&pcap(&frames, 66), &Options::default()).unwrap();
+    assert_eq!(grade(&imported), Grade::Mixed, "{:?}", imported.certainty);
+    let only_udp: Vec<Frame> = frames.into_iter().filter(|(_, frame)| frame.len() == 1042).collect();
+    let imported = import(&pcap(&only_udp, 66), &Options::default()).unwrap();
+    assert_eq!(grade(&imported), Grade::Application);
+    assert!(imported.notes.iter().any(|note| note.contains("100.0 % of the bytes")), "{:?}", imported.notes);
+    assert!(imported.notes.iter().any(|note| note.contains("the receiver is assumed")));
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_read_to_its_end() {
+    let bytes = pcap(&frames(&times(1.3), End::Receiver), 66);
+    let imported = import(&bytes[..bytes.len() - 5], &Options::default()).unwrap();
+    assert!(imported.notes.iter().any(|note| note.contains("is cut off")), "{:?}", imported.notes);
+    for length in 0..60 {
+        assert!(import(&bytes[..length], &Options::default()).is_err());
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_are_a_panic(magic in 0..5_usize, bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let whole = [&packets::MAGICS[magic][..], &bytes].concat();
+        let _ = import(&whole, &Options::default());
+    }
+
+    #[test]
+    fn no_changed_byte_is_a_panic(changes in proptest::collection::vec((0..2000_usize, any::<u8>()), 1..8)) {
+        let mut bytes = pcap(&frames(&times(0.1), End::Receiver), 66);
+        for (at, byte) in changes {
+            bytes[at] = byte;
+        }
+        let _ = import(&bytes, &Options::default());
+    }
+}
