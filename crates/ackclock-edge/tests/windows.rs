@@ -7,7 +7,7 @@ use ackclock_link::{BufferMeaning, Capacity, Constant, PlainBearer, SerialLink};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::every_bearer::{edge_over, every_table};
 
@@ -58,6 +58,10 @@ struct World {
     owes: usize,
     delayed: usize,
     acks: VecDeque<u32>,
+    /// Arrival time at the edge of the first ACK with each number.
+    acknowledged: BTreeMap<u32, Time>,
+    /// Longest time for which the edge held an ACK.
+    longest_held: Span,
     /// End of the data that has left the edge, bytes.
     left: u32,
 }
@@ -97,6 +101,8 @@ impl World {
             owes: 0,
             delayed,
             acks: VecDeque::new(),
+            acknowledged: BTreeMap::new(),
+            longest_held: Span::ZERO,
             left: 0,
         }
     }
@@ -125,6 +131,7 @@ impl World {
             let mut ack = Segment::pure_ack(FlowId(0), Seq(ack * PAYLOAD), 40);
             ack.set_scale(Some(self.scale));
             ack.window = 60_000;
+            self.acknowledged.entry(ack.ack.0).or_insert(self.now);
             self.edge.receive(self.now, RADIO, &Message::Segment(ack), &mut self.out);
             self.collect(step.lost, &mut told);
         }
@@ -149,6 +156,9 @@ impl World {
             let edge = ack.ack.0 + (u32::from(ack.window) << self.scale);
             assert!((1..=60_000).contains(&ack.window), "{} is no window of the receiver's", ack.window);
             told.push(Advertised { ack: ack.ack.0, edge, left: self.left });
+            // An ACK that the regulator generates was not held.
+            let came = self.acknowledged.get(&ack.ack.0).copied().unwrap_or(self.now);
+            self.longest_held = self.longest_held.max(self.now.since(came));
             self.unacknowledged = self.unacknowledged.max(ack.ack.0 / PAYLOAD);
             self.next = self.next.max(self.unacknowledged);
             self.right_edge = self.right_edge.max(edge);
@@ -217,7 +227,16 @@ fn lossless() -> Vec<Value> {
     every_table()
         .into_iter()
         .filter(|table| !loses.iter().any(|key| table.to_string().contains(key)))
+        .map(without_residual_loss)
         .collect()
+}
+
+/// The table with HARQ that never gives a block up.
+fn without_residual_loss(mut table: Value) -> Value {
+    if let Some(harq) = table.pointer_mut("/down/harq") {
+        harq["repetition_error"] = 0.into();
+    }
+    table
 }
 
 const NAMES: [&str; 3] = ["wrs", "wrd", "wrb"];
@@ -248,20 +267,19 @@ proptest! {
     }
 
     #[test]
-    fn new_data_overflows_no_buffer_of_a_bearer_that_loses_nothing_by_more_than_two_packets(
+    fn new_data_overflows_no_buffer_of_a_bearer_that_loses_nothing(
         steps in steps(), buffer in 4u32..30, delayed in 1usize..3, table in select(lossless()),
     ) {
         for name in NAMES {
             let regulator = REGULATORS.resolve(&name.into()).expect("a name of the registry");
             let Some(edge) = edge_over(&table, buffer, regulator) else { continue };
-            let (mut world, mut least) = (World::over(edge, 0, delayed), false);
+            let mut world = World::over(edge, 0, delayed);
             for step in &steps {
-                let told = world.step(Step { lost: false, go_back: false, ..*step });
-                // Two packets are advertised even if acknowledged packets still fill the buffer.
-                least |= told.iter().any(|told| told.edge == told.ack + 2 * PAYLOAD);
+                world.step(Step { lost: false, go_back: false, ..*step });
                 let dropped = world.edge.statistics().dropped;
-                // One packet is occasionally dropped over HARQ and radio link control; the cause is not known.
-                prop_assert!(dropped <= 2 || least, "{name} drops {dropped} of {}, {table}", world.next);
+                // An ACK waits at most a second for room; the minimum window of a later ACK may overflow the buffer.
+                let waited = world.longest_held >= Span::from_secs(1);
+                prop_assert!(dropped == 0 || waited, "{name} drops {dropped} of {}, {table}", world.next);
             }
         }
     }

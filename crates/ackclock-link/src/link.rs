@@ -164,6 +164,8 @@ pub enum Departures {
     /// Departures are not reported.
     #[default]
     Unwatched,
+    /// Departures are not reported; [`LinkEvent::Freed`] is, because a regulator acts on it.
+    Freed,
     /// Departures are reported, because a regulator acts on them.
     Watched,
 }
@@ -175,7 +177,7 @@ pub enum LinkEvent {
     /// watched.
     Departed,
     /// The segment no longer counts against the buffer, which had kept it after its departure. `Freed` is reported only
-    /// while departures are watched, by bearers that keep packets until the receiver has acknowledged them. `Freed` may
+    /// on request ([`Departures`]), by bearers that keep packets until the receiver has acknowledged them. `Freed` may
     /// come after the delivery of the segment.
     Freed,
     /// The segment was lost: dropped by the queue after it had been accepted, or lost by the medium.

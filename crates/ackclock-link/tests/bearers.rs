@@ -1,6 +1,7 @@
 //! Laws that every bearer obeys in both directions with any queue: poll invariance, conservation, order, correct
 //! deadlines, repeatability. A failure names the bearer, the queue and the method.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_core::{FlowId, Segment, Span, Streams, Time};
@@ -493,6 +494,33 @@ fn a_packet_is_freed_once_where_the_buffer_keeps_what_was_sent() {
         freed.sort_unstable();
         let expected: Vec<u32> = if keeps { (0..12).collect() } else { Vec::new() };
         assert_eq!(freed, expected, "{table}: `Freed`");
+    }
+}
+
+#[test]
+fn a_packet_is_unacknowledged_from_its_departure_until_it_is_freed() {
+    for table in every_bearer().iter().filter(|table| acknowledges(table)) {
+        let mut bearer = bearer(table, &"drop-tail".into(), Capacity::Packets(200), 3);
+        bearer.want_departures(Direction::Down, Departures::Watched);
+        // Sizes of every remainder modulo a PDU, so that some packets fill their last PDU to the last octet.
+        for number in 0..120 {
+            let packet = segment(0, number, 100 + number as u16);
+            bearer.enqueue(Time::ZERO, Direction::Down, &packet).unwrap();
+        }
+        let (mut departed, mut now) = (BTreeSet::new(), Time::ZERO);
+        while bearer.due(Direction::Down) != Time::NEVER {
+            now = now.max(bearer.due(Direction::Down));
+            while let Some((_, event)) = bearer.peek_event(now, Direction::Down) {
+                let number = bearer.take_segment(Direction::Down).seq.0;
+                match event {
+                    LinkEvent::Departed => drop(departed.insert(number)),
+                    LinkEvent::Freed => drop(departed.remove(&number)),
+                    _ => {}
+                }
+            }
+            let view = bearer.view(now, Direction::Down, FlowId(0));
+            assert_eq!(view.unacknowledged.packets as usize, departed.len(), "{table} at {now:?}");
+        }
     }
 }
 

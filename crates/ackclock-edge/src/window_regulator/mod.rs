@@ -136,6 +136,14 @@ impl Advertiser {
         window < self.law.window()
     }
 
+    /// Whether only the minimum window would let the sender send beyond `edge`, into room that the buffer lacks because
+    /// it keeps transmitted packets.
+    fn lacks_room(&self, ack: &Segment, edge: Seq, view: LinkView) -> bool {
+        let furthest = self.law.edge().map_or(edge, |told| told.max(edge));
+        let [window, at_least] = [0, self.least()].map(|least| self.law.window_for(ack, furthest, least));
+        view.kept() > 0 && self.regulates(ack) && window < at_least
+    }
+
     /// Whether the floor raises the window above the buffer size.
     fn exceeds_buffer(&self) -> bool {
         self.floor.as_ref().is_some_and(|floor| floor.beyond() > 0)

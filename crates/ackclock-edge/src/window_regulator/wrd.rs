@@ -27,13 +27,13 @@
 //! `crates/ackclock-scenario/tests/windows.rs` checks the ordering of CR04, and that no packet is dropped if the rate
 //! changes but never drops to zero.
 
-use ackclock_core::{ConfigError, Segment, Time};
-use ackclock_link::{Left, LinkView, Side};
+use ackclock_core::ConfigError;
+use ackclock_link::{Left, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dequeued::{AckKind, Count};
-use super::regulator::{Flow, Law, WindowRegulator};
+use super::dequeued::Count;
+use super::regulator::{Law, WindowRegulator};
 use super::{Advertiser, floor, law};
 use crate::{Allowance, FlowContext, Regulator, RegulatorConfig};
 
@@ -84,11 +84,6 @@ impl RegulatorConfig for Config {
 struct Dynamic;
 
 impl Law for Dynamic {
-    fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, _: LinkView) {
-        let edge = flow.advertiser.accounts.right_edge(ack.ack, 0);
-        flow.send(now, ack, kind, edge);
-    }
-
     fn allowance(&self, advertiser: &Advertiser) -> Option<Allowance> {
         advertiser.beyond_left(advertiser.accounts.allowance()?)
     }

@@ -25,13 +25,13 @@
 //! dropped if the rate changes but never drops to zero. `tests/windows.rs` checks that no new data is dropped over any
 //! bearer.
 
-use ackclock_core::{ConfigError, Segment, Time};
+use ackclock_core::{ConfigError, Segment, Seq};
 use ackclock_link::{Departures, Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dequeued::{AckKind, Count};
-use super::regulator::{Flow, Law, WindowRegulator};
+use super::dequeued::Count;
+use super::regulator::{Law, WindowRegulator};
 use super::{Advertiser, floor, law};
 use crate::{Allowance, FlowContext, Regulator, RegulatorConfig};
 
@@ -68,7 +68,7 @@ impl RegulatorConfig for Config {
     }
 
     fn departures(&self) -> Departures {
-        if self.floor { Departures::Watched } else { Departures::Unwatched }
+        if self.floor { Departures::Watched } else { Departures::Freed }
     }
 
     fn allows(&self) -> bool {
@@ -86,9 +86,8 @@ struct Static;
 impl Law for Static {
     const FOLLOWS_QUEUE: bool = false;
 
-    fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, view: LinkView) {
-        let edge = flow.advertiser.accounts.static_edge(ack.ack, view);
-        flow.send(now, ack, kind, edge);
+    fn edge(&self, advertiser: &Advertiser, ack: &Segment, view: LinkView) -> Option<Seq> {
+        advertiser.accounts.static_edge(ack.ack, view)
     }
 
     fn allowance(&self, advertiser: &Advertiser) -> Option<Allowance> {

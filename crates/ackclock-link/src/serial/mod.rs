@@ -105,7 +105,7 @@ impl Link for SerialLink {
 
     fn want_departures(&mut self, departures: Departures) {
         // A link that plans packet times never has watched departures.
-        if matches!((&self.mode, departures), (Mode::Planned(_), Departures::Unwatched)) {
+        if matches!((&self.mode, departures), (Mode::Planned(_), Departures::Unwatched | Departures::Freed)) {
             return;
         }
         self.step(|link| link.want_departures(departures));

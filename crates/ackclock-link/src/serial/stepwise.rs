@@ -189,7 +189,7 @@ impl Stepwise {
         let ending = match (fate, self.departures) {
             (Fate::Lost, _) => Ending::Loss,
             (Fate::Arrives, Departures::Watched) => Ending::Departure,
-            (Fate::Arrives, Departures::Unwatched) => Ending::Nothing,
+            (Fate::Arrives, Departures::Unwatched | Departures::Freed) => Ending::Nothing,
         };
         if ending != Ending::Nothing {
             self.served = *segment;

@@ -47,6 +47,8 @@ struct Sdu {
     places: [Place; 2],
     /// Number of retransmissions of the SDU's PDUs.
     repeated: u32,
+    /// Whether the SDU's last octet is in a PDU. The mark of the SDU's end may follow in the next PDU.
+    departed: bool,
     /// Whether the SDU's end is in a PDU, or the SDU was given up.
     cut: bool,
     /// Whether the SDU has left the transmitter's buffer.
@@ -117,6 +119,7 @@ impl Sdus {
             unrepeated: Time::ZERO,
             places: [here; 2],
             repeated: 0,
+            departed: false,
             cut: false,
             freed: false,
             ended: false,
@@ -195,9 +198,9 @@ impl Sdus {
 
     /// Registers that the last octet of the newest SDU is in a PDU sent at `now`.
     pub(crate) fn depart(&mut self, now: Time) {
-        if self.departures == Departures::Watched
-            && let Some(sdu) = self.begun.back()
-        {
+        let Some(sdu) = self.begun.back_mut() else { return };
+        sdu.departed = true;
+        if self.departures == Departures::Watched {
             self.outcomes.push(now, LinkEvent::Departed, sdu.segment);
         }
     }
@@ -230,7 +233,7 @@ impl Sdus {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.freed) else { return };
         sdu.freed = true;
         let segment = sdu.segment;
-        if self.departures == Departures::Watched {
+        if self.departures != Departures::Unwatched {
             self.outcomes.push(now, LinkEvent::Freed, segment);
         }
     }
@@ -303,9 +306,9 @@ impl Sdus {
         self.begun_load(flow, |_| true)
     }
 
-    /// Load of SDUs in transmission, and load of completely sent SDUs that are still in the buffer.
+    /// Load of SDUs in transmission, and load of departed SDUs that are still in the buffer.
     pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
-        [false, true].map(|cut| self.begun_load(flow, |sdu| sdu.cut == cut))
+        [false, true].map(|departed| self.begun_load(flow, |sdu| sdu.departed == departed))
     }
 
     /// Load of SDUs that are queued, or started but neither delivered nor lost.
