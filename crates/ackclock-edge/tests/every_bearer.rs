@@ -74,6 +74,10 @@ fn radio_access() -> Vec<Value> {
         json!({"air": {"down": {"kind": "dedicated", "errors": "20%", "errors_by": "pdu"}}}),
         json!({"rlc": {"mode": "unacknowledged"}}),
         json!({"air": {"down": {"kind": "shared", "delay": "5ms", "harq": {}}}}),
+        json!({
+            "iub": {"loss": 0.02, "base_station_buffer": "100p", "flow_control": "on-off"},
+            "air": {"down": {"kind": "shared", "delay": "5ms", "harq": {"feedback_error": 0.1}}},
+        }),
         json!({"rlc": {"mode": "unacknowledged"}, "iub": {"flow_control": "none"}, "air": {"down": {"kind": "shared", "delay": "5ms"}}}),
     ];
     let of_two = |mut table: Value| {

@@ -62,7 +62,7 @@ fn radio_access() -> Vec<Value> {
         json!({"users": 3, "air": {"down": cell(json!({"error": "20%"}))}, "rlc": {"poll": {"timer": "100ms"}}}),
         json!({"users": 3, "air": {"down": cell(json!({"error": "40%", "limit": 0}))}, "iub": {"flow_control": "none", "rate": "2Mbit/s", "delay": "3ms"}, "rlc": {"max_dat": 4, "window": 256, "pdu": "80B"}}),
         json!({"air": {"down": cell(json!({"error": "50%", "limit": 0})), "up": dedicated("64kbit/s", "30%")}, "iub": {"flow_control": "on-off", "base_station_buffer": "40p"}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
-        json!({"users": 2, "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "iub": {"flow_control": {"kind": "credit", "target": "40ms"}}, "rlc": {"mode": "unacknowledged"}}),
+        json!({"users": 2, "air": {"down": cell(json!({"error": "20%", "limit": 1, "feedback_error": "20%"}))}, "iub": {"loss": "5%", "flow_control": {"kind": "credit", "target": "40ms"}}, "rlc": {"mode": "unacknowledged"}}),
     ]
 }
 

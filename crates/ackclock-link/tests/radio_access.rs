@@ -176,6 +176,31 @@ fn the_rlc_repeats_what_harq_gave_up() {
 }
 
 #[test]
+fn the_rlc_repeats_a_block_whose_nack_was_taken_for_an_ack() {
+    // 10 % of 10 %: a block fails and its NACK is misread; every repetition arrives. After a long wait for a missing
+    // block the poll timer of the RLC would repeat PDUs too.
+    let harq = json!({"error": "10%", "repetition_error": 0, "feedback_error": "10%", "release": "10ms"});
+    let got = saturated(&mut of_user(&over_cell(harq, json!({})), 1, FadingKind::Table), 1, 400);
+    let share = got.repeated_pdus / (got.packets * PDUS);
+    assert!((share / 0.01 - 1.0).abs() < 0.1, "{share}");
+}
+
+#[test]
+fn the_rlc_repeats_what_the_iub_lost_and_no_credit_is_lost_with_it() {
+    let of = |loss: f64| {
+        let table = over_cell(json!({"error": 0}), json!({ "loss": loss }));
+        saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 100)
+    };
+    let (without, with) = (of(0.0), of(0.02));
+    // Of the PDUs that arrive 2 % were sent twice, and 0.04 % three times.
+    let share = with.repeated_pdus / (with.packets * PDUS);
+    assert!((share / (0.02 / 0.98) - 1.0).abs() < 0.05, "{share}");
+    // Lost PDUs do not occupy the air.
+    let goodput = with.packets / without.packets;
+    assert!((goodput - 1.0).abs() < 0.01, "{goodput}");
+}
+
+#[test]
 fn credits_keep_the_goodput_and_a_quarter_of_the_wait_at_the_base_station() {
     for users in [1, 2, 4, 8] {
         let of = |control: &str| {

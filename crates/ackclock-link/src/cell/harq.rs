@@ -3,8 +3,13 @@
 //! A block is the data that one service sends to a user. A failed block is retransmitted before new data of the user,
 //! at least a delay after its transmission started. The receiver delivers packets in order, or each packet as soon as
 //! it is complete. A packet is lost if a block with a part of the packet fails more often than the limit allows.
+//!
+//! The transmitter may mistake the NACK of a failed block for an ACK. The block is then lost, and the receiver does not
+//! know. When the next block arrives, the receiver waits for the missing block until a timer (T1 of 3GPP TS 25.321)
+//! expires, and delivers nothing in the meantime.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use ackclock_core::{ConfigError, Segment, Span, Time};
 use schemars::JsonSchema;
@@ -12,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::services::{Service, Services};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess};
-use crate::{DeliveryOrder, Errors, Fate, Files, Repetitions};
+use crate::{DeliveryOrder, Errors, Fate, Files, Loss, Repetitions};
 
 /// Retransmission of failed slots in a cell.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +29,10 @@ pub struct HarqConfig {
     /// errors as for first transmissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repetition_error: Option<Errors>,
+    /// Probability that the NACK of a failed block is taken for an ACK. The block is then lost.
+    pub feedback_error: Loss,
+    /// Time for which a receiver that delivers in order waits for a block that was lost by a feedback error.
+    pub release: Span,
     /// Minimum time from the start of a failed transmission to the start of its retransmission.
     pub delay: Span,
     /// Maximum number of retransmissions of a block; if the last retransmission fails, the block's packets are lost.
@@ -50,8 +59,10 @@ impl Default for HarqConfig {
     /// ms, and a block is sent at most four times.
     fn default() -> Self {
         Self {
-            error: crate::Loss(0.1).into(),
+            error: Loss(0.1).into(),
             repetition_error: None,
+            feedback_error: Loss(0.0),
+            release: Span::from_millis(50),
             delay: Span::from_millis(12),
             limit: 3,
             order: DeliveryOrder::InSequence,
@@ -60,9 +71,16 @@ impl Default for HarqConfig {
     }
 }
 
+/// Allowed values of the timer T1 (3GPP TS 25.331 section 10.3.5.7a).
+const RELEASES: RangeInclusive<Span> = Span::from_millis(10)..=Span::from_millis(400);
+
 impl HarqConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.error.check().map_err(|error| error.under("error"))?;
+        if !RELEASES.contains(&self.release) {
+            let [least, most] = [RELEASES.start(), RELEASES.end()];
+            return Err(ConfigError::new("release", format!("{} is not {least} to {most}", self.release)));
+        }
         self.repetitions().check().map_err(|error| error.under("repetition_error"))
     }
 
@@ -76,8 +94,9 @@ impl HarqConfig {
     pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let first = self.error.share(files).map_err(|error| error.under("error"))?;
         let again = self.repetitions().share(files).map_err(|error| error.under("repetition_error"))?;
-        // Mean number of transmissions: 1 + e (1 + r + ... + r^(limit - 1)), with the error probability e of first
-        // transmissions and r of retransmissions.
+        // Mean number of transmissions: 1 + e (1 + r + ... + r^(limit - 1)), with the probability e that a first
+        // transmission fails and its NACK is received, and r for a retransmission.
+        let [first, again] = [first, again].map(|error| error * (1.0 - self.feedback_error.0));
         let repetitions = if again < 1.0 {
             (1.0 - libm::pow(again, self.limit.into())) / (1.0 - again)
         } else {
@@ -99,6 +118,11 @@ pub(super) struct Harq {
     errors: AnyErrorProcess,
     /// Error process of retransmissions; `None` if retransmissions have the error process of first transmissions.
     repetition_errors: Option<AnyErrorProcess>,
+    /// Errors of NACKs.
+    feedback: AnyErrorProcess,
+    release: Span,
+    /// Set if the receiver misses a block that was lost by a feedback error, until it delivers a later packet.
+    misses: bool,
     delay: Span,
     limit: u32,
     order: DeliveryOrder,
@@ -135,6 +159,8 @@ struct Block {
     continues: bool,
     /// Whether the block lies entirely within one packet.
     is_middle: bool,
+    /// Whether the block was lost by a feedback error.
+    missed: bool,
     rest: Rest,
 }
 
@@ -167,16 +193,19 @@ pub(super) enum Rest {
 }
 
 impl Harq {
-    /// Creates the HARQ of a user, from the error contexts of first transmissions and of retransmissions.
+    /// Creates the HARQ of a user, from the error contexts of first transmissions, of retransmissions and of NACKs.
     pub(super) fn new(
         config: &HarqConfig,
-        [first, again]: [ErrorContext<'_>; 2],
+        [first, again, feedback]: [ErrorContext<'_>; 3],
     ) -> Result<Self, ConfigError> {
         let errors = config.error.build(first);
         let again = config.repetition_error.as_ref().map(|errors| errors.build(again)).transpose();
         Ok(Self {
             errors: errors.map_err(|error| error.under("error"))?,
             repetition_errors: again.map_err(|error| error.under("repetition_error"))?,
+            feedback: Errors::Share(config.feedback_error).build(feedback)?,
+            release: config.release,
+            misses: false,
             delay: config.delay,
             limit: config.limit,
             order: config.order,
@@ -209,6 +238,7 @@ impl Harq {
             ends,
             continues,
             is_middle,
+            missed: false,
             rest,
         });
         self.packets.extend(packets);
@@ -245,12 +275,21 @@ impl Harq {
         block.state = match errors.fate(now) {
             Fate::Arrives => BlockState::Received,
             Fate::Lost if block.repetitions == self.limit => BlockState::Lost,
+            Fate::Lost if self.feedback.fate(now) == Fate::Lost => {
+                block.missed = true;
+                BlockState::Lost
+            }
             Fate::Lost => BlockState::Failed(began + self.delay),
         };
         match block.state {
             BlockState::Failed(due) => Some(due),
             _ => None,
         }
+    }
+
+    /// Time for which the receiver keeps the packet that it delivers next, because it misses an earlier block.
+    pub(super) fn take_wait(&mut self) -> Span {
+        if std::mem::take(&mut self.misses) { self.release } else { Span::ZERO }
     }
 
     /// Returns the next packet that is delivered or given up, with the number and delay of its retransmissions.
@@ -356,6 +395,7 @@ impl Harq {
     /// Removes the first block, and keeps the parts of a packet that continues in the next block.
     fn forget_first(&mut self) {
         let Some(block) = self.blocks.pop_front() else { return };
+        self.misses |= block.missed && self.order == DeliveryOrder::InSequence;
         let (goes_on, here) = (block.rest == Rest::Begun, Parts::of(&block));
         self.broken |= block.state == BlockState::Lost && goes_on;
         let before = self.before.filter(|_| block.is_middle);
@@ -403,12 +443,12 @@ mod tests {
     use crate::NoFiles;
 
     fn harq(change: impl FnOnce(&mut HarqConfig)) -> Harq {
-        let mut config = HarqConfig { error: crate::Loss(0.0).into(), ..HarqConfig::default() };
+        let mut config = HarqConfig { error: Loss(0.0).into(), ..HarqConfig::default() };
         change(&mut config);
         let streams = &Streams::new(1, 0);
         let block = Span::from_millis(2);
         let context = ErrorContext { streams, name: "harq", files: &NoFiles, block };
-        Harq::new(&config, [context, context]).unwrap()
+        Harq::new(&config, [context; 3]).unwrap()
     }
 
     /// Packets with these numbers.
@@ -538,6 +578,26 @@ mod tests {
         ];
         for order in [DeliveryOrder::InSequence, DeliveryOrder::OutOfSequence] {
             assert_eq!(served(order, &long), [(0, 3, 3), (1, 2, 2)], "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_receiver_waits_for_a_block_whose_nack_was_taken_for_an_ack() {
+        let ms = |millis| Time::ZERO + Span::from_millis(millis);
+        for (order, wait) in
+            [(DeliveryOrder::InSequence, Span::from_millis(50)), (DeliveryOrder::OutOfSequence, Span::ZERO)]
+        {
+            let mut harq = harq(|config| {
+                (config.order, config.feedback_error) = (order, Loss(1.0));
+                (config.error, config.repetition_error) = (Loss(1.0).into(), Some(Loss(0.0).into()));
+            });
+            harq.sent(ms(2), &packets(&[0]), Rest::Empty, 1, 1e6);
+            assert_eq!(harq.land(ms(0), ms(2)), None, "the transmitter believes that the block arrived");
+            assert_eq!((harq.repeat(ms(20)), released(&mut harq)), (None, vec![(0, false)]), "{order:?}");
+            harq.sent(ms(4), &packets(&[1, 2]), Rest::Empty, 1, 1e6);
+            harq.blocks.back_mut().unwrap().state = BlockState::Received;
+            let waits = [0, 1].map(|_| harq.release().map(|_| harq.take_wait()).unwrap());
+            assert_eq!(waits, [wait, Span::ZERO], "{order:?}");
         }
     }
 

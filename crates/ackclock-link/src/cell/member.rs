@@ -39,10 +39,12 @@ impl Member {
         let &LinkContext { streams, name, files, .. } = context;
         let stream = |what: &str| streams.stream(&format!("{name}/{what}/{number}"));
         let block = Slots::new(config.slots).length();
-        let names = ["loss", "harq", "harq/again"].map(|what| format!("{name}/{what}/{number}"));
-        let [loss, first, again] = names.each_ref().map(|name| ErrorContext { streams, name, files, block });
+        let names =
+            ["loss", "harq", "harq/again", "harq/feedback"].map(|what| format!("{name}/{what}/{number}"));
+        let [loss, first, again, feedback] =
+            names.each_ref().map(|name| ErrorContext { streams, name, files, block });
         let errors = config.loss.build(loss);
-        let harq = config.harq.as_ref().map(|harq| Harq::new(harq, [first, again])).transpose();
+        let harq = config.harq.as_ref().map(|harq| Harq::new(harq, [first, again, feedback])).transpose();
         Ok(Self {
             channel: Channel::new(user, &config.rates, config.slots.into(), stream("fading")),
             delays: Delays::new(config.delay.clone(), stream("delay")),

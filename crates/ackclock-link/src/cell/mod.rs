@@ -319,7 +319,8 @@ impl Cell {
             self.outcomes.push(at, LinkEvent::Departed, segment);
         }
         // Packets of a user stay in order; different users do not delay each other.
-        member.last_arrival = member.last_arrival.max(at + delay);
+        let wait = member.harq.as_mut().map_or(Span::ZERO, |harq| harq.take_wait());
+        member.last_arrival = member.last_arrival.max(at + delay + wait);
         match told {
             Some(repetitions) => self.outcomes.put_repeated(member.last_arrival, &segment, repetitions),
             None => self.outcomes.flight.put(member.last_arrival, &segment),

@@ -10,7 +10,7 @@ use crate::bearer::{BearerContext, Direction};
 use crate::errors::ErrorContext;
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Asks, Data, End, Payload, Pdu, Places, RlcConfig, Sdus};
-use crate::{Cause, LinkView, Repetitions};
+use crate::{Cause, Fate, LinkView, Repetitions};
 
 /// Both directions of a user, with an RLC end on each side. All arrays are indexed by direction.
 pub(super) struct Channel {
@@ -164,7 +164,8 @@ impl Channel {
                 room => {
                     let new = end.next_new();
                     asks = end.fill(at, room, sdus, filling);
-                    let sent = |pdu: Pdu| Sent { first: new.is_none_or(|new| pdu.is_new(new)), pdu, setup };
+                    let first = |pdu: &Pdu| new.is_none_or(|new| pdu.is_new(new));
+                    let sent = |pdu: Pdu| Sent { first: first(&pdu), pdu, setup, fate: Fate::Arrives };
                     iub.send(at, filling.drain(..).map(sent))
                 }
             },

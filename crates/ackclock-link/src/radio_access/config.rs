@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_core::{Component, Config, ConfigError, Rate, name_of};
+use ackclock_core::{Component, Config, ConfigError, Rate, Span, name_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,6 +15,7 @@ use super::flow_control::FLOW_CONTROLS;
 use super::iub::{Iub, IubConfig};
 use super::shared::Shared;
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
+use crate::errors::ErrorContext;
 use crate::umts_rlc_am::RlcConfig;
 use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal, OutageKind};
 
@@ -158,7 +159,10 @@ impl RadioAccessConfig {
         let shared = shared.map_err(|error| under(Direction::Down, error))?;
         let user = |number| {
             let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
-            let down = Iub::new(&iub, octets, shared.initial());
+            let (name, block) = (&format!("down/iub/{number}"), Span::ZERO);
+            let errors = ErrorContext { streams: context.streams, name, files: context.files, block };
+            let down = Iub::new(&iub, octets, shared.initial(), errors)
+                .map_err(|error| error.under("loss").under("iub"))?;
             // The time of a PDU from controller to terminal includes one Iub delay for the PDU, and one for the message
             // that allows it.
             let down = Downwards::Shared(down, iub.delay * 2 + config.delay.mean() + config.slot());

@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flow_control::{Allocation, FLOW_CONTROLS, FlowControlConfig};
-use crate::Capacity;
+use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::umts_rlc_am::Pdu;
+use crate::{Capacity, Fate, Loss};
 
 /// The interface between the radio network controller and a base station.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,8 @@ pub struct IubConfig {
     /// Rate of each user's PDUs including headers; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Probability that a PDU is lost on the interface. The base station detects the loss when the PDU is due.
+    pub loss: Loss,
     /// Size of each user's queue at the base station, in PDUs ("500p") or bytes; unlimited by default. PDUs that do not
     /// fit are lost.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,6 +39,7 @@ impl Default for IubConfig {
         Self {
             delay: Span::from_millis(10),
             rate: None,
+            loss: Loss(0.0),
             base_station_buffer: None,
             flow_control: "credit".into(),
         }
@@ -85,6 +89,8 @@ pub(super) struct Sent {
     pub(super) first: bool,
     /// Number of times that both RLC ends had been re-established when the PDU was sent.
     pub(super) setup: u32,
+    /// Whether the PDU arrives at the base station.
+    pub(super) fate: Fate,
 }
 
 /// State of one user on the Iub: the controller's side, and all PDUs and messages in transit.
@@ -92,6 +98,7 @@ pub(super) struct Iub {
     delay: Span,
     /// Transmission time of one PDU.
     one: Span,
+    errors: AnyErrorProcess,
     /// Number of PDUs that the controller may send.
     credits: u64,
     /// Allocations in transit to the controller, each with its arrival time.
@@ -109,9 +116,18 @@ pub(super) struct Iub {
 
 impl Iub {
     /// Creates the interface for PDUs of `bytes` bytes including headers; the controller may send `credits` PDUs at
-    /// first.
-    pub(super) fn new(config: &IubConfig, bytes: u32, credits: u64) -> Self {
-        Self {
+    /// first. Losses are drawn from `errors`.
+    ///
+    /// # Errors
+    /// Returns an error if the loss probability is impossible.
+    pub(super) fn new(
+        config: &IubConfig,
+        bytes: u32,
+        credits: u64,
+        errors: ErrorContext<'_>,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self {
+            errors: Errors::Share(config.loss).build(errors)?,
             delay: config.delay,
             one: config.rate.map_or(Span::ZERO, |rate| rate.time_for(bytes.into())),
             credits,
@@ -121,7 +137,7 @@ impl Iub {
             told: false,
             free: Time::ZERO,
             next: Time::NEVER,
-        }
+        })
     }
 
     /// Time of the controller's next event.
@@ -161,7 +177,8 @@ impl Iub {
         }
         for sent in pdus {
             self.free = self.free.max(now) + self.one;
-            self.pdus.push_back((self.free + self.delay, sent));
+            let fate = self.errors.fate(now);
+            self.pdus.push_back((self.free + self.delay, Sent { fate, ..sent }));
         }
         // An RLC end that had nothing to send despite its schedule is polled again later, not at once.
         if count > 0 { now } else { now + LOOKS }

@@ -14,7 +14,7 @@ use super::iub::{IubConfig, Sent};
 use crate::bearer::BearerContext;
 use crate::queue::DropTailConfig;
 use crate::umts_rlc_am::{Pdu, RlcConfig};
-use crate::{BufferMeaning, Cell, CellConfig, Link, LinkContext, LinkEvent, QueuePlan};
+use crate::{BufferMeaning, Cell, CellConfig, Fate, Link, LinkContext, LinkEvent, QueuePlan};
 
 /// Base station that all users share.
 pub(super) struct Shared {
@@ -24,7 +24,7 @@ pub(super) struct Shared {
     /// Payload size and header size of a PDU, octets.
     octets: [u32; 2],
     interval: Option<Span>,
-    /// PDUs that did not fit into a queue; kept to reuse the memory.
+    /// PDUs that were lost on the Iub or did not fit into a queue; kept to reuse the memory.
     refused: Vec<Sent>,
     /// Whether radio reports are requested.
     reports: bool,
@@ -168,6 +168,10 @@ impl Shared {
         while let Some(sent) = iub.take(at) {
             user.allotted =
                 if user.allotted == u64::MAX { u64::MAX } else { user.allotted.saturating_sub(1) };
+            if sent.fate == Fate::Lost {
+                self.refused.push(sent);
+                continue;
+            }
             let key = user.keep(sent);
             let [payload, header] = self.octets.map(|octets| octets as u16);
             if self.cell.enqueue(at, &Segment::data(flow, key, payload, header)).is_err() {
