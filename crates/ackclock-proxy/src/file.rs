@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ackclock_core::{Component, SteeringConfig, name_of};
+use ackclock_core::{Component, Prefix, SteeringConfig, name_of};
 use ackclock_edge::STEERINGS;
 use serde::Deserialize;
 
-use crate::prefix::Prefix;
 use crate::reports::keys::Key;
 use crate::server::{Options, Reports};
 

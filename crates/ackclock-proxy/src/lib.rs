@@ -11,7 +11,6 @@ pub mod file;
 pub mod kernel;
 pub mod names;
 pub mod pair;
-pub mod prefix;
 pub mod reports;
 pub mod server;
 pub mod steer;

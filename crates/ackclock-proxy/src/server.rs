@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ackclock_core::{SteeringConfig, Time};
+use ackclock_core::{Prefix, SteeringConfig, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::socket::{
@@ -17,7 +17,6 @@ use nix::sys::socket::{
 use crate::asked::{Asked, Speech, Trouble, Wish, read};
 use crate::names::Names;
 use crate::pair::{BUFFER, Goes, Leg, Pair, reset};
-use crate::prefix::Prefix;
 use crate::reports::gate::Gate;
 use crate::reports::keys::Key;
 use crate::steer::{Users, user_of};

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use ackclock_core::Prefix;
 use ackclock_proxy::pair::reset;
-use ackclock_proxy::prefix::Prefix;
 use ackclock_proxy::server::{Counts, Options, Server, StartError};
 
 /// A proxy in a thread of its own.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use ackclock_core::Prefix;
 use ackclock_proxy::file::File;
-use ackclock_proxy::prefix::Prefix;
 use ackclock_proxy::server::{Counts, Options, Server, StartError};
 
 use crate::failure::Failure;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::prefix::Prefix;
 use crate::reports::wire::Secret;
+use ackclock_core::Prefix;
 
 /// Key of one radio, with the users about whom the radio may report.
 #[derive(Clone, PartialEq, Eq)]
