@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static
+.PHONY: help run test rust-tests python-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -165,6 +165,9 @@ static: tools ## The command without shared libraries, in target/*-musl/release;
 	@command -v musl-gcc >/dev/null || { echo "musl-gcc is missing: sudo apt install musl-tools"; exit 1; }
 	$(UNNAMED) $(CARGO) build --release --locked --target $(MUSL) --package ackclock-cli
 	@ls target/$(MUSL)/release/ackclock
+
+deb: static ## A Debian package of the command without shared libraries, in out/deb; needs dpkg-deb
+	packaging/deb.sh target/$(MUSL)/release/ackclock out/deb
 
 FUZZ_SECONDS ?= 60
 fuzz: tools ## Fuzz the parsers, TCP, the plane and its sockets, FUZZ_SECONDS (60) a target
