@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -131,17 +132,20 @@ acting() { "$0" box status lo --json | python3 -c 'import json, sys; print(json.
     ]
 
 
-@pytest.mark.parametrize("page", ["radio-queue", "radio-box"])
-def test_the_commands_of_a_page_do_what_it_says(page):
+@pytest.mark.parametrize("page", ["radio-queue", "radio-box", "radio-subscribers"])
+def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
     """All of them in order; a box that runs is ended by `box stop`."""
     text = (Path(__file__).parents[2] / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
     lines = [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
     assert len(lines) > 4
-    lines = [
-        f"{line} > /run/ackclock/out & sleep 2" if line.startswith("ackclock box wwan0") else line for line in lines
-    ]
+    begins = ("ackclock box wwan0", "ackclock box box.toml")
+    lines = [f"{line} > /run/ackclock/out & sleep 2" if line.startswith(begins) else line for line in lines]
+    for name, content in re.findall(r"```(?:toml|csv)\n# (\S+)\n(.*?)```", text, re.DOTALL):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "scenarios").symlink_to(Path(__file__).parents[2] / "scenarios")
     ended = inside(
         'ackclock() { "$0" "$@"; }\nset -e\nip link add wwan0 type veth peer name other0 && ip link set wwan0 up\n'
+        f"cd {tmp_path}\n"
         + "\n".join(lines)
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -159,7 +163,8 @@ def test_the_commands_of_a_page_do_what_it_says(page):
         ("box stop lo", 1, "no box runs on `lo`"),
         ("box status lo", 1, "no box runs on `lo`"),
         ("box keep lo", 1, "no box runs on `lo`"),
-        ("box status ../etc", 1, "`../etc` is not the name of a network interface"),
+        ("box status a:b", 1, "`a:b` is not the name of a network interface"),
+        ("box status ../etc", 2, "../etc: cannot be read"),
     ],
 )
 def test_mistakes_are_told(words, status, said):

@@ -1,8 +1,9 @@
-/* The clip: lowers the window of ACKs that pass an interface towards the mobiles, in the kernel. No packet leaves it.
+/* The clip: lowers the window of ACKs that pass an interface towards the radio, in the kernel. No packet leaves it.
  *
- * Data of servers comes in (`clip_in`), ACKs of mobiles go out (`clip_out`). User space writes an allowance every few
- * milliseconds; an ACK then advertises at most "base + allowance", never less than what was advertised before. The law
- * of the window is that of `src/law.rs`, field for field.
+ * `clip_data` sees the packets of servers, `clip_acks` those of mobiles. On the mobile side of the radio, data comes in
+ * and ACKs go out; on the network side, ACKs come in. User space writes an allowance for each subscriber; an ACK then
+ * advertises at most "base + allowance", never less than what was advertised before. The law of the window is that of
+ * `src/law.rs`, field for field.
  *
  * Only UAPI headers: no BTF of the running kernel is needed.
  */
@@ -46,9 +47,9 @@ struct knobs {
 struct allowance {
 	__u64 at_ns;            /* when it was written */
 	__u32 bytes;
-	__u32 base;             /* 0: the ACK (WRS), 1: the end of the data that arrived (WRD) */
+	__u32 base;             /* 0: the ACK (WRS), 1: the end of the data that arrived (WRD), 2: the ACK and what SACK reports */
 	__u32 least;            /* smallest window, bytes */
-	__u32 unused;
+	__u32 act;              /* 0: write nothing for this subscriber */
 };
 
 struct counts {
@@ -61,6 +62,15 @@ struct counts {
 	__u64 stale, unknown, refused, lost_records, opened;
 };
 
+/* Prefix of the addresses of one subscriber; IPv4 addresses as ::ffff:0:0/96. User space adds subscribers, not packets. */
+struct subscriber { __u32 address[4]; };
+
+/* All that passed to one subscriber. */
+struct totals { __u64 in_bytes, in_flow_bytes; };
+
+/* Key of a longest-prefix match. */
+struct prefix { __u32 bits; __u32 address[4]; };
+
 struct tuple { __u32 mobile[4], server[4]; __u16 mobile_port, server_port; };
 
 struct flow {
@@ -71,18 +81,20 @@ struct flow {
 	__u32 segment;                      /* largest payload of a packet on the wire */
 	__u16 written, offered;
 	__u8 scale, flags;
-	__u16 unused;
+	__u8 bits;                          /* length of the subscriber's prefix */
+	__u8 unused;
 };
 #define ARRIVED 1
 #define TOLD 2
 #define ACKED 4
 
-struct opening { __u64 at_ns; __u16 window; __u8 scale, has_scale; __u32 unused; };
+struct opening { __u64 at_ns; __u16 window; __u8 scale, has_scale, bits, unused[3]; };
 
 /* Cumulative: a lost record loses nothing but its instant. */
 struct record {
 	__u64 at_ns;
 	__u64 passed;
+	__u64 others;                       /* bytes to the subscriber outside of connections; 0 in a record of an ACK */
 	__u32 kind;                         /* 0: data, 1: an ACK, 2: a connection */
 	__u32 flow;
 	__u32 arrived;
@@ -91,6 +103,7 @@ struct record {
 	__u32 segment;
 	__u32 value, echo;                  /* timestamps of TCP; of a connection: its round trip, microseconds, and 0 */
 	__u32 stamped, unused;
+	struct subscriber subscriber;
 };
 #define DATA 0
 #define ACK_TOLD 1
@@ -98,7 +111,11 @@ struct record {
 #define RECORD_EVERY_NS 1000000
 
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct knobs); } knobs SEC(".maps");
-struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct allowance); } allowances SEC(".maps");
+/* Addresses of subscribers, and the length of the prefix that tells one subscriber from another. */
+struct { __uint(type, BPF_MAP_TYPE_LPM_TRIE); __uint(max_entries, 1024); __type(key, struct prefix); __type(value, __u32); __uint(map_flags, BPF_F_NO_PREALLOC); } prefixes SEC(".maps");
+/* Only user space adds and removes subscribers: those of whom a connection had data. */
+struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key, struct subscriber); __type(value, struct allowance); } allowances SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key, struct subscriber); __type(value, struct totals); } totals SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct counts); } counts SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32); } numbers SEC(".maps");
 /* Connections of which the SYN passed, those of which both SYNs did, and those that had data: a scan fills the first two and evicts
@@ -116,7 +133,7 @@ struct tcp { __u16 from, to; __u32 seq, ack; __u8 offset, flags; __u16 window, c
 #define RST 4
 #define ACK 16
 
-struct packet { struct tuple tuple; struct tcp tcp; __u32 at, payload; __u8 protocol; };
+struct packet { struct tuple tuple; struct tcp tcp; __u32 at, payload; __u8 protocol, version; };
 #define TCP 6
 #define UDP 17
 #define ESP 50
@@ -130,13 +147,16 @@ INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet, 
 		__u8 ip[20];
 		if (load_from_ip(skb, 0, ip, sizeof ip, BPF_HDR_START_NET))
 			return 0;
-		if (ip[0] >> 4 != 4 || (ip[6] & 0x3f) || ip[7])
+		if (ip[0] >> 4 != 4)
+			return 0;
+		__builtin_memcpy(from_mobile ? packet->tuple.mobile : packet->tuple.server, ip + 12, 4);
+		__builtin_memcpy(from_mobile ? packet->tuple.server : packet->tuple.mobile, ip + 16, 4);
+		packet->version = 4;
+		if ((ip[6] & 0x3f) || ip[7])
 			return 0;
 		packet->protocol = ip[9];
 		length = (ip[0] & 15) * 4;
 		total = ip[2] << 8 | ip[3];
-		__builtin_memcpy(from_mobile ? packet->tuple.mobile : packet->tuple.server, ip + 12, 4);
-		__builtin_memcpy(from_mobile ? packet->tuple.server : packet->tuple.mobile, ip + 16, 4);
 		if (length < 20)
 			return 0;
 	} else if (skb->protocol == net16(0x86dd)) {
@@ -145,6 +165,7 @@ INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet, 
 			return 0;
 		if (ip[0] >> 4 != 6)
 			return 0;
+		packet->version = 6;
 		packet->protocol = ip[6];
 		length = 40;
 		total = ip[4] << 8 | ip[5];
@@ -228,7 +249,68 @@ INLINE __u32 since(__u32 one, __u32 earlier)
 	return (__s32)(one - earlier) < 0 ? 0 : one - earlier;
 }
 
-INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow, __u64 now, __u32 kind, struct counts *counted)
+/* Bytes beyond an ACK that its SACK blocks report. */
+INLINE __u32 sacked(struct __sk_buff *skb, struct packet *packet, __u32 ack)
+{
+	__u32 at = packet->at + 20, end = packet->at + (packet->tcp.offset >> 4) * 4, bytes = 0;
+	for (int number = 0; number < 10; number++) {
+		__u8 option[2] = {};
+		if (at + 10 > end || load_from_ip(skb, at, option, 1, BPF_HDR_START_NET) || !option[0])
+			return 0;
+		if (option[0] == 1) {
+			at++;
+			continue;
+		}
+		if (load_from_ip(skb, at, option, 2, BPF_HDR_START_NET) || option[1] < 2)
+			return 0;
+		if (option[0] != 5) {
+			at += option[1];
+			continue;
+		}
+		for (__u32 block = 0; block < 4; block++) {
+			__u32 edges[2] = {}, place = 2 + 8 * block;
+			if (place + 8 > option[1] || at + place + 8 > end)
+				break;
+			if (load_from_ip(skb, at + place, edges, sizeof edges, BPF_HDR_START_NET))
+				break;
+			__u32 left = net32(edges[0]);
+			bytes += since(net32(edges[1]), after(ack, left) ? ack : left);
+		}
+		return bytes;
+	}
+	return 0;
+}
+
+/* Address of the mobile, of which `bits` count. */
+INLINE struct subscriber subscriber_of(struct packet *packet, __u32 bits)
+{
+	struct subscriber of = {};
+	if (packet->version == 4) {
+		of.address[2] = net32(0xffff);
+		of.address[3] = packet->tuple.mobile[0];
+	} else {
+		__builtin_memcpy(of.address, packet->tuple.mobile, sizeof of.address);
+	}
+	for (__u32 word = 0; word < 4; word++) {
+		__u32 counted = bits > 32 * word ? bits - 32 * word : 0;
+		if (!counted)
+			of.address[word] = 0;
+		else if (counted < 32)
+			of.address[word] &= net32(~0u << (32 - counted));
+	}
+	return of;
+}
+
+/* Length of the prefix that names the subscriber; null where the mobile is none. */
+INLINE __u32 *prefix_of(struct packet *packet)
+{
+	struct subscriber whole = subscriber_of(packet, 128);
+	struct prefix key = { .bits = 128 };
+	__builtin_memcpy(key.address, whole.address, sizeof key.address);
+	return packet->version ? map_lookup(&prefixes, &key) : 0;
+}
+
+INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow, __u64 now, __u32 kind, __u64 others, struct counts *counted)
 {
 	struct record *record = ring_reserve(&records, sizeof *record, 0);
 	if (!record) {
@@ -239,6 +321,7 @@ INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow
 	stamps(skb, packet, &options);
 	record->at_ns = now;
 	record->passed = flow->passed;
+	record->others = others;
 	record->kind = kind;
 	record->flow = flow->number;
 	record->arrived = flow->arrived;
@@ -249,6 +332,7 @@ INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow
 	record->echo = options.echo;
 	record->stamped = options.is_stamped;
 	record->unused = 0;
+	record->subscriber = subscriber_of(packet, flow->bits);
 	ring_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -301,6 +385,7 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 		.acked = net32(packet->tcp.seq) + 1,
 		.offered = half->window,
 		.flags = ARRIVED,
+		.bits = half->bits,
 		/* Windows are scaled only where both ends can (RFC 7323 section 2.2). */
 		.scale = half->has_scale && options.has_scale ? half->scale & 15 : 0,
 	};
@@ -308,7 +393,7 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 	struct record *record = ring_reserve(&records, sizeof *record, 0);
 	if (record) {
 		record->at_ns = now;
-		record->passed = 0;
+		record->passed = record->others = 0;
 		record->kind = OPENED;
 		record->flow = flow.number;
 		record->arrived = flow.arrived;
@@ -317,6 +402,7 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 		record->segment = 0;
 		record->value = (now - half->at_ns) / 1000;
 		record->echo = record->stamped = record->unused = 0;
+		record->subscriber = subscriber_of(packet, flow.bits);
 		ring_submit(record, BPF_RB_NO_WAKEUP);
 	} else {
 		counted->lost_records++;
@@ -326,8 +412,25 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 		counted->opened++;
 }
 
+/* Counts a packet for its subscriber, if user space has added it, and returns the bytes outside of connections. The prefix
+ * length is that of the connection, if it is known. */
+INLINE __u64 count_for(struct __sk_buff *skb, struct packet *packet, struct flow *flow)
+{
+	__u32 *found = flow ? 0 : prefix_of(packet);
+	if (!flow && !found)
+		return 0;
+	struct subscriber subscriber = subscriber_of(packet, flow ? flow->bits : *found);
+	struct totals *all = map_lookup(&totals, &subscriber);
+	if (!all)
+		return 0;
+	__sync_fetch_and_add(&all->in_bytes, skb->len);
+	if (flow && packet->payload)
+		__sync_fetch_and_add(&all->in_flow_bytes, skb->len);
+	return all->in_bytes - all->in_flow_bytes;
+}
+
 SEC("classifier")
-int clip_in(struct __sk_buff *skb)
+int clip_data(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct packet packet;
@@ -338,6 +441,7 @@ int clip_in(struct __sk_buff *skb)
 	counted->in_bytes += skb->len;
 	if (!parse(skb, 0, &packet, set->header)) {
 		count_other(skb, &packet, counted);
+		count_for(skb, &packet, 0);
 		return TC_ACT_UNSPEC;
 	}
 	counted->in_tcp_bytes += skb->len;
@@ -348,6 +452,7 @@ int clip_in(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	}
 	struct flow *flow = find(&packet.tuple);
+	__u64 others = count_for(skb, &packet, flow);
 	if (!flow || !packet.payload || (packet.tcp.flags & SYN))
 		return TC_ACT_UNSPEC;
 	counted->in_regulated_bytes += packet.payload;
@@ -363,7 +468,7 @@ int clip_in(struct __sk_buff *skb)
 	__u64 now = now_ns();
 	if (now - flow->data_told_ns >= RECORD_EVERY_NS) {
 		flow->data_told_ns = now;
-		tell(skb, &packet, flow, now, DATA, counted);
+		tell(skb, &packet, flow, now, DATA, others, counted);
 	}
 	if (!map_lookup(&flows, &packet.tuple) && !map_update(&flows, &packet.tuple, flow, BPF_NOEXIST))
 		map_delete(&opened, &packet.tuple);
@@ -375,12 +480,13 @@ int clip_in(struct __sk_buff *skb)
 INLINE void on_syn(struct __sk_buff *skb, struct packet *packet)
 {
 	struct options options = {};
+	__u32 *bits = prefix_of(packet);
 	forget(&packet->tuple);
-	if (!syn_options(skb, packet, &options) || options.is_multipath)
+	if (!bits || !syn_options(skb, packet, &options) || options.is_multipath)
 		return;
 	struct opening half = {
 		.at_ns = now_ns(), .window = net16(packet->tcp.window),
-		.scale = options.scale, .has_scale = options.has_scale,
+		.scale = options.scale, .has_scale = options.has_scale, .bits = *bits,
 	};
 	map_update(&opening, &packet->tuple, &half, BPF_ANY);
 }
@@ -428,14 +534,13 @@ INLINE int write_field(struct __sk_buff *skb, struct packet *packet, __u32 heade
 }
 
 SEC("classifier")
-int clip_out(struct __sk_buff *skb)
+int clip_acks(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct packet packet;
 	struct counts *counted = map_lookup(&counts, &zero);
 	struct knobs *set = map_lookup(&knobs, &zero);
-	struct allowance *allowed = map_lookup(&allowances, &zero);
-	if (!counted || !set || !allowed)
+	if (!counted || !set)
 		return TC_ACT_UNSPEC;
 	counted->out_bytes += skb->len;
 	if (!parse(skb, 1, &packet, set->header))
@@ -454,8 +559,8 @@ int clip_out(struct __sk_buff *skb)
 	counted->acks++;
 	__u32 ack = net32(packet.tcp.ack), offered = net16(packet.tcp.window), scale = flow->scale & 15;
 	int ahead = (flow->flags & ARRIVED) && after(flow->arrived, ack);
-	int duplicate = 0;
-	if (!(flow->flags & ACKED) || after(ack, flow->acked)) {
+	int duplicate = 0, advances = !(flow->flags & ACKED) || after(ack, flow->acked);
+	if (advances) {
 		flow->acked = ack;
 		flow->flags |= ACKED;
 	} else {
@@ -465,21 +570,27 @@ int clip_out(struct __sk_buff *skb)
 	/* A closed window is the receiver's own affair. */
 	if (!offered)
 		return TC_ACT_UNSPEC;
+	struct subscriber subscriber = subscriber_of(&packet, flow->bits);
+	struct allowance *allowed = map_lookup(&allowances, &subscriber);
 	__u64 now = now_ns();
 	__u32 field = offered;
-	int fresh = allowed->at_ns && now - allowed->at_ns < set->stale_ns;
+	int fresh = allowed && allowed->at_ns && now - allowed->at_ns < set->stale_ns;
 	if ((packet.tcp.flags & FIN) && !ahead) {
 		/* So is the last ACK of a connection. */
 	} else if (fresh) {
 		int lower = 0;
-		__u32 base = allowed->base && (flow->flags & ARRIVED) ? flow->arrived : ack;
+		__u32 base = ack;
+		if (allowed->base == 1 && (flow->flags & ARRIVED))
+			base = flow->arrived;
+		if (allowed->base == 2)
+			base = ack + sacked(skb, &packet, ack);
 		__u32 target = (__s32)(base - ack) < 0 ? ack : base;
 		field = field_for(flow, ack, offered, target + allowed->bytes, allowed->least, duplicate, &lower);
 		counted->lower += lower;
 	} else {
-		counted->stale += set->act && !set->bypass;
+		counted->stale += allowed && set->act && !set->bypass;
 	}
-	if (!set->act || set->bypass)
+	if (!set->act || set->bypass || !allowed || !allowed->act)
 		field = offered;
 	if (field != offered) {
 		if (write_field(skb, &packet, set->header, field)) {
@@ -495,10 +606,11 @@ int clip_out(struct __sk_buff *skb)
 	if (!(flow->flags & TOLD) || after(edge, flow->told)) {
 		flow->told = edge;
 		flow->flags |= TOLD;
-		if (now - flow->ack_told_ns >= RECORD_EVERY_NS) {
-			flow->ack_told_ns = now;
-			tell(skb, &packet, flow, now, ACK_TOLD, counted);
-		}
+		advances = 1;
+	}
+	if (advances && now - flow->ack_told_ns >= RECORD_EVERY_NS) {
+		flow->ack_told_ns = now;
+		tell(skb, &packet, flow, now, ACK_TOLD, 0, counted);
 	}
 	return TC_ACT_UNSPEC;
 }

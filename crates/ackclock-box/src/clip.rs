@@ -5,16 +5,19 @@
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
+use std::net::Ipv6Addr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use ackclock_link::Side;
+use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::links::{FdLink, LinkError, PinnedLink};
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, ProgramError, SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 
-use crate::maps::{Allowance, Counts, Flow, Knobs, Tuple};
+use crate::maps::{Allowance, Counts, Flow, Knobs, Subscriber, Totals, Tuple};
 
 #[cfg(target_endian = "little")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfel.o");
@@ -25,11 +28,35 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfeb.o");
 pub const PINS: &str = "/sys/fs/bpf/ackclock";
 
 /// Version of the memory layout of the maps. A running box with a different layout version is replaced, not taken over.
-const LAYOUT: u32 = 3;
-const MAPS: [&str; 8] = ["knobs", "allowances", "counts", "numbers", "opening", "opened", "flows", "records"];
-/// Name of each BPF program, file name of its pinned link, and direction of the packets that it sees.
-const PROGRAMS: [(&str, &str, TcAttachType); 2] =
-    [("clip_in", "in", TcAttachType::Ingress), ("clip_out", "out", TcAttachType::Egress)];
+const LAYOUT: u32 = 4;
+const MAPS: [&str; 10] = [
+    "knobs",
+    "prefixes",
+    "allowances",
+    "totals",
+    "counts",
+    "numbers",
+    "opening",
+    "opened",
+    "flows",
+    "records",
+];
+/// Names of the BPF programs: the program that sees the packets from the servers, and the program that sees the packets
+/// from the mobiles.
+const PROGRAMS: [&str; 2] = ["clip_data", "clip_acks"];
+/// Largest number of subscribers with traffic, the size of the kernel's maps of subscribers.
+pub const MOST_SUBSCRIBERS: usize = 4096;
+/// Largest number of connections with data that the kernel knows, for a box with a list of networks. The program's own
+/// size is that of a box with one subscriber.
+const MOST_FLOWS: u32 = 131_072;
+
+/// Hooks of the interface where the [`PROGRAMS`] are attached, each with the file name of the pinned link.
+const fn hooks(side: Side) -> [(&'static str, TcAttachType); 2] {
+    match side {
+        Side::Mobile => [("data-in", TcAttachType::Ingress), ("acks-out", TcAttachType::Egress)],
+        Side::Network => [("data-out", TcAttachType::Egress), ("acks-in", TcAttachType::Ingress)],
+    }
+}
 
 /// Error while the BPF program is loaded, attached, read or removed.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +116,7 @@ impl Pins {
 
     /// Returns whether a box is pinned for this interface.
     pub fn exist(&self) -> bool {
-        self.folder.join("out").exists()
+        self.folder.join("knobs").exists()
     }
 
     /// Removes all pins of the interface, for every layout version. Removing the pins detaches the programs. Returns
@@ -185,14 +212,15 @@ impl Clip {
         Self::prepared(Ebpf::load(OBJECT)?)
     }
 
-    /// Loads, attaches and pins the BPF program. If an earlier program is attached, the new program replaces it without
+    /// Loads, attaches and pins the BPF program. The box is on the side `side` of the radio, and `many` says whether it has
+    /// a list of networks and therefore more connections. If an earlier program is attached, the new program replaces it without
     /// a gap and keeps its maps. The returned boolean says whether an earlier program was replaced.
     ///
     /// # Errors
     /// Fails if there is no BPF file system, or if the kernel refuses the program, a map or a link.
-    pub fn attach(pins: &Pins) -> Result<(Self, bool), ClipError> {
+    pub fn attach(pins: &Pins, side: Side, many: bool) -> Result<(Self, bool), ClipError> {
         if pins.exist()
-            && let Ok(clip) = Self::take_over(pins)
+            && let Ok(clip) = Self::take_over(pins, side, many)
         {
             return Ok((clip, true));
         }
@@ -200,11 +228,11 @@ impl Clip {
         // outdated maps, a right edge could move left.
         pins.remove()?;
         pins.make()?;
-        let mut clip = Self::with_maps(pins)?;
-        for (name, pin, side) in PROGRAMS {
+        let mut clip = Self::with_maps(pins, many)?;
+        for (name, (pin, hook)) in PROGRAMS.into_iter().zip(hooks(side)) {
             let program = clip.program(name)?;
             let options = TcAttachOptions::TcxOrder(LinkOrder::default());
-            let link = program.attach_with_options(&pins.interface, side, options)?;
+            let link = program.attach_with_options(&pins.interface, hook, options)?;
             let (link, pin) = (FdLink::try_from(program.take_link(link)?)?, pins.folder.join(pin));
             link.pin(&pin).map_err(|error| ClipError::File(pin, io::Error::other(error)))?;
         }
@@ -213,9 +241,9 @@ impl Clip {
 
     /// Replaces the attached program and keeps its maps. Fails if a pinned link is missing or the interface no longer
     /// exists.
-    fn take_over(pins: &Pins) -> Result<Self, ClipError> {
-        let mut clip = Self::with_maps(pins)?;
-        for (name, pin, _) in PROGRAMS {
+    fn take_over(pins: &Pins, side: Side, many: bool) -> Result<Self, ClipError> {
+        let mut clip = Self::with_maps(pins, many)?;
+        for (name, (pin, _)) in PROGRAMS.into_iter().zip(hooks(side)) {
             let link = FdLink::from(PinnedLink::from_pin(pins.folder.join(pin))?);
             clip.program(name)?.attach_to_link(link.try_into()?)?;
         }
@@ -223,8 +251,11 @@ impl Clip {
     }
 
     /// Loads the BPF program with the pinned maps, and creates the maps that are missing.
-    fn with_maps(pins: &Pins) -> Result<Self, ClipError> {
+    fn with_maps(pins: &Pins, many: bool) -> Result<Self, ClipError> {
         let mut loader = EbpfLoader::new();
+        if many {
+            loader.map_max_entries("flows", MOST_FLOWS);
+        }
         for map in MAPS {
             loader.map_pin_path(map, pins.folder.join(map));
         }
@@ -232,7 +263,7 @@ impl Clip {
     }
 
     fn prepared(mut ebpf: Ebpf) -> Result<Self, ClipError> {
-        for (name, ..) in PROGRAMS {
+        for name in PROGRAMS {
             if let Some(program) = ebpf.program_mut(name) {
                 <&mut SchedClassifier>::try_from(program)?.load()?;
             }
@@ -240,7 +271,7 @@ impl Clip {
         Ok(Self { ebpf })
     }
 
-    /// Returns the BPF program called `name`: `clip_in` or `clip_out`.
+    /// Returns the BPF program called `name`: `clip_data` or `clip_acks`.
     ///
     /// # Errors
     /// Fails if no BPF program is called `name`.
@@ -262,21 +293,82 @@ impl Clip {
         Ok(Array::<_, Knobs>::try_from(self.map("knobs")?)?.set(0, knobs, 0)?)
     }
 
-    /// Writes a new allowance: the number of bytes that each server may send beyond the acknowledged or arrived data.
+    /// Replaces the networks whose addresses belong to subscribers. Each network is an IPv6 prefix, its length, and the
+    /// length of the prefix of one subscriber.
+    ///
+    /// # Errors
+    /// Fails if the kernel refuses to write the map of networks.
+    pub fn cover(&mut self, networks: &[(Ipv6Addr, u32, u32)]) -> Result<(), ClipError> {
+        let mut map = LpmTrie::<_, [u32; 4], u32>::try_from(self.map("prefixes")?)?;
+        let key =
+            |(address, bits, _): (Ipv6Addr, u32, u32)| Key::new(bits, Subscriber::from(address).address);
+        let wanted: Vec<_> = networks.iter().map(|network| key(*network)).collect();
+        let known: Vec<_> = map.keys().collect::<Result<_, _>>()?;
+        let same = |a: &Key<[u32; 4]>, b: &Key<_>| (a.prefix_len(), a.data()) == (b.prefix_len(), b.data());
+        for old in known.iter().filter(|old| !wanted.iter().any(|new| same(old, new))) {
+            map.remove(old)?;
+        }
+        for (key, (.., own)) in wanted.iter().zip(networks) {
+            map.insert(key, own, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a subscriber, whose traffic the kernel counts from now on.
+    ///
+    /// # Errors
+    /// Fails if the map of subscribers is full.
+    pub fn admit(&mut self, subscriber: Ipv6Addr) -> Result<(), ClipError> {
+        let mut map = HashMap::<_, Subscriber, Totals>::try_from(self.map("totals")?)?;
+        match map.get(&subscriber.into(), 0) {
+            Err(MapError::KeyNotFound) => {
+                Ok(map.insert(Subscriber::from(subscriber), Totals::default(), 0)?)
+            }
+            known => Ok(known.map(drop)?),
+        }
+    }
+
+    /// Removes a subscriber and its allowance.
+    ///
+    /// # Errors
+    /// Fails if the kernel refuses to write a map.
+    pub fn dismiss(&mut self, subscriber: Ipv6Addr) -> Result<(), ClipError> {
+        let key = Subscriber::from(subscriber);
+        let known = |removed| match removed {
+            Err(MapError::SyscallError(error)) if error.io_error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        };
+        known(HashMap::<_, Subscriber, Allowance>::try_from(self.map("allowances")?)?.remove(&key))?;
+        Ok(known(HashMap::<_, Subscriber, Totals>::try_from(self.map("totals")?)?.remove(&key))?)
+    }
+
+    /// Writes a subscriber's allowance: the number of bytes that each of its servers may send beyond the base.
     ///
     /// # Errors
     /// Fails if the kernel refuses to write the map of allowances.
-    pub fn allow(&mut self, allowance: Allowance) -> Result<(), ClipError> {
-        Ok(Array::<_, Allowance>::try_from(self.map("allowances")?)?.set(0, allowance, 0)?)
+    pub fn allow(&mut self, subscriber: Ipv6Addr, allowance: Allowance) -> Result<(), ClipError> {
+        let mut map = HashMap::<_, Subscriber, Allowance>::try_from(self.map("allowances")?)?;
+        Ok(map.insert(Subscriber::from(subscriber), allowance, 0)?)
     }
 
-    /// Returns the current allowance: the number of bytes that each server may send beyond the acknowledged or arrived
-    /// data.
+    /// Returns the current allowance of every subscriber that has one.
     ///
     /// # Errors
     /// Fails if the kernel refuses to read the map of allowances.
-    pub fn allowance(&mut self) -> Result<Allowance, ClipError> {
-        Ok(Array::<_, Allowance>::try_from(&*self.map("allowances")?)?.get(&0, 0)?)
+    pub fn allowances(&mut self) -> Result<Vec<(Ipv6Addr, Allowance)>, ClipError> {
+        let map = HashMap::<_, Subscriber, Allowance>::try_from(&*self.map("allowances")?)?;
+        let pairs = map.iter().map(|pair| pair.map(|(key, value)| (key.into(), value)));
+        Ok(pairs.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the traffic of every subscriber that was added.
+    ///
+    /// # Errors
+    /// Fails if the kernel refuses to read the map of traffic.
+    pub fn totals(&mut self) -> Result<Vec<(Ipv6Addr, Totals)>, ClipError> {
+        let map = HashMap::<_, Subscriber, Totals>::try_from(&*self.map("totals")?)?;
+        let pairs = map.iter().map(|pair| pair.map(|(key, value)| (key.into(), value)));
+        Ok(pairs.collect::<Result<_, _>>()?)
     }
 
     /// Returns the packet and byte counters of the BPF program.

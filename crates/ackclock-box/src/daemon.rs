@@ -1,43 +1,69 @@
 //! User-space process of a box: it learns from the kernel's records, writes allowances, and publishes reports.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ackclock_core::{Histogram, Span, Time};
-use nix::fcntl::{Flock, FlockArg};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use ackclock_core::{Histogram, Span, Time, name_of};
+use nix::fcntl::Flock;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::clip::{Clip, ClipError, Pins};
+use crate::config::Policy;
+use crate::files::Files;
 use crate::machine;
-use crate::maps::{Allowance, Counts, Knobs, Record};
-use crate::observers::Observer;
+use crate::maps::{Counts, Knobs, Record};
+use crate::subscribers::{SubscriberReport, Subscribers};
+use crate::summary::Day;
 
 /// Settings with which a box is started.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Network interface on the radio's side.
     pub interface: String,
-    /// Name of the box's regulator.
-    pub regulator: String,
+    /// Configuration file of the box, if the box was started with a file.
+    pub file: Option<PathBuf>,
     /// Whether the box lowers windows; a box that does not lower windows only measures.
     pub act: bool,
+    /// Maximum age of an allowance that is still applied.
+    pub stale: Span,
     /// Time after which the box stops lowering windows and only measures, unless `keep` is called before.
     pub act_for: Option<Duration>,
     /// Private run-time folder with the box's lock and reports.
     pub folder: PathBuf,
 }
 
-/// Maximum age of an allowance that is still applied. An old allowance may apply for seconds without data, because an
+/// Settings of a running box that a changed configuration file may change.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Subscribers and their rules.
+    pub policy: Policy,
+    /// Whether the box lowers windows.
+    pub act: bool,
+    /// Maximum age of an allowance that is still applied.
+    pub stale: Span,
+}
+
+/// What a running box tells its caller.
+#[derive(Clone, Copy, Debug)]
+pub enum Said<'a> {
+    /// Report of the last second, and the counters since the box was attached.
+    Report(&'a Report, &'a Counts),
+    /// Summary of the last day.
+    Day(&'a str),
+    /// A changed configuration file was loaded, or was refused for this reason.
+    Loaded(Result<(), &'a str>),
+}
+
+/// Default maximum age of an allowance that is still applied. An old allowance may apply for seconds without data, because an
 /// unused window does no harm.
-pub const STALE: Duration = Duration::from_secs(5);
+pub const STALE: Span = Span::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 const REPORT_EVERY: Span = Span::from_secs(1);
+/// Number of subscribers in a report.
+const SHOWN: usize = 100;
 
 /// State and measurements of a box.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -71,6 +97,18 @@ pub struct Report {
     pub esp_share: Option<f64>,
     /// Share of ACKs for which the window law asks for a lower window, 0 to 1.
     pub lower_share: Option<f64>,
+    /// Configuration file of the box, if the box was started with a file.
+    pub file: Option<PathBuf>,
+    /// Number of subscribers with recent traffic.
+    pub subscribers: usize,
+    /// Number of records that were ignored because there were too many subscribers or connections.
+    pub refused: u64,
+    /// Measurements of the 100 subscribers with the longest queueing delay, the longest first.
+    pub worst: Vec<SubscriberReport>,
+    /// Summary of the last complete day.
+    pub day: Option<String>,
+    /// Reason why the last changed configuration file was refused.
+    pub refused_file: Option<String>,
 }
 
 /// Error that prevents a box from running.
@@ -90,107 +128,31 @@ pub enum BoxError {
     File(PathBuf, io::Error),
 }
 
-/// Paths of a box's files in the run-time folder.
-#[derive(Clone, Debug)]
-pub struct Files {
-    lock: PathBuf,
-    report: PathBuf,
-    keep: PathBuf,
-}
-
-impl Files {
-    /// Returns the paths of the files that belong to the box on `interface`.
-    pub fn of(folder: &Path, interface: &str) -> Self {
-        let file = |end: &str| folder.join(format!("box-{interface}.{end}"));
-        Self { lock: file("lock"), report: file("json"), keep: file("keep") }
-    }
-
-    /// Returns the ID of the process that runs the box, or `None` if no process runs it.
-    pub fn running(&self) -> Option<i32> {
-        let file = File::open(&self.lock).ok()?;
-        match Flock::lock(file, FlockArg::LockSharedNonblock) {
-            Ok(_) => None,
-            Err((mut file, _)) => {
-                let mut text = String::new();
-                file.read_to_string(&mut text).ok()?;
-                text.trim().parse().ok()
-            }
-        }
-    }
-
-    /// Locks the box's run-time files, so that no other process can run a box on `interface`.
-    fn take(&self, interface: &str) -> Result<Flock<File>, BoxError> {
-        let at = |error| BoxError::File(self.lock.clone(), error);
-        let mut open = OpenOptions::new();
-        let file = open
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .open(&self.lock)
-            .map_err(at)?;
-        let Ok(mut locked) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
-            return Err(BoxError::Taken(self.running().unwrap_or(0), interface.to_owned()));
-        };
-        locked.set_len(0).map_err(at)?;
-        write!(locked, "{}", std::process::id()).map_err(at)?;
-        Ok(locked)
-    }
-
-    /// Returns the text of the last report, or `None` if no report was written.
-    pub fn report(&self) -> Option<String> {
-        fs::read_to_string(&self.report).ok()
-    }
-
-    fn write(&self, report: &str) -> io::Result<()> {
-        let new = self.report.with_extension("new");
-        fs::write(&new, report)?;
-        fs::rename(new, &self.report)
-    }
-
-    /// Asks the box to keep lowering windows after the time given with `--act TIME`.
-    ///
-    /// # Errors
-    /// Fails if the request file cannot be written.
-    pub fn keep(&self) -> io::Result<()> {
-        fs::write(&self.keep, "")
-    }
-
-    fn is_kept(&self) -> bool {
-        fs::remove_file(&self.keep).is_ok()
-    }
-
-    /// Removes the box's files from the run-time folder.
-    pub fn remove(&self) {
-        for file in [&self.report, &self.keep, &self.lock] {
-            let _ = fs::remove_file(file);
-        }
-    }
-
-    /// Stops the process that runs the box, and returns its process ID.
-    pub fn end(&self) -> Option<i32> {
-        let pid = self.running()?;
-        kill(Pid::from_raw(pid), Signal::SIGTERM).ok()?;
-        for _ in 0..200 {
-            if self.running().is_none() {
-                return Some(pid);
-            }
-            pause();
-        }
-        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-        Some(pid)
-    }
-}
-
 #[allow(clippy::disallowed_methods, reason = "real packets are waited for in real time")]
-fn pause() {
+pub(crate) fn pause() {
     std::thread::sleep(POLL);
 }
 
 fn now() -> Time {
     let now = clock_gettime(ClockId::Monotonic);
     Time::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+/// Keeps the recent allowances of an earlier process in force until this process computes allowances. Removes the other
+/// subscribers from the kernel.
+fn inherit(clip: &mut Clip, subscribers: &mut Subscribers, now: Time, stale: Span) -> Result<(), ClipError> {
+    for (key, allowance) in clip.allowances()? {
+        let is_fresh = now.since(Time::from_nanos(allowance.at_ns)) < stale;
+        if !is_fresh || !subscribers.inherit(now, key, allowance) {
+            clip.dismiss(key)?;
+        }
+    }
+    for (key, _) in clip.totals()? {
+        if !subscribers.lists(key) {
+            clip.dismiss(key)?;
+        }
+    }
+    Ok(())
 }
 
 /// A running box: its options, files, pins and BPF program.
@@ -200,9 +162,11 @@ pub struct Daemon {
     pins: Pins,
     clip: Clip,
     records: aya::maps::RingBuf<aya::maps::MapData>,
-    observer: Observer,
-    allowance: Option<Allowance>,
+    subscribers: Subscribers,
     waits: Histogram,
+    day: Day,
+    told_day: Option<String>,
+    refused_file: Option<String>,
     index: Option<u32>,
     begun: Time,
     until: Option<Time>,
@@ -217,27 +181,29 @@ impl Daemon {
     ///
     /// # Errors
     /// Fails if the interface does not exist, another process owns the box, or the kernel refuses the program.
-    pub fn start(options: Options, observer: Observer) -> Result<Self, BoxError> {
+    pub fn start(options: Options, policy: Policy) -> Result<Self, BoxError> {
         let interface = machine::interface(&options.interface).map_err(BoxError::Interface)?;
         let (files, pins) = (Files::of(&options.folder, &options.interface), Pins::of(&options.interface)?);
         let lock = files.take(&options.interface)?;
-        let (mut clip, taken_over) = Clip::attach(&pins)?;
+        let (mut clip, taken_over) = Clip::attach(&pins, policy.side(), policy.has_networks())?;
+        clip.cover(&policy.prefixes())?;
         let (begun, act) = (now(), options.act);
         // The bypass setting of an earlier process stays in force.
         let bypass = pins.knobs()?.bypass;
-        let (stale_ns, header) = (STALE.as_nanos() as u64, interface.header);
+        let (stale_ns, header) = (options.stale.as_nanos(), interface.header);
         let knobs = Knobs { stale_ns, act: act.into(), header, bypass, unused: 0 };
         clip.set(knobs)?;
         let records = clip.records()?;
         let until = options.act_for.map(|time| begun + Span::from_nanos(time.as_nanos() as u64));
-        let (counts, allowance) = (clip.counts()?, clip.allowance()?);
-        // A recent allowance of an earlier process stays in force until this process computes an allowance.
-        let is_fresh = allowance.at_ns > 0 && begun.as_nanos() - allowance.at_ns < stale_ns;
+        let (counts, mut subscribers) = (clip.counts()?, Subscribers::new(policy));
+        inherit(&mut clip, &mut subscribers, begun, options.stale)?;
         Ok(Self {
-            observer,
-            allowance: is_fresh.then_some(allowance),
+            subscribers,
             index: machine::index(&options.interface),
             waits: Histogram::default(),
+            day: Day::new(begun, counts),
+            told_day: None,
+            refused_file: None,
             knobs,
             reported: (begun, counts),
             options,
@@ -257,48 +223,103 @@ impl Daemon {
         self.taken_over
     }
 
-    /// Runs the box until `ends` returns true, and passes one report per second to `tell`.
+    /// Runs the box until `ends` returns true, and passes one report per second to `tell`. The function `load` reads a
+    /// changed configuration file; a file that `load` refuses changes nothing.
     ///
     /// # Errors
     /// Fails if the kernel refuses an allowance, or a file cannot be written.
     pub fn run(
         &mut self,
         mut ends: impl FnMut() -> bool,
-        mut tell: impl FnMut(&Report),
+        load: impl Fn(&Path) -> Result<Settings, String>,
+        mut tell: impl FnMut(Said<'_>),
     ) -> Result<(), BoxError> {
         while !ends() {
             pause();
-            let counts = self.clip.counts()?;
-            self.observer.note_others(counts.in_bytes.saturating_sub(counts.in_flow_bytes));
-            while let Some(bytes) = self.records.next() {
-                if let Some(record) = Record::read(&bytes) {
-                    self.observer.learn(&record);
-                }
-            }
+            self.learn()?;
             let now = now();
             self.allow(now)?;
             if now.since(self.reported.0) >= REPORT_EVERY {
                 self.look_after_interface()?;
                 self.look_after_time(now)?;
-                let report = self.report(now)?;
+                self.look_after_file(&load, &mut tell)?;
+                self.look_after_subscribers(now)?;
+                let counts = self.clip.counts()?;
+                if let Some(day) = self.day.turn(now, counts, self.knobs.acts()) {
+                    tell(Said::Day(self.told_day.insert(day)));
+                }
+                let report = self.report(now, counts);
                 // Serialising a report cannot fail, because a report contains only numbers and strings.
                 let text = serde_json::to_string(&report).unwrap_or_default();
-                self.files.write(&text).map_err(|error| BoxError::File(self.files.report.clone(), error))?;
-                tell(&report);
+                self.files.write(&text)?;
+                tell(Said::Report(&report, &counts));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the records of the kernel.
+    fn learn(&mut self) -> Result<(), BoxError> {
+        while let Some(bytes) = self.records.next() {
+            let newcomer = Record::read(&bytes).and_then(|record| self.subscribers.learn(&record));
+            drop(bytes);
+            if let Some(newcomer) = newcomer {
+                self.clip.admit(newcomer)?;
             }
         }
         Ok(())
     }
 
     fn allow(&mut self, now: Time) -> Result<(), BoxError> {
-        if let Some(wait) = self.observer.wait(now) {
-            self.waits.record(wait);
+        let (clip, refresh) = (&mut self.clip, Span::from_nanos(self.knobs.stale_ns / 4));
+        let waits = &mut [&mut self.waits, &mut self.day.waits];
+        Ok(self.subscribers.update(now, refresh, waits, |key, allowance| clip.allow(key, allowance))?)
+    }
+
+    /// Forgets quiet subscribers, and reads how much traffic the others had.
+    fn look_after_subscribers(&mut self, now: Time) -> Result<(), BoxError> {
+        for key in self.subscribers.sweep(now) {
+            self.clip.dismiss(key)?;
         }
-        self.allowance = self.observer.allowed(now).or(self.allowance);
-        if let Some(allowance) = self.allowance {
-            self.clip.allow(Allowance { at_ns: now.as_nanos(), ..allowance })?;
-        }
+        self.subscribers.note_totals(now, &self.clip.totals()?);
         Ok(())
+    }
+
+    /// Loads a changed configuration file if this is requested.
+    fn look_after_file(
+        &mut self,
+        load: impl Fn(&Path) -> Result<Settings, String>,
+        mut tell: impl FnMut(Said<'_>),
+    ) -> Result<(), BoxError> {
+        let Some(file) = self.files.reload_request() else { return Ok(()) };
+        let loaded = load(&file).map(|settings| (file, settings));
+        self.refused_file = match loaded {
+            Ok((file, settings)) => {
+                self.options.file = Some(file);
+                self.apply(settings)?
+            }
+            Err(error) => Some(error),
+        };
+        self.files.end_reload();
+        tell(Said::Loaded(self.refused_file.as_deref().map_or(Ok(()), Err)));
+        Ok(())
+    }
+
+    /// Applies changed settings. Returns the reason why the settings cannot be applied to a running box.
+    fn apply(&mut self, Settings { policy, act, stale }: Settings) -> Result<Option<String>, BoxError> {
+        if policy.side() != self.subscribers.policy().side() {
+            return Ok(Some("box.side: a running box cannot change its side".to_owned()));
+        }
+        let networks = policy.prefixes();
+        match self.subscribers.reload(policy) {
+            Ok(gone) => gone.into_iter().try_for_each(|key| self.clip.dismiss(key))?,
+            Err(error) => return Ok(Some(error.to_string())),
+        }
+        self.clip.cover(&networks)?;
+        (self.options.act, self.options.stale) = (act, stale);
+        self.pins.turn(|knobs| (knobs.act, knobs.stale_ns) = (act.into(), stale.as_nanos()))?;
+        self.knobs = self.pins.knobs()?;
+        Ok(None)
     }
 
     /// Attaches the BPF program again if the interface was removed and recreated.
@@ -308,7 +329,11 @@ impl Daemon {
             self.index = index;
             if index.is_some() {
                 let interface = machine::interface(&self.options.interface).map_err(BoxError::Interface)?;
-                (self.clip, _) = Clip::attach(&self.pins)?;
+                let policy = self.subscribers.policy().clone();
+                (self.clip, _) = Clip::attach(&self.pins, policy.side(), policy.has_networks())?;
+                self.clip.cover(&policy.prefixes())?;
+                // The kernel has forgotten all connections, so the subscribers are listed anew.
+                self.subscribers = Subscribers::new(policy);
                 self.knobs.header = interface.header;
                 self.clip.set(self.knobs)?;
                 self.records = self.clip.records()?;
@@ -329,20 +354,19 @@ impl Daemon {
         Ok(())
     }
 
-    fn report(&mut self, now: Time) -> Result<Report, BoxError> {
-        let counts = self.clip.counts()?;
+    fn report(&mut self, now: Time, counts: Counts) -> Report {
         let (last, before) = std::mem::replace(&mut self.reported, (now, counts));
         let bytes = counts.in_bytes.saturating_sub(before.in_bytes);
         let share = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
         let quantile = |q| self.waits.quantile(q).map(|wait| wait.as_millis_f64());
-        Ok(Report {
+        Report {
             pid: std::process::id() as i32,
             interface: self.options.interface.clone(),
-            regulator: self.options.regulator.clone(),
+            regulator: name_of(self.subscribers.policy().regulator()),
             acting: self.knobs.acts(),
             running_s: now.since(self.begun).as_secs_f64(),
             rate_bps: bytes as f64 * 8.0 / now.since(last).as_secs_f64(),
-            connections: self.observer.connections(),
+            connections: self.subscribers.connections(),
             wait_p50_ms: quantile(0.5),
             wait_p95_ms: quantile(0.95),
             regulated_share: share(counts.in_flow_bytes, counts.in_bytes),
@@ -350,7 +374,13 @@ impl Daemon {
             udp_share: share(counts.in_udp_bytes, counts.in_bytes),
             esp_share: share(counts.in_esp_bytes, counts.in_bytes),
             lower_share: share(counts.lower, counts.acks),
-        })
+            file: self.options.file.clone(),
+            subscribers: self.subscribers.len(),
+            refused: self.subscribers.refused(),
+            worst: self.subscribers.worst(SHOWN),
+            day: self.told_day.clone(),
+            refused_file: self.refused_file.clone(),
+        }
     }
 
     /// Stops the box and removes its programs, maps and files.

@@ -14,6 +14,8 @@ pub enum Base {
     Acked,
     /// The end of the data that arrived is the base, as in the regulator WRD.
     Arrived,
+    /// The ACK number plus the bytes that SACK reports is the base, as on the network side of the radio.
+    Sacked,
 }
 
 /// Allowance of a server: the data that it may send beyond the base.
@@ -59,7 +61,11 @@ impl Clip {
         let Some(Allowed { base, bytes, least }) = allowed.filter(|_| !ends) else {
             return self.law.pass(ack);
         };
-        let base = if base == Base::Acked { ack.ack } else { self.arrived.max(ack.ack) };
+        let base = match base {
+            Base::Acked => ack.ack,
+            Base::Arrived => self.arrived.max(ack.ack),
+            Base::Sacked => ack.ack + sacked(ack),
+        };
         self.law.write(ack, kind, Some(base + bytes), least);
     }
 
@@ -71,4 +77,9 @@ impl Clip {
         let repeats = ack.ack == self.acked && self.offered == ack.window && !ack.has_data();
         if repeats && ahead { AckKind::Duplicate } else { AckKind::Other }
     }
+}
+
+/// Bytes beyond an ACK that its SACK blocks report.
+fn sacked(ack: &Segment) -> u32 {
+    ack.sack().iter().map(|block| block.right.since(block.left.max(ack.ack))).sum()
 }

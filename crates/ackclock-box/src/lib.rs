@@ -6,8 +6,12 @@
 //! attached when the user-space process exits.
 
 pub mod clip;
+pub mod config;
 pub mod daemon;
+pub mod files;
 pub mod law;
 pub mod machine;
 pub mod maps;
 pub mod observers;
+pub mod subscribers;
+pub mod summary;

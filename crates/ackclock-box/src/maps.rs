@@ -5,6 +5,8 @@
 // All structs consist of integers without padding, so any bytes are a valid value.
 #![allow(unsafe_code)]
 
+use std::net::Ipv6Addr;
+
 use aya::Pod;
 
 /// Settings of the BPF program.
@@ -30,7 +32,43 @@ impl Knobs {
     }
 }
 
-/// Allowance of the servers: the data that each may send beyond the base.
+/// First address of a subscriber's prefix; an IPv4 address as IPv4-mapped IPv6 address.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Subscriber {
+    /// The address in network byte order.
+    pub address: [u32; 4],
+}
+
+impl From<Ipv6Addr> for Subscriber {
+    fn from(address: Ipv6Addr) -> Self {
+        let octets = address.octets();
+        let word = |at| u32::from_ne_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
+        Self { address: [0, 4, 8, 12].map(word) }
+    }
+}
+
+impl From<Subscriber> for Ipv6Addr {
+    fn from(subscriber: Subscriber) -> Self {
+        let mut octets = [0; 16];
+        for (at, word) in subscriber.address.into_iter().enumerate() {
+            octets[4 * at..4 * at + 4].copy_from_slice(&word.to_ne_bytes());
+        }
+        octets.into()
+    }
+}
+
+/// Traffic to one subscriber since the box added the subscriber.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Bytes of all packets from the servers.
+    pub in_bytes: u64,
+    /// Bytes of the data packets on connections whose windows can be clipped.
+    pub in_flow_bytes: u64,
+}
+
+/// Allowance of a subscriber's servers: the data that each may send beyond the base.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
@@ -38,12 +76,14 @@ pub struct Allowance {
     pub at_ns: u64,
     /// Number of bytes that each server may send beyond the base.
     pub bytes: u32,
-    /// Base of the allowance: 0 for the ACK number, 1 for the end of the data that arrived.
+    /// Base of the allowance: 0 for the ACK number, 1 for the end of the data that arrived, 2 for the ACK number plus
+    /// the bytes that SACK reports.
     pub base: u32,
     /// Smallest window to advertise, bytes.
     pub least: u32,
-    /// Reserved field, always 0.
-    pub unused: u32,
+    /// Whether windows of this subscriber may be lowered. With the value 0, the allowance only counts in
+    /// [`Counts::lower`].
+    pub act: u32,
 }
 
 /// Counters since the BPF program was loaded.
@@ -153,8 +193,10 @@ pub struct Flow {
     pub scale: u8,
     /// Bit mask of valid fields: 1 for `arrived`; 2 for `told` and `written`; 4 for `acked`.
     pub flags: u8,
+    /// Length of the prefix of the connection's subscriber, bits.
+    pub bits: u8,
     /// Reserved field, always 0.
-    pub unused: u16,
+    pub unused: u8,
 }
 
 /// Event of a connection, sent from the kernel to user space. Sums are cumulative, so a lost record loses the time of
@@ -166,6 +208,8 @@ pub struct Record {
     pub at_ns: u64,
     /// Payload of the connection that arrived for the first time, summed up to this record, bytes.
     pub passed: u64,
+    /// Bytes to the subscriber outside of connections, summed up to this record; 0 in a record of an ACK.
+    pub others: u64,
     /// Kind of the event: [`Record::DATA`], [`Record::ACK`] or [`Record::OPENED`].
     pub kind: u32,
     /// Number of the connection, assigned by the BPF program.
@@ -186,6 +230,8 @@ pub struct Record {
     pub stamped: u32,
     /// Reserved field, always 0.
     pub unused: u32,
+    /// Subscriber to whom the connection belongs.
+    pub subscriber: Subscriber,
 }
 
 impl Record {
@@ -203,16 +249,18 @@ impl Record {
         Some(Self {
             at_ns: long(0)?,
             passed: long(8)?,
-            kind: word(16)?,
-            flow: word(20)?,
-            arrived: word(24)?,
-            told: word(28)?,
-            acked: word(32)?,
-            segment: word(36)?,
-            value: word(40)?,
-            echo: word(44)?,
-            stamped: word(48)?,
-            unused: word(52)?,
+            others: long(16)?,
+            kind: word(24)?,
+            flow: word(28)?,
+            arrived: word(32)?,
+            told: word(36)?,
+            acked: word(40)?,
+            segment: word(44)?,
+            value: word(48)?,
+            echo: word(52)?,
+            stamped: word(56)?,
+            unused: word(60)?,
+            subscriber: Subscriber { address: [word(64)?, word(68)?, word(72)?, word(76)?] },
         })
     }
 }
@@ -221,6 +269,10 @@ impl Record {
 unsafe impl Pod for Knobs {}
 // SAFETY: `Allowance` is a `repr(C)` struct of integers without padding.
 unsafe impl Pod for Allowance {}
+// SAFETY: `Subscriber` is a `repr(C)` struct of integers without padding.
+unsafe impl Pod for Subscriber {}
+// SAFETY: `Totals` is a `repr(C)` struct of integers without padding.
+unsafe impl Pod for Totals {}
 // SAFETY: `Counts` is a `repr(C)` struct of integers without padding.
 unsafe impl Pod for Counts {}
 // SAFETY: `Tuple` is a `repr(C)` struct of integers without padding.

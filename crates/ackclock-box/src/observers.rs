@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 
 use ackclock_core::{ConfigError, Flags, FlowId, Segment, Seq, Size, Span, Time, Timestamps};
 use ackclock_edge::Allowances;
-use ackclock_link::{Base, ObservedConfig, Record as Sums, Side};
+use ackclock_link::{Base, ObservedConfig, Record as Sums};
 use serde_json::Value;
 
 use crate::maps::{Allowance, Record};
 
-/// Maximum number of observed connections, so that one peer cannot exhaust the memory.
+/// Maximum number of observed connections of a subscriber, so that one peer cannot exhaust the memory.
 const MOST_FLOWS: usize = 1024;
 /// Time without data after which a connection is forgotten.
 const QUIET: Span = Span::from_secs(10);
 /// Time without data after which a connection is ignored in computing the common allowance.
-const ACTIVE: Span = Span::from_secs(2);
+pub(crate) const ACTIVE: Span = Span::from_secs(2);
 const HEADER: u16 = 52;
 /// Largest window that TCP can advertise, bytes.
 const LARGEST: u32 = 1 << 30;
@@ -31,7 +31,10 @@ struct Seen {
 /// Observer of one subscriber's connections.
 pub struct Observer {
     allowances: Allowances,
+    /// Connections by the kernel's number. The kernel's numbers only grow, so the estimators get small numbers instead.
     flows: BTreeMap<u32, Seen>,
+    /// Small numbers of forgotten connections.
+    free: Vec<u32>,
     /// Connection for which data arrived most recently.
     newest: FlowId,
     /// Bytes sent to the subscriber outside the observed connections.
@@ -39,76 +42,84 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Creates an observer without connections. All flows of the subscriber share `buffer`.
+    /// Creates an observer without connections. `observed` configures how the queue is observed. All flows of the
+    /// subscriber share `buffer`.
     ///
     /// # Errors
     /// Fails if a box cannot use this regulator or this buffer.
-    pub fn new(regulator: &str, buffer: Size) -> Result<Self, ConfigError> {
-        let observed = ObservedConfig { side: Side::Mobile, ..ObservedConfig::default() };
-        let allowances = Allowances::new(&Value::from(regulator), &observed, buffer)?;
-        Ok(Self { allowances, flows: BTreeMap::new(), newest: FlowId(0), others: 0 })
+    pub fn new(regulator: &Value, observed: &ObservedConfig, buffer: Size) -> Result<Self, ConfigError> {
+        let allowances = Allowances::new(regulator, observed, buffer)?;
+        Ok(Self { allowances, flows: BTreeMap::new(), free: Vec::new(), newest: FlowId(0), others: 0 })
     }
 
-    /// Notes the total bytes sent to the subscriber outside the observed connections. Bytes of unobserved connections
-    /// also use the link's capacity.
-    pub const fn note_others(&mut self, bytes: u64) {
-        self.others = bytes;
+    /// Whether a connection is observed.
+    pub fn knows(&self, flow: u32) -> bool {
+        self.flows.contains_key(&flow)
     }
 
-    /// Updates the estimates with a record.
+    /// Updates the estimates with a record. Connections beyond the maximum are ignored.
     pub fn learn(&mut self, record: &Record) {
-        let (at, flow) = (Time::from_nanos(record.at_ns), FlowId(record.flow));
-        self.make_room(at);
+        let at = Time::from_nanos(record.at_ns);
+        if self.flows.len() >= MOST_FLOWS && !self.knows(record.flow) {
+            return;
+        }
+        if record.kind == Record::DATA {
+            self.others = record.others;
+        }
         let others = self.others;
-        let seen = self.flows.entry(record.flow).or_insert_with(|| Seen { sums: Sums::new(flow), last: at });
+        let (free, unused) = (&mut self.free, self.flows.len() as u32);
+        let seen = self.flows.entry(record.flow).or_insert_with(|| {
+            let flow = FlowId(free.pop().unwrap_or(unused));
+            Seen { sums: Sums::new(flow), last: at }
+        });
         (seen.sums.at, seen.sums.others) = (at, others);
         match record.kind {
             Record::OPENED => on_opened(&mut seen.sums, record),
             Record::ACK => on_ack(&mut seen.sums, record),
             _ => {
                 on_data(&mut seen.sums, record);
-                (seen.last, self.newest) = (at, flow);
+                (seen.last, self.newest) = (at, seen.sums.flow);
             }
         }
         self.allowances.on_record(&seen.sums);
     }
 
-    /// Forgets the connection that was quiet longest, if it was quiet for [`QUIET`] or the table is full.
-    fn make_room(&mut self, now: Time) {
-        let oldest =
-            self.flows.iter().min_by_key(|(_, seen)| seen.last).map(|(flow, seen)| (*flow, seen.last));
-        if let Some((flow, last)) = oldest
-            && (self.flows.len() >= MOST_FLOWS || now.since(last) > QUIET)
-        {
-            self.flows.remove(&flow);
-            self.allowances.forget(now, FlowId(flow));
-        }
+    /// Forgets connections that were quiet for ten seconds.
+    pub fn forget_quiet(&mut self, now: Time) {
+        let (allowances, free) = (&mut self.allowances, &mut self.free);
+        self.flows.retain(|_, seen| {
+            let stays = now.since(seen.last) <= QUIET;
+            if !stays {
+                allowances.forget(now, seen.sums.flow);
+                free.push(seen.sums.flow.0);
+            }
+            stays
+        });
     }
 
-    /// Returns the common allowance of all servers: the largest allowance of an active connection. Returns `None` while
+    /// Returns the common allowance of all servers, with `act` 0: the largest allowance of an active connection. Returns `None` while
     /// no allowance is known; the allowance of an earlier box process then stays in force.
     pub fn allowed(&mut self, now: Time) -> Option<Allowance> {
-        let active = self.flows.iter().filter(|(_, seen)| now.since(seen.last) < ACTIVE);
+        let active = self.flows.values().filter(|seen| now.since(seen.last) < ACTIVE);
         let allowances = &mut self.allowances;
-        let allowed = active.filter_map(|(flow, _)| allowances.allowance(now, FlowId(*flow)));
+        let allowed = active.filter_map(|seen| allowances.allowance(now, seen.sums.flow));
         let most = allowed.max_by_key(|allowance| allowance.bytes)?;
         Some(Allowance {
             at_ns: now.as_nanos(),
             bytes: most.bytes.min(LARGEST),
-            base: (most.base == Base::Arrived).into(),
+            base: match most.base {
+                Base::Acked => 0,
+                Base::Arrived => 1,
+                Base::Sacked => 2,
+            },
             least: most.least,
-            unused: 0,
+            act: 0,
         })
     }
 
-    /// Estimates the queueing delay of a new packet from the queued bytes and the link rate. Returns `None` while no
-    /// connection has data.
+    /// Returns the queueing delay that recent data showed, or `None` if no recent data showed a delay.
     pub fn wait(&self, now: Time) -> Option<Span> {
-        let last = self.flows.get(&self.newest.0)?.last;
-        let view = self.allowances.observer().view(now, self.newest);
-        let rate = view.rate.as_bps();
-        (rate > 0 && now.since(last) < Span::from_secs(1))
-            .then(|| Span::from_secs_f64(view.waiting.bytes as f64 * 8.0 / rate as f64))
+        self.allowances.observer().queueing_delay(now, self.newest)
     }
 
     /// Returns the number of observed connections.

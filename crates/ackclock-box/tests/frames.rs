@@ -15,11 +15,15 @@ pub(crate) const FIN: u8 = 1;
 /// Windows are lowered, and no allowance is too old.
 pub(crate) const ACTING: Knobs = Knobs { stale_ns: u64::MAX, act: 1, header: 14, bypass: 0, unused: 0 };
 
+/// The only subscriber of a box without a list of networks.
+pub(crate) const ALL: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
+
 /// The program, or `None` with the reason where this machine loads none.
 pub(crate) fn program(act: bool) -> Option<Clip> {
     match Clip::load() {
         Ok(mut clip) => {
             clip.set(Knobs { act: act.into(), ..ACTING }).unwrap();
+            clip.cover(&[(ALL, 0, 0)]).unwrap();
             Some(clip)
         }
         Err(error) => {
@@ -110,7 +114,7 @@ pub(crate) fn run(clip: &mut Clip, from_mobile: bool, frame: &[u8]) -> Vec<u8> {
 pub(crate) fn tries(clip: &mut Clip, from_mobile: bool, frame: &[u8]) -> Option<Vec<u8>> {
     let mut out = vec![0; frame.len() + 64];
     let options = TestRunOptions { data_in: Some(frame), data_out: Some(&mut out), ..TestRunOptions::new() };
-    let program = clip.program(if from_mobile { "clip_out" } else { "clip_in" }).unwrap();
+    let program = clip.program(if from_mobile { "clip_acks" } else { "clip_data" }).unwrap();
     let result = program.test_run(options).ok()?;
     assert_eq!(result.return_value, u32::MAX, "the next program decides");
     out.truncate(result.data_size_out as usize);
@@ -121,7 +125,7 @@ pub(crate) fn tries(clip: &mut Clip, from_mobile: bool, frame: &[u8]) -> Option<
 pub(crate) fn nanoseconds(clip: &mut Clip, packet: &Tcp) -> u128 {
     let frame = packet.frame();
     let options = TestRunOptions { data_in: Some(&frame), repeat: 50_000, ..TestRunOptions::new() };
-    let program = clip.program(if packet.from_mobile { "clip_out" } else { "clip_in" }).unwrap();
+    let program = clip.program(if packet.from_mobile { "clip_acks" } else { "clip_data" }).unwrap();
     program.test_run(options).unwrap().duration.as_nanos()
 }
 

@@ -2,12 +2,12 @@
 
 use ackclock_box::law::{Allowed, Base, Clip as Law};
 use ackclock_box::maps::{Allowance, Flow, Knobs};
-use ackclock_core::{Flags, FlowId, Segment, Seq};
+use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq};
 use etherparse::SlicedPacket;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
-use crate::frames::{ACK, ACTING, FIN, Tcp, nanoseconds, opens, program, run};
+use crate::frames::{ACK, ACTING, ALL, FIN, Tcp, nanoseconds, opens, program, run};
 
 /// Numbers of a connection so far.
 struct Course {
@@ -38,7 +38,7 @@ fn compare(clip: &mut ackclock_box::clip::Clip, random: &mut Random, port: u16, 
     let scale = if peer { scale } else { 0 };
     let law = Law::new(scale, Seq(first.1), of.window);
     let mut course = Course { of, law, arrived: first.1, acked: first.1, offered: of.window };
-    clip.allow(Allowance::default()).unwrap();
+    clip.allow(ALL, Allowance::default()).unwrap();
     let mut allowed = None;
     for number in 0..acks {
         if random.random_bool(0.1) {
@@ -53,16 +53,15 @@ fn compare(clip: &mut ackclock_box::clip::Clip, random: &mut Random, port: u16, 
 
 fn allow(clip: &mut ackclock_box::clip::Clip, random: &mut Random) -> Option<Allowed> {
     if random.random_bool(0.1) {
-        clip.allow(Allowance::default()).unwrap();
+        clip.allow(ALL, Allowance::default()).unwrap();
         return None;
     }
-    let base = if random.random() { Base::Acked } else { Base::Arrived };
+    let base = [Base::Acked, Base::Arrived, Base::Sacked][random.random_range(0..3)];
     let bytes = 1 << random.random_range(0..=30);
     let allowed =
         Allowed { base, bytes: random.random_range(0..=bytes), least: random.random_range(0..=4 * 1448) };
     let Allowed { bytes, least, .. } = allowed;
-    clip.allow(Allowance { at_ns: 1, bytes, base: (base == Base::Arrived).into(), least, unused: 0 })
-        .unwrap();
+    clip.allow(ALL, Allowance { at_ns: 1, bytes, base: base as u32, least, act: 1 }).unwrap();
     Some(allowed)
 }
 
@@ -103,6 +102,9 @@ impl Course {
         let mut segment = Segment::data(FlowId(0), Seq(packet.seq), payload as u16, 40);
         segment.ack = Seq(ack);
         segment.window = window;
+        if let Some((left, right)) = sack {
+            segment.push_sack(SackBlock { left: Seq(left), right: Seq(right) });
+        }
         segment.flags = if flags & FIN != 0 { Flags::ACK | Flags::FIN } else { Flags::ACK };
         self.law.on_ack(&mut segment, allowed);
         let expected = Tcp { window: segment.window, ..packet };
@@ -143,7 +145,7 @@ fn measuring_writes_nothing_and_counts_what_would_be_lower() {
         sack: None,
     };
     opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
-    clip.allow(Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, unused: 0 }).unwrap();
+    clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
     assert_eq!(run(&mut clip, true, &of.frame()), of.frame());
     let counts = clip.counts().unwrap();
     assert_eq!((counts.lower, counts.clipped), (1, 0));
@@ -168,7 +170,7 @@ fn an_allowance_that_is_too_old_opens_the_windows() {
         sack: None,
     };
     opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
-    clip.allow(Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, unused: 0 }).unwrap();
+    clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
     assert_eq!(run(&mut clip, true, &of.frame()), of.frame(), "written a second after the machine began");
     assert_eq!(clip.counts().unwrap().stale, 1);
 }
@@ -190,7 +192,7 @@ fn a_packet_costs_nanoseconds() {
         sack: None,
     };
     opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
-    clip.allow(Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, unused: 0 }).unwrap();
+    clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
     let data = Tcp { from_mobile: false, payload: 1400, ..of };
     for (packet, most) in [(data, 150), (of, 250)] {
         // The least of several: other processes use the machine too.

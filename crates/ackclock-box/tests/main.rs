@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
+mod config;
 mod frames;
+mod kernel_subscribers;
 mod law;
 mod observers;
+mod subscribers;
 mod untouched;

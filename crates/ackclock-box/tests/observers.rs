@@ -2,13 +2,19 @@
 
 use ackclock_box::maps::Record;
 use ackclock_box::observers::Observer;
-use ackclock_core::{Size, Span, Time};
+use ackclock_core::{ConfigError, Size, Span, Time};
+use ackclock_link::{ObservedConfig, Side};
 
 const PAYLOAD: u32 = 1448;
 const EVERY: Span = Span::from_millis(10);
 
+fn new(regulator: &str, buffer: Size) -> Result<Observer, ConfigError> {
+    let observed = ObservedConfig { side: Side::Mobile, ..ObservedConfig::default() };
+    Observer::new(&regulator.into(), &observed, buffer)
+}
+
 fn observer(regulator: &str) -> Observer {
-    Observer::new(regulator, Size::Packets(20)).unwrap()
+    new(regulator, Size::Packets(20)).unwrap()
 }
 
 fn record(at: Time, kind: u32, arrived: u32, told: u32) -> Record {
@@ -65,6 +71,23 @@ fn a_forecast_allows_less_than_the_buffer_where_less_fills_the_link() {
     assert!(allowed.bytes > 2 * PAYLOAD, "{allowed:?}");
 }
 
+/// The kernel numbers connections since it was loaded; the estimators' memory must not grow with these numbers.
+#[test]
+fn a_connection_may_have_any_number() {
+    let mut observer = observer("wrd");
+    for round in 0..100u32 {
+        let begin = Time::from_nanos(5_000_000_000) + Span::from_secs(u64::from(round) * 20);
+        observer.forget_quiet(begin);
+        assert_eq!(observer.connections(), 0);
+        for flow in [u32::MAX - round, u32::MAX / 2 + round] {
+            observer.learn(&Record { flow, ..record(begin, Record::OPENED, 1, 4 * PAYLOAD) });
+            observer.learn(&Record { flow, ..record(begin + EVERY, Record::DATA, 1 + PAYLOAD, 0) });
+        }
+        assert_eq!(observer.connections(), 2);
+        assert!(observer.allowed(begin + EVERY).is_some());
+    }
+}
+
 #[test]
 fn without_data_nothing_new_is_allowed() {
     let mut observer = observer("wrs");
@@ -82,9 +105,9 @@ fn regulators_that_need_the_queue_itself_are_refused_with_the_reason() {
         ("none", "regulator", "`none`: "),
         ("nosuch", "regulator", "nosuch"),
     ] {
-        let error = Observer::new(regulator, Size::Packets(20)).map(|_| ()).unwrap_err();
+        let error = new(regulator, Size::Packets(20)).map(|_| ()).unwrap_err();
         assert!(error.path == path && error.message.contains(reason), "{error:?}");
     }
-    let error = Observer::new("wrs", Size::Time(Span::from_secs(1))).map(|_| ()).unwrap_err();
+    let error = new("wrs", Size::Time(Span::from_secs(1))).map(|_| ()).unwrap_err();
     assert_eq!(error.path, "buffer");
 }

@@ -5,7 +5,7 @@ use etherparse::PacketBuilder;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
-use crate::frames::{ACK, ACTING, FIN, MOBILE, RST, SERVER, SYN, Tcp, opens, program, run, tries};
+use crate::frames::{ACK, ACTING, ALL, FIN, MOBILE, RST, SERVER, SYN, Tcp, opens, program, run, tries};
 
 const OF: Tcp = Tcp {
     v6: false,
@@ -22,7 +22,7 @@ const OF: Tcp = Tcp {
 
 fn acting() -> Option<ackclock_box::clip::Clip> {
     let mut clip = program(true)?;
-    clip.allow(Allowance { at_ns: 1, bytes: 3000, base: 0, least: 0, unused: 0 }).unwrap();
+    clip.allow(ALL, Allowance { at_ns: 1, bytes: 3000, base: 0, least: 0, act: 1 }).unwrap();
     Some(clip)
 }
 

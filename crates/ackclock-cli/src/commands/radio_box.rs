@@ -1,16 +1,24 @@
 //! `ackclock box`: runs a regulator on a network interface of this machine, before a radio link outside our control.
 
+mod file;
+mod notify;
+mod page;
+
 use std::fmt::Write;
 use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ackclock_box::clip::Pins;
-use ackclock_box::daemon::{BoxError, Daemon, Files, Options, Report};
+use ackclock_box::config::Policy;
+use ackclock_box::daemon::{BoxError, Daemon, Options, Report, STALE, Said, Settings};
+use ackclock_box::files::Files;
 use ackclock_box::machine;
 use ackclock_box::maps::Counts;
-use ackclock_box::observers::Observer;
+use ackclock_box::subscribers::SubscriberReport;
 use ackclock_core::{Size, Span};
 use ackclock_live::runtime_dir;
 use clap::{Subcommand, ValueEnum};
@@ -24,18 +32,18 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Interface towards the radio, such as the router's modem `wwan0`.
-    #[arg(required = true)]
+    /// Interface towards the radio, such as the router's modem `wwan0`, or a configuration file with the table `[box]`.
+    #[arg(required = true, value_name = "INTERFACE|FILE")]
     interface: Option<String>,
     /// Lower windows instead of only measuring. With a TIME, stop after TIME unless `ackclock box keep` is run.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "", value_parser = act)]
     act: Option<Act>,
-    /// Regulator that computes the windows: wrs, wrd or forecast.
-    #[arg(long, default_value = "wrd")]
-    regulator: String,
-    /// Buffer that the downloads share, in packets ("20p") or bytes ("30kB").
-    #[arg(long, default_value = "20p")]
-    buffer: Size,
+    /// Regulator that computes the windows: wrs, wrd or forecast. Default: wrd.
+    #[arg(long)]
+    regulator: Option<String>,
+    /// Buffer that the downloads share, in packets ("20p") or bytes ("30kB"). Default: 20p.
+    #[arg(long)]
+    buffer: Option<Size>,
     /// Print one JSON line per second.
     #[arg(long)]
     json: bool,
@@ -61,6 +69,13 @@ enum Command {
     Check(Named),
     /// Print the measurements and settings of the box on an interface.
     Status(Named),
+    /// Print the measurements of each subscriber, the longest queueing delay first.
+    Top(Named),
+    /// Load a changed configuration file into the running box. A file with an error changes nothing.
+    Reload {
+        /// Configuration file with the table `[box]`.
+        file: PathBuf,
+    },
     /// Pass all packets unchanged (on), or lower windows again (off).
     Bypass {
         /// Network interface of the box.
@@ -107,6 +122,10 @@ Examples:
   ackclock box wwan0 --act 10min           lower windows for ten minutes
   ackclock box keep wwan0                  ... and go on
   ackclock box stop wwan0                  end, leave nothing
+  ackclock box box.toml                    many subscribers, as in the file
+  ackclock box top box.toml                ... the longest queueing delay first
+
+Wherever an interface is expected, the configuration file of a box may be given instead.
 
 QUIC, ESP and UDP have no window that a box could lower: `box check` and `box status` say which share of the bytes it is.";
 
@@ -115,11 +134,15 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     match (&args.command, &args.interface) {
         (Some(Command::Check(named)), _) => check(named),
         (Some(Command::Status(named)), _) => status(named),
-        (Some(Command::Bypass { interface, state }), _) => bypass(interface, *state == State::On),
-        (Some(Command::Keep { interface }), _) => keep(interface),
-        (Some(Command::Stop { interface }), _) => stop(interface),
-        (Some(Command::Cleanup { interface }), _) => cleanup(interface),
-        (None, Some(interface)) => run(args, interface),
+        (Some(Command::Top(named)), _) => top(named),
+        (Some(Command::Reload { file }), _) => reload(file),
+        (Some(Command::Bypass { interface, state }), _) => {
+            bypass(&file::interface_of(interface)?, *state == State::On)
+        }
+        (Some(Command::Keep { interface }), _) => keep(&file::interface_of(interface)?),
+        (Some(Command::Stop { interface }), _) => stop(&file::interface_of(interface)?),
+        (Some(Command::Cleanup { interface }), _) => cleanup(&file::interface_of(interface)?),
+        (None, Some(argument)) => run(args, argument),
         // clap requires either an interface or a subcommand.
         (None, None) => Err(Failure::Input("an interface is missing".to_owned())),
     }
@@ -137,26 +160,81 @@ fn clip(error: ackclock_box::clip::ClipError) -> Failure {
 }
 
 fn files(interface: &str) -> Result<Files, Failure> {
-    let folder = runtime_dir::private().map_err(|error| Failure::Run(error.to_string()))?;
-    Ok(Files::of(&folder, interface))
+    Ok(Files::of(&folder()?, interface))
 }
 
-fn run(args: &Args, interface: &str) -> Result<(), Failure> {
-    let observer = Observer::new(&args.regulator, args.buffer)
+/// Settings with which a box starts.
+struct Start {
+    options: Options,
+    policy: Policy,
+    metrics: Option<SocketAddr>,
+}
+
+/// Settings from the options of the command.
+fn of_options(args: &Args, interface: &str) -> Result<Start, Failure> {
+    let (regulator, buffer) = (args.regulator.as_deref().unwrap_or("wrd"), args.buffer);
+    let policy = Policy::home(regulator, buffer.unwrap_or(Size::Packets(20)))
         .map_err(|error| Failure::Input(format!("--{}: {}", error.path, error.message)))?;
     let act_for = match args.act {
         Some(Act::For(time)) => Some(Duration::from_nanos(time.as_nanos())),
         _ => None,
     };
-    let folder = runtime_dir::private().map_err(|error| Failure::Run(error.to_string()))?;
     let options = Options {
         interface: interface.to_owned(),
-        regulator: args.regulator.clone(),
+        file: None,
         act: args.act.is_some(),
+        stale: STALE,
         act_for,
-        folder,
+        folder: folder()?,
     };
-    let mut daemon = Daemon::start(options, observer).map_err(failure)?;
+    Ok(Start { options, policy, metrics: None })
+}
+
+/// Settings from a configuration file.
+fn of_file(args: &Args, path: &Path) -> Result<Start, Failure> {
+    for (option, is_given) in [
+        ("act", args.act.is_some()),
+        ("regulator", args.regulator.is_some()),
+        ("buffer", args.buffer.is_some()),
+    ] {
+        if is_given {
+            let key = if option == "act" { "box.act".to_owned() } else { format!("edge.{option}") };
+            return Err(Failure::Input(format!("--{option}: set `{key}` in {}", path.display())));
+        }
+    }
+    let file::Loaded { interface, metrics, settings } = file::load(path)?;
+    let options = Options {
+        interface,
+        file: Some(absolute(path)?),
+        act: settings.act,
+        stale: settings.stale,
+        act_for: None,
+        folder: folder()?,
+    };
+    Ok(Start { options, policy: settings.policy, metrics })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::reading(path, &error))
+}
+
+fn folder() -> Result<PathBuf, Failure> {
+    runtime_dir::private().map_err(|error| Failure::Run(error.to_string()))
+}
+
+fn run(args: &Args, argument: &str) -> Result<(), Failure> {
+    let start = if file::is_file(argument) {
+        of_file(args, Path::new(argument))?
+    } else {
+        of_options(args, argument)?
+    };
+    let (interface, metrics) = (start.options.interface.clone(), start.metrics);
+    let shown = page::Shown::default();
+    let mut daemon = Daemon::start(start.options, start.policy).map_err(failure)?;
+    if let Err(error) = metrics.map_or(Ok(()), |address| shown.serve(address)) {
+        daemon.remove().map_err(failure)?;
+        return Err(error);
+    }
     if daemon.has_taken_over() {
         output::remark(&format!(
             "{interface}: takes over from a box that has ended; windows stayed as they were"
@@ -166,13 +244,66 @@ fn run(args: &Args, interface: &str) -> Result<(), Failure> {
     let asked = Arc::clone(&ends);
     ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("signals cannot be handled: {error}")))?;
-    let json = args.json;
-    let outcome = daemon.run(|| ends.load(Ordering::Relaxed), |report| tell(report, json));
+    notify::ready();
+    let outcome = daemon.run(
+        || ends.load(Ordering::Relaxed),
+        |path| reloaded(path, &interface, metrics),
+        |said| tell(&said, &interface, &shown, args.json),
+    );
     daemon.remove().map_err(failure)?;
     outcome.map_err(failure)
 }
 
-fn tell(report: &Report, json: bool) {
+/// Settings of a changed configuration file. A running box keeps its interface and its address of metrics.
+fn reloaded(path: &Path, interface: &str, metrics: Option<SocketAddr>) -> Result<Settings, String> {
+    let loaded = file::load(path).map_err(|error| error.message().unwrap_or_default().to_owned())?;
+    let fixed = |key: &str| Err(format!("{}: box.{key}: a running box cannot change it", path.display()));
+    match () {
+        () if loaded.interface != interface => fixed("interface"),
+        () if loaded.metrics != metrics => fixed("metrics"),
+        () => Ok(loaded.settings),
+    }
+}
+
+/// Time for which `reload` waits for the answer of the box.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Loads a changed configuration file into the running box. The file is checked here first, so that the error of a
+/// wrong file appears here.
+#[allow(clippy::disallowed_methods, reason = "the command waits for another process")]
+fn reload(path: &Path) -> Result<(), Failure> {
+    let interface = file::load(path)?.interface;
+    let files = files(&interface)?;
+    if files.running().is_none() {
+        return Err(Failure::Run(format!("no box runs on `{interface}`")));
+    }
+    files.reload(&absolute(path)?).map_err(|error: io::Error| Failure::Run(error.to_string()))?;
+    let begun = Instant::now();
+    while files.is_reloading() {
+        if begun.elapsed() > PATIENCE {
+            return Err(Failure::Run(format!("the box of `{interface}` does not answer")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    match files.last_report().refused_file {
+        Some(error) => Err(Failure::Run(format!("{error}; the box goes on with the old file"))),
+        None => output::print(&format!("{interface}: the changed file is in force\n")),
+    }
+}
+
+fn tell(said: &Said<'_>, interface: &str, shown: &page::Shown, json: bool) {
+    match said {
+        Said::Report(report, counts) => {
+            shown.show(report, counts);
+            show(report, json);
+        }
+        Said::Day(day) => output::remark(&format!("{interface}: {day}")),
+        Said::Loaded(Ok(())) => output::remark(&format!("{interface}: the changed file is in force")),
+        Said::Loaded(Err(error)) => output::remark(&format!("{error}; the box goes on with the old file")),
+    }
+}
+
+fn show(report: &Report, json: bool) {
     let text = if json {
         // Serialising a report cannot fail, because a report contains only numbers and strings.
         serde_json::to_string(report).unwrap_or_default() + "\n"
@@ -195,7 +326,7 @@ fn line(report: &Report) -> String {
 }
 
 fn check(named: &Named) -> Result<(), Failure> {
-    let needs = machine::needs(&named.interface);
+    let needs = machine::needs(&file::interface_of(&named.interface)?);
     if named.json {
         output::print(&format!("{}\n", json!(needs)))?;
     } else {
@@ -211,11 +342,12 @@ fn check(named: &Named) -> Result<(), Failure> {
 }
 
 fn status(named: &Named) -> Result<(), Failure> {
-    let files = files(&named.interface)?;
-    let pins = Pins::of(&named.interface).map_err(clip)?;
+    let interface = file::interface_of(&named.interface)?;
+    let files = files(&interface)?;
+    let pins = Pins::of(&interface).map_err(clip)?;
     let (counts, knobs) = (pins.counts().map_err(clip)?, pins.knobs().map_err(clip)?);
     let running = files.running();
-    let report: Report = files.report().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let report = files.last_report();
     if named.json {
         let acting = knobs.acts();
         return output::print(&format!(
@@ -223,7 +355,7 @@ fn status(named: &Named) -> Result<(), Failure> {
             json!({ "running": running, "acting": acting, "report": report, "counts": counts })
         ));
     }
-    output::print(&readable(&named.interface, running, knobs.acts(), &report, counts))
+    output::print(&readable(&interface, running, knobs.acts(), &report, counts))
 }
 
 fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, counts: Counts) -> String {
@@ -242,6 +374,7 @@ fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, 
     let (quic, udp) = (share(counts.in_quic_bytes, in_bytes), share(counts.in_udp_bytes, in_bytes));
     let esp = share(counts.in_esp_bytes, in_bytes);
     let (asks, does) = (share(lower, acks), share(clipped, acks));
+    let more = more(report);
     let Counts { unknown, stale, refused, lost_records, .. } = counts;
     format!(
         "{interface}: {doing}\n\
@@ -249,7 +382,55 @@ fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, 
          wait in the queue: {wait}\n\
          windows: {acks} ACKs, the law asks for less at {asks:.0} %, lowered at {does:.0} %\n\
          left alone: {unknown} ACKs without a beginning, {stale} with too old an allowance, {refused} refused; \
-         {lost_records} records lost\n"
+         {lost_records} records lost\n{more}"
+    )
+}
+
+/// Lines of a status that only some boxes have.
+fn more(report: &Report) -> String {
+    let mut text = String::new();
+    if let Some(file) = &report.file {
+        text += &format!(
+            "{}: {} subscribers; `ackclock box top` lists them\n",
+            file.display(),
+            report.subscribers
+        );
+    }
+    if let Some(error) = &report.refused_file {
+        text += &format!("the changed file was refused: {error}\n");
+    }
+    if let Some(day) = &report.day {
+        text += &format!("{day}\n");
+    }
+    text
+}
+
+fn top(named: &Named) -> Result<(), Failure> {
+    let interface = file::interface_of(&named.interface)?;
+    let files = files(&interface)?;
+    if files.running().is_none() {
+        return Err(Failure::Run(format!("no box runs on `{interface}`")));
+    }
+    let worst = files.last_report().worst;
+    if named.json {
+        return output::print(&format!("{}\n", json!(worst)));
+    }
+    let headings = "wait p95 ms  wait p50 ms      kbit/s  connections  regulator  acted on  subscriber\n";
+    output::print(&worst.iter().fold(headings.to_owned(), |text, one| text + &row(one)))
+}
+
+fn row(one: &SubscriberReport) -> String {
+    let wait = |wait: Option<f64>| wait.map_or("-".to_owned(), |wait| format!("{wait:.0}"));
+    format!(
+        "{:>11}  {:>11}  {:>10.0}  {:>11}  {:<9}  {:<8}  {}{}\n",
+        wait(one.wait_p95_ms),
+        wait(one.wait_p50_ms),
+        one.rate_bps / 1e3,
+        one.connections,
+        one.regulator,
+        if one.acted_on { "yes" } else { "no" },
+        one.key,
+        one.name.as_ref().map_or(String::new(), |name| format!(" ({name})")),
     )
 }
 

@@ -152,6 +152,11 @@ impl Observer {
         LinkView { waiting, occupied: waiting, rate, ..self.blind(now, flow) }
     }
 
+    /// Queueing delay that the newest loop sample of the flow's user showed; `None` if there is no recent sample.
+    pub fn queueing_delay(&self, now: Time, flow: FlowId) -> Option<Span> {
+        self.users.get(&self.user_of(flow))?.queueing_delay(now)
+    }
+
     /// View that contains only the flow's share of the buffer.
     pub(super) fn blind(&self, now: Time, flow: FlowId) -> LinkView {
         LinkView { capacity: self.share(now, flow), ..LinkView::NOTHING }

@@ -134,6 +134,11 @@ impl User {
         (bytes / f64::from(self.active())) as u64
     }
 
+    /// Queueing delay of the newest sample; `None` if there is no recent sample.
+    pub(super) fn queueing_delay(&self, now: Time) -> Option<Span> {
+        (self.samples > 0 && now.since(self.wait.0) < WAIT_LASTS).then_some(self.wait.1)
+    }
+
     /// Estimated length of the queue, bytes.
     pub(super) fn waiting(&self, now: Time) -> u64 {
         let wait = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
@@ -268,8 +273,11 @@ mod tests {
     #[test]
     fn the_handshake_of_a_new_connection_is_a_sample_without_the_queueing_delay() {
         let mut user = user();
+        assert_eq!(user.queueing_delay(at(100)), None);
         idle_before(&mut user, 100, 60);
         idle_before(&mut user, 200, 90);
+        assert_eq!(user.queueing_delay(at(201)), Some(ms(30)));
+        assert_eq!(user.queueing_delay(at(1201)), None, "too old");
         // 30 ms of queueing delay are in the handshake's 85 ms.
         user.on_opened(at(210), FlowId(1), ms(85));
         assert_eq!(user.least_loop(FlowId(1)), ms(55));

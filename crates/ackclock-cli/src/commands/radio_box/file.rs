@@ -1,0 +1,95 @@
+//! Configuration file of `ackclock box`: the table `[box]` next to the `[edge]` of a scenario.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use ackclock_box::config::{BoxTable, EdgeValues};
+use ackclock_box::daemon::Settings;
+use ackclock_core::name_of;
+use ackclock_link::ObservedConfig;
+use ackclock_live::metrics;
+use ackclock_scenario::{Scenario, Tables};
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// A configuration file that was read and checked.
+pub(super) struct Loaded {
+    pub(super) interface: String,
+    pub(super) metrics: Option<SocketAddr>,
+    pub(super) settings: Settings,
+}
+
+/// Whether an argument is a configuration file and not an interface.
+pub(super) fn is_file(argument: &str) -> bool {
+    argument.contains('/') || Path::new(argument).extension().is_some_and(|extension| extension == "toml")
+}
+
+/// Interface of an argument that is an interface or a configuration file.
+pub(super) fn interface_of(argument: &str) -> Result<String, Failure> {
+    if !is_file(argument) {
+        return Ok(argument.to_owned());
+    }
+    let path = Path::new(argument);
+    Ok(table(path, &text(path)?)?.interface)
+}
+
+/// Reads a configuration file, including the list of subscribers that the file names.
+pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
+    let text = text(path)?;
+    let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
+    let table = table(path, &text)?;
+    let scenario = Scenario::load(&path.to_string_lossy(), &text, &[])
+        .map_err(|error| Failure::Input(error.to_string()))?;
+    let list = match &table.file {
+        Some(file) => Some(self::text(&beside(path, file))?),
+        None => None,
+    };
+    let edge = edge(scenario.tables()).map_err(wrong)?;
+    let policy = table.policy(edge, list.as_deref()).map_err(wrong)?;
+    let metrics = table.metrics.as_deref().map(loopback).transpose();
+    let metrics = metrics.map_err(|error| wrong(format!("box.metrics: {error}")))?;
+    let settings = Settings { policy, act: table.act, stale: table.stale };
+    Ok(Loaded { interface: table.interface, metrics, settings })
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))
+}
+
+fn table(path: &Path, text: &str) -> Result<BoxTable, Failure> {
+    BoxTable::read(text).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+}
+
+/// Path of a file that the configuration file names, relative to the folder of the configuration file.
+fn beside(path: &Path, file: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).join(file)
+}
+
+/// Address of the metrics. Metrics name subscribers, so only this machine may read them.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address = metrics::parse_address(text)?;
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    Err(format!("{address} is not a loopback address, such as 127.0.0.1:9100"))
+}
+
+/// Values of `[edge]` that a box uses. The other keys describe a simulated radio.
+fn edge(tables: &Tables) -> Result<EdgeValues, String> {
+    let edge = &tables.edge;
+    let observed = match name_of(&edge.bearer).as_str() {
+        "observed" => {
+            let mut keys = edge.bearer.as_object().cloned().unwrap_or_default();
+            keys.remove("kind");
+            let observed = serde_json::from_value(Value::Object(keys));
+            Some(observed.map_err(|error| format!("edge.bearer: {error}"))?)
+        }
+        "links" => None::<ObservedConfig>,
+        other => {
+            return Err(format!("edge.bearer: a box only observes the radio: `{other}` is not \"observed\""));
+        }
+    };
+    Ok(EdgeValues { regulator: (*edge.regulator).clone(), buffer: edge.buffer, observed })
+}
