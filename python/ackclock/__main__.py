@@ -71,6 +71,7 @@ def report(
     series: Annotated[list[Path] | None, typer.Option(help="Time series of a run (from `run --series`).")] = None,
     of: Annotated[list[str] | None, typer.Option(help="Name of each --series' run.")] = None,
     confidence: Annotated[float, typer.Option(min=0.01, max=0.9999, help="Confidence level of intervals.")] = 0.95,
+    command: Annotated[str, typer.Option(help="Command line that repeats the runs.")] = "",
 ) -> None:
     """Write an HTML report of finished runs."""
     from ackclock import report as reports
@@ -85,7 +86,7 @@ def report(
         raise ValueError(f"--of: {len(of)} names for {len(results.series)} --series; give one each")
     tables = None if scenario is None else tables_of(read_text(scenario), str(scenario))
     try:
-        text = reports.of_runs(results, title, tables)
+        text = reports.of_runs(results, title, tables, command)
     except ValueError as error:
         raise ValueError(f"{runs}: {error}") from None
     write_text(out, text)

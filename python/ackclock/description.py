@@ -27,6 +27,9 @@ class Described:
 
     def title(self) -> str:
         """Senders, link, and varied keys."""
+        if self.results.are_live:
+            count = len(self.results.connections)
+            return f"{count} connection{'s' if count != 1 else ''} over {self._link() or 'a live link'}"
         over = self._link() or Path(str(self.results.objects[0].get("scenario", "a scenario"))).name
         varied = [key for key in self.results.swept if len(self._values(key)) > 1 and key != "flow.sender"]
         heading = f"{_listed(self._senders())} over {over}"
@@ -38,11 +41,19 @@ class Described:
     def paragraph(self) -> str:
         """Link, path, senders, buffer, duration and seeds."""
         runs, seconds = len(self.results), {run["duration_s"] for run in self.results.objects if "duration_s" in run}
-        lasts = f" of {max(seconds):g} s" if seconds else ""
+        lasts = f" of {max(seconds):.6g} s" if seconds else ""
         seeds = sorted({int(run["seed"]) for run in self.results.objects if "seed" in run})
         seeded = f", seed{'s' if len(seeds) > 1 else ''} {_listed(list(map(str, seeds)))}" if seeds else ""
-        simulated = f"{runs} simulated run{'s' if runs != 1 else ''}{lasts}{seeded}."
-        return " ".join(filter(None, (*self._edge(), simulated)))
+        ran = f"{runs} simulated run{'s' if runs != 1 else ''}{lasts}{seeded}, {self._build()}."
+        if self.results.are_live:
+            ran = f"Real packets through an emulated link for {max(seconds):.4g} s{seeded}, {self._build()}."
+        return " ".join(filter(None, (*self._edge(), ran)))
+
+    def _build(self) -> str:
+        """Program and commit of the runs."""
+        builds = [run.get("provenance") or {} for run in self.results.objects]
+        names = [" ".join(filter(None, (one.get("version"), (one.get("commit") or "")[:10]))) for one in builds]
+        return f"ackclock {_listed(list(dict.fromkeys(names)))}"
 
     def _edge(self) -> list[str]:
         edge, path = self.scenario.get("edge", {}), self.scenario.get("path", {})
@@ -57,11 +68,14 @@ class Described:
         direction = {group.get("towards", "mobile") for group in self.scenario.get("flow", [])}
         kind = {frozenset({"mobile"}): "download", frozenset({"server"}): "upload"}.get(frozenset(direction), "flow")
         queues, regulators = self._values("edge.queue"), self._values("edge.regulator")
+        senders = [
+            f"Wired path to the edge: {path.get('rate', '')}, {path.get('delay', '')} one way." if path else "",
+            f"{flows} {kind}{'s' if flows != 1 else ''}, sender {_listed(self._senders())}.",
+        ]
         return [
             f"Downlink: {_link_in_words(edge.get('down', {}))}{mean}." + (f" Uplink: {up}." if up else ""),
             *self._certainties(),
-            f"Wired path to the edge: {path.get('rate', '')}, {path.get('delay', '')} one way." if path else "",
-            f"{flows} {kind}{'s' if flows != 1 else ''}, sender {_listed(self._senders())}.",
+            *([] if self.results.are_live else senders),
             f"Buffer {_listed(self._values('edge.buffer'))}, queue {_listed(queues)}, regulator {_listed(regulators)}.",
         ]
 

@@ -59,6 +59,18 @@ TRANSFER_COLUMNS = (
     ("goodput_bps", "goodput (kbit/s)", 1e-3),
     ("link.utilisation", "link used (%)", 100.0),
 )
+LINK_COLUMNS = (
+    ("capacity_bps", "capacity (kbit/s)", 1e-3),
+    ("utilisation", "utilisation (%)", 100.0),
+    ("sent", "packets sent", 1.0),
+    ("drops", "drops", 1.0),
+    ("lost_by_machine", "lost by this machine", 1.0),
+    ("delivered_bytes", "delivered (kB)", 1e-3),
+    ("queue_ms.mean", "queue mean (ms)", 1.0),
+    ("queue_ms.p95", "queue p95 (ms)", 1.0),
+)
+# Maximum number of connections in the table of a link: those with the most bytes.
+MOST_CONNECTIONS = 500
 # Maximum number of users listed one by one.
 MOST_USERS = 50
 
@@ -79,13 +91,16 @@ def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
     )
 
 
-def of_runs(results: Results, title: str | None = None, scenario: Mapping[str, Any] | None = None) -> str:
-    """Report of runs, a sweep or a comparison: description, figures and tables.
+def of_runs(
+    results: Results, title: str | None = None, scenario: Mapping[str, Any] | None = None, command: str = ""
+) -> str:
+    """Report of runs, a sweep, a comparison or a live link: description, figures and tables.
 
     Args:
         results: The runs; each of their `series` is plotted over time.
         title: Heading; default: senders and link.
         scenario: Tables of the scenario, to describe link, path, senders and buffer.
+        command: Command line that repeats the runs.
     """
     described = description.Described(results, scenario or {})
     return _TEMPLATES.get_template("runs.html.j2").render(
@@ -97,7 +112,7 @@ def of_runs(results: Results, title: str | None = None, scenario: Mapping[str, A
         confidence=percent(results),
         figures=_both_widths(results),
         tables=list(_tables(results)),
-        provenance=description.provenance(results),
+        provenance=[*([("command", command)] if command else []), *description.provenance(results)],
     )
 
 
@@ -117,6 +132,8 @@ def findings(results: Results) -> list[str]:
 
     Combinations are compared run by run, under equal seeds.
     """
+    if results.are_live:
+        return _of_link(results)
     if results.flows.empty or not {"flow.sender", "edge.regulator"} & set(results.varied):
         return []
     runs = results.per_run(["goodput_bps", "rtt_ms.mean"], [*results.varied, "seed", "run"])
@@ -140,6 +157,20 @@ def findings(results: Results) -> list[str]:
     gains, costs = (_against_none(table, results.confidence) for table in (goodput, rtt))
     told = [f"{name} changes goodput by {gains[name]} and the round trip time by {costs[name]}" for name in gains]
     return [*found, f"Beside the same link without a regulator, {'; '.join(told)}."] if told else found
+
+
+def _of_link(results: Results) -> list[str]:
+    """What a live link delivered in each direction, and its queueing delay."""
+    run, connections = results.runs.iloc[0], len(results.connections)
+    found = [f"{connections} connection{'s' if connections != 1 else ''} in {_number(run['duration_s'])} s."]
+    for link, way in (("bottleneck", "downlink"), ("uplink", "uplink")):
+        megabytes, drops = run[f"{link}.delivered_bytes"] / 1e6, int(run[f"{link}.drops"])
+        used, p95 = run[f"{link}.utilisation"], run[f"{link}.queue_ms.p95"]
+        shares = [f"{100 * used:.0f} % of its capacity"] if used == used else []
+        delays = [f"p95 queueing delay {_number(p95)} ms"] if p95 == p95 else []
+        dropped = f"{drops} packet{'s' if drops != 1 else ''} dropped"
+        found.append(f"The {way} delivered {', '.join([f'{_number(megabytes)} MB', *shares, *delays, dropped])}.")
+    return found
 
 
 # More combinations than this are counted and not named.
@@ -241,6 +272,9 @@ def _both_widths(results: Results) -> list[dict[str, str]]:
 
 
 def _tables(results: Results) -> Iterator[Table]:
+    if results.are_live:
+        yield from _tables_of_link(results)
+        return
     if not results.flows.empty:
         yield _table("Flows", results.flows, _flow_keys(results), FLOW_COLUMNS, results.confidence)
     users = 0 if results.users.empty else results.users["id"].nunique()
@@ -252,6 +286,40 @@ def _tables(results: Results) -> Iterator[Table]:
     if not results.transfers.empty:
         yield _transfers(results, users)
     yield _table("Bottleneck", results.runs, results.varied or ["scenario"], BOTTLENECK_COLUMNS, results.confidence)
+
+
+def _tables_of_link(results: Results) -> Iterator[Table]:
+    """Both directions of a live link, and its connections."""
+    run = results.runs.iloc[0]
+    columns = [column for column in LINK_COLUMNS if f"bottleneck.{column[0]}" in run]
+    rows = [
+        [way, *(_number(run[f"{link}.{name}"] * unit) for name, _, unit in columns)]
+        for link, way in (("bottleneck", "down"), ("uplink", "up"))
+    ]
+    yield Table("Both directions", ["direction", *(heading for _, heading, _ in columns)], rows, 1)
+    connections = results.connections
+    if connections.empty:
+        return
+    most = (connections["down_bytes"] + connections["up_bytes"]).nlargest(MOST_CONNECTIONS).index
+    shown = connections.loc[most].sort_values("start_s", kind="stable")
+    title = "Connections"
+    if len(shown) < len(connections):
+        title = f"Connections: the {len(shown)} with the most bytes of {len(connections)}"
+    headings = ["from", "to", "protocol", "start (s)", "end (s)", "down (kB)", "up (kB)", "goodput (kbit/s)", "RTT (ms)"]
+    rows = [
+        [
+            str(one["from"]), str(one["to"]), str(one["protocol"]), f"{one['start_s']:.3f}", f"{one['end_s']:.3f}",
+            *map(_number, (one["down_bytes"] / 1e3, one["up_bytes"] / 1e3, one["goodput_bps"] / 1e3)),
+            _number(one["rtt_ms.mean"] if one["rtt_ms.mean"] == one["rtt_ms.mean"] else one["edge_rtt_ms"]),
+        ]
+        for one in shown.to_dict("records")
+    ]  # fmt: skip
+    yield Table(title, headings, rows, 3)
+
+
+def _number(value: float) -> str:
+    """A number with 4 significant digits; `-` if it is missing."""
+    return "-" if value is None or value != value else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _transfers(results: Results, users: int) -> Table:
@@ -274,6 +342,9 @@ def _transfers(results: Results, users: int) -> Table:
 
 def _figures(results: Results, width: float) -> Iterator[Figure]:
     """Every figure of a report, laid out for a width in inches."""
+    if results.are_live:
+        yield from _figures_of_link(results, width)
+        return
     if results.series:
         yield _over_time(results, width)
     if not results.flows.empty and {"flow.sender", "edge.regulator"} & set(results.varied):
@@ -292,6 +363,29 @@ def _figures(results: Results, width: float) -> Iterator[Figure]:
         for column, heading, unit in FLOW_COLUMNS[:2]:
             caption = f"{heading[0].upper()}{heading[1:]}: {_spread(results)}."
             yield _at(width, f"sweep-{column}", caption, plot.sweep(results, column, heading, unit))
+
+
+def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
+    """Both directions of a live link over time, and the waterfall of its connections."""
+    whole = WHOLE if width == WIDE else width
+    for series in results.series:
+        for way, uplink in (("downlink", False), ("uplink", True)):
+            yield Figure(
+                f"over-time-{way}",
+                f"{way.capitalize()} over time: capacity (grey), goodput, and mean queueing delay with its 95th "
+                "percentile (dashed). Red ticks are dropped packets.",
+                plot.over_time({way: series}, width=whole, uplink=uplink),
+            )
+    connections = results.connections
+    if not connections.empty:
+        drawn = min(len(connections), plot.MOST_CONNECTIONS)
+        some = f"The {drawn} connections with the most bytes of {len(connections)}"
+        which = some if drawn < len(connections) else "Connections"
+        yield Figure(
+            "waterfall",
+            f"{which}, from first to last packet, with the address outside the link and the bytes delivered.",
+            plot.waterfall(connections, width=whole),
+        )
 
 
 def _over_time(results: Results, width: float) -> Figure:

@@ -239,6 +239,20 @@ class Results:
         )
 
     @property
+    def are_live(self) -> bool:
+        """Whether the results are of `ackclock link`: of real packets."""
+        return any("sent" in (run.get("bottleneck") or {}) for run in self.objects)
+
+    @property
+    def connections(self) -> pd.DataFrame:
+        """The flows of a link that have addresses, with the address `peer` of the end outside the link."""
+        if "from" not in self.flows:
+            return self.flows.iloc[:0]
+        flows = self.flows[self.flows["from"].notna()]
+        uploads = flows.get("towards", flows["from"]) == "server"
+        return flows.assign(peer=flows["to"].where(uploads, flows["from"]))
+
+    @property
     def swept(self) -> list[str]:
         """Keys varied by a sweep, in order."""
         return list(dict.fromkeys(key for run in self.objects for key in run.get("point") or {}))
@@ -384,11 +398,14 @@ _COLUMNS = {
     "relay_cwnd_bytes": ("relay_cwnd", 1.0),
     "relay_buffered_bytes": ("relay_buffer", 1.0),
     "drops": ("drops", 1.0),
+    "queue_ms": ("queue_ms", 1.0),
+    "up.delivered_bytes": ("up.rate", 8.0),
+    "up.rate_bps": ("up.link_rate", 1.0),
 }
 
 
 def read_series(path: str | os.PathLike[str]) -> Series:
-    """The time series of a run from `ackclock run --series`, with names and units of `Results.series`.
+    """The time series of a run (`ackclock run --series`) or of a link, with names and units of `Results.series`.
 
     Raises:
         OSError: naming the file, if it cannot be read.
@@ -408,7 +425,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
             values = factor * table[name].to_numpy(dtype=float)
             if column in ("cwnd_bytes", "ssthresh_bytes", "advertised_bytes", "relay_cwnd_bytes"):
                 values = values / table[f"{place}.mss_bytes"].to_numpy(dtype=float)
-            elif column == "delivered_bytes":
+            elif column in ("delivered_bytes", "up.delivered_bytes"):
                 values = np.diff(values, prepend=np.nan) / np.diff(series["time"], prepend=np.nan)
             if stem:
                 series[f"{stem}/{number}" if number else stem] = values

@@ -80,6 +80,25 @@ def web_object(*, seed: int = 1, point: dict[str, Any] | None = None) -> dict[st
     return run
 
 
+def link_object(connections: int = 3) -> dict[str, Any]:
+    """The object of a live link: downloads over TCP, QUIC and UDP, a second apart, each twice as large as the last."""
+    run = run_object()
+    counts = {"sent": 100, "delivered": 95, "lost_by_machine": 0, "waiting": 0, "delivered_bytes": 2_000_000}
+    flow = {**run["flows"][0], "sender": "real", "rtt_ms": dict.fromkeys(("mean", "p50", "p95", "p99"))}
+    run["flows"] = [
+        {
+            **flow, "id": number, "protocol": ("tcp", "quic", "udp")[number % 3],
+            "from": f"192.0.2.{number % 250}:443", "to": f"100.64.0.2:{40_000 + number}",
+            "start_s": float(number), "end_s": number + 1.5, "edge_rtt_ms": 80.0,
+            "down_bytes": 1000 * 2 ** (number % 20), "up_bytes": 500,
+        }
+        for number in range(connections)
+    ]  # fmt: skip
+    run["bottleneck"] |= counts
+    run["uplink"] |= counts
+    return run
+
+
 def swept_objects() -> list[dict[str, Any]]:
     """Two senders x three buffers x two runs, as `sweep` gives them."""
     return [
@@ -90,6 +109,16 @@ def swept_objects() -> list[dict[str, Any]]:
         for buffer in (4, 10, 20)
         for seed in (1, 2)
     ]
+
+
+@pytest.fixture
+def link_series() -> dict[str, np.ndarray]:
+    """Time series of a live link that is idle for its first second."""
+    time = np.arange(0.05, 10, 0.05)
+    delay = np.where(time < 1, np.nan, 40 + 20 * np.sin(time))
+    down = {"link_rate": np.full_like(time, 8e6), "rate": np.full_like(time, 6e6), "queue_ms": delay}
+    down["drops"] = (time % 1 < 0.05) * 1.0
+    return {"time": time, **down, **{f"up.{name}": values / 8 for name, values in down.items()}}
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from ackclock import description, plot, report
 from ackclock.paper import Outcome, Runs, load
 from ackclock.papers.cr02 import grid
 from ackclock.results import Results
-from conftest import run_object, swept_objects, web_object
+from conftest import link_object, run_object, swept_objects, web_object
 
 
 def needs_nothing_else(html: str) -> bool:
@@ -135,6 +135,38 @@ def test_a_report_repeats_how_sure_a_recording_is():
     scenario = {"edge": {"down": {"kind": "trace", "file": "logs/phone.csv"}}}
     text = description.Described(results, scenario).paragraph()
     assert "The rates of phone.csv are lower-bound: a bulk transfer to a phone." in text
+
+
+def test_a_report_of_a_link_has_both_directions_and_its_connections(link_series):
+    html = report.of_runs(Results([link_object()], [link_series]), command="ackclock link 1mbit 8mbit -- sh -c '<b>'")
+    assert re.findall(r'<figure id="([^"]+)"', html) == ["over-time-downlink", "over-time-uplink", "waterfall"]
+    assert "3 connections in 3,600 s." in html
+    assert "The downlink delivered 2 MB, 75 % of its capacity, p95 queueing delay 200 ms, 500 packets dropped." in html
+    assert "<td>192.0.2.1:443</td><td>100.64.0.2:40001</td><td>quic</td>" in html
+    assert "sh -c &#39;&lt;b&gt;&#39;" in html
+    assert "simulated" not in html
+    assert needs_nothing_else(html)
+
+
+def test_text_from_outside_stays_text_in_a_report_of_a_link(link_series):
+    run = link_object()
+    run["flows"][0]["from"] = "<script>$x$</script>"
+    html = report.of_runs(Results([run], [link_series]))
+    assert "<script" not in html
+    assert "&lt;script&gt;$x$&lt;/script&gt;" in html
+
+
+def test_a_link_of_many_connections_shows_those_with_the_most_bytes():
+    html = report.of_runs(Results([link_object(2000)]))
+    assert "The 40 connections with the most bytes of 2000" in html
+    assert "Connections: the 500 with the most bytes of 2000" in html
+    assert len(html) < 1_000_000
+
+
+def test_a_link_without_connections_has_a_report():
+    html = report.of_runs(Results([link_object(0)]))
+    assert "0 connections in" in html
+    assert "<figure" not in html
 
 
 def test_series_are_drawn(series):

@@ -11,7 +11,7 @@ import pytest
 import ackclock
 from ackclock import report
 from ackclock.results import Results
-from conftest import run_object, swept_objects
+from conftest import link_object, run_object, swept_objects
 
 CHROMIUM = shutil.which("chromium")
 WIDTHS = (1280, 390)
@@ -66,6 +66,16 @@ def comparison() -> Results:
     results = Results(runs, series * 2)
     results.series_of = ["none", "ack-regulator"]
     return results
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_report_of_a_link_fits_and_is_legible(width, link_series, tmp_path):
+    run = link_object(60)
+    run["flows"][7]["from"] = "[2001:db8:85a3:1234:5678:8a2e:370:7334]:65535"
+    told = shown(report.of_runs(Results([run], [link_series]), command="ackclock link " + "word" * 40), width, tmp_path)
+    assert told["scrolls"] <= width
+    assert told["wide"] == []
+    assert told["small"] == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -61,6 +61,7 @@ extern "C" {
 #define ACKCLOCK_CAUSE_POLICY 1 /* active queue management */
 #define ACKCLOCK_CAUSE_MEDIUM 2 /* the radio lost the segment */
 #define ACKCLOCK_CAUSE_OUTAGE 3 /* the radio was silent for too long */
+#define ACKCLOCK_CAUSE_HANDOVER 4 /* a hand-over did not forward the packet */
 
 /* Units of `ackclock_view.capacity`. */
 #define ACKCLOCK_UNLIMITED 0

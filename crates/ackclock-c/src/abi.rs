@@ -313,6 +313,7 @@ pub const fn cause(number: u32) -> Result<Cause, Refusal> {
         1 => Ok(Cause::Policy),
         2 => Ok(Cause::Medium),
         3 => Ok(Cause::Outage),
+        4 => Ok(Cause::Handover),
         _ => Err(Refusal::Value),
     }
 }

@@ -80,6 +80,7 @@ fn choices() -> Vec<(&'static str, i64)> {
         ("CAUSE_POLICY", cause(Cause::Policy)),
         ("CAUSE_MEDIUM", cause(Cause::Medium)),
         ("CAUSE_OUTAGE", cause(Cause::Outage)),
+        ("CAUSE_HANDOVER", cause(Cause::Handover)),
         ("UNLIMITED", unit(Capacity::Unlimited)),
         ("PACKETS", unit(Capacity::Packets(1))),
         ("BYTES", unit(Capacity::Bytes(1))),

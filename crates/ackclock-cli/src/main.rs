@@ -9,6 +9,7 @@ mod failure;
 mod keys;
 mod limits;
 mod lines;
+mod metrics;
 mod output;
 mod paired;
 mod profiles;

@@ -1,13 +1,13 @@
 //! Configuration and key files of the proxy: mistakes end it before it listens.
 
 use std::fs;
-use std::io::Write;
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use crate::common::Folder;
-use crate::common::real::{is_installed, ready};
+use crate::common::real::{comes_true, is_installed, ready};
 
 const FILE: &str = r#"
 [proxy]
@@ -86,6 +86,49 @@ fn reports_are_sent_from_options_and_from_standard_input() {
     let ended = folder.run(&[words("10.0.1.9"), options.to_vec()].concat());
     assert_eq!(ended.status, 2);
     assert!(ended.err.contains("--user: 10.0.1.9 is not a user of key 7"), "{}", ended.err);
+}
+
+/// Page of metrics at an address; empty if the page is not served yet.
+fn metrics(address: SocketAddr) -> String {
+    let mut page = String::new();
+    if let Ok(mut stream) = TcpStream::connect(address) {
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        stream.read_to_string(&mut page).unwrap();
+    }
+    page
+}
+
+/// Writes a key file that only its owner can read.
+fn keys(folder: &Folder, name: &str, digits: &str) {
+    folder.write(name, format!("1 {} 10.0.0.0/24\n", digits.repeat(32)));
+    fs::set_permissions(folder.path(name), fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+#[test]
+fn metrics_of_the_proxy_count_accepted_and_refused_reports() {
+    let folder = Folder::new();
+    keys(&folder, "radio.keys", "0f");
+    keys(&folder, "other.keys", "f0");
+    // Ports that were free a moment ago, at addresses that nobody connects from in the meantime.
+    let page = TcpListener::bind("127.77.0.2:0").unwrap().local_addr().unwrap();
+    let reports = UdpSocket::bind("127.77.0.3:0").unwrap().local_addr().unwrap().to_string();
+    folder.write("proxy.toml", FILE.replace("listen = \"127.0.0.1:0\"", &format!("listen = \"{reports}\"")));
+    let mut proxy = folder.command(&["proxy", "proxy.toml", "--metrics", &page.to_string()]);
+    let mut proxy = proxy.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let is_up = comes_true(|| metrics(page).contains("\nackclock_proxy_reports_total 0\n"));
+    for keys in ["radio.keys", "other.keys", "other.keys"] {
+        let words =
+            ["radio-report", &reports, "--report-key", keys, "--user", "10.0.0.9", "--rate", "1Mbit/s"];
+        assert_eq!(folder.run(&words).status, 0);
+    }
+    let is_counted = comes_true(|| {
+        let page = metrics(page);
+        let has = |row: &str| page.contains(&format!("\nackclock_proxy_{row}\n"));
+        has("reports_total 1") && has("refused_reports_total{reason=\"forged\"} 2") && has("limited_users 0")
+    });
+    proxy.kill().unwrap();
+    proxy.wait().unwrap();
+    assert!(is_up && is_counted, "{}", metrics(page));
 }
 
 #[test]

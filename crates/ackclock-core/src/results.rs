@@ -99,13 +99,14 @@ pub struct FlowResult {
     /// `spurious`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spurious: Option<SpuriousResult>,
-    /// RTT samples of the sender, ms. With a relay, the RTT samples come from the original sender. RTT samples are null
-    /// in `ackclock link`, which has no access to the kernel's RTT samples: see `edge_rtt_ms`.
+    /// RTT samples of the sender, ms. With a relay, the RTT samples come from the original sender. In `ackclock link`,
+    /// which has no access to the kernel's RTT samples, the RTT samples come from the spin bit of QUIC (RFC 9000
+    /// section 17.4); they are null for other protocols and if an end does not use the spin bit: see `edge_rtt_ms`.
     pub rtt_ms: Distribution,
     /// Mean RTT of the sender, measured with one timed segment at a time, ms.
     pub timed_rtt_ms: Option<f64>,
     /// Mean RTT between edge and mobile, measured at the edge, ms. For an upload, the mean RTT at the edge is the RTT
-    /// of the handshake.
+    /// of the handshake. For QUIC, the RTT between the wired end of the link and the mobile, by the spin bit.
     pub edge_rtt_ms: Option<f64>,
     /// Time from the flow's start until its last byte was delivered, s. The completion time is null if the flow did not
     /// complete.
@@ -177,7 +178,7 @@ pub struct LegResult {
 /// Endpoints and times of a flow of real packets, present only in the results of `ackclock link`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RealFlow {
-    /// Protocol of the flow: `tcp`, `udp`, or `other`. One last row with `other` contains all remaining packets: ICMP,
+    /// Protocol of the flow: `tcp`, `quic`, `udp`, or `other`. One last row with `other` contains all remaining packets: ICMP,
     /// fragments, other protocols, and connections beyond the maximum number of rows. The payload of `other` includes
     /// headers. Simulated runs omit the key `protocol`.
     pub protocol: String,
@@ -312,12 +313,22 @@ pub struct LinkResult {
     pub resent: u64,
     /// Queueing delay of packets until their transmission starts, ms.
     pub queue_ms: Distribution,
+    /// Dropped packets by cause, present only for a scenario with a hand-over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_by: Option<LostBy>,
     /// Counts of impaired packets, present only for a link with `reorder`, `duplicate` or `corrupt`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub impaired: Option<ImpairedTraffic>,
     /// Counts of real packets, present only in the results of `ackclock link`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealTraffic>,
+}
+
+/// Packets among `drops`, by the cause of the loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LostBy {
+    /// Number of packets that a hand-over did not forward.
+    pub handover: u64,
 }
 
 /// Counts of impaired packets in one direction.
@@ -386,6 +397,8 @@ pub struct LinkCounts {
     pub waits: Histogram,
     /// Impaired packets; `None` for a link without impairments.
     pub impaired: Option<ImpairedCounts>,
+    /// Packets lost by hand-overs; `None` without a hand-over.
+    pub lost_by_handover: Option<u64>,
 }
 
 /// Counters of the impaired packets of one direction.
@@ -452,6 +465,7 @@ impl LinkCounts {
             made: self.made,
             resent: self.resent,
             queue_ms: Distribution::from(&self.waits),
+            lost_by: self.lost_by_handover.map(|handover| LostBy { handover }),
             impaired: self.impaired.as_ref().map(ImpairedCounts::result),
             real: None,
         }
@@ -468,6 +482,9 @@ impl std::ops::AddAssign<&Self> for LinkCounts {
         self.made += other.made;
         self.resent += other.resent;
         self.waits.merge(&other.waits);
+        if let Some(theirs) = other.lost_by_handover {
+            *self.lost_by_handover.get_or_insert_default() += theirs;
+        }
         if let Some(theirs) = &other.impaired {
             *self.impaired.get_or_insert_default() += theirs;
         }

@@ -245,6 +245,7 @@ impl EdgeConfig {
         }
         edge.count_impaired(links.impaired());
         edge.expect(self.changes(streams, files)?);
+        edge.expect_handovers(self.handovers()?);
         if let Some(report) = &self.report {
             let each = || Whom::Each(vec![Vec::new(); self.users() as usize]);
             let whom = self.cell_users()?.map_or(Whom::All, |_| each());

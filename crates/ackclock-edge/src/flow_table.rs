@@ -23,6 +23,8 @@ pub(crate) struct Flow {
     state: FlowState,
     /// Sequence number after the FIN, once the network has sent a FIN.
     fin: Option<Seq>,
+    /// Whether the regulator joined after the handshake, so that it does not know the window scale.
+    joined_midway: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -88,7 +90,7 @@ impl FlowTable {
             self.flows.resize_with(id.index() + 1, Flow::default);
         }
         let flow = &mut self.flows[id.index()];
-        (flow.state, flow.last_seen) = (FlowState::Open, now);
+        (flow.state, flow.last_seen, flow.joined_midway) = (FlowState::Open, now, false);
         flow.regulator = self.regulators.join(id);
         if flow.is_regulated() {
             self.open += 1;
@@ -158,6 +160,23 @@ impl FlowTable {
         }
     }
 
+    /// Regulated flows of a user, each with its regulator.
+    pub(crate) fn regulated_of(&self, user: u32) -> Vec<(FlowId, RegulatorId)> {
+        let numbered = (0..).map(FlowId).zip(&self.flows);
+        let regulated = numbered.filter_map(|(id, flow)| Some((id, flow.regulator()?)));
+        regulated.filter(|&(id, _)| self.regulators.user(id) == user).collect()
+    }
+
+    /// Gives a flow that has left its regulator another one, which has not seen the handshake of the connection.
+    pub(crate) fn rejoin(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id.index()];
+        (flow.regulator, flow.joined_midway) = (self.regulators.join(id), true);
+        if !flow.is_regulated() {
+            self.open -= 1;
+            self.proven -= usize::from(flow.state == FlowState::Proven);
+        }
+    }
+
     /// Ends the regulation of a flow until a new connection starts with its number. The caller must call the
     /// regulator's `close`, drain its output and then call [`Regulators::leave`].
     pub(crate) fn end(&mut self, id: FlowId) -> Option<RegulatorId> {
@@ -192,6 +211,13 @@ impl Flow {
     #[inline]
     pub(crate) fn is_regulated(&self) -> bool {
         self.regulator != RegulatorId::NONE
+    }
+
+    /// Whether the flow's regulator has not seen the handshake of the connection, because a hand-over started the
+    /// regulator.
+    #[inline]
+    pub(crate) const fn joined_midway(&self) -> bool {
+        self.joined_midway
     }
 
     /// Returns the number of the flow's regulator, or `None` without a regulator.

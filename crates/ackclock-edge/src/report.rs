@@ -124,6 +124,22 @@ impl Reporter {
     /// Returns the periodic reports due at `now`, with sequence numbers. The bearer must be drained up to `now`.
     pub(crate) fn sample(&mut self, now: Time, bearer: &mut AnyBearer) -> Vec<RadioReport> {
         self.due = now + self.every;
+        self.reports(now, ReportReason::Periodic, |_| true, bearer)
+    }
+
+    /// Returns the report about a user whose rate has changed at `now`, if the user has separate reports.
+    pub(crate) fn change(&mut self, now: Time, user: u32, bearer: &mut AnyBearer) -> Vec<RadioReport> {
+        self.reports(now, ReportReason::Change, |other| other == Some(user), bearer)
+    }
+
+    /// Returns reports about the users that `wanted` selects, or about all users together.
+    fn reports(
+        &mut self,
+        now: Time,
+        reason: ReportReason,
+        wanted: impl Fn(Option<u32>) -> bool,
+        bearer: &mut AnyBearer,
+    ) -> Vec<RadioReport> {
         let stand = |user, LinkView { rate, .. }, Load { packets, bytes }| RadioReport {
             number: 0,
             at: now,
@@ -131,16 +147,18 @@ impl Reporter {
             rate,
             queued_packets: packets,
             queued_bytes: bytes,
-            reason: ReportReason::Periodic,
+            reason,
         };
         let view = |bearer: &mut AnyBearer, flow| bearer.view(now, Direction::Down, flow);
         let reports: Vec<_> = match &self.whom {
+            Whom::All if !wanted(None) => Vec::new(),
             Whom::All => {
                 let seen = view(bearer, FlowId(0));
                 vec![stand(None, seen, bearer.waiting(now, Direction::Down))]
             }
             Whom::Each(users) => (0..)
                 .zip(users)
+                .filter(|&(user, _)| wanted(Some(user)))
                 .filter_map(|(user, flows)| {
                     let seen = view(bearer, *flows.first()?);
                     let waiting = flows.iter().map(|&flow| view(bearer, flow).waiting);

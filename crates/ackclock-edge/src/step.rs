@@ -1,28 +1,34 @@
-//! Links that change during a run: the steps of `[[edge.at]]`, and changes of a live link.
+//! Links and bearers that change during a run: the steps of `[[edge.at]]`, and changes of a live link.
 
 use ackclock_core::{Component, ConfigError, Rate, Span, Streams, Time, name_of};
 use ackclock_link::{
-    AnyMedium, Change, Direction, Faded, Files, Impairments, LINKS, LinkConfig, Medium, MediumContext,
-    OutageKind, Silence,
+    AnyMedium, BEARERS, Change, ChangeContext, Direction, Faded, Files, Impairments, LINKS, LinkConfig,
+    Medium, MediumContext, OutageKind, Silence,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::EdgeConfig;
+use crate::{EdgeConfig, HandoverTable};
 
-/// Change of the links at a given time of the run.
+/// Change of the links or of the bearer at a given time of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// Time of the change since the start of the run.
     pub time: Span,
-    /// Keys of the links, with their new values: `{ down.rate = "1Mbit/s" }`. A rate of 0 is an outage.
+    /// Keys of the links or of the bearer, with their new values: `{ down.rate = "1Mbit/s" }` or
+    /// `{ bearer.air.down.rate = "64kbit/s" }`. A rate of 0 of a link is an outage. A dedicated channel can change its
+    /// rate, its delay and its errors. A new rate applies from the next TTI on; with a new delay, no PDU overtakes an
+    /// earlier PDU.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
     /// Outage of the radio that starts at this time. The time of the next step must be after the end of the outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+    /// Hand-over of a user that starts at this time. Until it ends, no other step may change the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<HandoverTable>,
 }
 
 /// Outage of the radio for a limited time.
@@ -40,6 +46,22 @@ pub struct Outage {
     /// Direction that the outage interrupts. By default, both directions are interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
+}
+
+/// Part of an edge table that a new value changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// The link of a direction, which gets a new medium.
+    Link(Direction),
+    /// These keys of the bearer's table.
+    Bearer(Vec<String>),
+}
+
+/// Content of a step, as far as it concerns one part of the edge.
+enum Planned<'a> {
+    Set(&'a Changed),
+    /// An outage of a direction, with its end and its kind.
+    Outage(Direction, Time, OutageKind),
 }
 
 impl Outage {
@@ -72,17 +94,56 @@ impl Changes {
 }
 
 impl EdgeConfig {
-    /// Returns this table with a new value at a key of a link: `down.rate`, or `down` with a table of several keys. A
-    /// table with `kind` replaces the old table entirely. The second returned value is the direction that changed.
+    /// Returns this table with a new value at a key of a link or of the bearer: `down.rate`, or `down` with a table of
+    /// several keys. In a link, a table with `kind` replaces the old table entirely. The second returned value is the
+    /// part of the table that changed.
     ///
     /// # Errors
     /// Fails with the key, and with the keys that can change.
-    pub fn with(&self, key: &str, value: &Value) -> Result<(Self, Direction), ConfigError> {
-        let (direction, side, rest) = side_of(key)?;
+    pub fn with(&self, key: &str, value: &Value) -> Result<(Self, Changed), ConfigError> {
+        let (side, rest) = key.split_once('.').unwrap_or((key, ""));
+        match side {
+            "down" => {
+                Ok((self.with_link(key, Direction::Down, rest, value)?, Changed::Link(Direction::Down)))
+            }
+            "up" => Ok((self.with_link(key, Direction::Up, rest, value)?, Changed::Link(Direction::Up))),
+            "bearer" => self.with_bearer(rest, value),
+            _ => {
+                let message = "only keys of `down`, `up` and `bearer` can change while the edge runs";
+                Err(ConfigError::new(key, message))
+            }
+        }
+    }
+
+    /// Returns this table with a new value at a key of the bearer, and the keys that changed.
+    fn with_bearer(&self, key: &str, value: &Value) -> Result<(Self, Changed), ConfigError> {
+        let mut keys = Vec::new();
+        leaves(key, value, &mut keys);
+        let (bearer, under) = (self.bearer()?, |error: ConfigError| error.under("bearer"));
+        let mut changed = self.clone();
+        changed.bearer = self.bearer.complete(&BEARERS).map_err(under)?;
+        for (key, value) in &keys {
+            bearer.may_change(key).map_err(under)?;
+            lay(changed.bearer.edit(), key, value);
+        }
+        changed.bearer()?;
+        Ok((changed, Changed::Bearer(keys.into_iter().map(|(key, _)| key).collect())))
+    }
+
+    /// Returns this table with a new value at `key`, which is the key `rest` of the link of a direction.
+    fn with_link(
+        &self,
+        key: &str,
+        direction: Direction,
+        rest: &str,
+        value: &Value,
+    ) -> Result<Self, ConfigError> {
         if !self.bearer()?.uses_links() {
-            let message = format!("a bearer of kind `{}` cannot change while it runs", name_of(&self.bearer));
+            let kind = name_of(&self.bearer);
+            let message = format!("a bearer of kind `{kind}` has no links; only keys of `bearer` can change");
             return Err(ConfigError::new(key, message));
         }
+        let side = side(direction);
         if !is_silent(&self.down) && self.cell_users()?.is_some() {
             return Err(ConfigError::new(key, "the links of a cell cannot change while it runs"));
         }
@@ -111,7 +172,34 @@ impl EdgeConfig {
             let message = "`reorder`, `duplicate` and `corrupt` cannot change while the link runs";
             return Err(ConfigError::new(key, message));
         }
-        Ok((changed, direction))
+        Ok(changed)
+    }
+
+    /// Returns the changes by which a running edge gets the values of this table in a part of it. Processes draw
+    /// random numbers from the streams named `down/NAME/...` and `up/NAME/...`, where NAME is `name`.
+    ///
+    /// # Errors
+    /// Fails with the invalid key if the part cannot change while the edge runs.
+    pub fn changes_of(
+        &self,
+        part: &Changed,
+        name: &str,
+        streams: &Streams,
+        files: &dyn Files,
+    ) -> Result<Vec<(Direction, Change)>, ConfigError> {
+        match part {
+            &Changed::Link(direction) => {
+                let medium =
+                    self.medium(direction, &format!("{}/{name}", side(direction)), streams, files)?;
+                Ok(vec![(direction, Change::Medium(medium))])
+            }
+            Changed::Bearer(keys) => {
+                let (bearer, context) = (self.bearer()?, ChangeContext { streams, name, files });
+                let changes = keys.iter().map(|key| bearer.changes(key, context));
+                let changes: Result<Vec<_>, _> = changes.collect();
+                Ok(changes.map_err(|error| error.under("bearer"))?.into_iter().flatten().collect())
+            }
+        }
     }
 
     /// Creates the new medium of a running link from the table of a direction. The medium draws random numbers from the
@@ -126,10 +214,7 @@ impl EdgeConfig {
         streams: &Streams,
         files: &dyn Files,
     ) -> Result<Box<dyn Medium>, ConfigError> {
-        let (side, table) = match direction {
-            Direction::Down => ("down", &self.down),
-            Direction::Up => ("up", &self.up),
-        };
+        let (side, table) = self.link(direction);
         if is_silent(table) {
             return Ok(Box::new(Silence));
         }
@@ -145,14 +230,9 @@ impl EdgeConfig {
     /// table, because the written-out defaults of the old kind may not be keys of the new kind.
     pub(crate) fn whole_steps(&self) -> Result<Vec<Step>, ConfigError> {
         let mut steps = self.at.clone();
-        self.each_step(|number, _, direction, outage, config| {
-            if outage.is_some() {
-                return Ok(());
-            }
-            let (side, table) = match direction {
-                Direction::Down => ("down", &config.down),
-                Direction::Up => ("up", &config.up),
-            };
+        self.each_step(|number, _, planned, config| {
+            let Planned::Set(&Changed::Link(direction)) = planned else { return Ok(()) };
+            let (side, table) = config.link(direction);
             let set = &mut steps[number].set;
             if set.contains_key(&format!("{side}.kind")) {
                 set.retain(|key, _| key.split('.').next() != Some(side));
@@ -166,15 +246,21 @@ impl EdgeConfig {
     /// Returns all changes that `at` describes, with their times.
     pub(crate) fn changes(&self, streams: &Streams, files: &dyn Files) -> Result<Changes, ConfigError> {
         let mut changes = Changes::default();
-        self.each_step(|number, time, direction, outage, config| {
-            let (side, at) = (if direction == Direction::Down { "down" } else { "up" }, Time::ZERO + time);
-            let medium = || config.medium(direction, &format!("{side}/at{number}"), streams, files);
-            match outage {
-                None => changes.add(at, direction, Change::Medium(medium()?)),
-                Some((until, kind)) if !config.bearer()?.uses_links() => {
-                    changes.add(at, direction, Change::Outage(until, kind));
+        self.each_step(|number, time, planned, config| {
+            let (at, name) = (Time::ZERO + time, format!("at{number}"));
+            let (direction, until, kind) = match planned {
+                Planned::Set(part) => {
+                    for (direction, change) in config.changes_of(part, &name, streams, files)? {
+                        changes.add(at, direction, change);
+                    }
+                    return Ok(());
                 }
-                Some((until, kind)) => {
+                Planned::Outage(direction, until, kind) => (direction, until, kind),
+            };
+            let medium = || config.medium(direction, &format!("{}/{name}", side(direction)), streams, files);
+            match config.bearer()?.uses_links() {
+                false => changes.add(at, direction, Change::Outage(until, kind)),
+                true => {
                     let interrupted: Box<dyn Medium> = match kind {
                         OutageKind::Silent => Box::new(Silence),
                         OutageKind::Fade => Box::new(Faded(medium()?)),
@@ -190,20 +276,14 @@ impl EdgeConfig {
 
     /// Checks the steps without building any link.
     pub(crate) fn check_steps(&self) -> Result<(), ConfigError> {
-        self.each_step(|_, _, _, _, _| Ok(()))
+        self.each_step(|_, _, _, _| Ok(()))?;
+        self.handovers().map(drop)
     }
 
-    /// Calls `visit` for each change with these arguments: number of the step, time, direction, end and kind of an
-    /// outage, and the resulting table.
+    /// Calls `visit` for each change with these arguments: number of the step, time, change, and the resulting table.
     fn each_step(
         &self,
-        mut visit: impl FnMut(
-            usize,
-            Span,
-            Direction,
-            Option<(Time, OutageKind)>,
-            &Self,
-        ) -> Result<(), ConfigError>,
+        mut visit: impl FnMut(usize, Span, Planned<'_>, &Self) -> Result<(), ConfigError>,
     ) -> Result<(), ConfigError> {
         let (mut now, mut config) = (Span::ZERO, self.clone());
         for (number, step) in self.at.iter().enumerate() {
@@ -214,17 +294,17 @@ impl EdgeConfig {
             }
             now = step.time;
             for (key, value) in &step.set {
-                let direction;
-                (config, direction) = config.with(key, value).map_err(under)?;
-                visit(number, step.time, direction, None, &config).map_err(under)?;
+                let part;
+                (config, part) = config.with(key, value).map_err(under)?;
+                visit(number, step.time, Planned::Set(&part), &config).map_err(under)?;
             }
             let Some(outage) = step.outage else { continue };
             let under = |error: ConfigError| error.under(&format!("at[{number}].outage"));
             now = Span::from_nanos(step.time.as_nanos().saturating_add(outage.lasts.as_nanos()));
             for direction in outage.directions() {
                 let kind = config.outage_kind(&outage, direction).map_err(under)?;
-                visit(number, step.time, direction, Some((Time::ZERO + now, kind)), &config)
-                    .map_err(under)?;
+                let planned = Planned::Outage(direction, Time::ZERO + now, kind);
+                visit(number, step.time, planned, &config).map_err(under)?;
             }
         }
         Ok(())
@@ -232,10 +312,7 @@ impl EdgeConfig {
 
     /// Returns the kind of an outage. Fails if the link of this direction cannot be interrupted.
     fn outage_kind(&self, outage: &Outage, direction: Direction) -> Result<OutageKind, ConfigError> {
-        let (side, table) = match direction {
-            Direction::Down => ("down", &self.down),
-            Direction::Up => ("up", &self.up),
-        };
+        let (side, table) = self.link(direction);
         let refused = |what: &str, name| {
             let message = format!("a {what} of kind `{name}` cannot be interrupted");
             Err(ConfigError::new("for", message))
@@ -253,15 +330,33 @@ impl EdgeConfig {
         }
         Ok(outage.kind.unwrap_or(usual))
     }
+
+    /// Name of a direction's link, and its table.
+    const fn link(&self, direction: Direction) -> (&'static str, &Component<dyn LinkConfig>) {
+        let table = match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        };
+        (side(direction), table)
+    }
 }
 
-/// Splits a key into its direction, the name of the direction, and the rest of the key.
-fn side_of(key: &str) -> Result<(Direction, &str, &str), ConfigError> {
-    let (side, rest) = key.split_once('.').unwrap_or((key, ""));
-    match side {
-        "down" => Ok((Direction::Down, side, rest)),
-        "up" => Ok((Direction::Up, side, rest)),
-        _ => Err(ConfigError::new(key, "only keys of `down` and `up` can change while a link runs")),
+/// Name of the table with the link of a direction.
+const fn side(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Down => "down",
+        Direction::Up => "up",
+    }
+}
+
+/// Lists the keys of a table below `key`, each with its value. A table with `kind` is one value.
+fn leaves(key: &str, value: &Value, keys: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(table) if !table.contains_key("kind") => {
+            let below = |name| if key.is_empty() { String::clone(name) } else { format!("{key}.{name}") };
+            table.iter().for_each(|(name, value)| leaves(&below(name), value, keys));
+        }
+        _ => keys.push((key.to_owned(), value.clone())),
     }
 }
 
@@ -463,6 +558,49 @@ mod tests {
     }
 
     #[test]
+    fn a_step_changes_the_dedicated_channels_of_a_bearer_and_names_what_is_fixed() {
+        let of = |bearer: Value, set: Value| -> EdgeConfig {
+            serde_json::from_value(json!({ "bearer": bearer, "at": [{ "time": "1s", "set": set }] })).unwrap()
+        };
+        let (umts, access) = (json!("umts-rlc-am"), json!("radio-access"));
+        for (bearer, set) in [
+            (
+                &umts,
+                json!({ "bearer.rate": "64kbit/s", "bearer.up_rate": "32kbit/s", "bearer.delay": "1ms" }),
+            ),
+            (&umts, json!({ "bearer": { "errors": { "kind": "rayleigh", "fer": "5%" }, "up_errors": 0 } })),
+            (&access, json!({ "bearer.air.down.rate": "64kbit/s", "bearer.air.up.errors": 0.5 })),
+            (&access, json!({ "bearer": { "air": { "down": { "rate": "64kbit/s", "delay": "1ms" } } } })),
+        ] {
+            let config = of(bearer.clone(), set.clone());
+            config.check().unwrap_or_else(|error| panic!("{set}: {error}"));
+            let changes = config.changes(&Streams::new(1, 0), &NoFiles).unwrap();
+            assert!(changes.due() == Time::ZERO + Span::from_secs(1), "{set}");
+        }
+        for (bearer, set, path, message) in [
+            (&umts, json!({ "bearer.tti": "20ms" }), "bearer.tti", "is fixed when the bearer starts"),
+            (&umts, json!({ "bearer.up_delay": "20ms" }), "bearer.up_delay", "is fixed"),
+            (&umts, json!({ "bearer.rate": "1kbit/s" }), "bearer.rate", "a multiple of 32kbit/s"),
+            (&umts, json!({ "down.rate": "1Mbit/s" }), "down.rate", "has no links"),
+            (&access, json!({ "bearer.rlc.window": 5 }), "bearer.rlc.window", "is fixed"),
+            (&access, json!({ "bearer.air.down.delay": "2s" }), "bearer.air.down.delay", "is more than 1s"),
+            (
+                &access,
+                json!({ "bearer.air.down.errors": 1.0 }),
+                "bearer.air.down.errors",
+                "everything is lost",
+            ),
+            (&json!("links"), json!({ "bearer.rate": "1Mbit/s" }), "bearer.rate", "cannot change"),
+        ] {
+            let config = of(bearer.clone(), set.clone());
+            let built = config.check().and_then(|()| config.changes(&Streams::new(1, 0), &NoFiles).map(drop));
+            let error = built.unwrap_err();
+            let path = format!("at[0].set.{path}");
+            assert!(error.path == path && error.message.contains(message), "{error}");
+        }
+    }
+
+    #[test]
     fn a_step_cannot_change_impairments_but_keeps_them() {
         let mut table = config(json!([]));
         table.down = json!({ "kind": "constant", "rate": "1Mbit/s", "corrupt": 0.1 }).into();
@@ -485,8 +623,8 @@ mod tests {
 
     #[test]
     fn a_table_with_a_kind_takes_the_place_of_the_old_one() {
-        let (changed, direction) =
+        let (changed, part) =
             config(json!([])).with("up", &json!({ "kind": "variable", "rate": "1Mbit/s" })).unwrap();
-        assert_eq!((direction, changed.up["delay"].is_null()), (Direction::Up, true));
+        assert_eq!((part, changed.up["delay"].is_null()), (Changed::Link(Direction::Up), true));
     }
 }

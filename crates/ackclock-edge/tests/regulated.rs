@@ -8,7 +8,8 @@ use ackclock_edge::{
 };
 use ackclock_link::queue::{DropTail, Queue};
 use ackclock_link::{
-    BufferMeaning, Capacity, Cause, Constant, Direction, LinkView, Load, NoFiles, PlainBearer, SerialLink,
+    BufferMeaning, Capacity, Cause, Change, Constant, Direction, LinkView, Load, NoFiles, PlainBearer,
+    SerialLink,
 };
 use delegate::delegate;
 use serde_json::json;
@@ -370,7 +371,7 @@ fn what_departed_before_a_step_is_told_with_the_link_as_it_was() {
     world.takes(WIRED, data());
     world.told();
     let slower = Constant::new(Rate::from_bps(400_000), Span::ZERO);
-    world.edge.replace_medium(at(15), Direction::Down, Box::new(slower));
+    world.edge.change(at(15), Direction::Down, Change::Medium(Box::new(slower)));
     world.edge.run(at(100), &mut world.seen);
     assert_eq!(world.told(), [Departed(800_000), Departed(400_000)]);
     assert_eq!(world.left(RADIO).len(), 2);

@@ -46,8 +46,8 @@ mod variable;
 pub use artificial_delay::ArtificialDelayConfig;
 pub use autorate::{Autorate, AutorateConfig};
 pub use bearer::{
-    AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Change, Direction,
-    LinksConfig, OutageKind, PlainBearer,
+    AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Change,
+    ChangeContext, DedicatedChange, Direction, Handover, HandoverTo, LinksConfig, OutageKind, PlainBearer,
 };
 pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};

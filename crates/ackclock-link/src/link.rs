@@ -239,6 +239,8 @@ pub enum Cause {
     Medium,
     /// The radio outage lasted too long.
     Outage,
+    /// A hand-over did not forward the segment.
+    Handover,
 }
 
 /// An amount of traffic, in packets and bytes.

@@ -7,6 +7,7 @@ mod bearers;
 mod cell;
 mod common;
 mod errors;
+mod handover;
 mod impair;
 mod laws;
 mod power_controlled;

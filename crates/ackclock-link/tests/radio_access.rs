@@ -5,7 +5,7 @@ use ackclock_link::cell::FadingKind;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
     AnyBearer, BEARERS, Bearer, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Change,
-    Departures, Direction, LINKS, LinkEvent, OutageKind, QueuePlan,
+    ChangeContext, Departures, Direction, LINKS, LinkEvent, OutageKind, QueuePlan,
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::common::{MadeUp, segment};
 const OUTAGE: [u64; 2] = [1, 3];
 
 /// The bearer of a table with `users` users, each with one flow.
-fn bearer(table: &Value, users: u32) -> AnyBearer {
+pub(crate) fn bearer(table: &Value, users: u32) -> AnyBearer {
     of_user(table, users, FadingKind::Rayleigh)
 }
 
@@ -103,7 +103,7 @@ fn cell(harq: Value) -> Value {
 }
 
 /// The bearer above such a cell, without errors upwards.
-fn over_cell(harq: Value, iub: Value) -> Value {
+pub(crate) fn over_cell(harq: Value, iub: Value) -> Value {
     let up = json!({"kind": "dedicated", "errors": 0});
     json!({"air": {"down": cell(harq), "up": up}, "iub": iub, "rlc": {"poll": {"timer": "100ms"}, "status": {"prohibit": "60ms"}}})
 }
@@ -252,6 +252,127 @@ fn nothing_crosses_in_an_outage_and_nothing_is_delivered_twice() {
         let most = delivered.chunk_by(|a, b| a.1 == b.1).map(<[_]>::len).max();
         assert!(count > 100 && most <= Some(2), "{kind:?}: {count} {most:?}");
     }
+}
+
+/// Changes a running bearer with `users` users at `at`: `key` gets the value that it has in `table`.
+fn change(bearer: &mut AnyBearer, table: &Value, users: u32, key: &str, at: Time) {
+    let mut table = table.clone();
+    table["kind"] = "radio-access".into();
+    let user = CellUser { count: users, ..CellUser::default() };
+    let config = BEARERS.resolve(&table).unwrap().serving(&[user]).unwrap().unwrap();
+    let context = ChangeContext { streams: &Streams::new(7, 0), name: "at0", files: &MadeUp };
+    for (direction, change) in config.changes(key, context).unwrap() {
+        bearer.change(at, direction, change);
+    }
+}
+
+/// Downlink packets of one user with a buffer that is always full: number, arrival time, retransmissions.
+fn full(
+    bearer: &mut AnyBearer,
+    mut steps: Vec<(Time, &Value, &str)>,
+    until: Time,
+) -> Vec<(u32, Time, LinkEvent)> {
+    let (mut seen, mut number, mut now) = (Vec::new(), 0, Time::ZERO);
+    while now <= until {
+        while let Some((at, event)) = bearer.peek_event(now, Direction::Down) {
+            seen.push((bearer.take_segment(Direction::Down).seq.0, at, event));
+        }
+        while bearer.peek_event(now, Direction::Up).is_some() {
+            bearer.take_segment(Direction::Up);
+        }
+        while let Some((_, table, key)) = steps.pop_if(|(at, ..)| *at <= now) {
+            change(bearer, table, 1, key, now);
+        }
+        while bearer.enqueue(now, Direction::Down, &segment(0, number, 600)).is_ok() {
+            number += 1;
+        }
+        now += Span::from_millis(1);
+    }
+    seen
+}
+
+/// A dedicated downlink with these settings, without errors on the uplink.
+fn dedicated(rate: &str, delay: &str, errors: f64, mode: &str) -> Value {
+    let down = json!({"kind": "dedicated", "rate": rate, "delay": delay, "errors": errors});
+    json!({"air": {"down": down, "up": {"kind": "dedicated", "errors": 0}}, "rlc": {"mode": mode}})
+}
+
+#[test]
+fn a_rate_changes_from_the_next_tti_on_and_the_channel_stays_full() {
+    let second = |n: u64| Time::ZERO + Span::from_secs(n);
+    for mode in ["acknowledged", "unacknowledged"] {
+        let [fast, slow] = ["384kbit/s", "64kbit/s"].map(|rate| dedicated(rate, "15ms", 0.0, mode));
+        let key = "air.down.rate";
+        // Within a TTI that began at the last multiple of 10 ms.
+        let [down, up] = [second(4) + Span::from_millis(3), second(8) + Span::from_millis(3)];
+        let mut bearer = bearer(&fast, 1);
+        let steps = vec![(up, &fast, key), (down, &slow, key)];
+        let seen = full(&mut bearer, steps, second(12));
+        // 1200, 200 and 1200 PDUs of 40 octets in a second. Packets of 600 octets have 15 PDUs and an octet in the next.
+        let count = |from: Time, to: Time| {
+            let within =
+                |(_, at, event): &&(u32, Time, LinkEvent)| event.is_delivery() && *at > from && *at <= to;
+            seen.iter().filter(within).count() as f64
+        };
+        let in_transit = Span::from_millis(25);
+        for (from, to, pdus) in [(second(0), down, 1200.0), (down, up, 200.0), (up, second(12), 1200.0)] {
+            let (from, to) = (from + in_transit, (to + in_transit).min(second(12)));
+            let expected = pdus * to.since(from).as_secs_f64() * 40.0 / 601.0;
+            assert!((count(from, to) - expected).abs() <= 2.0, "{mode}: {} and {expected}", count(from, to));
+        }
+        let capacity = bearer.capacity_bps(second(12), Direction::Down).unwrap();
+        let delivered =
+            seen.iter().filter(|(.., event)| event.is_delivery()).count() as f64 * 600.0 * 8.0 / 12.0;
+        // One TTI of 12 PDUs in 12 s is 320 bit/s; what is in transit is part of the capacity only.
+        assert!(
+            delivered <= capacity + 320.0 && delivered > capacity * 0.98,
+            "{mode}: {delivered} of {capacity}"
+        );
+        let all = (8.0 * 384e3 + 4.0 * 64e3) / 12.0;
+        assert!((capacity / all - 1.0).abs() < 0.003, "{mode}: {capacity} and {all}");
+    }
+}
+
+#[test]
+fn no_pdu_overtakes_when_the_delay_changes_and_nothing_counts_as_repeated() {
+    let [long, short] = ["200ms", "15ms"].map(|delay| dedicated("384kbit/s", delay, 0.0, "acknowledged"));
+    let seconds = [1, 2, 3].map(|n| Time::ZERO + Span::from_millis(1000 * n + 7));
+    let slow = dedicated("64kbit/s", "200ms", 0.0, "acknowledged");
+    let steps = vec![
+        (seconds[2], &slow, "air.down.rate"),
+        (seconds[2], &slow, "air.down.delay"),
+        (seconds[1], &long, "air.down.delay"),
+        (seconds[0], &short, "air.down.delay"),
+    ];
+    let seen = full(&mut bearer(&long, 1), steps, Time::ZERO + Span::from_secs(6));
+    let mut delivered = seen.into_iter().filter(|(.., event)| event.is_delivery());
+    let mut last = delivered.next().unwrap();
+    for one in delivered {
+        assert!(one.0 == last.0 + 1 && one.1 >= last.1, "{one:?} after {last:?}");
+        // Without errors every packet arrives as its TTIs say.
+        let LinkEvent::Delivered(told) = one.2 else { panic!("{one:?}") };
+        assert_eq!((told.times, told.delay), (0, Span::ZERO), "{one:?}");
+        last = one;
+    }
+    assert!(last.0 > 100);
+}
+
+#[test]
+fn the_errors_of_a_channel_change() {
+    let [good, bad] = [0.0, 0.3].map(|errors| dedicated("384kbit/s", "15ms", errors, "unacknowledged"));
+    let (middle, end) = (Time::ZERO + Span::from_secs(100), Time::ZERO + Span::from_secs(200));
+    let mut bearer = bearer(&good, 1);
+    let seen = full(&mut bearer, vec![(middle, &bad, "air.down.errors")], end);
+    let lost = |from: Time, to: Time| {
+        let within = seen.iter().filter(|(_, at, _)| *at > from && *at <= to);
+        within.filter(|(.., event)| !event.is_delivery()).count()
+    };
+    assert_eq!(lost(Time::ZERO, middle + Span::from_millis(25)), 0);
+    // 30 % of 10 000 TTIs are lost, each with all or a part of at least one packet.
+    assert!(lost(middle, end) > 2500, "{}", lost(middle, end));
+    // Half of the time 384 kbit/s, then 70 % of it: 10 000 TTIs with a standard deviation of 0.46 %.
+    let capacity = bearer.capacity_bps(end, Direction::Down).unwrap();
+    assert!((capacity / (384e3 * 0.85) - 1.0).abs() < 0.01, "{capacity}");
 }
 
 #[test]

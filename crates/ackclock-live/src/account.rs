@@ -145,7 +145,7 @@ impl Account {
         let fairness = FairnessResult::of(&[], &flows);
         if summary.other.packets > 0 {
             let id = flows.last().map_or(0, |row| row.id + 1);
-            flows.push(FlowReport { id, ..summary.other }.result("real", &self.regulator));
+            flows.push(FlowReport { id, ..summary.other.clone() }.result("real", &self.regulator));
         }
         let duration_s = summary.now.as_secs_f64();
         let [bottleneck, uplink] = [0, 1].map(|at: usize| {

@@ -47,11 +47,16 @@ impl Ends {
         self.wired.port != 0
     }
 
+    /// Whether the connection consists of UDP datagrams.
+    pub const fn is_udp(&self) -> bool {
+        self.protocol == UDP
+    }
+
     /// Name of the connection's protocol; the protocol number if the connection has no row in results.
     pub fn protocol_name(&self) -> String {
         match self.protocol {
             6 => "tcp".to_owned(),
-            17 => "udp".to_owned(),
+            UDP => "udp".to_owned(),
             number => number.to_string(),
         }
     }
@@ -64,6 +69,9 @@ impl Ends {
         }
     }
 }
+
+/// IP protocol number of UDP.
+const UDP: u8 = 17;
 
 /// Result of looking a packet up in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use ackclock_core::{
     Streams, Time,
 };
 use ackclock_edge::{Edge, RADIO, RegulatorConfig, Surroundings, WIRED};
-use ackclock_link::{Direction, Files, Medium, Path, Side as BoxSide, path};
+use ackclock_link::{Change, Direction, Files, Path, Side as BoxSide, path};
 
 use crate::PlaneConfig;
 use crate::port::Side;
@@ -140,9 +140,9 @@ impl Graph {
         self.engine.tracer_mut().poll()
     }
 
-    pub(crate) fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
+    pub(crate) fn change(&mut self, direction: Direction, change: Change) {
         let now = self.engine.now();
-        self.queue_mut().replace_medium(now, direction, medium);
+        self.queue_mut().change(now, direction, change);
         self.engine.refresh(self.queue);
     }
 

@@ -36,6 +36,7 @@ mod plane;
 mod plane_config;
 mod pool;
 mod port;
+mod quic;
 pub mod reach;
 pub mod rewrite;
 pub mod runtime_dir;

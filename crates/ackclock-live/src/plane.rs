@@ -15,14 +15,15 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use ackclock_core::{ConfigError, FlowId, PacketId, RadioReport, Segment, Stream, Streams, Time, name_of};
 use ackclock_edge::{Edge, REGULATORS, RegulatorConfig};
-use ackclock_link::{Direction, Files, Load, Medium};
+use ackclock_link::{Change, Direction, Files, Load};
 
 use crate::account::Totals;
 use crate::flow::{Met, NO_FLOW};
 use crate::graph::Graph;
 use crate::log::LinkLog;
-use crate::parse::{Layout, Parsed, Tuple, parse};
+use crate::parse::{Layout, Parsed, Tuple, parse, payload};
 use crate::port::Side;
+use crate::quic::Observer;
 use crate::rewrite::rewrite;
 use crate::tally::Tally;
 use crate::template::Template;
@@ -88,9 +89,19 @@ pub struct Crowd {
 #[derive(Clone, Debug)]
 struct Connection {
     tally: Tally,
+    quic: Observer,
     user: u32,
     /// Header fields of the connection's packets, by the side of arrival.
     templates: [Template; 2],
+}
+
+impl Connection {
+    /// Shows a packet that passes the wired end of the link to the observer of QUIC.
+    fn observe(&mut self, now: Time, from: Side, bytes: &[u8]) {
+        if self.tally.report().ends.is_some_and(|ends| ends.is_udp()) {
+            self.quic.on_datagram(now, from, bytes.get(payload(bytes)).unwrap_or_default());
+        }
+    }
 }
 
 /// Maximum number of finished connections with rows.
@@ -274,9 +285,9 @@ impl Plane {
         self.graph.reports = Some(reports);
     }
 
-    /// Replaces the medium of a direction of the link.
-    pub fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
-        self.graph.replace_medium(direction, medium);
+    /// Changes a direction of the link.
+    pub fn change(&mut self, direction: Direction, change: Change) {
+        self.graph.change(direction, change);
         self.collect();
     }
 
@@ -346,9 +357,12 @@ impl Plane {
         if let Some(ends) = old.and_then(|old| old.tally.report().ends) {
             self.users.leave(ends.radio.address);
         }
-        let templates = [Template::default(); 2];
-        self.connections[flow.index()] =
-            tally.zip(user).map(|(tally, user)| Connection { tally, user, templates });
+        self.connections[flow.index()] = tally.zip(user).map(|(tally, user)| Connection {
+            tally,
+            quic: Observer::default(),
+            user,
+            templates: [Template::default(); 2],
+        });
     }
 
     /// Updates a connection's state from a packet.
@@ -364,6 +378,12 @@ impl Plane {
         if let Some(connection) = self.connections.get_mut(flow.index()).and_then(Option::as_mut) {
             let bytes = self.inventory.pool.bytes(packet).unwrap_or_default();
             connection.templates[from as usize].learn(bytes, layout);
+            if self.inventory.flows.inside(flow) == 0 {
+                connection.quic.on_silence(now.since(connection.tally.report().last));
+            }
+            if from == Side::Wired {
+                connection.observe(now, from, bytes);
+            }
         }
         let tally = self.tally(flow);
         tally.on_packet(now, from, segment);
@@ -399,6 +419,11 @@ impl Plane {
         self.traffic[from as usize].left += 1;
         self.traffic[from as usize].left_bytes += bytes;
         self.tally(segment.flow).on_left(at, from, segment, bytes);
+        if from == Side::Radio
+            && let Some(Some(connection)) = self.connections.get_mut(segment.flow.index())
+        {
+            connection.observe(at, from, self.inventory.pool.bytes(packet).unwrap_or_default());
+        }
         Some(packet)
     }
 

@@ -7,7 +7,7 @@ use crate::flow::Ends;
 use crate::port::Side;
 
 /// Report of a connection as observed at the edge.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FlowReport {
     /// Number of the connection; connections with rows count from 0 in order of appearance.
     pub id: u32,
@@ -21,12 +21,16 @@ pub struct FlowReport {
     pub last: Time,
     /// Counters per sending side, by [`Side`].
     pub ways: [Way; 2],
-    /// Mean round-trip time between edge and mobile.
+    /// Mean round-trip time between edge and mobile. For QUIC, mean round-trip time between the wired end of the link
+    /// and the mobile.
     pub edge_rtt: Option<Span>,
     /// Number of packets lost in the data queue or on the radio.
     pub dropped: u64,
     /// Number of ACKs that the connection's regulator holds.
     pub held: usize,
+    /// Round-trip time between the ends of a QUIC connection, by its spin bit; empty if the ends do not use the spin
+    /// bit. `None` if the flow is not QUIC.
+    pub quic: Option<Box<Distribution>>,
 }
 
 /// Counters of one direction of a connection.
@@ -90,7 +94,7 @@ impl FlowReport {
             fast_retransmits: None,
             timeouts: None,
             spurious_timeouts: None,
-            rtt_ms: Distribution::default(),
+            rtt_ms: self.quic.as_deref().cloned().unwrap_or_default(),
             timed_rtt_ms: None,
             edge_rtt_ms: self.edge_rtt.map(Span::as_millis_f64),
             completion_s: None,
@@ -110,7 +114,11 @@ impl FlowReport {
     pub fn real(&self) -> RealFlow {
         let from = self.sender();
         RealFlow {
-            protocol: self.ends.map_or_else(|| "other".to_owned(), |ends| ends.protocol_name()),
+            protocol: match (self.ends, &self.quic) {
+                (_, Some(_)) => "quic".to_owned(),
+                (Some(ends), None) => ends.protocol_name(),
+                (None, None) => "other".to_owned(),
+            },
             from: self.ends.map(|ends| ends.of_side(from).to_string()),
             to: self.ends.map(|ends| ends.of_side(from.other()).to_string()),
             start_s: self.first.as_secs_f64(),

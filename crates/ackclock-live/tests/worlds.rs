@@ -10,7 +10,7 @@ use ackclock_core::results::Provenance;
 use ackclock_core::{Config, FlowId, Segment, Size, Span, Streams, Time};
 use ackclock_edge::{EdgeConfig, FlowContext, Output, Place, REGULATORS, Regulator, RegulatorConfig, Scope};
 use ackclock_link::queue::QUEUES;
-use ackclock_link::{Direction, LinkView, NoFiles};
+use ackclock_link::{Change, Direction, LinkView, NoFiles};
 use ackclock_live::hostile::conserves;
 use ackclock_live::{Came, Clock, Driver, Orders, Plane, PlaneConfig, Pool, Port, Ready, Side, Went};
 use etherparse::{PacketBuilder, TcpOptionElement};
@@ -354,7 +354,7 @@ fn results_have_both_directions_and_what_each_could_carry_over_its_changes() {
     let streams = Streams::new(1, 0);
     for (rate, seconds) in [("4Mbit/s", 8), ("0bit/s", 10)] {
         let changed = edge(rate, "2Mbit/s").medium(Direction::Down, "change", &streams, &NoFiles).unwrap();
-        plane.replace_medium(Direction::Down, changed);
+        plane.change(Direction::Down, Change::Medium(changed));
         plane.advance(at(seconds));
     }
     let provenance = Provenance::default();

@@ -1,25 +1,26 @@
 //! Main loop of the proxy: one thread and one buffer serve all connections.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+mod opening;
+mod steering;
 
-use ackclock_core::{Prefix, SteeringConfig, Time};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ackclock_core::{Prefix, SteeringConfig};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, setsockopt, socket, sockopt,
-};
+use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::asked::{Asked, Speech, Trouble, Wish, read};
+use self::steering::Radio;
+use crate::asked::{Speech, Trouble, Wish};
 use crate::names::Names;
-use crate::pair::{BUFFER, Goes, Leg, Pair, reset};
-use crate::reports::gate::Gate;
+use crate::pair::{BUFFER, Goes, Pair, reset};
+use crate::reports::gate::RefusedReports;
 use crate::reports::keys::Key;
-use crate::steer::{Users, user_of};
+use crate::steer::user_of;
 
 /// Settings of the proxy.
 #[derive(Clone, Debug)]
@@ -61,8 +62,8 @@ pub struct Counts {
     pub bytes: u64,
     /// Number of accepted radio reports.
     pub reports: u64,
-    /// Number of refused radio reports.
-    pub refused_reports: u64,
+    /// Number of refused radio reports, by reason.
+    pub refused_reports: RefusedReports,
 }
 
 /// Reason why the proxy cannot start.
@@ -92,8 +93,6 @@ const LISTENERS: u64 = 1 << 62;
 const REPORTS: u64 = BELL - 1;
 /// Interval at which connections held back by their window are polled.
 const HELD: Duration = Duration::from_millis(5);
-/// Maximum number of datagrams read per turn, so that a flood of reports does not delay the connections.
-const REPORTS_A_TURN: usize = 64;
 
 enum State {
     Asking { bytes: Vec<u8>, greeted: bool, speech: Speech },
@@ -113,15 +112,6 @@ struct Client {
     watched: [EpollFlags; 2],
     /// Whether the steering was told that the client has a backlog.
     backlogged: bool,
-}
-
-/// Socket for radio reports, the rules to accept them, and the windows that follow.
-struct Radio {
-    socket: UdpSocket,
-    gate: Gate,
-    users: Users,
-    /// Connections that wait for room in their window.
-    held: BTreeSet<usize>,
 }
 
 /// Proxy with its listeners and clients.
@@ -199,6 +189,11 @@ impl Server {
     /// Counters of the proxy since its start.
     pub const fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Users whose windows are limited now, with the window in bytes that the connections of a user share.
+    pub fn windows(&self) -> Vec<(IpAddr, u64)> {
+        self.radio.as_ref().map_or_else(Vec::new, |radio| radio.users.limited().collect())
     }
 
     /// Waits at most `patience` for events and processes them; `now` is the current time.
@@ -289,137 +284,6 @@ impl Server {
         }
     }
 
-    fn on_asking(&mut self, slot: usize) {
-        let Some(client) = self.clients[slot].as_mut() else { return };
-        let (State::Asking { bytes, .. }, Some(socket)) = (&mut client.state, &mut client.socket) else {
-            return;
-        };
-        match socket.read(&mut self.buffer[..4096]) {
-            Ok(0) => return self.end(slot, false),
-            Ok(count) => bytes.extend_from_slice(&self.buffer[..count]),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
-            Err(_) => return self.end(slot, true),
-        }
-        self.read_words(slot);
-    }
-
-    fn read_words(&mut self, slot: usize) {
-        let Some(client) = self.clients[slot].as_mut() else { return };
-        let (State::Asking { bytes, greeted, speech }, Some(socket)) =
-            (&mut client.state, &mut client.socket)
-        else {
-            return;
-        };
-        loop {
-            match read(bytes, *greeted) {
-                Asked::More => return,
-                Asked::Say(answer, used) => {
-                    bytes.drain(..used);
-                    (*greeted, *speech) = (true, Speech::Socks);
-                    // The send buffer of a new connection always has room for two bytes.
-                    if !matches!(socket.write(&answer), Ok(written) if written == answer.len()) {
-                        return self.end(slot, true);
-                    }
-                }
-                Asked::Refuse(answer) => return self.refuse(slot, &answer),
-                Asked::Connect(wish) => {
-                    let rest = bytes.split_off(wish.used);
-                    let (host, port) = (wish.host.clone(), wish.port);
-                    client.state = State::Looking { wish, rest };
-                    self.names.ask(client.number, host, port);
-                    return self.watch(slot);
-                }
-            }
-        }
-    }
-
-    /// Sends a refusal and closes the connection, so that the client reads the answer before the end of the connection.
-    fn refuse(&mut self, slot: usize, answer: &[u8]) {
-        self.counts.refused += 1;
-        if let Some(socket) = self.clients[slot].as_mut().and_then(|client| client.socket.as_mut()) {
-            let _ = socket.write(answer);
-            let _ = socket.shutdown(std::net::Shutdown::Write);
-            // Unread bytes of the client would turn the close into a reset, so they are read first.
-            let _ = socket.read(&mut self.buffer);
-        }
-        self.end(slot, false);
-    }
-
-    fn on_names(&mut self) {
-        let found: Vec<_> = self.names.found().collect();
-        for (number, addresses) in found {
-            let is_it =
-                |client: &Option<Client>| client.as_ref().is_some_and(|client| client.number == number);
-            let Some(slot) = self.clients.iter().position(is_it) else { continue };
-            let Some(client) = self.clients[slot].as_mut() else { continue };
-            let State::Looking { wish, rest } = std::mem::replace(&mut client.state, State::Relaying) else {
-                continue;
-            };
-            let from_here = client.address.is_loopback();
-            let known = !addresses.is_empty();
-            let allowed: VecDeque<_> =
-                addresses.into_iter().filter(|to| from_here || leads_out(to.ip())).collect();
-            if allowed.is_empty() {
-                let trouble = if known { Trouble::Forbidden } else { Trouble::Unknown };
-                self.refuse(slot, &wish.speech.tells(trouble));
-            } else {
-                self.try_next(slot, wish, rest, allowed, Trouble::Unreachable);
-            }
-        }
-    }
-
-    /// Starts a connection to the next address of the server.
-    fn try_next(
-        &mut self,
-        slot: usize,
-        wish: Wish,
-        rest: Vec<u8>,
-        mut others: VecDeque<SocketAddr>,
-        mut trouble: Trouble,
-    ) {
-        while let Some(address) = others.pop_front() {
-            match begin(address) {
-                Ok(server) => {
-                    let Some(client) = self.clients[slot].as_mut() else { return };
-                    client.deadline = Some(self.now + PATIENCE);
-                    client.state = State::Connecting { wish, rest, server, others };
-                    return self.watch(slot);
-                }
-                Err(error) => trouble = trouble_of(&error),
-            }
-        }
-        self.refuse(slot, &wish.speech.tells(trouble));
-    }
-
-    fn on_connected(&mut self, slot: usize) {
-        let Some(client) = self.clients[slot].as_mut() else { return };
-        let State::Connecting { wish, rest, server, others } =
-            std::mem::replace(&mut client.state, State::Relaying)
-        else {
-            return;
-        };
-        client.watched[1] = EpollFlags::empty();
-        let _ = self.epoll.delete(&server);
-        match getsockopt(&server, sockopt::SocketError).map(Errno::from_raw) {
-            Ok(Errno::UnknownErrno) => {}
-            Ok(errno) => return self.try_next(slot, wish, rest, others, trouble_of(&errno.into())),
-            Err(errno) => return self.try_next(slot, wish, rest, others, trouble_of(&errno.into())),
-        }
-        let Some(socket) = client.socket.take() else { return };
-        let first = [wish.forward, rest].concat();
-        client.pair = Some(Pair::new(Leg::new(socket, wish.connected), Leg::new(server, first)));
-        client.deadline = None;
-        self.counts.opened += 1;
-        let user = user_of(client.address);
-        let now = self.time();
-        if let Some(radio) = &mut self.radio {
-            radio.users.open(now, user, slot as u32);
-        }
-        self.show(slot);
-        self.set_windows();
-        self.on_relaying(slot, EpollFlags::empty());
-    }
-
     fn on_relaying(&mut self, slot: usize, flags: EpollFlags) {
         let Some(pair) = self.clients[slot].as_mut().and_then(|client| client.pair.as_mut()) else { return };
         if flags.contains(EpollFlags::EPOLLERR) {
@@ -444,66 +308,6 @@ impl Server {
             Goes::Broken => {
                 self.counts.broken += 1;
                 self.end(slot, false);
-            }
-        }
-    }
-
-    /// Time since the start of the proxy, for the steerings.
-    fn time(&self) -> Time {
-        Time::from_nanos(self.now.duration_since(self.started).as_nanos() as u64)
-    }
-
-    /// Reports the state of a client's connection to its steering.
-    fn show(&mut self, slot: usize) {
-        let now = self.time();
-        let (Some(radio), Some(Some(client))) = (&mut self.radio, self.clients.get_mut(slot)) else { return };
-        if let Some(view) = client.pair.as_mut().and_then(|pair| pair.view().ok()) {
-            client.backlogged = view.backlogged;
-            radio.users.see(now, user_of(client.address), slot as u32, view);
-        }
-    }
-
-    fn on_reports(&mut self) {
-        for _ in 0..REPORTS_A_TURN {
-            let Some(radio) = &mut self.radio else { return };
-            let Ok((length, _)) = radio.socket.recv_from(&mut self.buffer) else { return };
-            let Ok(report) = radio.gate.admit(&self.buffer[..length], clock()) else {
-                self.counts.refused_reports += 1;
-                continue;
-            };
-            self.counts.reports += 1;
-            for slot in radio.users.connections(user_of(report.user)) {
-                self.show(slot as usize);
-            }
-            let now = self.time();
-            if let Some(radio) = &mut self.radio {
-                radio.users.report(now, &report);
-            }
-        }
-    }
-
-    /// Sets changed windows, and lets connections send that have room in their window.
-    fn steer(&mut self) {
-        let now = self.time();
-        let Some(radio) = &mut self.radio else { return };
-        radio.users.tick(now);
-        self.set_windows();
-        let held = self.radio.as_mut().map(|radio| std::mem::take(&mut radio.held));
-        for slot in held.into_iter().flatten() {
-            if slot < self.clients.len() {
-                self.on_relaying(slot, EpollFlags::empty());
-            }
-        }
-    }
-
-    fn set_windows(&mut self) {
-        let now = self.time();
-        let Some(radio) = &mut self.radio else { return };
-        for (slot, window) in radio.users.windows(now) {
-            let client = self.clients.get_mut(slot as usize).and_then(Option::as_mut);
-            if let Some(pair) = client.and_then(|client| client.pair.as_mut()) {
-                pair.limit(window);
-                radio.held.insert(slot as usize);
             }
         }
     }
@@ -577,55 +381,4 @@ impl Server {
             }
         }
     }
-}
-
-impl Radio {
-    fn start(reports: &Reports, epoll: &Epoll) -> Result<Self, StartError> {
-        let at = |error| StartError::Reports(reports.listen, error);
-        let socket = UdpSocket::bind(reports.listen).map_err(at)?;
-        socket.set_nonblocking(true).map_err(at)?;
-        epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, REPORTS)).map_err(io::Error::from)?;
-        let (gate, users) = (Gate::new(reports.keys.clone()), Users::new(Arc::clone(&reports.steering)));
-        Ok(Self { socket, gate, users, held: BTreeSet::new() })
-    }
-}
-
-/// Time of the machine's clock, nanoseconds since 1970.
-#[allow(clippy::disallowed_methods, reason = "reports are signed with the time of day")]
-fn clock() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
-}
-
-/// Whether an address belongs to another machine: neighbours must not reach services of this machine through the proxy.
-fn leads_out(to: IpAddr) -> bool {
-    match to.to_canonical() {
-        IpAddr::V4(to) => {
-            !(to.is_loopback()
-                || to.is_unspecified()
-                || to.is_link_local()
-                || to.is_multicast()
-                || to.is_broadcast())
-        }
-        IpAddr::V6(to) => {
-            !(to.is_loopback() || to.is_unspecified() || to.is_unicast_link_local() || to.is_multicast())
-        }
-    }
-}
-
-/// Starts a connection without waiting until it is established.
-fn begin(address: SocketAddr) -> io::Result<TcpStream> {
-    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let made: OwnedFd =
-        socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
-    let stream = TcpStream::from(made);
-    let _ = stream.set_nodelay(true);
-    let _ = setsockopt(&stream, sockopt::KeepAlive, &true);
-    match connect(std::os::fd::AsRawFd::as_raw_fd(&stream.as_fd()), &SockaddrStorage::from(address)) {
-        Ok(()) | Err(Errno::EINPROGRESS) => Ok(stream),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-fn trouble_of(error: &io::Error) -> Trouble {
-    if error.kind() == ErrorKind::ConnectionRefused { Trouble::Refused } else { Trouble::Unreachable }
 }

@@ -3,7 +3,7 @@
 //! The law is a steering of the simulator's relay. This module keeps one steering for each user; it has no clock and
 //! does no I/O.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -29,9 +29,28 @@ pub struct Users {
 
 struct User {
     steering: Box<dyn Steering>,
-    connections: BTreeSet<u32>,
+    connections: BTreeMap<u32, Connection>,
     /// Number of accepted reports.
     reports: u32,
+}
+
+/// State of a connection, as last set and reported.
+#[derive(Clone, Copy, Default)]
+struct Connection {
+    /// Window in bytes; `None` is no limit.
+    window: Option<u32>,
+    backlogged: bool,
+}
+
+impl User {
+    /// Window that the user's connections share, in bytes; `None` without a limit. Connections without data to send
+    /// do not use their part, so they count only if no connection has data.
+    fn window(&self) -> Option<u64> {
+        let any = self.connections.values().any(|connection| connection.backlogged);
+        let sharing = self.connections.values().filter(|connection| connection.backlogged == any);
+        let windows: Option<Vec<u32>> = sharing.map(|connection| connection.window).collect();
+        windows.filter(|windows| !windows.is_empty()).map(|windows| windows.into_iter().map(u64::from).sum())
+    }
 }
 
 impl Users {
@@ -42,7 +61,7 @@ impl Users {
 
     fn user(&mut self, user: IpAddr) -> Option<&mut User> {
         if !self.users.contains_key(&user) {
-            let (steering, connections) = (self.config.build()?, BTreeSet::new());
+            let (steering, connections) = (self.config.build()?, BTreeMap::new());
             self.users.insert(user, User { steering, connections, reports: 0 });
         }
         self.users.get_mut(&user)
@@ -51,14 +70,17 @@ impl Users {
     /// Adds a connection of a user.
     pub fn open(&mut self, now: Time, user: IpAddr, id: u32) {
         if let Some(user) = self.user(user) {
-            user.connections.insert(id);
+            user.connections.insert(id, Connection::default());
             user.steering.on_connection(now, FlowId(id), ConnectionEvent::Opened);
         }
     }
 
     /// Reports the state of a user's connection.
     pub fn see(&mut self, now: Time, user: IpAddr, id: u32, view: ConnectionView) {
-        if let Some(user) = self.users.get_mut(&user) {
+        if let Some(user) = self.users.get_mut(&user)
+            && let Some(connection) = user.connections.get_mut(&id)
+        {
+            connection.backlogged = view.backlogged;
             user.steering.on_connection(now, FlowId(id), ConnectionEvent::Seen(view));
         }
     }
@@ -66,7 +88,7 @@ impl Users {
     /// Removes a connection of a user.
     pub fn close(&mut self, now: Time, user: IpAddr, id: u32) {
         if let Some(user) = self.users.get_mut(&user)
-            && user.connections.remove(&id)
+            && user.connections.remove(&id).is_some()
         {
             user.steering.on_connection(now, FlowId(id), ConnectionEvent::Closed);
         }
@@ -74,7 +96,7 @@ impl Users {
 
     /// Connections of a user, in the order of their numbers.
     pub fn connections(&self, user: IpAddr) -> Vec<u32> {
-        self.users.get(&user).map_or_else(Vec::new, |user| user.connections.iter().copied().collect())
+        self.users.get(&user).map_or_else(Vec::new, |user| user.connections.keys().copied().collect())
     }
 
     /// Handles an accepted report about a user. The states of the user's connections must be reported first.
@@ -103,11 +125,21 @@ impl Users {
 
     /// Connections whose window changed, with the new window in bytes; `None` is no limit.
     pub fn windows(&mut self, now: Time) -> Vec<(u32, Option<u32>)> {
-        let steerings = self.users.values_mut().map(|user| &mut user.steering);
-        steerings
-            .flat_map(|steering| std::iter::from_fn(move || steering.poll_setting(now)))
-            .map(|(id, setting)| (id.0, setting.window))
-            .collect()
+        let mut changed = Vec::new();
+        for user in self.users.values_mut() {
+            while let Some((FlowId(id), setting)) = user.steering.poll_setting(now) {
+                if let Some(connection) = user.connections.get_mut(&id) {
+                    connection.window = setting.window;
+                }
+                changed.push((id, setting.window));
+            }
+        }
+        changed
+    }
+
+    /// Users whose windows are limited, with the window in bytes that the connections of the user share.
+    pub fn limited(&self) -> impl Iterator<Item = (IpAddr, u64)> {
+        self.users.iter().filter_map(|(&address, user)| Some((address, user.window()?)))
     }
 }
 
@@ -144,12 +176,15 @@ mod tests {
         users.report(at(1), &report(user, 1, 384_000));
         // 384 kbit/s x 120 ms = 3.84 packets of 1500 bytes, and the target queue of 6 packets.
         assert_eq!(users.windows(at(1)), [(4, Some(5 * 1448)), (9, Some(5 * 1448))]);
+        assert!(users.limited().eq([(user, 10 * 1448)]));
         users.see(at(2), user, 9, view(false));
         assert_eq!(users.windows(at(2))[0], (4, Some(10 * 1448)), "the window belongs to who has data");
+        assert!(users.limited().eq([(user, 10 * 1448)]), "an idle connection uses no part");
         users.tick(at(3));
         assert_eq!(users.windows(at(3)), []);
         users.tick(at(4));
         assert_eq!(users.windows(at(4)), [(4, None), (9, None)], "three seconds of silence");
+        assert_eq!(users.limited().count(), 0);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ackclock_edge::STEERINGS;
+use ackclock_proxy::reports::gate::Refusal;
 use ackclock_proxy::reports::keys::Key;
 use ackclock_proxy::reports::wire::{Report, encode};
 use ackclock_proxy::server::{Options, Reports};
@@ -98,5 +99,5 @@ fn a_window_follows_the_reported_rate_and_silence_releases_it() {
     assert!(all[head..].iter().all(|&byte| byte == 7));
     let counts = proxy.ends();
     assert!(counts.reports > 25);
-    assert_eq!(counts.refused_reports, 1, "the report with a wrong secret");
+    assert_eq!(counts.refused_reports.of(Refusal::Forged), 1, "the report with a wrong secret");
 }

@@ -51,7 +51,30 @@ fn radio() -> impl Strategy<Value = String> {
              [[edge.user]]\ncount = {users}\n"
         )
     });
-    prop_oneof![3 => links, 2 => blocks, 3 => rlc, 2 => cell, 3 => users]
+    prop_oneof![3 => links, 2 => blocks, 3 => rlc, 2 => cell, 3 => users, 4 => changing()]
+}
+
+/// A dedicated channel for each of some users that changes while the scenario runs.
+fn changing() -> impl Strategy<Value = String> {
+    let key = prop_oneof![
+        (1u32..30).prop_map(|pdus| format!("rate\" = \"{}kbit/s\"", pdus * 32)),
+        (0u32..300).prop_map(|delay| format!("delay\" = \"{delay}ms\"")),
+        (0.0..0.5f64).prop_map(|errors| format!("errors\" = {errors}")),
+    ];
+    let steps = prop::collection::vec((0u32..4000, any::<bool>(), key), 1..6);
+    (1u32..4, steps, any::<bool>()).prop_map(|(users, steps, acknowledged)| {
+        let (mode, mut time) = (if acknowledged { "acknowledged" } else { "unacknowledged" }, 0);
+        let step = |(after, up, key): (u32, bool, String)| {
+            time += after;
+            let air = if up { "up" } else { "down" };
+            format!("[[edge.at]]\ntime = \"{time}ms\"\nset = {{ \"bearer.air.{air}.{key} }}\n")
+        };
+        let steps: String = steps.into_iter().map(step).collect();
+        format!(
+            "[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ mode = \"{mode}\" }}\n\
+             [[edge.user]]\ncount = {users}\n{steps}"
+        )
+    })
 }
 
 /// A group of flows, and whether its data goes to the server.

@@ -6,6 +6,7 @@ it to a file, `svg` returns it as text for a report.
 
 from ackclock.picture import save, svg
 from ackclock.plot.chance import cdf, paired
+from ackclock.plot.connections import MOST_CONNECTIONS, waterfall
 from ackclock.plot.course import time_series, trace, window
 from ackclock.plot.lines import MOST_TICKS, Curve, curves, latency_by_size, sweep
 from ackclock.plot.style import COLOURS, MARKERS, STYLE, panel
@@ -15,6 +16,7 @@ from ackclock.plot.variants import MOST_DIRECT, goodput_against_delay
 __all__ = [
     "COLOURS",
     "MARKERS",
+    "MOST_CONNECTIONS",
     "MOST_DIRECT",
     "MOST_TICKS",
     "STYLE",
@@ -31,5 +33,6 @@ __all__ = [
     "sweep",
     "time_series",
     "trace",
+    "waterfall",
     "window",
 ]

@@ -1,4 +1,4 @@
-"""Runs over the same link over time: capacity, goodput, queues, windows."""
+"""Runs over the same link over time: capacity, goodput, queueing delay, windows."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ def over_time(
     uplink: bool = False,
     order: Sequence[str] = (),
 ) -> Figure:
-    """Runs over the same link: capacity, goodput, queues with drops, and windows and held ACKs of the last run.
+    """Runs over the same link: capacity, goodput, queueing delay with drops, and windows and held ACKs of the last run.
+
+    Queueing delay is the mean of the packets of an interval. Series without it show the queue in packets.
 
     Args:
         runs: Results of a run with time series, or series by the name of their run.
         run: Number of the run of `Results` to plot.
         width: Width of the figure, inches.
-        uplink: Whether to plot the uplink queue.
+        uplink: Whether to plot the uplink.
         order: Names in the order of their colours, to match another figure.
 
     Raises:
@@ -49,17 +51,13 @@ def over_time(
     with mpl.rc_context(STYLE):
         figure = Picture(figsize=(width, 1.0 + 1.3 * sum(heights)), layout="constrained")
         panels = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
-        _draw_rates(panels[0], runs, colours, width, capacity=not uplink)
-        queue = "up.queue_packets" if uplink else "queue"
-        for axes, name in zip(panels[1:], names, strict=False):
-            time, packets = _binned(runs[name], _summed(runs[name], queue))
-            axes.fill_between(time, packets, color=colours[name], alpha=0.35, linewidth=0)
-            axes.plot(time, packets, color=colours[name], linewidth=1.1)
-            _draw_drops(axes, runs[name], "up.drops" if uplink else "drops")
-            axes.set(ylabel=f"{plain(name)}\nqueue (pkt)" if len(runs) > 1 else "queue\n(packets)")
-        top = max(axes.get_ylim()[1] for axes in panels[1 : 1 + len(names)])
-        for axes in panels[1 : 1 + len(names)]:
-            axes.set_ylim(0, top)
+        _draw_rates(panels[0], runs, colours, width, "up." if uplink else "")
+        queues = panels[1 : 1 + len(names)]
+        for axes, name in zip(queues, names, strict=True):
+            _draw_queue(axes, runs[name], plain(name) if len(runs) > 1 else "", colours[name], "up." if uplink else "")
+        top = max(axes.get_ylim()[1] for axes in queues)
+        for axes in queues:
+            axes.set_ylim(top=top)
         if _windows(last):
             _draw_windows(panels[-1], last, names[-1] if len(runs) > 1 else "", width)
         panels[-1].set_xlabel("time (s)")
@@ -77,18 +75,53 @@ def _of_run(results: Results, run: int) -> Mapping[str, Series]:
 
 
 def _draw_rates(
-    axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, str], width: float, *, capacity: bool
+    axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, str], width: float, way: str
 ) -> None:
     first = next(iter(runs.values()))
-    if capacity and "link_rate" in first:
-        time, rate = _binned(first, first["link_rate"] / 1e3)
+    if f"{way}link_rate" in first:
+        time, rate = _binned(first, first[f"{way}link_rate"] / 1e3)
         axes.fill_between(time, rate, color="#cccccc", linewidth=0, step="mid", label="capacity")
+    # Flows of a simulated run have one direction; a link has goodput in both.
+    goodput = f"{way}rate" if f"{way}rate" in first else "rate"
     for name, series in runs.items():
-        time, rate = _binned(series, _summed(series, "rate") / 1e3)
+        time, rate = _binned(series, _summed(series, goodput) / 1e3)
         axes.plot(time, rate, color=colours[name], linewidth=1.1, label=name if len(runs) > 1 else "goodput")
     axes.set(ylabel="rate\n(kbit/s)")
     axes.set_ylim(bottom=0)
     _legend_on_top(axes, width)
+
+
+def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> None:
+    """Queueing delay on a logarithmic axis from 1 ms with its 95th percentile, or the queue in packets; with drops."""
+    delays = [name for name in series if name == f"{way}queue_ms" or name.startswith(f"{way}queue_ms/")]
+    if delays:
+        time, values = _binned(series, np.fmax.reduce([series[name] for name in delays]))
+        # Intervals without packets have no delay and do not break the line.
+        time, values = time[np.isfinite(values)], np.maximum(values[np.isfinite(values)], 1.0)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_ylim(1, max(10.0, 2.5 * float(values.max(initial=1.0))))
+        _draw_percentile(axes, values)
+    else:
+        time, values = _binned(series, _summed(series, "up.queue_packets" if way else "queue"))
+        axes.set_ylim(0, 1.05 * max(1.0, float(values.max())))
+    axes.fill_between(time, values, axes.get_ylim()[0], color=colour, alpha=0.35, linewidth=0)
+    axes.plot(time, values, color=colour, linewidth=1.1)
+    _draw_drops(axes, series, f"{way}drops")
+    what = "queueing\ndelay (ms)" if delays else "queue (pkt)" if run else "queue\n(packets)"
+    axes.set(ylabel=f"{run}\n{what}" if run else what)
+
+
+def _draw_percentile(axes: Axes, delays: NDArray[np.float64]) -> None:
+    """The 95th percentile of a curve of delays in ms as a line with its value."""
+    if delays.size == 0:
+        return
+    p95 = float(np.percentile(delays, 95))
+    axes.axhline(p95, color="#777777", linestyle="--", linewidth=1.2)
+    axes.annotate(
+        f"p95 {p95:.3g} ms", (1, p95), xycoords=("axes fraction", "data"), xytext=(0, 2),
+        textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
+    )  # fmt: skip
 
 
 def _draw_drops(axes: Axes, series: Series, name: str) -> None:
@@ -140,7 +173,9 @@ def _summed(series: Series, name: str) -> NDArray[np.float64]:
 
 
 def _binned(series: Series, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Time and means of at most `MOST_BINS` equal intervals."""
+    """Time and means of at most `MOST_BINS` equal intervals; NaN if an interval has no value."""
     size = max(1, math.ceil(values.size / MOST_BINS))
     whole = max(1, values.size // size) * size
-    return tuple(array[:whole].reshape(-1, size).mean(axis=1) for array in (series["time"], np.nan_to_num(values)))
+    time, cut = (array[:whole].reshape(-1, size) for array in (series["time"], values))
+    there = np.isfinite(cut).sum(axis=1)
+    return time.mean(axis=1), np.where(there > 0, np.nansum(cut, axis=1) / np.maximum(there, 1), np.nan)

@@ -17,12 +17,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ackclock_core::Span;
-use ackclock_live::metrics;
 use ackclock_scenario::{DiskFiles, Inputs, Limit};
 
 use self::conditions::Conditions;
 use self::mahimahi::Spelling;
 use crate::failure::Failure;
+use crate::metrics::Metrics;
 use crate::output;
 use crate::profiles::{self, Profile};
 use crate::scenario_file::patiently;
@@ -103,9 +103,8 @@ struct Environment {
     /// Write the packets at the inner end of the link, on the command's side, to a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap_inside: Option<PathBuf>,
-    /// Serve Prometheus metrics at this port of the loopback address, or at this address.
-    #[arg(long, value_name = "ADDR", value_parser = metrics::parse_address)]
-    metrics: Option<std::net::SocketAddr>,
+    #[command(flatten)]
+    metrics: Metrics,
     /// Send signed reports of the downlink's rate and queue to a proxy at this UDP address (`ackclock proxy`).
     #[arg(long, value_name = "ADDR", requires_all = ["report_key", "report_user"])]
     radio_reports: Option<std::net::SocketAddr>,

@@ -1,17 +1,20 @@
 //! `ackclock proxy`: splits TCP connections before a radio link.
 
-use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use ackclock_core::Prefix;
+use ackclock_live::metrics::{Kind, Labels, Page};
 use ackclock_proxy::file::File;
+use ackclock_proxy::reports::gate::Refusal;
 use ackclock_proxy::server::{Counts, Options, Server, StartError};
 
 use crate::failure::Failure;
+use crate::metrics::{Listening, Metrics};
 use crate::{keys, output};
 
 /// Split each connection in two before a radio link. The near end repairs losses of the radio, and delays of the radio
@@ -31,6 +34,8 @@ pub(crate) struct Args {
     /// Maximum number of concurrent connections. A client on another machine gets at most a quarter of the connections.
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(4..=100_000))]
     max_connections: u32,
+    #[command(flatten)]
+    metrics: Metrics,
 }
 
 const EXAMPLES: &str = "\
@@ -41,11 +46,14 @@ Examples:
 
 /// Maximum time that the event loop waits for an event.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// Interval at which the page of metrics is updated.
+const REFRESH: Duration = Duration::from_millis(500);
 
 /// Runs the proxy until it is interrupted.
 #[allow(clippy::disallowed_methods)] // The command may ask a clock.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let options = options(args)?;
+    let listening = args.metrics.listen()?;
     let source = |key: &str| match &args.file {
         Some(file) => format!("{}: proxy.{key}", file.display()),
         None => format!("--{key}"),
@@ -62,10 +70,28 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let asked = Arc::clone(&ends);
     ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("signals cannot be handled: {error}")))?;
-    while !ends.load(Ordering::Relaxed) {
-        server.turn(Instant::now(), PATIENCE).map_err(run)?;
-    }
+    relay(&mut server, listening, || ends.load(Ordering::Relaxed)).map_err(run)?;
     output::print(&summary(server.counts()))
+}
+
+/// Relays until `ends`, and serves the metrics.
+#[allow(clippy::disallowed_methods, reason = "real connections are relayed in real time")]
+fn relay(server: &mut Server, listening: Option<Listening>, ends: impl Fn() -> bool) -> io::Result<()> {
+    let shown = Arc::new(Mutex::new(page(server)));
+    if let Some(listening) = listening {
+        let shown = Arc::clone(&shown);
+        listening.serve(move || shown.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    }
+    let mut refreshed = Instant::now();
+    while !ends() {
+        let now = Instant::now();
+        server.turn(now, PATIENCE)?;
+        if now.duration_since(refreshed) >= REFRESH {
+            refreshed = now;
+            *shown.lock().unwrap_or_else(PoisonError::into_inner) = page(server);
+        }
+    }
+    Ok(())
 }
 
 /// Settings from the file or from the options.
@@ -86,6 +112,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
 
 fn summary(counts: Counts) -> String {
     let Counts { opened, refused, broken, bytes, connections, reports, refused_reports } = counts;
+    let refused_reports = refused_reports.total();
     let heard = match reports + refused_reports {
         0 => String::new(),
         _ => format!("{reports} radio reports accepted, {refused_reports} refused\n"),
@@ -94,3 +121,43 @@ fn summary(counts: Counts) -> String {
         "{heard}{opened} connections to servers, {bytes} bytes; {refused} refused, {broken} ended by a reset, {connections} cut off now\n"
     )
 }
+
+/// Page of the proxy's metrics in the base units of Prometheus.
+fn page(server: &Server) -> String {
+    let Counts { connections, opened, refused, broken, bytes, reports, refused_reports } = server.counts();
+    let one = |value: u64| [(Labels::new(), Some(value as f64))];
+    let mut page = Page::default();
+    page.metric(Kind::Gauge, "proxy_connections", "Open connections.", one(connections as u64));
+    for (name, help, value) in [
+        ("proxy_connections_total", "Connections opened to servers.", opened),
+        ("proxy_refused_total", "Clients that were not allowed, and refused requests.", refused),
+        ("proxy_resets_total", "Connections that ended with a reset.", broken),
+        ("proxy_bytes_total", "Bytes relayed, both directions together.", bytes),
+        ("proxy_reports_total", "Accepted radio reports.", reports),
+    ] {
+        page.metric(Kind::Counter, name, help, one(value));
+    }
+    let reason = |reason: Refusal| {
+        (vec![("reason", reason.name().to_owned())], Some(refused_reports.of(reason) as f64))
+    };
+    page.metric(
+        Kind::Counter,
+        "proxy_refused_reports_total",
+        "Refused radio reports.",
+        Refusal::ALL.map(reason),
+    );
+    let windows = server.windows();
+    page.metric(
+        Kind::Gauge,
+        "proxy_limited_users",
+        "Users whose windows are limited.",
+        one(windows.len() as u64),
+    );
+    let window = |(user, bytes): &(IpAddr, u64)| (vec![("user", user.to_string())], Some(*bytes as f64));
+    let shown = windows.iter().take(USERS_SHOWN).map(window);
+    page.metric(Kind::Gauge, "proxy_window_bytes", "Window that the connections of a user share.", shown);
+    page.text().to_owned()
+}
+
+/// Maximum number of users with separate metrics.
+const USERS_SHOWN: usize = 100;

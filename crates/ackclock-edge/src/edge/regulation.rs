@@ -7,7 +7,7 @@ use ackclock_core::{Copied, Ecn, Flags, FlowId, Segment, Sink, Time, Wakes};
 use ackclock_link::{Bearer, Cause, Direction, Impairment, LinkView, Observation};
 
 use super::Edge;
-use crate::flow_table::FlowTable;
+use crate::flow_table::{Flow, FlowTable};
 use crate::none;
 use crate::regulators::RegulatorId;
 use crate::{Output, Place, Regulator, RegulatorConfig, Verdict};
@@ -189,6 +189,9 @@ impl Edge {
         out: &mut impl Sink,
     ) {
         self.count_drop(direction);
+        if cause == Cause::Handover {
+            *self.statistics.lost_by_handover[direction as usize].get_or_insert_default() += 1;
+        }
         out.discard(segment);
         if direction == Direction::Up && !self.regulates_up {
             return;
@@ -254,8 +257,12 @@ impl Edge {
             }
             return self.pass_ack(at, direction, segment, out);
         }
+        let mut ack = *segment;
+        if self.regulations[direction].flows.get(segment.flow).is_some_and(Flow::joined_midway) {
+            ack.set_scale(None);
+        }
         self.regulate(at, direction, segment.flow, out, |regulator, view| {
-            regulator.handle_ack(at, *segment, view)
+            regulator.handle_ack(at, ack, view)
         });
         self.close_if_over(at, direction, segment, out);
     }
@@ -363,6 +370,19 @@ impl Edge {
         self.note_due();
     }
 
+    /// Ends the regulators of a user's downloads, which pass on all held segments, and starts new ones. A new regulator
+    /// has not seen the handshakes of the connections.
+    pub(super) fn restart_regulators(&mut self, now: Time, user: u32, out: &mut impl Sink) {
+        let direction = Direction::Down;
+        let flows = self.regulations[direction].flows.regulated_of(user);
+        for &(id, number) in &flows {
+            self.release(now, direction, id, number, out);
+        }
+        for (id, _) in flows {
+            self.regulations[direction].flows.rejoin(id);
+        }
+    }
+
     fn close_if_over(&mut self, now: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         if self.regulations[direction].flows.get(segment.flow).is_some_and(|flow| flow.ends_with(segment))
             && let Some(number) = self.regulations[direction].flows.end(segment.flow)
@@ -371,8 +391,21 @@ impl Edge {
         }
     }
 
-    /// Passes on the held segments of a flow that has ended.
+    /// Ends the regulation of a flow that has ended.
     fn close(
+        &mut self,
+        now: Time,
+        direction: Direction,
+        id: FlowId,
+        number: RegulatorId,
+        out: &mut impl Sink,
+    ) {
+        self.release(now, direction, id, number, out);
+        self.bearer.forget(id);
+    }
+
+    /// Passes on the held segments of a flow, which leaves its regulator.
+    fn release(
         &mut self,
         now: Time,
         direction: Direction,
@@ -386,6 +419,5 @@ impl Edge {
         self.obey(now, direction, number, out);
         self.regulations[direction].flows.regulators.leave(number);
         self.regulations[direction].note_deadline(number);
-        self.bearer.forget(id);
     }
 }

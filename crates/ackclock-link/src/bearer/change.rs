@@ -1,10 +1,11 @@
 //! Changes of a bearer while it runs.
 
-use ackclock_core::Time;
+use ackclock_core::{Rate, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Medium;
+use crate::errors::AnyErrorProcess;
+use crate::{Files, Medium};
 
 /// A change of one direction of a running bearer.
 pub enum Change {
@@ -12,6 +13,56 @@ pub enum Change {
     Medium(Box<dyn Medium>),
     /// Interrupts transmission in one direction until the given time.
     Outage(Time, OutageKind),
+    /// Changes the dedicated channel of each user, in the order of the users' numbers.
+    Dedicated(Vec<DedicatedChange>),
+    /// Hands a user over. A hand-over interrupts both directions, whatever the direction of the change.
+    Handover(Handover),
+}
+
+/// New value of a setting of a dedicated channel. The value applies from the next TTI on; PDUs in transit keep their
+/// arrival times and their fate.
+pub enum DedicatedChange {
+    /// Payload rate, and the number of PDUs that this rate transmits in a TTI.
+    Rate(Rate, u32),
+    /// One-way delay from the end of a TTI until the far end processes its PDUs. No PDU overtakes an earlier PDU.
+    Delay(Span),
+    /// Error process, and the expected share of the PDUs that arrive.
+    Errors(AnyErrorProcess, f64),
+}
+
+/// Inputs from which the changes of a running bearer are built, in addition to its table.
+#[derive(Clone, Copy)]
+pub struct ChangeContext<'a> {
+    /// Random streams of the run.
+    pub streams: &'a Streams,
+    /// Name of the change. A new process draws from the streams named `down/NAME/...` or `up/NAME/...`.
+    pub name: &'a str,
+    /// Reads the files that the table names.
+    pub files: &'a dyn Files,
+}
+
+/// Hand-over of one user to another part of the radio network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// Number of the user.
+    pub user: u32,
+    /// Part of the network that changes.
+    pub to: HandoverTo,
+    /// End of the hand-over: until then, nothing is sent over the air of the user.
+    pub until: Time,
+    /// Whether the old part of the network forwards the data that it holds to the new part; otherwise the data is lost.
+    pub forward: bool,
+}
+
+/// Part of the radio network that a hand-over changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandoverTo {
+    /// Another cell or base station of the same controller. The radio link control continues.
+    #[default]
+    Cell,
+    /// Another controller. The radio link control is re-established.
+    Controller,
 }
 
 /// Behaviour of the transmitter during an outage.

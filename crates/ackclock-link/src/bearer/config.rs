@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ackclock_core::{ConfigError, Streams};
 
-use super::{AnyBearer, Direction};
+use super::{AnyBearer, Change, ChangeContext, Direction};
 use crate::{BufferMeaning, CellUser, Files, LinkConfig, LinkContext, Nominal, OutageKind, QueuePlan, Side};
 
 /// Link tables of an edge, for bearers that consist of links.
@@ -54,12 +54,37 @@ impl<'a> BearerContext<'a> {
 /// Configuration of a bearer: its table in a scenario file.
 pub trait BearerConfig: fmt::Debug + Send + Sync {
     /// Whether the bearer consists of the edge's links `down` and `up`. Any other bearer refuses the keys `down` and
-    /// `up`, and keys of `set` in `[[edge.at]]`.
+    /// `up`.
     fn uses_links(&self) -> bool;
 
     /// Kind of outage if the configuration names no kind; `None` if the bearer cannot be interrupted.
     fn outage(&self) -> Option<OutageKind> {
         None
+    }
+
+    /// Checks that a key of the bearer's table may change while the bearer runs.
+    ///
+    /// # Errors
+    /// Returns an error that names the key, and the keys that may change.
+    fn may_change(&self, key: &str) -> Result<(), ConfigError> {
+        Err(ConfigError::new(key, "a bearer of this kind cannot change while it runs"))
+    }
+
+    /// Returns the changes of a running bearer, with their directions, by which `key` gets the value of this table.
+    ///
+    /// # Errors
+    /// Returns an error if the key may not change, or if a file that the table names is unreadable or malformed.
+    fn changes(
+        &self,
+        key: &str,
+        _context: ChangeContext<'_>,
+    ) -> Result<Vec<(Direction, Change)>, ConfigError> {
+        self.may_change(key).map(|()| Vec::new())
+    }
+
+    /// Whether users of the bearer can be handed over.
+    fn hands_over(&self) -> bool {
+        false
     }
 
     /// Side of the radio on which the bearer observes the queue; `None` for a bearer that does not only observe. The

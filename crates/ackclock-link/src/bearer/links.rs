@@ -188,7 +188,7 @@ impl Bearer for PlainBearer {
     }
 
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
-        // An outage of a link is a replacement of its medium, so this bearer only gets the change `Change::Medium`.
+        // All changes of a link, outages included, are replacements of its medium.
         if let Change::Medium(medium) = change {
             self.links[direction as usize].replace_medium(now, medium);
         }

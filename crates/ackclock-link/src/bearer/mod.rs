@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AnyLink, Cause, Departures, Left, LinkEvent, LinkView, Load, Observation};
 
-pub use change::{Change, OutageKind};
+pub use change::{Change, ChangeContext, DedicatedChange, Handover, HandoverTo, OutageKind};
 pub use config::{BearerConfig, BearerContext, BearerLinks};
 pub use links::{LinksConfig, PlainBearer};
 

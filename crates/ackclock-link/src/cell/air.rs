@@ -24,6 +24,8 @@ pub(super) enum Carries {
     New,
     /// The slots contain a retransmission of a failed block.
     Repetition,
+    /// The user was handed over while the slots were in transmission; nothing arrives.
+    Nothing,
 }
 
 impl Air {

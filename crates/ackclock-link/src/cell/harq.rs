@@ -402,6 +402,14 @@ impl Harq {
         self.before = goes_on.then(|| before.map_or(here, |before| before.and(here)));
     }
 
+    /// Forgets all blocks, and returns the packets that end in them.
+    pub(super) fn withdraw(&mut self) -> impl Iterator<Item = Segment> + '_ {
+        self.blocks.clear();
+        self.services.forget_before(None);
+        (self.air, self.broken, self.before, self.goes_on) = (0, false, None, false);
+        self.packets.drain(..)
+    }
+
     /// Packets that were sent and are neither delivered nor given up yet.
     pub(super) fn unacknowledged(&self) -> impl Iterator<Item = &Segment> {
         self.packets.iter()

@@ -19,6 +19,8 @@ pub(super) struct Member {
     /// Packet of which a part was sent, if any.
     pub(super) begun: Option<Fragment>,
     pub(super) last_arrival: Time,
+    /// End of the user's last hand-over: the user is not served before.
+    pub(super) away_until: Time,
     /// Mean rate of the channel, bit/s.
     pub(super) mean_bps: f64,
     /// Last slot for which the scheduler decided, and the state of the channel in that slot.
@@ -52,6 +54,7 @@ impl Member {
             harq: harq.map_err(|error| error.under("harq"))?.map(Box::new),
             begun: None,
             last_arrival: Time::ZERO,
+            away_until: Time::ZERO,
             mean_bps: config.mean_rate(user),
             state: (u64::MAX, 0),
         })

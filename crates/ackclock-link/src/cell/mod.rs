@@ -33,6 +33,7 @@ mod backlog;
 mod channel;
 mod config;
 mod grant;
+mod handover;
 mod harq;
 mod link;
 mod member;
@@ -86,8 +87,9 @@ pub struct Cell {
     candidates: Vec<Candidate>,
     /// Number of the next slot for which the scheduler decides, if any user has data in that slot.
     next: u64,
-    /// Times at which blocks may be retransmitted, each with its user; in order of time.
-    repetitions: VecDeque<(Time, u32)>,
+    /// Times at which a user may be served again, each with its user, in order of time: for a retransmission, or after a
+    /// hand-over.
+    returns: VecDeque<(Time, u32)>,
     /// Mean number of transmissions per block.
     transmissions: f64,
     used: [u64; 2],
@@ -128,7 +130,7 @@ impl Cell {
             busy: Vec::new(),
             candidates: Vec::new(),
             next: 0,
-            repetitions: VecDeque::new(),
+            returns: VecDeque::new(),
             transmissions,
             used: [0; 2],
             air: Air::silent(),
@@ -177,13 +179,13 @@ impl Cell {
             return Some(self.next);
         }
         let before = |(due, _): &(Time, u32)| *due - Span::from_nanos(1);
-        self.repetitions.front().map(|first| self.next.max(self.slots.after(before(first))))
+        self.returns.front().map(|first| self.next.max(self.slots.after(before(first))))
     }
 
     /// Selects the user of the next slot and serves this user.
     fn decide(&mut self) {
         let (slot, start) = (self.next, self.slots.start(self.next));
-        while let Some((_, user)) = self.repetitions.pop_front_if(|&mut (due, _)| due <= start) {
+        while let Some((_, user)) = self.returns.pop_front_if(|&mut (due, _)| due <= start) {
             self.join(user);
         }
         self.reports.on_slot(start, |user| self.backlog.of_user(user));
@@ -281,6 +283,9 @@ impl Cell {
     fn land(&mut self) {
         let at = std::mem::replace(&mut self.air.ends, Time::NEVER);
         let (user, mut last) = (self.air.user, std::mem::take(&mut self.air.last));
+        if self.air.carries == Carries::Nothing {
+            return;
+        }
         let member = &mut self.members[user as usize];
         let Some(harq) = &mut member.harq else {
             for segment in last.drain(..) {
@@ -294,7 +299,7 @@ impl Cell {
             harq.sent(at, &last, rest, self.air.slots, self.air.served);
         }
         let again = harq.land(self.air.begins, at);
-        self.repetitions.extend(again.map(|due| (due, user)));
+        self.returns.extend(again.map(|due| (due, user)));
         last.clear();
         self.air.last = last;
         while let Some((segment, fate, repetitions)) =
@@ -384,12 +389,17 @@ impl Cell {
         let user = self.backlog.user(segment.flow);
         let taken = self.backlog.enqueue(now, segment, self.unqueued(segment.flow), place);
         self.tell_drops(now);
-        if !self.backlog.is_empty(user) {
-            if self.busy.is_empty() {
-                self.next = self.next.max(self.slots.after(now));
-            }
-            self.join(user);
+        if self.backlog.is_empty(user) {
+            return taken;
         }
+        if self.members[user as usize].away_until > now {
+            self.await_return(user);
+            return taken;
+        }
+        if self.busy.is_empty() {
+            self.next = self.next.max(self.slots.after(now));
+        }
+        self.join(user);
         taken
     }
 }

@@ -4,6 +4,7 @@ use ackclock_core::{Rate, Time};
 
 use super::dedicated::Dedicated;
 use super::iub::Iub;
+use crate::{Handover, HandoverTo, OutageKind};
 
 /// Channel over which an RLC end sends its PDUs.
 // The size difference of the variants is accepted: a pointer would cost a look-up for each packet.
@@ -37,6 +38,19 @@ impl Carrier {
         match self {
             Self::Dedicated(air) => air.plan(wanted, from),
             Self::Iub(iub) => iub.plan(wanted, from),
+        }
+    }
+
+    /// Interrupts the channel for a hand-over at `now`. To another cell, PDUs in transit still arrive, and the Iub goes
+    /// on. To another controller, PDUs in transit are lost, and the new Iub starts when the hand-over ends.
+    pub(super) fn hand_over(&mut self, now: Time, handover: &Handover) {
+        match self {
+            Self::Dedicated(air) => air.interrupt(now, handover.until, OutageKind::Silent),
+            Self::Iub(iub) if handover.to == HandoverTo::Controller => iub.restart(handover.until),
+            Self::Iub(_) => {}
+        }
+        if handover.to == HandoverTo::Controller {
+            self.clear();
         }
     }
 

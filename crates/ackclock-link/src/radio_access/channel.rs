@@ -6,7 +6,7 @@ use super::carrier::Carrier;
 use super::dedicated::{Dedicated, DedicatedConfig};
 use super::flow_control::Allocation;
 use super::iub::{Iub, Sent};
-use crate::bearer::{BearerContext, Direction};
+use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
 use crate::errors::ErrorContext;
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Asks, Data, End, Payload, Pdu, Places, RlcConfig, Sdus};
@@ -18,10 +18,16 @@ pub(super) struct Channel {
     ends: [End; 2],
     pub(super) sdus: [Sdus; 2],
     pub(super) carriers: [Carrier; 2],
-    /// Round-trip time of PDUs without queueing delay at the base station; `None` if the table sets a guard.
-    round_trip: Option<Span>,
+    /// Time that a PDU takes without queueing delay at the base station.
+    times: [Span; 2],
+    /// Target delay of the base station's queue.
+    target: Span,
+    /// Whether the RLC table sets the guard of the ends.
+    has_guard: bool,
     /// Number of times that both RLC ends were re-established.
     setups: u32,
+    /// End of the last hand-over.
+    away_until: Time,
 }
 
 /// Channel for the downlink PDUs of a user.
@@ -29,6 +35,11 @@ pub(super) enum Downwards<'a> {
     Dedicated(&'a DedicatedConfig),
     /// The Iub, and the time that a PDU takes from controller to terminal without queueing delay.
     Shared(Iub, Span),
+}
+
+/// Name of a random stream of the user with the number `user`.
+pub(super) fn of_user(name: &str, user: u32) -> String {
+    if user == 0 { name.to_owned() } else { format!("{name}/{user}") }
 }
 
 impl Channel {
@@ -44,7 +55,7 @@ impl Channel {
         number: u32,
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
-        let named = |name: &str| if number == 0 { name.to_owned() } else { format!("{name}/{number}") };
+        let named = |name: &str| of_user(name, number);
         let dedicated = |config: &DedicatedConfig, direction: Direction| {
             let (streams, files) = (context.streams, context.files);
             let name = &named(["down/errors", "up/errors"][direction as usize]);
@@ -60,13 +71,16 @@ impl Channel {
         };
         let (up, places_up, time_up) = dedicated(up, Direction::Up)?;
         // A STATUS cannot cover PDUs that were sent less than a round-trip time ago.
-        let round_trip = time_down + time_up;
+        let guard = time_down + time_up;
         Ok(Self {
-            ends: Direction::BOTH.map(|_| End::new(rlc, round_trip)),
+            ends: Direction::BOTH.map(|_| End::new(rlc, guard)),
             sdus: [Sdus::new(queue_down, places), Sdus::new(queue_up, places_up)],
             carriers: [down, up],
-            round_trip: rlc.guard.is_none().then_some(round_trip),
+            times: [time_down, time_up],
+            target: Span::ZERO,
+            has_guard: rlc.guard.is_some(),
             setups: 0,
+            away_until: Time::ZERO,
         })
     }
 
@@ -144,8 +158,26 @@ impl Channel {
         if let Some(iub) = self.iub() {
             iub.tell(at, allocation);
         }
-        if let Some(round_trip) = self.round_trip {
-            self.ends[Direction::Down as usize].set_guard(round_trip + target);
+        self.target = target;
+        self.set_guards();
+    }
+
+    /// Changes a setting of a direction's dedicated channel at `now`.
+    pub(super) fn change(&mut self, now: Time, direction: Direction, change: DedicatedChange) {
+        let index = direction as usize;
+        let Carrier::Dedicated(air) = &mut self.carriers[index] else { return };
+        let from = air.change(now, change);
+        self.sdus[index].change_ttis(from, air.room(), air.delay());
+        self.times[index] = air.time();
+        self.set_guards();
+    }
+
+    /// Sets the minimum age at which a STATUS can cover a PDU: the round-trip time of PDUs.
+    fn set_guards(&mut self) {
+        let (round_trip, [down, up]) = (self.times[0] + self.times[1], &mut self.ends);
+        if !self.has_guard {
+            down.set_guard(round_trip + self.target);
+            up.set_guard(round_trip);
         }
     }
 
@@ -186,10 +218,44 @@ impl Channel {
     fn set_up_anew(&mut self, at: Time, from: Time) {
         self.setups += 1;
         for (end, (sdus, carrier)) in self.ends.iter_mut().zip(self.sdus.iter_mut().zip(&mut self.carriers)) {
-            end.set_up_anew(at, sdus);
+            end.re_establish();
+            sdus.reset(at);
             carrier.clear();
         }
         Direction::BOTH.into_iter().for_each(|direction| self.plan(from, direction));
+    }
+
+    /// Interrupts both directions for a hand-over at `now`. Another controller re-establishes both RLC ends.
+    pub(super) fn hand_over(&mut self, now: Time, handover: &Handover) {
+        self.away_until = handover.until;
+        self.carriers.iter_mut().for_each(|carrier| carrier.hand_over(now, handover));
+        if handover.to == HandoverTo::Cell {
+            return;
+        }
+        self.setups += 1;
+        for (end, sdus) in self.ends.iter_mut().zip(&mut self.sdus) {
+            end.re_establish();
+            sdus.return_begun(now);
+            if !handover.forward {
+                sdus.lose_returned(now);
+            }
+        }
+        // The queue of the uplink is in the terminal, and stays there.
+        if !handover.forward {
+            self.sdus[Direction::Down as usize].lose_queued(now);
+        }
+        Direction::BOTH.into_iter().for_each(|direction| self.plan(now + Span::from_nanos(1), direction));
+    }
+
+    /// Handles a PDU that a hand-over has removed from the base station.
+    pub(super) fn on_removed(&mut self, at: Time, sent: Sent) {
+        if sent.setup == self.setups {
+            self.ends[Direction::Up as usize].on_removed(
+                at,
+                &sent.pdu,
+                &mut self.sdus[Direction::Down as usize],
+            );
+        }
     }
 
     /// Adds an SDU to the buffer of a direction.
@@ -205,11 +271,16 @@ impl Channel {
         taken
     }
 
+    /// Whether a hand-over is running at `now`.
+    pub(super) fn is_away(&self, now: Time) -> bool {
+        now < self.away_until
+    }
+
     /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate of the view.
     pub(super) fn view(&self, direction: Direction, flow: FlowId) -> LinkView {
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);
-        let waiting = sdus.queue().waiting(flow);
+        let waiting = sdus.waiting(flow);
         LinkView {
             waiting,
             in_transmission,

@@ -10,11 +10,11 @@ use serde_json::json;
 use super::RadioAccess;
 use super::air::{AIRS, AirConfig, AirKind};
 use super::channel::{Channel, Downwards};
-use super::dedicated::DedicatedConfig;
+use super::dedicated::{DedicatedConfig, DedicatedKey};
 use super::flow_control::FLOW_CONTROLS;
 use super::iub::{Iub, IubConfig};
 use super::shared::Shared;
-use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
+use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction};
 use crate::errors::ErrorContext;
 use crate::umts_rlc_am::RlcConfig;
 use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal, OutageKind};
@@ -172,6 +172,28 @@ impl RadioAccessConfig {
         Ok(RadioAccess::of(users, Some(Box::new(shared)), &self.rlc))
     }
 
+    /// Returns the direction and the name of a key of a dedicated channel that may change while the bearer runs.
+    fn changed(&self, key: &str) -> Result<(Direction, DedicatedKey), ConfigError> {
+        let path = key.strip_prefix("air.");
+        let path = path.map(|path| (path.strip_prefix("down."), path.strip_prefix("up.")));
+        let is_cell = matches!(self.down()?, AirKind::Cell(_));
+        let changed = match path {
+            Some((Some(down), _)) if !is_cell => DedicatedKey::of(down).map(|key| (Direction::Down, key)),
+            Some((_, Some(up))) => DedicatedKey::of(up).map(|key| (Direction::Up, key)),
+            _ => None,
+        };
+        changed.ok_or_else(|| {
+            let channels =
+                if is_cell { "the channel `air.up`" } else { "the channels `air.down` and `air.up`" };
+            ConfigError::new(
+                key,
+                format!(
+                    "is fixed when the bearer starts; `rate`, `delay` and `errors` of {channels} may change"
+                ),
+            )
+        })
+    }
+
     fn count(&self) -> u64 {
         self.users.iter().map(|user| u64::from(user.count)).sum()
     }
@@ -185,6 +207,28 @@ impl BearerConfig for RadioAccessConfig {
     fn outage(&self) -> Option<OutageKind> {
         // A cell cannot be interrupted, so only dedicated channels have outages.
         matches!(self.down(), Ok(AirKind::Dedicated(_))).then_some(OutageKind::Fade)
+    }
+
+    fn may_change(&self, key: &str) -> Result<(), ConfigError> {
+        self.changed(key).map(drop)
+    }
+
+    fn changes(
+        &self,
+        key: &str,
+        context: ChangeContext<'_>,
+    ) -> Result<Vec<(Direction, Change)>, ConfigError> {
+        let (direction, key) = self.changed(key)?;
+        let air = match (direction, self.down()?) {
+            (Direction::Down, AirKind::Dedicated(down)) => down,
+            _ => self.up()?,
+        };
+        let change = air.changes(key, &self.rlc, self.count() as u32, direction, context);
+        Ok(vec![(direction, change.map_err(|error| under(direction, error))?)])
+    }
+
+    fn hands_over(&self) -> bool {
+        true
     }
 
     fn serving(&self, users: &[CellUser]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {

@@ -12,6 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::air::{AirConfig, AirKind};
+use super::channel::of_user;
+use crate::bearer::{Change, ChangeContext, DedicatedChange, Direction};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::umts_rlc_am::{Data, Pdu, Places, RlcConfig, in_bounds};
 use crate::{Fate, Files, OutageKind};
@@ -115,9 +117,65 @@ impl DedicatedConfig {
         Ok(Rate::from_bps_f64(octets as f64 * 8.0 / self.tti.as_secs_f64() * self.good(files)?))
     }
 
+    /// Builds the error process of a channel; `context.block` is set here.
+    fn error_process(
+        &self,
+        rlc: &RlcConfig,
+        context: ErrorContext<'_>,
+    ) -> Result<AnyErrorProcess, ConfigError> {
+        let block = match self.errors_by {
+            ErrorsBy::Tti => self.tti,
+            ErrorsBy::Pdu => self.tti / self.pdus(rlc),
+        };
+        self.errors.build(ErrorContext { block, ..context }).map_err(|error| error.under("errors"))
+    }
+
+    /// Returns the change by which the running channels of all users get the value that `key` has here.
+    pub(crate) fn changes(
+        &self,
+        key: DedicatedKey,
+        rlc: &RlcConfig,
+        users: u32,
+        direction: Direction,
+        ChangeContext { streams, name, files }: ChangeContext<'_>,
+    ) -> Result<Change, ConfigError> {
+        let side = ["down", "up"][direction as usize];
+        let errors = |number| {
+            let name = &of_user(&format!("{side}/{name}/errors"), number);
+            let process = self.error_process(rlc, ErrorContext { streams, name, files, block: Span::ZERO });
+            Ok(DedicatedChange::Errors(process?, self.good(files)?))
+        };
+        let change = |number| match key {
+            DedicatedKey::Rate => Ok(DedicatedChange::Rate(self.rate, self.pdus(rlc) as u32)),
+            DedicatedKey::Delay => Ok(DedicatedChange::Delay(self.delay)),
+            DedicatedKey::Errors => errors(number),
+        };
+        (0..users).map(change).collect::<Result<_, _>>().map(Change::Dedicated)
+    }
+
     /// Positions of PDUs in the TTIs of the channel.
     pub(super) fn places(&self, rlc: &RlcConfig) -> Places {
         Places::new(self.tti, self.pdus(rlc) as u32, self.delay)
+    }
+}
+
+/// Key of a dedicated channel that may change while the bearer runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DedicatedKey {
+    Rate,
+    Delay,
+    Errors,
+}
+
+impl DedicatedKey {
+    /// Returns the key with this path, or the key of which the path names a part.
+    pub(crate) fn of(path: &str) -> Option<Self> {
+        match path.split_once('.').map_or(path, |(first, _)| first) {
+            "rate" => Some(Self::Rate),
+            "delay" => Some(Self::Delay),
+            "errors" => Some(Self::Errors),
+            _ => None,
+        }
     }
 }
 
@@ -131,6 +189,8 @@ pub(super) struct Dedicated {
     room: u32,
     /// Delay from the end of a TTI until its PDUs have arrived.
     delay: Span,
+    /// Arrival time of the last TTI before the delay last changed; no later TTI arrives earlier.
+    earliest: Time,
     /// Expected share of the PDUs that arrive.
     good: f64,
     /// Start time of the next TTI with data.
@@ -140,11 +200,15 @@ pub(super) struct Dedicated {
     /// Arrival time of each TTI in flight, and its number of PDUs.
     ttis: VecDeque<(Time, usize)>,
     pdus: VecDeque<Pdu>,
-    /// Number of PDUs that were sent.
+    /// Start of the first TTI after the latest change.
+    since: Time,
+    /// Number of PDUs that were sent since then.
     sent: u64,
+    /// Expected number of PDUs that would have arrived in unused TTIs before then.
+    unused: f64,
     /// The last outage: start, end, and kind.
     outage: Option<(Time, Time, OutageKind)>,
-    /// Total length of the outages before the last outage.
+    /// Total length of the outages before the last outage, since the latest change.
     interrupted: Span,
     arrived: u64,
 }
@@ -156,29 +220,53 @@ impl Dedicated {
         rlc: &RlcConfig,
         context: ErrorContext<'_>,
     ) -> Result<Self, ConfigError> {
-        let room = config.pdus(rlc);
-        let block = match config.errors_by {
-            ErrorsBy::Tti => config.tti,
-            ErrorsBy::Pdu => config.tti / room,
-        };
-        let errors = config.errors.build(ErrorContext { block, ..context });
         Ok(Self {
             rate: config.rate,
-            errors: errors.map_err(|error| error.under("errors"))?,
+            errors: config.error_process(rlc, context)?,
             by: config.errors_by,
             tti: config.tti,
-            room: room as u32,
+            room: config.pdus(rlc) as u32,
             delay: config.delay,
+            earliest: Time::ZERO,
             good: config.good(context.files)?,
             next: Time::NEVER,
             not_before: Time::ZERO,
             ttis: VecDeque::new(),
             pdus: VecDeque::new(),
+            since: Time::ZERO,
             sent: 0,
+            unused: 0.0,
             outage: None,
             interrupted: Span::ZERO,
             arrived: 0,
         })
+    }
+
+    /// Changes a setting at `now`. Returns the start of the first TTI with the new value.
+    pub(super) fn change(&mut self, now: Time, change: DedicatedChange) -> Time {
+        let tti = self.tti.as_nanos();
+        let from = Time::from_nanos((now.as_nanos() / tti + 1) * tti);
+        self.unused = self.unused_until(from);
+        (self.sent, self.since, self.interrupted) = (0, from, Span::ZERO);
+        match change {
+            DedicatedChange::Rate(rate, room) => (self.rate, self.room) = (rate, room),
+            DedicatedChange::Delay(delay) => {
+                self.earliest = self.earliest.max(from + self.delay);
+                self.delay = delay;
+            }
+            DedicatedChange::Errors(errors, good) => (self.errors, self.good) = (errors, good),
+        }
+        from
+    }
+
+    /// Time from the start of a TTI until its PDUs have arrived.
+    pub(super) fn time(&self) -> Span {
+        self.tti + self.delay
+    }
+
+    /// Delay from the end of a TTI until its PDUs have arrived.
+    pub(super) const fn delay(&self) -> Span {
+        self.delay
     }
 
     /// Number of PDUs in a TTI.
@@ -224,9 +312,12 @@ impl Dedicated {
         }
     }
 
-    /// Total length of all outages up to `time`.
+    /// Total length of all outages since the latest change, up to `time`.
     fn interrupted_until(&self, time: Time) -> Span {
-        let last = self.outage.map_or(Span::ZERO, |(from, until, _)| until.min(time.max(from)).since(from));
+        let last = self.outage.map_or(Span::ZERO, |(from, until, _)| {
+            let from = from.max(self.since);
+            until.min(time.max(from)).since(from)
+        });
         self.interrupted + last
     }
 
@@ -256,7 +347,7 @@ impl Dedicated {
         }
         let count = self.pdus.len() - before;
         if count > 0 {
-            self.ttis.push_back((now + self.tti + self.delay, count));
+            self.ttis.push_back(((now + self.tti + self.delay).max(self.earliest), count));
         }
         self.not_before
     }
@@ -278,10 +369,16 @@ impl Dedicated {
         self.pdus.clear();
     }
 
-    /// Number of PDUs that arrived so far, plus the expected number that would have arrived in unused TTIs.
-    pub(super) fn carried(&self, time: Span) -> f64 {
-        let usable = time.saturating_sub(self.interrupted_until(Time::ZERO + time));
+    /// Number of PDUs that arrived so far, plus the expected number that would have arrived in unused TTIs until
+    /// `time`.
+    pub(super) fn carried(&self, time: Time) -> f64 {
+        self.arrived as f64 + self.unused_until(time)
+    }
+
+    /// Expected number of PDUs that would have arrived in unused TTIs until `time`.
+    fn unused_until(&self, time: Time) -> f64 {
+        let usable = time.since(self.since).saturating_sub(self.interrupted_until(time));
         let all = usable.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room);
-        self.arrived as f64 + (all - self.sent as f64).max(0.0) * self.good
+        self.unused + (all - self.sent as f64).max(0.0) * self.good
     }
 }

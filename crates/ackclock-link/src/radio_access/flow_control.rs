@@ -199,6 +199,15 @@ impl FlowControl {
         }
     }
 
+    /// Returns to the state before the first message.
+    pub(super) fn restart(&mut self) {
+        match self {
+            Self::Credit { config, target } => *target = config.target.unwrap_or(FIRST_TARGET),
+            Self::OnOff { stopped, .. } => *stopped = false,
+            Self::None => {}
+        }
+    }
+
     /// Number of PDUs that the controller may send before the first message.
     pub(super) const fn initial(&self) -> u64 {
         match self {

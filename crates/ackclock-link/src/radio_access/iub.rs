@@ -101,6 +101,8 @@ pub(super) struct Iub {
     errors: AnyErrorProcess,
     /// Number of PDUs that the controller may send.
     credits: u64,
+    /// Number of PDUs that the controller may send before the first message.
+    initial: u64,
     /// Allocations in transit to the controller, each with its arrival time.
     allocations: VecDeque<(Time, Allocation)>,
     /// PDUs in transit, each with its arrival time at the base station.
@@ -112,6 +114,8 @@ pub(super) struct Iub {
     free: Time,
     /// Time at which the controller may next send.
     next: Time,
+    /// Time before which the controller does not send, because of a hand-over.
+    not_before: Time,
 }
 
 impl Iub {
@@ -131,13 +135,24 @@ impl Iub {
             delay: config.delay,
             one: config.rate.map_or(Span::ZERO, |rate| rate.time_for(bytes.into())),
             credits,
+            initial: credits,
             allocations: VecDeque::new(),
             pdus: VecDeque::new(),
             waits: VecDeque::new(),
             told: false,
             free: Time::ZERO,
             next: Time::NEVER,
+            not_before: Time::ZERO,
         })
+    }
+
+    /// Replaces the interface by that of another controller and base station, which sends from `from` on.
+    pub(super) fn restart(&mut self, from: Time) {
+        (self.credits, self.not_before, self.next) = (self.initial, from, Time::NEVER);
+        self.allocations.clear();
+        self.pdus.clear();
+        self.waits.clear();
+        self.told = false;
     }
 
     /// Time of the controller's next event.
@@ -161,6 +176,7 @@ impl Iub {
 
     /// Schedules the next transmission: at or after `wanted`, and not before `from`.
     pub(super) fn plan(&mut self, wanted: Time, from: Time) {
+        let from = from.max(self.not_before);
         self.next = if self.credits == 0 || wanted == Time::NEVER { Time::NEVER } else { wanted.max(from) };
         let waits = self.credits == 0 && wanted <= from;
         if waits != self.told {

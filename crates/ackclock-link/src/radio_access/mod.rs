@@ -34,19 +34,20 @@ mod shared;
 
 use std::borrow::Cow;
 
-use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
 
 pub use self::air::{AIRS, AirConfig, AirKind};
 use self::carrier::Carrier;
 use self::channel::{Channel, Downwards};
 pub use self::config::{Airs, RadioAccessConfig};
+pub(crate) use self::dedicated::DedicatedKey;
 pub use self::dedicated::{DedicatedConfig, ErrorsBy};
 pub use self::flow_control::{
     CreditConfig, FLOW_CONTROLS, FlowControlConfig, FlowControlKind, OnOffConfig, UncontrolledConfig,
 };
 pub use self::iub::IubConfig;
 use self::shared::Shared;
-use crate::bearer::{Bearer, BearerContext, Change, Direction};
+use crate::bearer::{Bearer, BearerContext, Change, Direction, Handover};
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Pdu, RlcConfig, Sdus};
 use crate::{Cause, Departures, LinkEvent, LinkView, Load};
@@ -153,6 +154,15 @@ impl RadioAccess {
         taken
     }
 
+    fn hand_over(&mut self, now: Time, handover: &Handover) {
+        let number = handover.user as usize;
+        let Some(user) = self.users.get_mut(number) else { return };
+        user.hand_over(now, handover);
+        if let Some(shared) = &mut self.shared {
+            shared.hand_over(now, handover, user);
+        }
+    }
+
     fn sdus(&self, direction: Direction) -> impl Iterator<Item = &Sdus> {
         self.users.iter().map(move |user| &user.sdus[direction as usize])
     }
@@ -207,6 +217,7 @@ impl Bearer for RadioAccess {
         let user = self.user(flow);
         let view = self.users[user].view(direction, flow);
         match &mut self.shared {
+            _ if self.users[user].is_away(now) => LinkView { rate: Rate::ZERO, ..view },
             Some(shared) if direction == Direction::Down => LinkView { rate: shared.rate(now, user), ..view },
             _ => view,
         }
@@ -214,7 +225,7 @@ impl Bearer for RadioAccess {
 
     fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         self.advance(now);
-        self.sdus(direction).fold(Load::NONE, |sum, sdus| sum + sdus.queue().load())
+        self.sdus(direction).fold(Load::NONE, |sum, sdus| sum + sdus.load())
     }
 
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
@@ -265,7 +276,7 @@ impl Bearer for RadioAccess {
         }
         let all = until.since(Time::ZERO);
         let carried = |user: &Channel| match &user.carriers[direction as usize] {
-            Carrier::Dedicated(air) => air.carried(all),
+            Carrier::Dedicated(air) => air.carried(until),
             Carrier::Iub(_) => 0.0,
         };
         let carried: f64 = self.users.iter().map(carried).sum();
@@ -274,13 +285,25 @@ impl Bearer for RadioAccess {
 
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
         self.advance(now);
-        if let Change::Outage(until, kind) = change {
-            for (user, next) in self.users.iter_mut().zip(&mut self.changes) {
-                if let Carrier::Dedicated(air) = &mut user.carriers[direction as usize] {
-                    air.interrupt(now, until, kind);
+        match change {
+            Change::Outage(until, kind) => {
+                for user in &mut self.users {
+                    if let Carrier::Dedicated(air) = &mut user.carriers[direction as usize] {
+                        air.interrupt(now, until, kind);
+                    }
                 }
-                *next = user.next_change();
             }
+            Change::Dedicated(changes) => {
+                for (user, change) in self.users.iter_mut().zip(changes) {
+                    user.change(now, direction, change);
+                }
+            }
+            Change::Handover(handover) => self.hand_over(now, &handover),
+            // Media are parts of links.
+            Change::Medium(_) => {}
+        }
+        for (user, next) in self.users.iter().zip(&mut self.changes) {
+            *next = user.next_change();
         }
     }
 

@@ -14,7 +14,9 @@ use super::iub::{IubConfig, Sent};
 use crate::bearer::BearerContext;
 use crate::queue::DropTailConfig;
 use crate::umts_rlc_am::{Pdu, RlcConfig};
-use crate::{BufferMeaning, Cell, CellConfig, Fate, Link, LinkContext, LinkEvent, QueuePlan};
+use crate::{
+    BufferMeaning, Cell, CellConfig, Fate, Handover, HandoverTo, Link, LinkContext, LinkEvent, QueuePlan,
+};
 
 /// Base station that all users share.
 pub(super) struct Shared {
@@ -187,6 +189,27 @@ impl Shared {
             && self.looks == Time::NEVER
         {
             self.looks = next_multiple(at, interval);
+        }
+    }
+
+    /// Hands a user over: the PDUs of the user at the base station are forwarded, and are the first ones that the new
+    /// cell sends, or they are removed.
+    pub(super) fn hand_over(&mut self, now: Time, handover: &Handover, channel: &mut Channel) {
+        let packets = self.cell.hand_over(now, handover.user, handover.until);
+        let user = &mut self.users[handover.user as usize];
+        user.queued = 0;
+        if handover.to == HandoverTo::Controller {
+            user.control.restart();
+            (user.allotted, user.waits, user.ran_empty) = (user.control.initial(), false, false);
+        }
+        // Another controller re-establishes the RLC, so that its PDUs are of no use.
+        let forwards = handover.forward && handover.to == HandoverTo::Cell;
+        for packet in packets {
+            if forwards && self.cell.enqueue(now, &packet).is_ok() {
+                user.queued += 1;
+            } else if let Some(sent) = user.take(packet.seq) {
+                channel.on_removed(now, sent);
+            }
         }
     }
 

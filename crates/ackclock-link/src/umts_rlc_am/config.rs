@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::poll::PollConfig;
 use super::receiver::StatusConfig;
 use super::rlc::{OnMaxDat, RlcConfig, RlcMode, Tries};
-use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
+use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction};
 use crate::errors::Errors;
-use crate::radio_access::{DedicatedConfig, ErrorsBy, RadioAccess};
+use crate::radio_access::{DedicatedConfig, DedicatedKey, ErrorsBy, RadioAccess};
 use crate::{DeliveryOrder, Files, Nominal, OutageKind};
 
 /// A UMTS bearer with the complete radio link control of 3GPP TS 25.322, acknowledged or unacknowledged. Packets are
@@ -131,6 +131,22 @@ impl UmtsRlcAmConfig {
         DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by }
     }
 
+    /// Returns the directions that a key changes while the bearer runs, and the channel's name of the key.
+    fn changed(&self, path: &str) -> Result<(Vec<Direction>, DedicatedKey), ConfigError> {
+        let (both, own) = (Direction::BOTH.to_vec(), path.strip_prefix("up_"));
+        let refused = || {
+            let message = "is fixed when the bearer starts; `rate`, `up_rate`, `delay`, `errors` and `up_errors` may change";
+            ConfigError::new(path, message)
+        };
+        match (DedicatedKey::of(own.unwrap_or(path)).ok_or_else(refused)?, own) {
+            (DedicatedKey::Delay, Some(_)) => Err(refused()),
+            (key, Some(_)) => Ok((vec![Direction::Up], key)),
+            (DedicatedKey::Delay, None) => Ok((both, DedicatedKey::Delay)),
+            (DedicatedKey::Errors, None) if self.up_errors.is_none() => Ok((both, DedicatedKey::Errors)),
+            (key, None) => Ok((vec![Direction::Down], key)),
+        }
+    }
+
     /// Replaces the key in an error about one direction's channel with the key of this table.
     fn spelled(&self, direction: Direction, mut error: ConfigError) -> ConfigError {
         let has_own =
@@ -149,6 +165,23 @@ impl BearerConfig for UmtsRlcAmConfig {
 
     fn outage(&self) -> Option<OutageKind> {
         Some(OutageKind::Fade)
+    }
+
+    fn may_change(&self, key: &str) -> Result<(), ConfigError> {
+        self.changed(key).map(drop)
+    }
+
+    fn changes(
+        &self,
+        key: &str,
+        context: ChangeContext<'_>,
+    ) -> Result<Vec<(Direction, Change)>, ConfigError> {
+        let (directions, key) = self.changed(key)?;
+        let change = |direction| {
+            let change = self.air(direction).changes(key, &self.rlc(), 1, direction, context);
+            Ok((direction, change.map_err(|error| self.spelled(direction, error))?))
+        };
+        directions.into_iter().map(change).collect()
     }
 
     fn nominal(

@@ -17,6 +17,7 @@ use super::sn::Sn;
 use super::status::{self, TellsWindow};
 use super::transmitter::{Limits, Transmitter};
 use super::unacknowledged::Unacknowledged;
+use crate::Cause;
 
 /// Entity that sends in one direction and receives in the opposite direction.
 pub(crate) enum End {
@@ -90,6 +91,13 @@ impl End {
         }
     }
 
+    /// Processes the removal of a PDU by a hand-over. Without retransmissions, the SDUs of the PDU are lost.
+    pub(crate) fn on_removed(&self, now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
+        if let (Self::Unacknowledged(_), Pdu::Data(data)) = (self, pdu) {
+            data.payload.sdus().for_each(|number| of_peer.lose(now, number, Cause::Handover));
+        }
+    }
+
     /// Earliest time at which the end has something to send; [`Time::ZERO`] if it already has something to send.
     pub(crate) fn due(&self, sdus: &Sdus) -> Time {
         match self {
@@ -98,10 +106,11 @@ impl End {
         }
     }
 
-    /// Discards the state of all PDUs sent and received.
-    pub(crate) fn set_up_anew(&mut self, now: Time, own: &mut Sdus) {
+    /// Discards the state of all PDUs sent and received; sequence numbers start at 0 again.
+    pub(crate) fn re_establish(&mut self) {
         if let Self::Acknowledged(entity) = self {
-            entity.reset(now, own);
+            entity.transmitter.reset();
+            entity.receiver.reset();
             entity.resets.renew();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, Segment, Time};
+use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 
 use super::pdu::Payload;
 use super::places::{Place, Places};
@@ -14,6 +14,8 @@ use crate::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 /// Queue of a direction, and the SDUs with parts in PDUs.
 pub(crate) struct Sdus {
     queue: AnyQueue,
+    /// SDUs that are sent again from their start, before the queue, because the RLC was re-established.
+    returned: VecDeque<Sdu>,
     /// SDUs with a part in a PDU, in order of arrival.
     begun: VecDeque<Sdu>,
     /// Number of the first SDU in `begun`.
@@ -55,6 +57,8 @@ struct Sdu {
     freed: bool,
     /// Whether the SDU was delivered or lost.
     ended: bool,
+    /// Whether the departure of the SDU was reported.
+    reported: bool,
 }
 
 impl Sdus {
@@ -62,6 +66,7 @@ impl Sdus {
         Self {
             queue,
             places,
+            returned: VecDeque::new(),
             begun: VecDeque::new(),
             first: 0,
             uncut: 0,
@@ -96,11 +101,17 @@ impl Sdus {
 
     /// Whether the buffer has data that was never sent.
     pub(crate) fn has_new(&self) -> bool {
-        self.uncut > 0 || self.owes_end || !self.queue.is_empty()
+        self.uncut > 0 || self.owes_end || !self.returned.is_empty() || !self.queue.is_empty()
     }
 
     /// Starts the next queued SDU; returns false if the queue is empty.
     pub(crate) fn begin(&mut self, now: Time) -> bool {
+        if let Some(sdu) = self.returned.pop_front() {
+            self.uncut = sdu.segment.wire_bytes();
+            let places = [self.here(); 2];
+            self.begun.push_back(Sdu { latest: now, places, ..sdu });
+            return true;
+        }
         let next = self.queue.dequeue(now);
         self.tell_drops(now);
         let Some((arrived, segment)) = next else { return false };
@@ -123,6 +134,7 @@ impl Sdus {
             cut: false,
             freed: false,
             ended: false,
+            reported: false,
         });
         true
     }
@@ -192,6 +204,12 @@ impl Sdus {
         self.places.iter_mut().for_each(|places| places.go_to(place));
     }
 
+    /// Changes the room and the delay of the TTIs from the TTI on that starts at `from`.
+    pub(crate) fn change_ttis(&mut self, from: Time, room: usize, delay: Span) {
+        let oldest = self.begun.front().map(|sdu| sdu.places[0]);
+        self.places.iter_mut().for_each(|places| places.change(from, room as u32, delay, oldest));
+    }
+
     fn here(&self) -> Place {
         self.places.as_ref().map_or(Place::default(), Places::next)
     }
@@ -200,7 +218,7 @@ impl Sdus {
     pub(crate) fn depart(&mut self, now: Time) {
         let Some(sdu) = self.begun.back_mut() else { return };
         sdu.departed = true;
-        if self.departures == Departures::Watched {
+        if self.departures == Departures::Watched && !std::mem::replace(&mut sdu.reported, true) {
             self.outcomes.push(now, LinkEvent::Departed, sdu.segment);
         }
     }
@@ -264,17 +282,17 @@ impl Sdus {
     }
 
     /// Reports an SDU as lost, unless the SDU was delivered.
-    pub(crate) fn lose(&mut self, now: Time, number: SduNumber) {
+    pub(crate) fn lose(&mut self, now: Time, number: SduNumber, cause: Cause) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
         let segment = sdu.segment;
-        self.outcomes.push(now, LinkEvent::Dropped(Cause::Medium), segment);
+        self.outcomes.push(now, LinkEvent::Dropped(cause), segment);
         self.trim();
     }
 
     /// Reports every undelivered SDU before `keep` as lost.
     pub(crate) fn lose_before(&mut self, now: Time, keep: SduNumber) {
-        (self.first..keep.min(self.next())).for_each(|number| self.lose(now, number));
+        (self.first..keep.min(self.next())).for_each(|number| self.lose(now, number, Cause::Medium));
     }
 
     /// Removes every SDU before `keep` from the transmitter. If the newest SDU is removed, its unsent rest is dropped,
@@ -288,7 +306,7 @@ impl Sdus {
         }
         if keep >= self.next() && (self.uncut > 0 || self.owes_end) {
             (self.uncut, self.owes_end) = (0, false);
-            self.lose(now, self.newest());
+            self.lose(now, self.newest(), Cause::Medium);
         }
         self.trim();
     }
@@ -300,31 +318,82 @@ impl Sdus {
         self.give_up_before(now, keep);
     }
 
+    /// Forgets all PDUs. SDUs that the transmitter holds, or that the receiver has not delivered, are sent again as a
+    /// whole before the queue. SDUs that the transmitter no longer holds, and has not seen acknowledged, are lost.
+    pub(crate) fn return_begun(&mut self, now: Time) {
+        (self.uncut, self.owes_end) = (0, false);
+        let keep = self.next();
+        for number in self.first..keep {
+            if self.get(number).is_some_and(|sdu| sdu.freed && sdu.acknowledged < sdu.pdus) {
+                self.lose(now, number, Cause::Handover);
+            }
+        }
+        self.first = keep;
+        let again = self.begun.drain(..).filter(|sdu| !(sdu.freed && sdu.ended));
+        let again =
+            again.map(|sdu| Sdu { pdus: 0, acknowledged: 0, arrived: 0, departed: false, cut: false, ..sdu });
+        self.returned = again.chain(self.returned.drain(..)).collect();
+    }
+
+    /// Loses all SDUs that were to be sent again.
+    pub(crate) fn lose_returned(&mut self, now: Time) {
+        let watched = self.departures == Departures::Watched;
+        for sdu in self.returned.drain(..) {
+            if watched && !sdu.freed {
+                self.outcomes.push(now, LinkEvent::Freed, sdu.segment);
+            }
+            if !sdu.ended {
+                self.outcomes.push(now, LinkEvent::Dropped(Cause::Handover), sdu.segment);
+            }
+        }
+    }
+
+    /// Loses all SDUs in the queue.
+    pub(crate) fn lose_queued(&mut self, now: Time) {
+        while let Some((_, segment)) = self.queue.dequeue(now) {
+            self.outcomes.push(now, LinkEvent::Dropped(Cause::Handover), segment);
+        }
+        self.tell_drops(now);
+    }
+
+    /// Load that waits for its first transmission, or for its transmission after the RLC was re-established, and counts
+    /// against the capacity of `flow`.
+    pub(crate) fn waiting(&self, flow: FlowId) -> Load {
+        self.queue.waiting(flow) + self.load_of(flow, &self.returned, |_| true)
+    }
+
+    /// Load of all flows that waits for transmission.
+    pub(crate) fn load(&self) -> Load {
+        let returned = self.returned.iter().filter(|sdu| !sdu.freed);
+        returned.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
+    }
+
     /// Load outside the queue that counts against the capacity of `flow`: SDUs with a part in a PDU that are still in
     /// the buffer.
     pub(crate) fn held(&self, flow: FlowId) -> Load {
-        self.begun_load(flow, |_| true)
+        self.load_of(flow, &self.begun, |_| true) + self.load_of(flow, &self.returned, |_| true)
     }
 
     /// Load of SDUs in transmission, and load of departed SDUs that are still in the buffer.
     pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
-        [false, true].map(|departed| self.begun_load(flow, |sdu| sdu.departed == departed))
+        [false, true].map(|departed| self.load_of(flow, &self.begun, |sdu| sdu.departed == departed))
     }
 
     /// Load of SDUs that are queued, or started but neither delivered nor lost.
     pub(crate) fn undelivered(&self) -> Load {
-        let begun = self.begun.iter().filter(|sdu| !sdu.ended);
-        begun.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
+        let open = self.begun.iter().chain(&self.returned).filter(|sdu| !sdu.ended);
+        open.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
     }
 
     /// Number of SDUs of all flows in the buffer: queued SDUs, and SDUs with a part in a PDU that are not yet freed.
     pub(crate) fn buffered(&self) -> u32 {
-        self.queue.load().packets + self.begun.iter().filter(|sdu| !sdu.freed).count() as u32
+        self.load().packets + self.begun.iter().filter(|sdu| !sdu.freed).count() as u32
     }
 
-    fn begun_load(&self, flow: FlowId, counts: impl Fn(&Sdu) -> bool) -> Load {
+    /// Load of the unfreed SDUs among `sdus` that count against the capacity of `flow`.
+    fn load_of(&self, flow: FlowId, sdus: &VecDeque<Sdu>, counts: impl Fn(&Sdu) -> bool) -> Load {
         let of_flow = |sdu: &&Sdu| !sdu.freed && counts(sdu) && self.queue.together(sdu.segment.flow, flow);
-        self.begun.iter().filter(of_flow).fold(Load::NONE, |sum, sdu| sum + Load::of(&sdu.segment))
+        sdus.iter().filter(of_flow).fold(Load::NONE, |sum, sdu| sum + Load::of(&sdu.segment))
     }
 
     fn get(&mut self, number: SduNumber) -> Option<&mut Sdu> {
@@ -346,6 +415,6 @@ impl Sdus {
     /// Frees all SDUs in flight.
     pub(crate) fn let_go(&mut self) {
         self.outcomes = Outcomes::default();
-        self.begun = VecDeque::new();
+        (self.begun, self.returned) = (VecDeque::new(), VecDeque::new());
     }
 }

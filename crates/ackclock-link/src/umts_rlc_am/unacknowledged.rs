@@ -6,6 +6,7 @@ use super::pdu::{Data, Pdu};
 use super::sdus::Sdus;
 use super::segmentation::Shape;
 use super::sn::Sn;
+use crate::Cause;
 
 /// Transmitter and receiver in unacknowledged mode, which keep no state of sent PDUs.
 pub(crate) struct Unacknowledged {
@@ -28,7 +29,7 @@ impl Unacknowledged {
     /// Processes a PDU that arrives or is lost.
     pub(crate) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
         match pdu {
-            Pdu::Lost(payload) => payload.sdus().for_each(|number| of_peer.lose(now, number)),
+            Pdu::Lost(payload) => payload.sdus().for_each(|number| of_peer.lose(now, number, Cause::Medium)),
             Pdu::Data(data) => {
                 data.payload.ended().for_each(|number| of_peer.deliver(now, number, Some(now)))
             }

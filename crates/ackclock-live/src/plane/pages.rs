@@ -1,5 +1,7 @@
 //! Reports of a data plane, in small pages so that packets are not delayed.
 
+use std::sync::mpsc::SendError;
+
 use ackclock_core::results::{EngineResult, LinkCounts};
 use ackclock_core::{FlowId, Time};
 use ackclock_link::{Direction, LinkView};
@@ -51,7 +53,7 @@ impl Plane {
                 cpu_s: None,
             },
             traffic: Direction::BOTH.map(|direction| self.traffic(direction)),
-            other: *self.other.report(),
+            other: self.other.report().clone(),
             forgotten: self.forgotten,
         }
     }
@@ -68,24 +70,30 @@ impl Plane {
             return;
         }
         let report = self.report(flow, connection);
-        match self.past_room.checked_sub(1) {
-            // The room for reports shrinks only if sending succeeds; sending fails if the receiver was dropped.
-            Some(room) if self.past.send(report).is_ok() => self.past_room = room,
-            _ => {
-                self.forgotten.add(&report);
-                self.other.absorb(&report);
-            }
-        }
+        let unsent = match self.past_room.checked_sub(1) {
+            None => report,
+            Some(room) => match self.past.send(report) {
+                // The room for reports shrinks only if sending succeeds; sending fails if the receiver was dropped.
+                Ok(()) => return self.past_room = room,
+                Err(SendError(report)) => report,
+            },
+        };
+        self.forgotten.add(&unsent);
+        self.other.absorb(&unsent);
     }
 
     /// Report of a connection, including values known only to the edge.
     fn report(&self, flow: FlowId, connection: &Connection) -> FlowReport {
-        let mut report = *connection.tally.report();
+        let mut report = connection.tally.report().clone();
         if let Some(statistics) = self.edge().flow_statistics(flow) {
             report.edge_rtt = statistics.edge_rtt.mean();
         }
         report.dropped = self.graph.queue().flow_statistics(flow).map_or(0, |statistics| statistics.dropped);
         report.held = self.edge().held(flow);
+        if let Some(rtt) = connection.quic.rtt() {
+            report.quic = Some(Box::new(rtt));
+            report.edge_rtt = connection.quic.link_rtt();
+        }
         report
     }
 }

@@ -25,6 +25,43 @@ pub enum Refusal {
     User,
 }
 
+impl Refusal {
+    /// All reasons.
+    pub const ALL: [Self; 5] = [Self::Malformed, Self::Forged, Self::Replayed, Self::Stale, Self::User];
+
+    /// Name of the reason in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Forged => "forged",
+            Self::Replayed => "replayed",
+            Self::Stale => "stale",
+            Self::User => "user",
+        }
+    }
+}
+
+/// Numbers of refused datagrams, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RefusedReports([u64; Refusal::ALL.len()]);
+
+impl RefusedReports {
+    /// Counts one refused datagram.
+    pub const fn count(&mut self, reason: Refusal) {
+        self.0[reason as usize] += 1;
+    }
+
+    /// Number of datagrams refused for a reason.
+    pub const fn of(&self, reason: Refusal) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// Number of refused datagrams.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
 /// Keys, and the last accepted report of each key.
 pub struct Gate {
     keys: Vec<(Key, Option<(u64, u64)>)>,

@@ -179,6 +179,7 @@ impl Regulator for Adapter {
             Cause::Policy => "policy",
             Cause::Medium => "medium",
             Cause::Outage => "outage",
+            Cause::Handover => "handover",
         };
         self.call(now, name, |_, py, _| {
             let packet = Py::new(py, Packet::new(*segment, u64::MAX))?;

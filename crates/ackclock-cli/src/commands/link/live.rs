@@ -1,7 +1,6 @@
 //! Runs a link: starts its threads, waits for the command to end, and prints the results.
 
 use std::ffi::OsString;
-use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -19,7 +18,7 @@ use ackclock_live::namespace::{DeviceCounters, Ends, Obstacle, Outside, Plan, Re
 use ackclock_live::reach::Reach;
 use ackclock_live::{
     Account, Crowd, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, Traffic,
-    TunPort, metrics,
+    TunPort,
 };
 use ackclock_scenario::{DiskFiles, Inputs, Scenario, certainties, json_line};
 
@@ -32,7 +31,7 @@ use super::text::Text;
 use super::{Args, Environment};
 use crate::commands::radio_report::Sender;
 use crate::failure::Failure;
-use crate::output;
+use crate::{metrics, output};
 
 /// Thread that runs the data plane.
 type Thread = JoinHandle<io::Result<Driver<RealClock, Tap<TunPort>>>>;
@@ -53,7 +52,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
         Environment { .. } => Outside::Machine,
     };
     // Every operation that may fail in this process runs before other processes are started.
-    let metrics = args.environment.metrics.map(listen).transpose()?;
+    let metrics = args.environment.metrics.listen()?;
     let captures = outputs::create_captures(args)?;
     let forwards = forward::all(&args.environment.forward)?;
     let plan = Plan { command, environment: Vec::new(), outside, forwards };
@@ -133,10 +132,6 @@ fn conclude(status: u8, mut failures: Vec<Failure>) -> Result<(), Failure> {
 
 fn command(words: Vec<OsString>) -> Vec<OsString> {
     if words.is_empty() { vec![env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())] } else { words }
-}
-
-fn listen(address: std::net::SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).map_err(|error| Failure::Input(format!("--metrics {address}: {error}")))
 }
 
 fn say_reach(world: &World, args: &Args) {
@@ -254,7 +249,7 @@ impl Link {
 
     /// Starts answering requests at the control sockets and the metrics address. The name of the outer control socket
     /// exists as long as the returned value.
-    fn serve(&self, inside: OwnedFd, metrics: Option<TcpListener>) -> Option<control::Name> {
+    fn serve(&self, inside: OwnedFd, metrics: Option<metrics::Listening>) -> Option<control::Name> {
         // Without the outer socket, only processes inside the link can change its conditions.
         let (outside, name) = control::listen(std::process::id()).ok().unzip();
         let inside = control::Listener::from(UnixListener::from(inside));
@@ -262,12 +257,10 @@ impl Link {
             let shared = Arc::clone(&self.shared);
             thread::spawn(move || listener.serve(|request| shared.answer(request)));
         }
-        if let Some(listener) = metrics {
+        if let Some(page) = metrics {
             let shared = Arc::clone(&self.shared);
-            thread::spawn(move || {
-                metrics::serve(&listener, || {
-                    shared.snapshot().map_or_else(String::new, |all| progress::page(&all, &shared.regulator))
-                })
+            page.serve(move || {
+                shared.snapshot().map_or_else(String::new, |all| progress::page(&all, &shared.regulator))
             });
         }
         name

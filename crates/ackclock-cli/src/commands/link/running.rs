@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ackclock_core::Streams;
-use ackclock_edge::EdgeConfig;
-use ackclock_link::{Direction, Medium, Severed, Silence};
+use ackclock_edge::{Changed, EdgeConfig};
+use ackclock_link::{Change, Direction, Medium, Severed, Silence};
 use ackclock_live::control::Outage;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use super::outputs::now;
 pub(super) struct Current {
     /// Latest edge configuration, with all changes so far.
     edge: EdgeConfig,
-    /// Number of link media installed so far. Each medium draws from separate random streams.
+    /// Number of changes so far. The processes of each change draw from separate random streams.
     installed: u32,
     /// End times of the current outages, indexed by direction.
     interrupted: [Option<Instant>; 2],
@@ -29,24 +29,21 @@ impl Current {
     }
 }
 
-/// Link medium to install, and the direction that the medium serves.
-type New = (Direction, Box<dyn Medium>);
-
 impl Shared {
     /// Applies all changes of conditions, or no change if one change is invalid. A direction in an outage changes when
     /// its outage ends.
     pub(super) fn set(&self, pairs: &[(String, String)]) -> Result<(), String> {
         let mut current = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut edge, mut installed) = (current.edge.clone(), current.installed);
-        let mut media = Vec::new();
+        let mut changes = Vec::new();
         for (key, text) in pairs {
-            let (changed, direction) = edge.with(key, &value(text)).map_err(|error| error.to_string())?;
+            let (changed, part) = edge.with(key, &value(text)).map_err(|error| error.to_string())?;
             installed += 1;
-            media.push(self.medium(&changed, direction, installed)?);
+            changes.extend(self.changes(&changed, &part, installed)?);
             edge = changed;
         }
-        media.retain(|(direction, _)| current.interrupted[*direction as usize].is_none());
-        self.install(media)?;
+        changes.retain(|(direction, _)| current.interrupted[*direction as usize].is_none());
+        self.install(changes)?;
         (current.edge, current.installed) = (edge, installed);
         Ok(())
     }
@@ -57,15 +54,15 @@ impl Shared {
         let lasts = Duration::from_nanos(outage.lasts.as_nanos());
         let end = now().checked_add(lasts).ok_or_else(|| format!("{} is too long", outage.lasts))?;
         let directions = outage.direction.map_or(Direction::BOTH.to_vec(), |one| vec![one]);
-        let mut media = Vec::new();
+        let mut changes = Vec::new();
         for &direction in &directions {
             let any = json!({ "kind": "constant" });
             // The check refuses link kinds that cannot be replaced while they run.
             current.edge.with(name(direction), &any).map_err(|error| error.to_string())?;
             let stopped: Box<dyn Medium> = if outage.drop { Box::new(Severed) } else { Box::new(Silence) };
-            media.push((direction, stopped));
+            changes.push((direction, Change::Medium(stopped)));
         }
-        self.install(media)?;
+        self.install(changes)?;
         for direction in directions {
             let until = &mut current.interrupted[direction as usize];
             *until = (*until).max(Some(end));
@@ -86,22 +83,28 @@ impl Shared {
             if current.interrupted[direction as usize].is_some_and(|end| end <= now()) {
                 current.interrupted[direction as usize] = None;
                 current.installed += 1;
-                let medium = self.medium(&current.edge, direction, current.installed)?;
-                self.install(vec![medium])?;
+                let part = Changed::Link(direction);
+                self.install(self.changes(&current.edge, &part, current.installed)?)?;
             }
         }
         Ok(())
     }
 
-    fn medium(&self, edge: &EdgeConfig, direction: Direction, number: u32) -> Result<New, String> {
+    /// Returns the changes of the running link to the conditions that `edge` has in one part.
+    fn changes(
+        &self,
+        edge: &EdgeConfig,
+        part: &Changed,
+        number: u32,
+    ) -> Result<Vec<(Direction, Change)>, String> {
         let streams = Streams::new(self.seed, 0);
-        let medium = edge.medium(direction, &format!("set{number}"), &streams, &self.files);
-        Ok((direction, medium.map_err(|error| error.to_string())?))
+        edge.changes_of(part, &format!("set{number}"), &streams, &self.files)
+            .map_err(|error| error.to_string())
     }
 
-    fn install(&self, media: Vec<New>) -> Result<(), String> {
+    fn install(&self, changes: Vec<(Direction, Change)>) -> Result<(), String> {
         let exchange = move |plane: &mut ackclock_live::Plane, _| {
-            media.into_iter().for_each(|(to, medium)| plane.replace_medium(to, medium))
+            changes.into_iter().for_each(|(direction, change)| plane.change(direction, change))
         };
         self.remote.ask(exchange).ok_or_else(|| "the link has ended".to_owned())
     }

@@ -1,0 +1,154 @@
+//! Hand-overs of users: the steps `handover` of `[[edge.at]]`.
+
+use std::collections::BTreeMap;
+
+use ackclock_core::{ConfigError, Span, Time, name_of};
+use ackclock_link::{Handover, HandoverTo};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{EdgeConfig, Step};
+
+/// Hand-over of one user of the radio.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandoverTable {
+    /// Number of the user that is handed over.
+    #[serde(default)]
+    pub user: u32,
+    /// Part of the network that changes: "cell", another base station of the same controller, or "controller", another
+    /// controller with its base station.
+    #[serde(default)]
+    pub to: HandoverTo,
+    /// Duration of the hand-over. Until its end, nothing is sent over the air of the user, in both directions.
+    #[serde(rename = "for")]
+    pub lasts: Span,
+    /// Whether the old part of the network forwards the packets that it holds to the new part; otherwise these packets
+    /// are lost. By default, a cell does not forward, and a controller forwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<bool>,
+    /// Regulator after a hand-over to another controller: "moves" with its state, or "restarts". A regulator that
+    /// restarts releases everything that it holds, and does not know the window scales of running connections. By
+    /// default, the regulator moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regulator: Option<AtHandover>,
+}
+
+/// State of the regulator after a hand-over to another controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtHandover {
+    /// The regulator moves to the new controller with its state.
+    #[default]
+    Moves,
+    /// The new controller has a new regulator, which meets running connections.
+    Restarts,
+}
+
+/// Event of a hand-over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HandoverEvent {
+    /// The hand-over begins.
+    Begins(Handover, AtHandover),
+    /// The hand-over of the user ends.
+    Ends(u32),
+}
+
+/// Events of all hand-overs, ordered from latest to earliest.
+#[derive(Default)]
+pub(crate) struct Handovers(Vec<(Time, HandoverEvent)>);
+
+impl Handovers {
+    /// Whether no event is left.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Time of the next event; [`Time::NEVER`] without one.
+    pub(crate) fn due(&self) -> Time {
+        self.0.last().map_or(Time::NEVER, |&(time, _)| time)
+    }
+
+    /// Removes and returns the next event if it is due at `now`.
+    pub(crate) fn take(&mut self, now: Time) -> Option<HandoverEvent> {
+        self.0.pop_if(|&mut (time, _)| time <= now).map(|(_, event)| event)
+    }
+
+    fn add(&mut self, time: Time, event: HandoverEvent) {
+        let at = self.0.partition_point(|&(other, _)| other > time);
+        self.0.insert(at, (time, event));
+    }
+}
+
+/// Start and end of the latest hand-over of each user.
+type Latest = BTreeMap<u32, [Span; 2]>;
+
+impl EdgeConfig {
+    /// Returns the hand-overs that `at` describes.
+    ///
+    /// # Errors
+    /// Fails with the invalid key of a step.
+    pub(crate) fn handovers(&self) -> Result<Handovers, ConfigError> {
+        let (mut handovers, mut latest) = (Handovers::default(), Latest::new());
+        for (number, step) in self.at.iter().enumerate() {
+            let under = |error: ConfigError| error.under(&format!("at[{number}]"));
+            check_time(step, &latest).map_err(under)?;
+            let Some(table) = step.handover else { continue };
+            if step.outage.is_some() {
+                let message = "a step is an outage or a hand-over, not both";
+                return Err(under(ConfigError::new("outage", message)));
+            }
+            self.check_handover(&table).map_err(|error| under(error.under("handover")))?;
+            let end = Span::from_nanos(step.time.as_nanos().saturating_add(table.lasts.as_nanos()));
+            latest.insert(table.user, [step.time, end]);
+            let [time, until] = [step.time, end].map(|span| Time::ZERO + span);
+            let HandoverTable { user, to, forward, regulator, .. } = table;
+            let forward = forward.unwrap_or(to == HandoverTo::Controller);
+            let begins = Handover { user, to, until, forward };
+            handovers.add(time, HandoverEvent::Begins(begins, regulator.unwrap_or_default()));
+            if until > time {
+                handovers.add(until, HandoverEvent::Ends(user));
+            }
+        }
+        Ok(handovers)
+    }
+
+    fn check_handover(&self, table: &HandoverTable) -> Result<(), ConfigError> {
+        let bearer = self.bearer()?;
+        if !bearer.hands_over() {
+            let message = format!(
+                "a bearer of kind `{}` has no hand-over; bearer = \"radio-access\" has",
+                name_of(&self.bearer)
+            );
+            return Err(ConfigError::new("user", message));
+        }
+        let users: u32 = self.user.iter().map(|user| user.count).sum();
+        if table.user >= users {
+            let message = format!("{} is not below {users}, the number of users", table.user);
+            return Err(ConfigError::new("user", message));
+        }
+        if table.regulator.is_some() && table.to == HandoverTo::Cell {
+            let message = "a hand-over to another cell keeps the controller and its regulator; \
+                           to = \"controller\" takes this key";
+            return Err(ConfigError::new("regulator", message));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a step within a running hand-over, unless the step is the hand-over of another user.
+fn check_time(step: &Step, latest: &Latest) -> Result<(), ConfigError> {
+    let own = step.handover.map(|table| table.user);
+    let of_all = !step.set.is_empty() || step.outage.is_some();
+    for (&user, &[start, end]) in latest.iter().filter(|&(&user, _)| of_all || own == Some(user)) {
+        if step.time < end {
+            let message =
+                format!("{} is within the hand-over of user {user}, which ends at {end}", step.time);
+            return Err(ConfigError::new("time", message));
+        }
+        if own == Some(user) && step.time == start {
+            return Err(ConfigError::new("time", format!("{start} has another hand-over of user {user}")));
+        }
+    }
+    Ok(())
+}

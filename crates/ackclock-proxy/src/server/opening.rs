@@ -1,0 +1,184 @@
+//! Opening of connections: requests of clients, name lookups, and connections to servers.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::epoll::EpollFlags;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, setsockopt, socket, sockopt,
+};
+
+use super::{Client, PATIENCE, Server, State};
+use crate::asked::{Asked, Speech, Trouble, Wish, read};
+use crate::pair::{Leg, Pair};
+use crate::steer::user_of;
+
+impl Server {
+    pub(super) fn on_asking(&mut self, slot: usize) {
+        let Some(client) = self.clients[slot].as_mut() else { return };
+        let (State::Asking { bytes, .. }, Some(socket)) = (&mut client.state, &mut client.socket) else {
+            return;
+        };
+        match socket.read(&mut self.buffer[..4096]) {
+            Ok(0) => return self.end(slot, false),
+            Ok(count) => bytes.extend_from_slice(&self.buffer[..count]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            Err(_) => return self.end(slot, true),
+        }
+        self.read_words(slot);
+    }
+
+    fn read_words(&mut self, slot: usize) {
+        let Some(client) = self.clients[slot].as_mut() else { return };
+        let (State::Asking { bytes, greeted, speech }, Some(socket)) =
+            (&mut client.state, &mut client.socket)
+        else {
+            return;
+        };
+        loop {
+            match read(bytes, *greeted) {
+                Asked::More => return,
+                Asked::Say(answer, used) => {
+                    bytes.drain(..used);
+                    (*greeted, *speech) = (true, Speech::Socks);
+                    // The send buffer of a new connection always has room for two bytes.
+                    if !matches!(socket.write(&answer), Ok(written) if written == answer.len()) {
+                        return self.end(slot, true);
+                    }
+                }
+                Asked::Refuse(answer) => return self.refuse(slot, &answer),
+                Asked::Connect(wish) => {
+                    let rest = bytes.split_off(wish.used);
+                    let (host, port) = (wish.host.clone(), wish.port);
+                    client.state = State::Looking { wish, rest };
+                    self.names.ask(client.number, host, port);
+                    return self.watch(slot);
+                }
+            }
+        }
+    }
+
+    /// Sends a refusal and closes the connection, so that the client reads the answer before the end of the connection.
+    pub(super) fn refuse(&mut self, slot: usize, answer: &[u8]) {
+        self.counts.refused += 1;
+        if let Some(socket) = self.clients[slot].as_mut().and_then(|client| client.socket.as_mut()) {
+            let _ = socket.write(answer);
+            let _ = socket.shutdown(std::net::Shutdown::Write);
+            // Unread bytes of the client would turn the close into a reset, so they are read first.
+            let _ = socket.read(&mut self.buffer);
+        }
+        self.end(slot, false);
+    }
+
+    pub(super) fn on_names(&mut self) {
+        let found: Vec<_> = self.names.found().collect();
+        for (number, addresses) in found {
+            let is_it =
+                |client: &Option<Client>| client.as_ref().is_some_and(|client| client.number == number);
+            let Some(slot) = self.clients.iter().position(is_it) else { continue };
+            let Some(client) = self.clients[slot].as_mut() else { continue };
+            let State::Looking { wish, rest } = std::mem::replace(&mut client.state, State::Relaying) else {
+                continue;
+            };
+            let from_here = client.address.is_loopback();
+            let known = !addresses.is_empty();
+            let allowed: VecDeque<_> =
+                addresses.into_iter().filter(|to| from_here || leads_out(to.ip())).collect();
+            if allowed.is_empty() {
+                let trouble = if known { Trouble::Forbidden } else { Trouble::Unknown };
+                self.refuse(slot, &wish.speech.tells(trouble));
+            } else {
+                self.try_next(slot, wish, rest, allowed, Trouble::Unreachable);
+            }
+        }
+    }
+
+    /// Starts a connection to the next address of the server.
+    fn try_next(
+        &mut self,
+        slot: usize,
+        wish: Wish,
+        rest: Vec<u8>,
+        mut others: VecDeque<SocketAddr>,
+        mut trouble: Trouble,
+    ) {
+        while let Some(address) = others.pop_front() {
+            match begin(address) {
+                Ok(server) => {
+                    let Some(client) = self.clients[slot].as_mut() else { return };
+                    client.deadline = Some(self.now + PATIENCE);
+                    client.state = State::Connecting { wish, rest, server, others };
+                    return self.watch(slot);
+                }
+                Err(error) => trouble = trouble_of(&error),
+            }
+        }
+        self.refuse(slot, &wish.speech.tells(trouble));
+    }
+
+    pub(super) fn on_connected(&mut self, slot: usize) {
+        let Some(client) = self.clients[slot].as_mut() else { return };
+        let State::Connecting { wish, rest, server, others } =
+            std::mem::replace(&mut client.state, State::Relaying)
+        else {
+            return;
+        };
+        client.watched[1] = EpollFlags::empty();
+        let _ = self.epoll.delete(&server);
+        match getsockopt(&server, sockopt::SocketError).map(Errno::from_raw) {
+            Ok(Errno::UnknownErrno) => {}
+            Ok(errno) => return self.try_next(slot, wish, rest, others, trouble_of(&errno.into())),
+            Err(errno) => return self.try_next(slot, wish, rest, others, trouble_of(&errno.into())),
+        }
+        let Some(socket) = client.socket.take() else { return };
+        let first = [wish.forward, rest].concat();
+        client.pair = Some(Pair::new(Leg::new(socket, wish.connected), Leg::new(server, first)));
+        client.deadline = None;
+        self.counts.opened += 1;
+        let user = user_of(client.address);
+        let now = self.time();
+        if let Some(radio) = &mut self.radio {
+            radio.users.open(now, user, slot as u32);
+        }
+        self.show(slot);
+        self.set_windows();
+        self.on_relaying(slot, EpollFlags::empty());
+    }
+}
+
+/// Whether an address belongs to another machine: neighbours must not reach services of this machine through the proxy.
+fn leads_out(to: IpAddr) -> bool {
+    match to.to_canonical() {
+        IpAddr::V4(to) => {
+            !(to.is_loopback()
+                || to.is_unspecified()
+                || to.is_link_local()
+                || to.is_multicast()
+                || to.is_broadcast())
+        }
+        IpAddr::V6(to) => {
+            !(to.is_loopback() || to.is_unspecified() || to.is_unicast_link_local() || to.is_multicast())
+        }
+    }
+}
+
+/// Starts a connection without waiting until it is established.
+fn begin(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let made: OwnedFd =
+        socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
+    let stream = TcpStream::from(made);
+    let _ = stream.set_nodelay(true);
+    let _ = setsockopt(&stream, sockopt::KeepAlive, &true);
+    match connect(std::os::fd::AsRawFd::as_raw_fd(&stream.as_fd()), &SockaddrStorage::from(address)) {
+        Ok(()) | Err(Errno::EINPROGRESS) => Ok(stream),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn trouble_of(error: &io::Error) -> Trouble {
+    if error.kind() == ErrorKind::ConnectionRefused { Trouble::Refused } else { Trouble::Unreachable }
+}
