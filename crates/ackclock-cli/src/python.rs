@@ -67,6 +67,14 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
     }
 }
 
+/// Checks that a Python interpreter has the package.
+///
+/// # Errors
+/// Fails with instructions for installing the package if no Python interpreter has the package.
+pub(crate) fn require() -> Result<(), Failure> {
+    interpreter().map(drop)
+}
+
 /// Returns the Python interpreter named by `$ACKCLOCK_PYTHON`. Without `$ACKCLOCK_PYTHON`, returns the first
 /// interpreter that has the package, next to this binary or on the path.
 fn interpreter() -> Result<PathBuf, Failure> {

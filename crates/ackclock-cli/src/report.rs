@@ -1,14 +1,17 @@
 //! `--report`: writes an HTML page about finished runs, drawn by Python.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use tempfile::TempDir;
+
 use ackclock_core::{Span, name_of};
 use ackclock_link::Files;
-use ackclock_scenario::{Job, Scenario, json_line};
+use ackclock_scenario::{Job, Scenario, Series, json_line};
 
 use crate::batch::{self, Ended};
 use crate::failure::Failure;
@@ -45,38 +48,21 @@ impl<'a> Report<'a> {
     /// # Errors
     /// Fails if the Python package is missing or fails, or if a temporary file cannot be written.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let folder = tempfile::tempdir().map_err(|error| Failure::writing("a temporary folder", &error))?;
-        let place = |name: &str| folder.path().join(name);
-        let (runs, configuration) = (place("runs.jsonl"), place("scenario.toml"));
-        self.write_lines(&runs).map_err(|error| Failure::writing(runs.display(), &error))?;
         let Some(scenario) = self.jobs.first().map(|job| &job.point.scenario) else { return Ok(()) };
-        let text = toml::to_string(&scenario.configuration())
-            .map_err(|error| Failure::Run(format!("{}: cannot be shown: {error}", scenario.name())))?;
-        fs::write(&configuration, text).map_err(|error| Failure::writing(configuration.display(), &error))?;
-        let mut arguments: Vec<OsString> = vec!["report".into(), runs.into(), "--out".into(), path.into()];
-        arguments.extend(["--confidence".into(), self.confidence.level().to_string().into()]);
-        arguments.extend(["--scenario".into(), configuration.into()]);
+        let mut draft = Draft::new(scenario, self.lines())?;
+        draft.arguments.extend(["--confidence".into(), self.confidence.level().to_string().into()]);
         let shown = self.shown();
         let outcomes = batch::with_series(&shown, self.files, interval(scenario), self.interrupted)?;
-        for (index, (job, outcome)) in shown.iter().zip(outcomes).enumerate() {
+        for (job, outcome) in shown.iter().zip(outcomes) {
             let Some(series) = outcome.series else { continue };
-            let target = place(&format!("{index}.csv"));
-            File::create(&target)
-                .and_then(|file| series.write_csv(BufWriter::new(file)))
-                .map_err(|error| Failure::writing(target.display(), &error))?;
-            arguments.extend(["--series".into(), target.into(), "--of".into(), named(job).into()]);
+            draft.add_series(&named(job), &series)?;
         }
-        python::call_module(&arguments)
+        draft.draw(path)
     }
 
-    fn write_lines(&self, path: &Path) -> io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
-        for (job, outcome) in self.jobs.iter().zip(self.ended) {
-            if let Ok(outcome) = outcome {
-                writeln!(file, "{}", json_line(&outcome.result, &job.point.labels))?;
-            }
-        }
-        file.flush()
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let ended = self.jobs.iter().zip(self.ended);
+        ended.filter_map(|(job, outcome)| Some(json_line(&outcome.as_ref().ok()?.result, &job.point.labels)))
     }
 
     /// Chooses the runs that the report shows over time. The first shown run belongs to the first point without a
@@ -113,6 +99,75 @@ impl<'a> Report<'a> {
     }
 }
 
+/// Data of a report in a temporary folder, from which Python draws the page.
+pub(crate) struct Draft {
+    folder: TempDir,
+    /// Options of `ackclock report`.
+    arguments: Vec<OsString>,
+    /// Number of time series.
+    series: usize,
+}
+
+impl Draft {
+    /// Writes the configuration of a scenario and the lines of its finished runs.
+    ///
+    /// # Errors
+    /// Fails if a temporary file cannot be written.
+    pub(crate) fn new(scenario: &Scenario, lines: impl Iterator<Item = String>) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir().map_err(|error| Failure::writing("a temporary folder", &error))?;
+        let [runs, configuration] = ["runs.jsonl", "scenario.toml"].map(|name| folder.path().join(name));
+        write_lines(&runs, lines).map_err(|error| Failure::writing(runs.display(), &error))?;
+        let text = toml::to_string(&scenario.configuration())
+            .map_err(|error| Failure::Run(format!("{}: cannot be shown: {error}", scenario.name())))?;
+        fs::write(&configuration, text).map_err(|error| Failure::writing(configuration.display(), &error))?;
+        let arguments = ["report".into(), runs.into(), "--scenario".into(), configuration.into()];
+        let command = ["--command".into(), command_line(env::args_os()).into()];
+        Ok(Self { folder, arguments: arguments.into_iter().chain(command).collect(), series: 0 })
+    }
+
+    /// Adds the time series of a run with this name.
+    ///
+    /// # Errors
+    /// Fails if a temporary file cannot be written.
+    pub(crate) fn add_series(&mut self, of: &str, series: &Series) -> Result<(), Failure> {
+        let target = self.folder.path().join(format!("{}.csv", self.series));
+        File::create(&target)
+            .and_then(|file| series.write_csv(BufWriter::new(file)))
+            .map_err(|error| Failure::writing(target.display(), &error))?;
+        self.series += 1;
+        self.arguments.extend(["--series".into(), target.into(), "--of".into(), of.into()]);
+        Ok(())
+    }
+
+    /// Draws the page.
+    ///
+    /// # Errors
+    /// Fails if the Python package is missing or fails.
+    pub(crate) fn draw(mut self, path: &Path) -> Result<(), Failure> {
+        self.arguments.extend(["--out".into(), path.into()]);
+        python::call_module(&self.arguments)
+    }
+}
+
+fn write_lines(path: &Path, lines: impl Iterator<Item = String>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for line in lines {
+        writeln!(file, "{line}")?;
+    }
+    file.flush()
+}
+
+/// The words of a command line as a shell reads them; the first word is the name of the command, not its path.
+fn command_line(words: impl Iterator<Item = OsString>) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=./,:@%".contains(c);
+    let words = words.skip(1).map(|word| word.to_string_lossy().into_owned());
+    let quoted = words.map(|word| match !word.is_empty() && word.chars().all(plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    });
+    ["ackclock".to_owned()].into_iter().chain(quoted).collect::<Vec<_>>().join(" ")
+}
+
 /// Time between two rows of a time series in the report.
 fn interval(scenario: &Scenario) -> Span {
     Span::from_nanos(scenario.tables().duration.as_nanos() / ROWS).max(Span::from_millis(100))
@@ -132,4 +187,16 @@ fn regulates_alike(base: &Job<'_>, other: &Job<'_>) -> bool {
 /// Name of a run in figures: its regulator if the regulators differ, otherwise its number.
 fn named(job: &Job<'_>) -> String {
     regulator(job).unwrap_or_else(|| format!("run {}", job.run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_the_words_of_a_command_line() {
+        let words =
+            ["/bin/ackclock", "link", "1mbit", "--", "sh", "-c", "echo 'a' $B", ""].map(OsString::from);
+        assert_eq!(command_line(words.into_iter()), r"ackclock link 1mbit -- sh -c 'echo '\''a'\'' $B' ''");
+    }
 }

@@ -6,10 +6,11 @@
 
 mod regulation;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ackclock_core::results::{ImpairedCounts, LinkCounts};
-use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time};
+use ackclock_core::{FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time};
 use ackclock_link::{AnyBearer, Bearer, BearerListener, Change, Direction, LinkEvent, LinkView, Load};
 
 use self::regulation::{Regulation, Regulations};
@@ -103,8 +104,13 @@ impl Edge {
     pub fn link_counts(&mut self, until: Time, direction: Direction) -> LinkCounts {
         // Computing the capacity runs the link up to `until`, so that queueing delays are complete.
         let capacity_bps = self.capacity_bps(until, direction);
-        let waits = self.bearer.waits(direction).into_owned();
+        let waits = self.waits(direction).into_owned();
         LinkCounts { capacity_bps, waits, ..self.statistics.of(direction) }
+    }
+
+    /// Queueing delays of the packets of a direction until their transmission starts, as of the latest event.
+    pub fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
+        self.bearer.waits(direction)
     }
 
     /// State of the queue that serves `flow`, as of the latest event.

@@ -45,6 +45,10 @@ pub struct Summary {
     pub engine: EngineResult,
     /// Packet counts of each direction by fate, in the order of [`Direction::BOTH`](ackclock_link::Direction::BOTH).
     pub traffic: [Traffic; 2],
+    /// Payload delivered in each direction, bytes, in the order of
+    /// [`Direction::BOTH`](ackclock_link::Direction::BOTH). Only the payload of packets without a connection includes
+    /// headers.
+    pub delivered: [u64; 2],
     /// Totals of packets that belong to no listed connection.
     pub other: FlowReport,
     /// Totals of connections that are not listed, because there were too many.

@@ -67,6 +67,8 @@ pub struct Plane {
     logs: [Option<LinkLog>; 2],
     /// Packet counts by the side of arrival.
     traffic: [Traffic; 2],
+    /// Delivered payload by the side of arrival, bytes.
+    delivered: [u64; 2],
     /// Counters of packets that belong to no connection with a row in the results.
     other: Tally,
     /// Numbers of packets inside the plane when the first packet was refused.
@@ -147,6 +149,7 @@ impl Plane {
             regulator: name_of(&config.edge.regulator),
             logs: [None, None],
             traffic: [Traffic::default(); 2],
+            delivered: [0; 2],
             other: Tally::default(),
             crowd: None,
         })
@@ -386,10 +389,11 @@ impl Plane {
             }
         }
         let tally = self.tally(flow);
-        tally.on_packet(now, from, segment);
+        let delivered = tally.on_packet(now, from, segment);
         if tally.is_proven() {
             self.inventory.flows.prove(flow);
         }
+        self.delivered[from.other() as usize] += delivered;
         self.inventory.flows.learn(flow, from, segment);
     }
 
@@ -418,7 +422,7 @@ impl Plane {
         let bytes = self.bytes(packet).len() as u64;
         self.traffic[from as usize].left += 1;
         self.traffic[from as usize].left_bytes += bytes;
-        self.tally(segment.flow).on_left(at, from, segment, bytes);
+        self.delivered[from as usize] += self.tally(segment.flow).on_left(at, from, segment, bytes);
         if from == Side::Radio
             && let Some(Some(connection)) = self.connections.get_mut(segment.flow.index())
         {

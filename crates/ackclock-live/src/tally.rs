@@ -52,8 +52,9 @@ impl Tally {
         self.proven
     }
 
-    /// Counts a packet of the connection that arrives at `from`.
-    pub(crate) fn on_packet(&mut self, now: Time, from: Side, segment: &Segment) {
+    /// Counts a packet of the connection that arrives at `from`. Returns the payload from the other side that the packet
+    /// acknowledges for the first time, bytes.
+    pub(crate) fn on_packet(&mut self, now: Time, from: Side, segment: &Segment) -> u64 {
         if self.report.packets == 0 {
             self.report.first = now;
         }
@@ -65,20 +66,22 @@ impl Tally {
             way.segments += 1;
             way.payload_bytes += payload;
             way.header_bytes += u64::from(segment.wire_bytes()) - payload;
-            return;
+            return 0;
         }
         self.sent[here].on_segment(&mut self.report.ways[here], segment);
-        if segment.flags.contains(Flags::ACK) {
-            // An ACK of a SYN, or a RST, proves nothing, because hosts also answer forged packets with an ACK of a SYN
-            // or a RST.
-            let of_itself = segment.flags.intersects(Flags::SYN | Flags::RST);
-            self.proven |= !of_itself && self.sent[there].covers(segment.ack);
-            self.sent[there].on_acknowledged(&mut self.report.ways[there], segment.ack);
+        if !segment.flags.contains(Flags::ACK) {
+            return 0;
         }
+        // An ACK of a SYN, or a RST, proves nothing, because hosts also answer forged packets with an ACK of a SYN or a
+        // RST.
+        let of_itself = segment.flags.intersects(Flags::SYN | Flags::RST);
+        self.proven |= !of_itself && self.sent[there].covers(segment.ack);
+        self.sent[there].on_acknowledged(&mut self.report.ways[there], segment.ack)
     }
 
-    /// Counts a packet of this many bytes that arrived at `from` and has left the link.
-    pub(crate) fn on_left(&mut self, at: Time, from: Side, segment: &Segment, bytes: u64) {
+    /// Counts a packet of this many bytes that arrived at `from` and has left the link. Returns the payload that this
+    /// delivers, bytes: none for TCP, whose payload is delivered when it is acknowledged.
+    pub(crate) fn on_left(&mut self, at: Time, from: Side, segment: &Segment, bytes: u64) -> u64 {
         let datagram = self.datagram(segment);
         let way = &mut self.report.ways[from as usize];
         way.left_bytes += bytes;
@@ -87,6 +90,7 @@ impl Tally {
         if datagram.is_some() || segment.payload > 0 {
             self.report.last = self.report.last.max(at);
         }
+        datagram.unwrap_or(0)
     }
 
     /// Adds the counters of another connection.
@@ -151,14 +155,15 @@ impl Sent {
         sent.is_some_and(|(first, highest)| ack.after(first) && !ack.after(highest))
     }
 
-    /// Counts newly acknowledged bytes of the connection. SYN and FIN use one sequence number each, which does not
-    /// count as a byte.
-    fn on_acknowledged(&mut self, way: &mut Way, ack: Seq) {
-        let (Some(before), Some(highest)) = (self.acknowledged, self.highest) else { return };
+    /// Counts newly acknowledged bytes of the connection, and returns their number. SYN and FIN use one sequence number
+    /// each, which does not count as a byte.
+    fn on_acknowledged(&mut self, way: &mut Way, ack: Seq) -> u64 {
+        let (Some(before), Some(highest)) = (self.acknowledged, self.highest) else { return 0 };
         let ack = ack.min(highest);
         self.acknowledged = Some(before.max(ack));
         let most = way.payload_bytes.min(way.left_payload_bytes);
-        way.delivered_bytes = (way.delivered_bytes + u64::from(ack.since(before))).min(most);
+        let delivered = (way.delivered_bytes + u64::from(ack.since(before))).min(most);
+        delivered - std::mem::replace(&mut way.delivered_bytes, delivered)
     }
 }
 

@@ -25,8 +25,9 @@ pub struct Series {
     ///
     /// The edge has `edge.queue_packets` and `.queue_bytes` (all downlink queues, without the packet in transmission),
     /// `.rate_bps` (current link rate; in a cell, the rate of the first flow's user), `.held_acks`, and `.drops`
-    /// (downlink packets lost in queues and on the radio since the last row). The uplink has `.up.queue_packets`,
-    /// `.up.queue_bytes` and `.up.drops`. With dedicated channels each flow has a separate edge:
+    /// (downlink packets lost in queues and on the radio since the last row), and `.queue_ms` (mean queueing delay of
+    /// the packets since the last row). The uplink has `.up.queue_packets`, `.up.queue_bytes`, `.up.drops` and
+    /// `.up.queue_ms`. With dedicated channels each flow has a separate edge:
     /// `edge<id>.queue_packets` and so on.
     ///
     /// A bearer with its own link layer adds columns like `edge.down.outstanding_pdus`, listed in the bearer's
@@ -88,7 +89,7 @@ const FLOW: [&str; 8] = [
 ];
 /// Names of the relay columns for each flow.
 const RELAY: [&str; 2] = ["relay_cwnd_bytes", "relay_buffered_bytes"];
-const EDGE: [&str; 8] = [
+const EDGE: [&str; 10] = [
     "queue_packets",
     "queue_bytes",
     "rate_bps",
@@ -97,6 +98,8 @@ const EDGE: [&str; 8] = [
     "up.queue_packets",
     "up.queue_bytes",
     "up.drops",
+    "queue_ms",
+    "up.queue_ms",
 ];
 
 impl Recorder {
@@ -141,8 +144,8 @@ impl Recorder {
         let (names, room) = (names.collect::<Vec<_>>(), self.samples as usize);
         let mut series: Vec<Column> =
             names.into_iter().map(|name| (name, Vec::with_capacity(room))).collect();
-        let mut rtts: Vec<_> = lasting.iter().map(|flows| vec![Rtts::default(); flows.len()]).collect();
-        let mut drops = vec![[0u64; 2]; islands.len()];
+        let mut rtts: Vec<_> = lasting.iter().map(|flows| vec![Times::default(); flows.len()]).collect();
+        let mut edges = vec![EdgeCounts::default(); islands.len()];
         for sample in 0..self.samples {
             let now = Time::ZERO + self.interval * sample;
             executor.advance(now);
@@ -152,11 +155,11 @@ impl Recorder {
                     values.push(value);
                 }
             };
-            let before = rtts.iter_mut().zip(&mut drops);
-            for (island, (flows, (rtts, drops))) in lasting.iter().zip(before).enumerate() {
+            let before = rtts.iter_mut().zip(&mut edges);
+            for (island, (flows, (rtts, counts))) in lasting.iter().zip(before).enumerate() {
                 let (mut boxes, _) = executor.island(island);
                 sample_flows(&boxes, flows, rtts, &mut push);
-                sample_edge(&mut boxes, now, drops, &mut push);
+                sample_edge(&mut boxes, now, counts, &mut push);
             }
         }
         executor.advance(end);
@@ -187,23 +190,30 @@ impl Recorder {
     }
 }
 
-/// Count and sum of the RTT samples before the last row.
+/// Count and sum of the times before the last row.
 #[derive(Clone, Copy, Default)]
-struct Rtts {
+struct Times {
     count: u64,
     sum: u128,
 }
 
-impl Rtts {
-    /// Mean RTT of the samples since the last call, ms; NaN without new samples.
-    fn mean_since(&mut self, rtt: &Histogram) -> f64 {
-        let before = std::mem::replace(self, Self { count: rtt.count(), sum: rtt.sum() });
-        // Without new samples the mean is 0 / 0, which is NaN.
+/// Counts of an edge before the last row, by direction.
+#[derive(Clone, Copy, Default)]
+struct EdgeCounts {
+    drops: [u64; 2],
+    waits: [Times; 2],
+}
+
+impl Times {
+    /// Mean of the times since the last call, ms; NaN without new times.
+    fn mean_since(&mut self, times: &Histogram) -> f64 {
+        let before = std::mem::replace(self, Self { count: times.count(), sum: times.sum() });
+        // Without new times the mean is 0 / 0, which is NaN.
         (self.sum - before.sum) as f64 / (self.count - before.count) as f64 / 1e6
     }
 }
 
-fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &mut impl FnMut(f64)) {
+fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Times], push: &mut impl FnMut(f64)) {
     for (&flow, rtts) in flows.iter().zip(rtts) {
         let sender = boxes.sender(flow);
         let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
@@ -223,22 +233,25 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
     }
 }
 
-/// Samples the state of one edge: queues, rate and drops. `drops` holds the drop counts of the last row, by direction.
-fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mut impl FnMut(f64)) {
+/// Samples the state of one edge: queues, rate, drops and queueing delays. `counts` holds the counts of the last row.
+fn sample_edge(boxes: &mut Boxes<'_>, now: Time, counts: &mut EdgeCounts, push: &mut impl FnMut(f64)) {
     let flows = boxes.servers.flows();
     let held = (0..flows).map(|flow| boxes.edge.held(FlowId(flow as u32))).sum::<usize>() as f64;
     let queue = boxes.queue();
     let [down, up] = Direction::BOTH.map(|direction| queue.waiting(now, direction));
     let statistics = queue.statistics();
     let all = [statistics.dropped, statistics.dropped_up];
-    let [lost_down, lost_up] = Direction::BOTH.map(|of| (all[of as usize] - drops[of as usize]) as f64);
-    *drops = all;
+    let [lost_down, lost_up] =
+        Direction::BOTH.map(|of| (all[of as usize] - counts.drops[of as usize]) as f64);
+    counts.drops = all;
+    let waits = Direction::BOTH.map(|of| counts.waits[of as usize].mean_since(&queue.waits(of)));
     push(down.packets.into());
     push(down.bytes as f64);
     // The rate of flow 0 stands for all flows. In a cell the rates of several users do not add up, so only flow 0's
     // user is sampled.
     push(queue.view(now, FlowId(0)).rate.as_bps() as f64);
-    [held, lost_down, up.packets.into(), up.bytes as f64, lost_up].into_iter().for_each(&mut *push);
+    let counted = [held, lost_down, up.packets.into(), up.bytes as f64, lost_up].into_iter();
+    counted.chain(waits).for_each(&mut *push);
     for edge in boxes.edges() {
         Direction::BOTH.into_iter().flat_map(|direction| edge.gauges(direction)).for_each(&mut *push);
     }

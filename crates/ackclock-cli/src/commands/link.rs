@@ -2,6 +2,7 @@
 
 mod change;
 mod conditions;
+mod course;
 mod forward;
 mod live;
 mod mahimahi;
@@ -97,6 +98,9 @@ struct Environment {
     /// Print the results as one JSON object after the command exits.
     #[arg(long)]
     json: bool,
+    /// Write an HTML report of the link after the command exits: its connections, both directions over time (Python).
+    #[arg(long, value_name = "FILE")]
+    report_html: Option<PathBuf>,
     /// Write the packets at the outer end of the link, on the servers' side, to a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,

@@ -40,7 +40,7 @@ impl Plane {
     }
 
     /// Results of the plane other than its connections.
-    fn summary(&mut self) -> Summary {
+    pub fn summary(&mut self) -> Summary {
         let now = self.graph.now();
         let waiting = self.waiting();
         Summary {
@@ -53,6 +53,7 @@ impl Plane {
                 cpu_s: None,
             },
             traffic: Direction::BOTH.map(|direction| self.traffic(direction)),
+            delivered: self.delivered,
             other: self.other.report().clone(),
             forgotten: self.forgotten,
         }

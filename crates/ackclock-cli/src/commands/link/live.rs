@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{env, io};
+use std::{env, io, iter};
 
 use ackclock_core::results::{Provenance, RunResult};
 use ackclock_core::{Config, RadioReport, Span};
@@ -20,8 +20,9 @@ use ackclock_live::{
     Account, Crowd, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, Traffic,
     TunPort,
 };
-use ackclock_scenario::{DiskFiles, Inputs, Scenario, certainties, json_line};
+use ackclock_scenario::{DiskFiles, Inputs, Scenario, Series, certainties, json_line};
 
+use super::course::Course;
 use super::forward;
 use super::outputs::{self, Captures, Outputs, now, recording};
 use super::progress::{self, Progress};
@@ -31,6 +32,7 @@ use super::text::Text;
 use super::{Args, Environment};
 use crate::commands::radio_report::Sender;
 use crate::failure::Failure;
+use crate::report::Draft;
 use crate::{metrics, output};
 
 /// Thread that runs the data plane.
@@ -73,13 +75,26 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     requests.command_has_ended();
     forward::say_refused(&world, &plan.forwards);
     drop(world);
-    let (results, outputs) = link.finish();
-    // Results are printed first, so that a failing output file cannot suppress them.
-    let printed = results.and_then(|results| match args.environment.json {
-        true => output::print(&format!("{}\n", json_line(&results, &[]))),
-        false => Ok(()),
-    });
+    let (results, series, outputs) = link.finish();
+    let printed = results.and_then(|results| deliver(args, scenario, &results, series.as_ref()));
     conclude(status, printed.err().into_iter().chain(outputs.finish()).collect())
+}
+
+/// Prints the results, and writes the report. Results come first, so that a failing output file cannot suppress them.
+fn deliver(
+    args: &Args,
+    scenario: &Scenario,
+    results: &RunResult,
+    series: Option<&Series>,
+) -> Result<(), Failure> {
+    let line = json_line(results, &[]);
+    if args.environment.json {
+        output::print(&format!("{line}\n"))?;
+    }
+    let (Some(path), Some(series)) = (&args.environment.report_html, series) else { return Ok(()) };
+    let mut draft = Draft::new(scenario, iter::once(line))?;
+    draft.add_series("link", series)?;
+    draft.draw(path)
 }
 
 /// Starts the sender of radio reports; the thread ends with the link.
@@ -181,6 +196,8 @@ const PERIOD: Duration = Duration::from_millis(250);
 struct Link {
     thread: Thread,
     outputs: Outputs,
+    /// Sampler for the report.
+    course: Option<Course>,
     shared: Arc<Shared>,
 }
 
@@ -244,7 +261,8 @@ impl Link {
             account: Mutex::new(account),
             snapshot: Mutex::new(None),
         };
-        Ok(Self { thread, outputs, shared: Arc::new(shared) })
+        let course = args.environment.report_html.is_some().then(|| Course::begin(shared.remote.clone()));
+        Ok(Self { thread, outputs, course, shared: Arc::new(shared) })
     }
 
     /// Starts answering requests at the control sockets and the metrics address. The name of the outer control socket
@@ -279,8 +297,9 @@ impl Link {
             .min()
     }
 
-    /// Stops the driver and returns the results and the unfinished output files.
-    fn finish(self) -> (Result<RunResult, Failure>, Outputs) {
+    /// Stops the driver and returns the results, the time series for the report, and the unfinished output files.
+    fn finish(self) -> (Result<RunResult, Failure>, Option<Series>, Outputs) {
+        let series = self.course.map(Course::end);
         let results = self.shared.results();
         self.shared.remote.stop();
         let failed = |error: &dyn std::fmt::Display| Failure::Run(format!("the link broke down: {error}"));
@@ -295,7 +314,7 @@ impl Link {
             Ok(Err(error)) => Err(failed(&error)),
             Err(_) => Err(failed(&"its thread died")),
         };
-        (ended, self.outputs)
+        (ended, series, self.outputs)
     }
 }
 

@@ -21,6 +21,7 @@ use super::{Args, Environment};
 use crate::commands::run::Capture;
 use crate::failure::Failure;
 use crate::output;
+use crate::python;
 
 /// Files of the requested packet captures, indexed by [`Side`].
 pub(super) type Captures = [Option<(PathBuf, Capture)>; 2];
@@ -30,14 +31,19 @@ pub(super) type Captures = [Option<(PathBuf, Capture)>; 2];
 /// # Errors
 /// Fails if a capture file cannot be created, or if two outputs are the same file.
 pub(super) fn create_captures(args: &Args) -> Result<Captures, Failure> {
-    let Environment { pcap, pcap_inside, .. } = &args.environment;
+    let Environment { pcap, pcap_inside, report_html, .. } = &args.environment;
     let written = [
         ("--pcap", pcap.as_ref()),
         ("--pcap-inside", pcap_inside.as_ref()),
+        ("--report-html", report_html.as_ref()),
         ("--uplink-log", args.spelling.uplink_log.as_ref()),
         ("--downlink-log", args.spelling.downlink_log.as_ref()),
     ];
     output::keep_apart(args.scenario.as_deref(), &written)?;
+    output::keep_form("--report-html", report_html.as_ref(), output::Form::Html)?;
+    if report_html.is_some() {
+        python::require()?;
+    }
     let create = |path: &PathBuf| Ok::<_, Failure>((path.clone(), Capture::create(path)?));
     Ok([pcap.as_ref().map(create).transpose()?, pcap_inside.as_ref().map(create).transpose()?])
 }
