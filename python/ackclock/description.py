@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,7 @@ class Described:
         queues, regulators = self._values("edge.queue"), self._values("edge.regulator")
         senders = [
             f"Wired path to the edge: {path.get('rate', '')}, {path.get('delay', '')} one way." if path else "",
+            _base_rtt(path.get("delay"), edge),
             f"{flows} {kind}{'s' if flows != 1 else ''}, sender {_listed(self._senders())}.",
         ]
         return [
@@ -105,6 +107,14 @@ class Described:
         return varied or list(
             dict.fromkeys(str(value["kind"] if isinstance(value, Mapping) else value) for value in there)
         )
+
+
+def _base_rtt(wired: Any, edge: Mapping[str, Any]) -> str:
+    """The RTT without queueing and transmission, if all delays are constant."""
+    delays = [wired, wired, *(edge.get(way, {}).get("delay") for way in ("down", "up"))]
+    times = [re.fullmatch(r"([\d.]+)(us|ms|s)", str(delay)) for delay in delays]
+    known = [float(time[1]) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[time[2]] for time in times if time]
+    return f"Base RTT {sum(known):g} ms." if len(known) == len(delays) else ""
 
 
 def _link_in_words(link: Mapping[str, Any]) -> str:

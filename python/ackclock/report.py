@@ -11,9 +11,10 @@ from matplotlib.figure import Figure as Drawing
 
 from ackclock import __version__, description, plot
 from ackclock.axis import legend_above, numbers
+from ackclock.findings import findings, number
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.claims_page import CAVEATS, ours, printed, with_spread
-from ackclock.results import Results, label, mean_and_interval
+from ackclock.results import Results, Series, mean_and_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,114 +124,6 @@ def page(title: str, words: Sequence[str], figures: Iterable[Figure], tables: Se
     )
 
 
-# Smaller differences count as none, even if significant.
-_MATTERS = 0.01
-
-
-def findings(results: Results) -> list[str]:
-    """Significant results of a comparison: the largest goodput, and gains and costs of regulators.
-
-    Combinations are compared run by run, under equal seeds.
-    """
-    if results.are_live:
-        return _of_link(results)
-    if results.flows.empty or not {"flow.sender", "edge.regulator"} & set(results.varied):
-        return []
-    runs = results.per_run(["goodput_bps", "rtt_ms.mean"], [*results.varied, "seed", "run"])
-    goodput, rtt = (_of_points(runs, column, results.varied) for column in ("goodput_bps", "rtt_ms.mean"))
-    first = int(goodput.mean().argmax())
-    best = goodput.iloc[:, first] / 1e3
-    equal = [
-        _named(goodput.columns[i])
-        for i in range(len(goodput.columns))
-        if i != first and not _beyond_chance(best - goodput.iloc[:, i] / 1e3, float(best.mean()), results.confidence)
-    ]
-    much = with_spread(*mean_and_interval(best, results.confidence))
-    at = f"{much} kbit/s at a mean round trip time of {rtt.iloc[:, first].mean():.0f} ms"
-    name, count = _named(goodput.columns[first]), len(goodput.columns)
-    if equal:
-        others = ", ".join(equal) if len(equal) <= _MOST_NAMED else f"{len(equal)} others"
-        largest = f"Of {count} combinations, {name} has the largest mean goodput, {at}"
-        found = [f"{largest}; it does not differ beyond chance from {others}."]
-    else:
-        found = [f"Of {count} combinations, {name} has the most goodput: {at}."]
-    gains, costs = (_against_none(table, results.confidence) for table in (goodput, rtt))
-    told = [f"{name} changes goodput by {gains[name]} and the round trip time by {costs[name]}" for name in gains]
-    return [*found, f"Beside the same link without a regulator, {'; '.join(told)}."] if told else found
-
-
-def _of_link(results: Results) -> list[str]:
-    """What a live link delivered in each direction, and its queueing delay."""
-    run, connections = results.runs.iloc[0], len(results.connections)
-    found = [f"{connections} connection{'s' if connections != 1 else ''} in {_number(run['duration_s'])} s."]
-    for link, way in (("bottleneck", "downlink"), ("uplink", "uplink")):
-        megabytes, drops = run[f"{link}.delivered_bytes"] / 1e6, int(run[f"{link}.drops"])
-        used, p95 = run[f"{link}.utilisation"], run[f"{link}.queue_ms.p95"]
-        shares = [f"{100 * used:.0f} % of its capacity"] if used == used else []
-        delays = [f"p95 queueing delay {_number(p95)} ms"] if p95 == p95 else []
-        dropped = f"{drops} packet{'s' if drops != 1 else ''} dropped"
-        found.append(f"The {way} delivered {', '.join([f'{_number(megabytes)} MB', *shares, *delays, dropped])}.")
-    return found
-
-
-# More combinations than this are counted and not named.
-_MOST_NAMED = 3
-
-
-def _of_points(runs: pd.DataFrame, column: str, swept: Sequence[str]) -> pd.DataFrame:
-    """A number of each run, with a column per point and a row per seed and run."""
-    import pandas as pd
-
-    values = runs.assign(**{key: runs[key].astype(str) for key in swept})
-    points = values.groupby([*swept], sort=False).ngroup()
-    names = values.drop_duplicates(list(swept))[list(swept)].itertuples(index=False, name=None)
-    wide = values.assign(point=points).pivot_table(index=["seed", "run"], columns="point", values=column, dropna=False)
-    wide.columns = pd.MultiIndex.from_tuples(list(names), names=list(swept))
-    return wide
-
-
-def _named(point: Any) -> str:
-    return " + ".join(point)
-
-
-def _beyond_chance(differences: pd.Series[float], of: float, confidence: float) -> bool:
-    """Whether differences exceed a percent of `of` and their interval excludes zero."""
-    mean, half = mean_and_interval(differences, confidence)
-    return abs(mean) > max(half, _MATTERS * abs(of))
-
-
-def _against_none(table: pd.DataFrame, confidence: float) -> dict[str, str]:
-    """Paired change of a number by each regulator in percent, relative to the same point without one."""
-    if "edge.regulator" not in table.columns.names:
-        return {}
-    place = list(table.columns.names).index("edge.regulator")
-    points = [tuple(map(str, point)) for point in table.columns]
-    bases = {_without(point, place): i for i, point in enumerate(points) if point[place] == "none"}
-    changes: dict[str, list[tuple[float, float]]] = {}
-    for i, point in enumerate(points):
-        base = bases.get(_without(point, place))
-        if base is not None and base != i:
-            without = table.iloc[:, base]
-            differences = 100 * (table.iloc[:, i] - without) / without.mean()
-            changes.setdefault(point[place], []).append(mean_and_interval(differences, confidence))
-    return {name: _range(of) for name, of in changes.items()}
-
-
-def _without(point: tuple[str, ...], place: int) -> tuple[str, ...]:
-    return point[:place] + point[place + 1 :]
-
-
-def _range(changes: Sequence[tuple[float, float]]) -> str:
-    """Range of mean changes in percent; a single one with its interval."""
-    means = [mean for mean, _ in changes]
-    low, high = f"{min(means):+.0f} %", f"{max(means):+.0f} %"
-    certain = sum(abs(mean) > half for mean, half in changes)
-    if not certain and any(half > 0 for _, half in changes):
-        return f"nothing beyond chance ({low if low == high else f'{low} to {high}'})"
-    some = f" ({certain} of {len(changes)} beyond chance)" if 0 < certain < len(changes) else ""
-    return (low if low == high else f"{low} to {high}") + some
-
-
 def _claim(judged: JudgedRow) -> dict[str, str]:
     row = judged.row
     return {
@@ -293,7 +186,7 @@ def _tables_of_link(results: Results) -> Iterator[Table]:
     run = results.runs.iloc[0]
     columns = [column for column in LINK_COLUMNS if f"bottleneck.{column[0]}" in run]
     rows = [
-        [way, *(_number(run[f"{link}.{name}"] * unit) for name, _, unit in columns)]
+        [way, *(number(run[f"{link}.{name}"] * unit) for name, _, unit in columns)]
         for link, way in (("bottleneck", "down"), ("uplink", "up"))
     ]
     yield Table("Both directions", ["direction", *(heading for _, heading, _ in columns)], rows, 1)
@@ -305,21 +198,26 @@ def _tables_of_link(results: Results) -> Iterator[Table]:
     title = "Connections"
     if len(shown) < len(connections):
         title = f"Connections: the {len(shown)} with the most bytes of {len(connections)}"
-    headings = ["from", "to", "protocol", "start (s)", "end (s)", "down (kB)", "up (kB)", "goodput (kbit/s)", "RTT (ms)"]
+    headings = [
+        "from",
+        "to",
+        "protocol",
+        "start (s)",
+        "end (s)",
+        "down (kB)",
+        "up (kB)",
+        "goodput (kbit/s)",
+        "RTT (ms)",
+    ]
     rows = [
         [
             str(one["from"]), str(one["to"]), str(one["protocol"]), f"{one['start_s']:.3f}", f"{one['end_s']:.3f}",
-            *map(_number, (one["down_bytes"] / 1e3, one["up_bytes"] / 1e3, one["goodput_bps"] / 1e3)),
-            _number(one["rtt_ms.mean"] if one["rtt_ms.mean"] == one["rtt_ms.mean"] else one["edge_rtt_ms"]),
+            *map(number, (one["down_bytes"] / 1e3, one["up_bytes"] / 1e3, one["goodput_bps"] / 1e3)),
+            number(one["rtt_ms.mean"] if one["rtt_ms.mean"] == one["rtt_ms.mean"] else one["edge_rtt_ms"]),
         ]
         for one in shown.to_dict("records")
     ]  # fmt: skip
     yield Table(title, headings, rows, 3)
-
-
-def _number(value: float) -> str:
-    """A number with 4 significant digits; `-` if it is missing."""
-    return "-" if value is None or value != value else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _transfers(results: Results, users: int) -> Table:
@@ -350,9 +248,11 @@ def _figures(results: Results, width: float) -> Iterator[Figure]:
     if not results.flows.empty and {"flow.sender", "edge.regulator"} & set(results.varied):
         yield Figure(
             "goodput-against-delay",
-            f"Goodput against round trip time; further up and to the left is better; {_spread(results)}.",
-            plot.goodput_against_delay(results, width=width),
+            f"Goodput against queueing delay; further up and to the right is better; {_spread(results)}.",
+            plot.goodput_against_delay(results, results.queueing_delay, width, better="right"),
         )
+    yield from _distribution(results, width)
+    yield from _differences(results, width)
     if not results.transfers.empty:
         latency = plot.latency_by_size(results)
         yield _at(width, "latency-by-size", f"From the request to the last byte: {_spread(results)}.", latency)
@@ -362,7 +262,45 @@ def _figures(results: Results, width: float) -> Iterator[Figure]:
     if ordered:
         for column, heading, unit in FLOW_COLUMNS[:2]:
             caption = f"{heading[0].upper()}{heading[1:]}: {_spread(results)}."
-            yield _at(width, f"sweep-{column}", caption, plot.sweep(results, column, heading, unit))
+            drawing = plot.sweep(results, column, heading, unit)
+            drawing.axes[0].set_xlabel(description.plain_key(drawing.axes[0].get_xlabel()))
+            yield _at(width, f"sweep-{column}", caption, drawing)
+
+
+def _distribution(results: Results, width: float) -> Iterator[Figure]:
+    """Distribution of RTT samples where they were measured, otherwise of the queueing delay of the runs over time."""
+    if "rtt_ms.cdf" in results.flows:
+        drawing = plot.cdf(results, "rtt_ms")
+        drawing.axes[0].set_xlabel("RTT (ms)")
+        drawing.axes[0].set_xscale("log")
+        drawing.axes[0].xaxis.set_major_formatter("{x:g}")
+        yield _at(width, "distribution", "Share of RTT samples below each RTT.", drawing)
+    elif any(name.split("/")[0] == "queue_ms" for series in results.series for name in series):
+        drawing = plot.delay_cdf(_named_series(results), uplink=_uploads(results), colours=plot.colours(results))
+        caption = "Share of time with a queueing delay below each value, of the runs shown over time."
+        yield _at(width, "distribution", caption, drawing)
+
+
+# Maximum rows of a figure of paired differences.
+_MOST_DIFFERENCES = 40
+
+
+def _differences(results: Results, width: float) -> Iterator[Figure]:
+    """Paired differences of goodput and queueing delay from the runs without regulator, or from the first sender."""
+    key = next((key for key in ("edge.regulator", "flow.sender") if key in results.varied), None)
+    values = [] if key is None or results.flows.empty else list(dict.fromkeys(results.flows[key].astype(str)))
+    rows = len(results) // max(results.runs["run"].nunique(), 1)
+    if key is None or len(values) < 2 or rows > _MOST_DIFFERENCES:
+        return
+    baseline = "none" if "none" in values else values[0]
+    for column, heading in (("goodput_bps", "goodput"), (results.queueing_delay, "p95 queueing delay")):
+        table = results.paired(column, by=key, baseline=baseline)
+        if not table["relative"].notna().any():
+            continue
+        drawing = plot.paired(results, column, by=key, baseline=baseline)
+        drawing.axes[0].set_xlabel(f"{heading}: difference to {baseline} (%)")
+        caption = f"Differences of {heading}, run by run, with {percent(results)} % intervals where there are 3 runs."
+        yield _at(width, f"paired-{heading.replace(' ', '-')}", caption, drawing)
 
 
 def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
@@ -389,12 +327,7 @@ def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
 
 
 def _over_time(results: Results, width: float) -> Figure:
-    uploads = "towards" in results.flows and bool((results.flows["towards"] == "server").any())
-    names = results.series_of or [f"run {number}" for number in range(len(results.series))]
-    series = dict(zip(names, results.series, strict=True))
-    # As in the other figures, each value of the first key has a colour.
-    first = results.varied[:1]
-    order = list(dict.fromkeys(str(label(run["point"][key])) for key in first for run in results.objects))
+    series = _named_series(results)
     which = (
         "Below the link without a regulator: the regulator with the largest ratio of goodput to p95 queueing delay. "
         if len(series) > 1
@@ -403,17 +336,35 @@ def _over_time(results: Results, width: float) -> Figure:
     return Figure(
         "over-time",
         f"{which}Each curve is one run, the one of median goodput. Red ticks are dropped packets. "
-        "Goodput counts data in order, so it peaks when a loss is repaired.",
-        plot.over_time(series, width=WHOLE if width == WIDE else width, uplink=uploads, order=order),
+        "Goodput counts data in order, so it peaks when a loss is repaired. "
+        "Queueing delay is the mean of an interval; its 95th percentile is dashed.",
+        plot.over_time(
+            series,
+            width=WHOLE if width == WIDE else width,
+            uplink=_uploads(results),
+            # As in the other figures, each regulator has a colour.
+            order=list(plot.colours(results)),
+        ),
     )
+
+
+def _uploads(results: Results) -> bool:
+    return "towards" in results.flows and bool((results.flows["towards"] == "server").any())
+
+
+def _named_series(results: Results) -> dict[str, Series]:
+    names = results.series_of or [f"run {number}" for number in range(len(results.series))]
+    return dict(zip(names, results.series, strict=True))
 
 
 def _at(width: float, name: str, caption: str, drawing: Drawing) -> Figure:
     """A figure whose layout follows its width."""
     drawing.set_size_inches(width, drawing.get_figheight())
-    for legend in drawing.legends:
-        legend.remove()
-    legend_above(drawing)
+    # The legend is laid out for its width.
+    if drawing.legends or len(drawing.axes[0].get_legend_handles_labels()[1]) > 1:
+        for legend in drawing.legends:
+            legend.remove()
+        legend_above(drawing)
     return Figure(name, caption, drawing)
 
 

@@ -263,6 +263,17 @@ class Results:
         values = {key: {str((run.get("point") or {}).get(key)) for run in self.objects} for key in self.swept}
         return [key for key in self.swept if len(values[key]) > 1] or self.swept
 
+    @property
+    def coloured(self) -> str | None:
+        """Key whose values have a colour each, the same in every figure: the regulator, or the first varied key."""
+        return "edge.regulator" if "edge.regulator" in self.varied else next(iter(self.varied), None)
+
+    @property
+    def queueing_delay(self) -> str:
+        """Column of `runs` with the p95 queueing delay of the direction of the data."""
+        uploads = "towards" in self.flows and bool((self.flows["towards"] == "server").all())
+        return "uplink.queue_ms.p95" if uploads else "bottleneck.queue_ms.p95"
+
     def per_run(self, columns: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
         """One row per run and combination of `by`: its flows combined.
 
@@ -270,7 +281,7 @@ class Results:
         missing values are ignored.
 
         Args:
-            columns: Columns of `flows` with numbers.
+            columns: Columns of `flows` or `runs` with numbers.
             by: Columns of `flows` by which flows are grouped; with `id` among them, every flow is separate.
 
         Raises:
@@ -278,8 +289,11 @@ class Results:
         """
         import pandas as pd
 
-        flows = self.flows_with(*columns, *by)
-        runs = np.repeat(np.arange(len(self.objects)), [len(run.get("flows") or []) for run in self.objects])
+        of_runs = [name for name in columns if name in self.runs and name not in self.flows]
+        flows = self.flows_with(*(name for name in columns if name not in of_runs), *by)
+        counts = [len(run.get("flows") or []) for run in self.objects]
+        flows = flows.assign(**{name: np.repeat(self.runs[name].to_numpy(dtype=float), counts) for name in of_runs})
+        runs = np.repeat(np.arange(len(self.objects)), counts)
         groups = flows.astype(dict.fromkeys(columns, float)).groupby([runs, *by], sort=False)
         reduced = {name: groups[name].sum(min_count=1) if name in _SUMMED else groups[name].mean() for name in columns}
         return pd.DataFrame(reduced).reset_index(list(range(1, 1 + len(by)))) if by else pd.DataFrame(reduced)

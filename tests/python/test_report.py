@@ -17,7 +17,8 @@ def needs_nothing_else(html: str) -> bool:
 def test_a_report_of_a_sweep_has_tables_and_pictures():
     html = report.of_runs(Results(swept_objects()), "A & B")
     assert "<title>A &amp; B</title>" in html
-    assert html.count("<figure ") == 3  # goodput against delay, goodput and RTT over the buffer
+    figures = ["goodput-against-delay", "paired-goodput", "paired-p95-queueing-delay"]
+    assert re.findall(r'<figure id="([^"]+)"', html) == [*figures, "sweep-goodput_bps", "sweep-rtt_ms.mean"]
     assert "± " in html
     assert needs_nothing_else(html)
 
@@ -77,10 +78,10 @@ def test_a_comparison_says_what_it_shows():
         for seed in (1, 2)
     ]  # fmt: skip
     most, change = report.findings(Results(runs))
-    # 0.96 of 156 kbit/s is payload; every run has a mean RTT of 600 ms.
-    assert most.startswith("Of 4 combinations, sack + ack-regulator has the most goodput: 149.8 kbit/s at a mean")
-    assert "ack-regulator changes goodput by +30 % to +50 % and the round trip time by +0 %" in change
-    assert report.findings(Results([run_object()])) == []
+    # 0.96 of 156 kbit/s is payload; every run has a p95 queueing delay of 200 ms.
+    assert most.startswith("Of 4 combinations, sack + ack-regulator has the most goodput: 149.8 kbit/s at a p95")
+    assert "ack-regulator changes goodput by +30 % to +50 % and the p95 queueing delay by +0 %" in change
+    assert report.findings(Results([run_object()])) == ["Goodput is 144 kbit/s at a p95 queueing delay of 200 ms."]
 
 
 def compared(**goodputs: list[float]) -> Results:
@@ -109,8 +110,9 @@ def test_nothing_is_called_best_inside_noise():
 def test_what_each_run_shows_is_beyond_chance_however_much_runs_differ():
     # Means 120 and 132 within ± 50 each; run by run it is 10 % more.
     assert report.findings(compared(none=[100e3, 120e3, 140e3], wrd=[110e3, 132e3, 154e3])) == [
-        "Of 2 combinations, wrd has the most goodput: 127 ± 52 kbit/s at a mean round trip time of 600 ms.",
-        "Beside the same link without a regulator, wrd changes goodput by +10 % and the round trip time by +0 %.",
+        "Of 2 combinations, wrd has the most goodput: 127 ± 52 kbit/s at a p95 queueing delay of 200 ms.",
+        "Compared with the same link without a regulator, wrd changes goodput by +10 % "
+        "and the p95 queueing delay by +0 %.",
     ]
 
 
@@ -126,6 +128,50 @@ def test_regulators_alone_are_compared_too():
     alpha_3 = {"kind": "ack-regulator", "alpha": 3}
     runs = [run_object(g, point={"edge.regulator": r}) for r, g in (("none", 100e3), (alpha_3, 110e3))]
     assert "ack-regulator alpha 3 changes goodput by +10 %" in report.findings(Results(runs))[1]
+
+
+def test_a_regulator_has_the_same_colour_in_every_figure(link_series):
+    runs = [
+        run_object(goodput + seed, seed=seed, point={"flow.sender": sender, "edge.regulator": regulator})
+        for regulator, goodput in (("none", 100e3), ("wrd", 110e3), ("forecast", 120e3))
+        for sender in ("reno", "cubic")
+        for seed in (1, 2, 3)
+    ]  # fmt: skip
+    results = Results(runs, [link_series, link_series])
+    results.series_of = ["none", "forecast"]
+    none, wrd, forecast = plot.colours(results).values()
+    over_time, scatter, distribution, paired, _ = (figure.drawing for figure in report._figures(results, 6.4))
+    goodputs = {line.get_label(): line.get_color() for line in over_time.axes[0].lines}
+    assert (goodputs["none"], goodputs["forecast"]) == (none, forecast)
+    marks = {bars.get_label(): bars.lines[0].get_color() for bars in scatter.axes[0].containers}
+    assert marks["reno, wrd"] == marks["cubic, wrd"] == wrd
+    assert [line.get_color() for line in distribution.axes[0].lines] == [none, forecast]
+    assert [bars.lines[0].get_color() for bars in paired.axes[0].containers] == [wrd, wrd, forecast, forecast]
+
+
+def test_better_is_up_and_right():
+    results = Results([{**run, "bottleneck": {**run["bottleneck"], "queue_ms": {"p95": 100.0 + i}}} for i, run in (
+        enumerate(swept_objects())
+    )])  # fmt: skip
+    (axes,) = plot.goodput_against_delay(results, "bottleneck.queue_ms.p95", better="right").axes
+    assert axes.get_xlabel() == "p95 queueing delay (ms)"
+    left, right = axes.get_xlim()
+    assert left > right >= 0
+
+
+def test_a_report_says_how_to_repeat_it_and_what_was_simulated():
+    scenario = {
+        "path": {"rate": "100Mbit/s", "delay": "20ms"},
+        "edge": {"down": {"rate": "8Mbit/s", "delay": "15ms"}, "up": {"rate": "1Mbit/s", "delay": "15ms"}},
+    }
+    run = run_object()
+    run["provenance"]["commit"] = "0123456789abcdef"
+    html = report.of_runs(Results([run]), None, scenario, "ackclock run 'a b.toml'")
+    assert "<dt>command</dt><dd>ackclock run &#39;a b.toml&#39;</dd>" in html
+    assert "Base RTT 70 ms." in html
+    assert "ackclock 0 0123456789." in html
+    scenario["edge"]["down"]["delay"] = "15ms + e(5ms)"
+    assert "Base RTT" not in report.of_runs(Results([run]), None, scenario)
 
 
 def test_a_report_repeats_how_sure_a_recording_is():

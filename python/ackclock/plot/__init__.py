@@ -5,11 +5,11 @@ it to a file, `svg` returns it as text for a report.
 """
 
 from ackclock.picture import save, svg
-from ackclock.plot.chance import cdf, paired
+from ackclock.plot.chance import cdf, delay_cdf, paired
 from ackclock.plot.connections import MOST_CONNECTIONS, waterfall
 from ackclock.plot.course import time_series, trace, window
 from ackclock.plot.lines import MOST_TICKS, Curve, curves, latency_by_size, sweep
-from ackclock.plot.style import COLOURS, MARKERS, STYLE, panel
+from ackclock.plot.style import COLOURS, MARKERS, STYLE, colours, panel
 from ackclock.plot.timeline import over_time
 from ackclock.plot.variants import MOST_DIRECT, goodput_against_delay
 
@@ -22,7 +22,9 @@ __all__ = [
     "STYLE",
     "Curve",
     "cdf",
+    "colours",
     "curves",
+    "delay_cdf",
     "goodput_against_delay",
     "latency_by_size",
     "over_time",

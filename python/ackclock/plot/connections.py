@@ -21,7 +21,8 @@ def waterfall(connections: pd.DataFrame, *, width: float = 8.4) -> Figure:
     """Waterfall of connections in order of their start, a bar per connection, with peer and bytes above it.
 
     Args:
-        connections: Rows of `Results.connections`; of more than `MOST_CONNECTIONS`, those with the most bytes are drawn.
+        connections: Rows of `Results.connections`; of more than `MOST_CONNECTIONS`, those with the most
+            bytes are drawn.
         width: Width of the figure, inches.
 
     Raises:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from ackclock.axis import legend_above, not_below_zero, numbers, positions
+from ackclock.plot import style
 from ackclock.plot.style import COLOURS, look, panel, plain
 from ackclock.results import Results, mean_and_interval
 
@@ -38,6 +39,7 @@ def curves(
     title: str = "",
     limit: Curve | None = None,
     confidence: float = 0.95,
+    colours: Mapping[str, str] | None = None,
 ) -> Figure:
     """Curves over a parameter: mean of the runs with its confidence interval as a band.
 
@@ -48,6 +50,7 @@ def curves(
         title: Title above the panel.
         limit: Theoretical limit, plotted as a dashed line.
         confidence: Confidence level of the intervals.
+        colours: Colours of lines by label; default: one after the other.
     """
     with panel(xlabel, ylabel, title) as (figure, axes):
         if limit is not None:
@@ -61,6 +64,7 @@ def curves(
             )
         for i, (label, curve) in enumerate(lines.items()):
             colour, marker = look(i)
+            colour = (colours or {}).get(label, colour)
             mean, half = _means_and_intervals(curve, confidence)
             axes.plot(curve.x, mean, color=colour, marker=marker, label=label)
             axes.fill_between(curve.x, mean - half, mean + half, color=colour, alpha=0.22, linewidth=0)
@@ -91,13 +95,17 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
     others = [key for key in results.varied if key != over]
     ticks = values[over]
     position = positions(ticks)
-    lines = {}
+    lines, looks = {}, {}
+    known = {plain(value): colour for value, colour in style.colours(results).items()}
     for names, group in grouped(flows, others):
         by_value = dict(iter(group.groupby(group[over].astype(str))[column]))
         there = {position[tick]: unit * by_value[tick] for tick in ticks if tick in by_value}
-        lines[", ".join(names) or "mean"] = Curve(list(there), list(there.values()))
+        name = ", ".join(names) or "mean"
+        lines[name] = Curve(list(there), list(there.values()))
+        if results.coloured in others:
+            looks[name] = known[names[others.index(results.coloured)]]
     draw = curves if numbers(ticks) is not None else _marks
-    figure = draw(lines, over, ylabel or column, confidence=results.confidence)
+    figure = draw(lines, over, ylabel or column, confidence=results.confidence, colours=looks)
     step = math.ceil(len(ticks) / MOST_TICKS)
     figure.axes[0].set_xticks(list(position.values())[::step], [plain(tick) for tick in ticks[::step]])
     not_below_zero(figure.axes[0])
@@ -146,11 +154,14 @@ def _class_name(transfers: pd.DataFrame, first: int) -> str:
     return f"> {(first - 1) / 1e3:g}" if np.isnan(float(largest)) else f"≤ {float(largest) / 1e3:g}"
 
 
-def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str, *, confidence: float) -> Figure:
+def _marks(
+    lines: Mapping[str, Curve], xlabel: str, ylabel: str, *, confidence: float, colours: Mapping[str, str]
+) -> Figure:
     """Means with intervals side by side, for axes of unordered values."""
     with panel(xlabel, ylabel) as (figure, axes):
         for i, (label, curve) in enumerate(lines.items()):
             colour, marker = look(i)
+            colour = colours.get(label, colour)
             mean, half = _means_and_intervals(curve, confidence)
             beside = np.asarray(curve.x) + 0.12 * (i - (len(lines) - 1) / 2)
             axes.errorbar(

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.typing import RcKeyType
 
 from ackclock.picture import svg
+from ackclock.results import Results, label
 
 # Colours distinguishable for colour-blind readers (Okabe and Ito), and markers distinguishable in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -60,6 +61,14 @@ def panel(
 def plain(text: str) -> str:
     """Text with dollar signs escaped for matplotlib."""
     return text.replace("$", r"\$")
+
+
+def colours(results: Results) -> dict[str, str]:
+    """Colour of each value of `Results.coloured`."""
+    key = results.coloured
+    points = [run.get("point") or {} for run in results.objects]
+    values = [] if key is None else dict.fromkeys(str(label(point.get(key))) for point in points)
+    return {value: COLOURS[i % len(COLOURS)] for i, value in enumerate(values)}
 
 
 def look(i: int) -> tuple[str, str]:

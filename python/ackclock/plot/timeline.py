@@ -74,9 +74,7 @@ def _of_run(results: Results, run: int) -> Mapping[str, Series]:
     return {f"run {run}": results.series[run]}
 
 
-def _draw_rates(
-    axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, str], width: float, way: str
-) -> None:
+def _draw_rates(axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, str], width: float, way: str) -> None:
     first = next(iter(runs.values()))
     if f"{way}link_rate" in first:
         time, rate = _binned(first, first[f"{way}link_rate"] / 1e3)

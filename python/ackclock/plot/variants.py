@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,40 +11,51 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from ackclock.axis import legend_above, log_if_wide, not_below_zero
+from ackclock.plot import style
 from ackclock.plot.lines import grouped
-from ackclock.plot.style import COLOURS, MARKERS, SMALL, panel
+from ackclock.plot.style import COLOURS, MARKERS, SMALL, panel, plain
 from ackclock.results import Results, mean_and_interval
 
 # Above this number, variants are named in a legend instead of at their marks.
 MOST_DIRECT = 8
 
 
-def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean", width: float = 6.4) -> Figure:
-    """Goodput against delay of a comparison: further up and to the left is better.
+def goodput_against_delay(
+    results: Results,
+    delay: str = "rtt_ms.mean",
+    width: float = 6.4,
+    *,
+    better: Literal["left", "right"] = "left",
+) -> Figure:
+    """Goodput against delay of a comparison.
 
-    Colours are values of the first key (the sender), markers those of the others (the regulator). A line connects
+    Colours are values of `Results.coloured` (the regulator), markers those of the others (the sender). A line connects
     the buffers of a variant, which are labelled at its first and last mark. Up to eight variants are named at their
     marks, more of them in a legend. The dashed line is the mean capacity of the link.
 
     Args:
         results: Runs of `compare`, or of any sweep.
-        delay: The column of `Results.flows` on the x axis, in ms.
+        delay: The column of `Results.flows` or `Results.runs` on the x axis, in ms.
         width: Width of the figure, inches.
+        better: Side of the x axis with small delays.
 
     Raises:
         ValueError: if there are no rows of flows with the column.
     """
     joined = "edge.buffer" if "edge.buffer" in results.varied else None
     keys = [key for key in results.varied if key != joined] or ["sender"]
-    colours: dict[str, str] = {}
+    place = keys.index(results.coloured) if results.coloured in keys else 0
+    colours = {plain(value): colour for value, colour in style.colours(results).items()}
     marks: dict[tuple[str, ...], str] = {}
-    labels: list[tuple[float, float, str, str]] = []
-    xlabel = f"{delay.replace('_ms.', ' ').replace('rtt', 'RTT')} (ms)"
+    labels: list[tuple[float, float, str]] = []
+    name = delay.replace("_ms.", " ").replace("rtt", "RTT")
+    xlabel = f"{'p95 queueing delay' if name.endswith('queue p95') else name} (ms)"
     with panel(xlabel, "goodput (kbit/s)", size=(width, 4.4)) as (figure, axes):
         runs = results.per_run([delay, "goodput_bps"], list(dict.fromkeys([*keys, *results.varied])))
         for names, group in grouped(runs, keys):
-            colour = colours.setdefault(names[0], COLOURS[len(colours) % len(COLOURS)])
-            marker = marks.setdefault(names[1:], MARKERS[len(marks) % len(MARKERS)])
+            colour = colours.setdefault(names[place], COLOURS[len(colours) % len(COLOURS)])
+            others = (*names[:place], *names[place + 1 :])
+            marker = marks.setdefault(others, MARKERS[len(marks) % len(MARKERS)])
             points = list(grouped(group, [joined] if joined else []))
             x, x_half = np.transpose([mean_and_interval(point[delay], results.confidence) for _, point in points])
             y, y_half = np.transpose(
@@ -56,7 +68,7 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean", width: f
             )  # fmt: skip
             for i in sorted({0, len(points) - 1}):
                 words = [*((", ".join(names),) if i == 0 else ()), "".join(points[i][0])]
-                labels.append((x[i], y[i], " ".join(filter(None, words)), colour))
+                labels.append((x[i], y[i], " ".join(filter(None, words))))
         capacity = results.runs.get("bottleneck.capacity_bps")
         if capacity is not None and capacity.notna().any():
             axes.axhline(capacity.mean() / 1e3, color="#777777", linestyle="--", linewidth=1.2)
@@ -67,6 +79,8 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean", width: f
         axes.margins(0.12)
         not_below_zero(axes, "xy")
         log_if_wide(axes)
+        if better == "right":
+            axes.invert_xaxis()
         if len(axes.containers) > MOST_DIRECT:
             labels = []
             legend_above(figure)
@@ -74,15 +88,15 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean", width: f
     return figure
 
 
-def _label_marks(figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+def _label_marks(figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str]]) -> None:
     """Writes names next to marks, each at the first position without overlap."""
     figure.draw_without_rendering()
     frame = axes.get_window_extent()
     marks = [axes.transData.transform(label[:2]) for label in labels]
     taken = [Bbox.from_bounds(x - 6, y - 6, 12, 12) for x, y in marks]
-    for x, y, text, colour in sorted(labels, key=lambda label: -label[1]):
+    for x, y, text in sorted(labels, key=lambda label: -label[1]):
         note = axes.annotate(
-            text, (x, y), xytext=(0, 0), textcoords="offset points", va="center", fontsize=SMALL, color=colour
+            text, (x, y), xytext=(0, 0), textcoords="offset points", va="center", fontsize=SMALL, color="#333333"
         )
         note.set_in_layout(False)
         for dx, dy in [(side, step) for step in (0, -13, 13, -26, 26, -39, 39) for side in (7, -7)]:

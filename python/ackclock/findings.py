@@ -1,0 +1,146 @@
+"""Results in words: the sentence of a report that says what was found, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ackclock.paper.claims_page import with_spread
+from ackclock.results import Results, mean_and_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Smaller differences count as none, even if significant.
+_MATTERS = 0.01
+
+
+def findings(results: Results) -> list[str]:
+    """Goodput and queueing delay of the runs; of a comparison the largest goodput, and what regulators change.
+
+    Combinations are compared run by run, under equal seeds.
+    """
+    if results.are_live:
+        return _of_link(results)
+    if results.flows.empty:
+        return []
+    columns = ("goodput_bps", results.queueing_delay)
+    runs = results.per_run(columns, [*results.varied, "seed", "run"])
+    if not {"flow.sender", "edge.regulator"} & set(results.varied):
+        return _of_points_alike(results, runs)
+    goodput, delay = (_of_points(runs, column, results.varied) for column in columns)
+    first = int(goodput.mean().argmax())
+    best = goodput.iloc[:, first] / 1e3
+    equal = [
+        _named(goodput.columns[i])
+        for i in range(len(goodput.columns))
+        if i != first and not _beyond_chance(best - goodput.iloc[:, i] / 1e3, float(best.mean()), results.confidence)
+    ]
+    much = with_spread(*mean_and_interval(best, results.confidence))
+    at = f"{much} kbit/s at a p95 queueing delay of {_interval(delay.iloc[:, first], results)} ms"
+    name, count = _named(goodput.columns[first]), len(goodput.columns)
+    if equal:
+        others = ", ".join(equal) if len(equal) <= _MOST_NAMED else f"{len(equal)} others"
+        largest = f"Of {count} combinations, {name} has the largest mean goodput, {at}"
+        found = [f"{largest}; it does not differ beyond chance from {others}."]
+    else:
+        found = [f"Of {count} combinations, {name} has the most goodput: {at}."]
+    gains, costs = (_against_none(table, results.confidence) for table in (goodput, delay))
+    told = [f"{name} changes goodput by {gains[name]} and the p95 queueing delay by {costs[name]}" for name in gains]
+    return [*found, f"Compared with the same link without a regulator, {'; '.join(told)}."] if told else found
+
+
+def _interval(values: pd.Series[float], results: Results) -> str:
+    known = values.dropna()
+    return "-" if known.empty else with_spread(*mean_and_interval(known, results.confidence))
+
+
+def _of_points_alike(results: Results, runs: pd.DataFrame) -> list[str]:
+    """Goodput and queueing delay where neither senders nor regulators differ: of one point, or the range of points."""
+    delay = results.queueing_delay
+    points = [group for _, group in runs.groupby(results.varied, sort=False)] if results.varied else [runs]
+    if len(points) == 1:
+        goodput = _interval(runs["goodput_bps"] / 1e3, results)
+        return [f"Goodput is {goodput} kbit/s at a p95 queueing delay of {_interval(runs[delay], results)} ms."]
+    goodputs = [float(point["goodput_bps"].mean()) / 1e3 for point in points]
+    delays = [float(point[delay].mean()) for point in points]
+    spans = [f"{number(min(of))} to {number(max(of))}" for of in (goodputs, delays)]
+    return [f"Over {len(points)} points, mean goodput is {spans[0]} kbit/s and p95 queueing delay {spans[1]} ms."]
+
+
+def _of_link(results: Results) -> list[str]:
+    """What a live link delivered in each direction, and its queueing delay."""
+    run, connections = results.runs.iloc[0], len(results.connections)
+    found = [f"{connections} connection{'s' if connections != 1 else ''} in {number(run['duration_s'])} s."]
+    for link, way in (("bottleneck", "downlink"), ("uplink", "uplink")):
+        megabytes, drops = run[f"{link}.delivered_bytes"] / 1e6, int(run[f"{link}.drops"])
+        used, p95 = run[f"{link}.utilisation"], run[f"{link}.queue_ms.p95"]
+        shares = [f"{100 * used:.0f} % of its capacity"] if used == used else []
+        delays = [f"p95 queueing delay {number(p95)} ms"] if p95 == p95 else []
+        dropped = f"{drops} packet{'s' if drops != 1 else ''} dropped"
+        found.append(f"The {way} delivered {', '.join([f'{number(megabytes)} MB', *shares, *delays, dropped])}.")
+    return found
+
+
+# More combinations than this are counted and not named.
+_MOST_NAMED = 3
+
+
+def _of_points(runs: pd.DataFrame, column: str, swept: Sequence[str]) -> pd.DataFrame:
+    """A number of each run, with a column per point and a row per seed and run."""
+    import pandas as pd
+
+    values = runs.assign(**{key: runs[key].astype(str) for key in swept})
+    points = values.groupby([*swept], sort=False).ngroup()
+    names = values.drop_duplicates(list(swept))[list(swept)].itertuples(index=False, name=None)
+    wide = values.assign(point=points).pivot_table(index=["seed", "run"], columns="point", values=column, dropna=False)
+    wide.columns = pd.MultiIndex.from_tuples(list(names), names=list(swept))
+    return wide
+
+
+def _named(point: Any) -> str:
+    return " + ".join(point)
+
+
+def _beyond_chance(differences: pd.Series[float], of: float, confidence: float) -> bool:
+    """Whether differences exceed a percent of `of` and their interval excludes zero."""
+    mean, half = mean_and_interval(differences, confidence)
+    return abs(mean) > max(half, _MATTERS * abs(of))
+
+
+def _against_none(table: pd.DataFrame, confidence: float) -> dict[str, str]:
+    """Paired change of a number by each regulator in percent, relative to the same point without one."""
+    if "edge.regulator" not in table.columns.names:
+        return {}
+    place = list(table.columns.names).index("edge.regulator")
+    points = [tuple(map(str, point)) for point in table.columns]
+    bases = {_without(point, place): i for i, point in enumerate(points) if point[place] == "none"}
+    changes: dict[str, list[tuple[float, float]]] = {}
+    for i, point in enumerate(points):
+        base = bases.get(_without(point, place))
+        if base is not None and base != i:
+            without = table.iloc[:, base]
+            # Without any queueing delay there is no relative change.
+            differences = 100 * (table.iloc[:, i] - without) / (without.mean() or float("nan"))
+            changes.setdefault(point[place], []).append(mean_and_interval(differences, confidence))
+    return {name: _range(of) for name, of in changes.items()}
+
+
+def _without(point: tuple[str, ...], place: int) -> tuple[str, ...]:
+    return point[:place] + point[place + 1 :]
+
+
+def _range(changes: Sequence[tuple[float, float]]) -> str:
+    """Range of mean changes in percent; a single one with its interval."""
+    means = [mean for mean, _ in changes]
+    low, high = f"{min(means):+.0f} %", f"{max(means):+.0f} %"
+    certain = sum(abs(mean) > half for mean, half in changes)
+    if not certain and any(half > 0 for _, half in changes):
+        return f"nothing beyond chance ({low if low == high else f'{low} to {high}'})"
+    some = f" ({certain} of {len(changes)} beyond chance)" if 0 < certain < len(changes) else ""
+    return (low if low == high else f"{low} to {high}") + some
+
+
+def number(value: float) -> str:
+    """A number with 4 significant digits; `-` if it is missing."""
+    return "-" if value is None or value != value else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
