@@ -44,7 +44,7 @@ def legend_above(figure: Figure) -> None:
     most = next(n for n in (5, 4, 3, 2, 1) if n * max(map(len, labels)) < room or n == 1)
     rows = math.ceil(len(labels) / most)
     columns = math.ceil(len(labels) / rows)
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=10)
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=10, frameon=False)
 
 
 def not_below_zero(axes: Axes, which: Literal["x", "y", "xy"] = "y") -> None:

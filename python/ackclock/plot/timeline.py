@@ -59,7 +59,7 @@ def over_time(
         for axes in queues:
             axes.set_ylim(top=top)
         if _windows(last):
-            _draw_windows(panels[-1], last, names[-1] if len(runs) > 1 else "", width)
+            _draw_windows(panels[-1], last, names[-1] if len(runs) > 1 else "", colours[names[-1]], width)
         panels[-1].set_xlabel("time (s)")
         panels[-1].set_xlim(last["time"][0], max(last["time"][-1], last["time"][0] + 1e-9))
         figure.align_ylabels(panels)
@@ -134,20 +134,21 @@ def _windows(series: Series) -> list[str]:
     return [] if first is None else [name for name in (f"cwnd/{first}", f"advertised/{first}") if name in series]
 
 
-def _draw_windows(axes: Axes, series: Series, run: str, width: float) -> None:
+def _draw_windows(axes: Axes, series: Series, run: str, colour: str, width: float) -> None:
+    # Colours name runs, so lines differ by their style.
     congestion, *advertised = _windows(series)
     time, window = _binned(series, series[congestion])
-    axes.plot(time, window, linewidth=1.1, label="congestion window")
+    axes.plot(time, window, color=colour, linewidth=1.1, label="congestion window")
     used = float(np.nanmax(window))
     for name in advertised:
         _, told = _binned(series, series[name])
         used = min(used, float(np.nanmax(np.minimum(told, window))))
         if np.nanmin(told) < 1.5 * used:  # otherwise it never limits the sender
-            axes.plot(time, told, color=COLOURS[1], linewidth=1.1, label="advertised window")
+            axes.plot(time, told, color="#333333", linestyle="--", linewidth=1.1, label="advertised window")
     held = _summed(series, "held_acks")
     if np.nanmax(held) > 0:
         _, acks = _binned(series, held)
-        axes.plot(time, acks, color=COLOURS[2], linewidth=1.1, label="held ACKs")
+        axes.plot(time, acks, color="#777777", linestyle=":", linewidth=1.4, label="held ACKs")
     # An unused congestion window, far above the advertised window, would flatten the others.
     axes.set(
         ylabel=f"{plain(run)}\nwindow (pkt)" if run else "window\n(packets)",

@@ -13,10 +13,10 @@ from matplotlib.transforms import Bbox
 from ackclock.axis import legend_above, log_if_wide, not_below_zero
 from ackclock.plot import style
 from ackclock.plot.lines import grouped
-from ackclock.plot.style import COLOURS, MARKERS, SMALL, panel, plain
+from ackclock.plot.style import COLOURS, MARKERS, NARROW, SMALL, panel, plain
 from ackclock.results import Results, mean_and_interval
 
-# Above this number, variants are named in a legend instead of at their marks.
+# Above this number, variants are named in a legend instead of at their marks; half as many on a phone.
 MOST_DIRECT = 8
 
 
@@ -81,7 +81,7 @@ def goodput_against_delay(
         log_if_wide(axes)
         if better == "right":
             axes.invert_xaxis()
-        if len(axes.containers) > MOST_DIRECT:
+        if len(axes.containers) > (MOST_DIRECT if width > NARROW else MOST_DIRECT // 2):
             labels = []
             legend_above(figure)
         _label_marks(figure, axes, labels)
