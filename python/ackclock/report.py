@@ -109,7 +109,7 @@ def of_runs(
         about=described.paragraph(),
         version=__version__,
         findings=findings(results),
-        runs=len(results),
+        runs=0 if results.are_live else len(results),
         confidence=percent(results),
         figures=_both_widths(results),
         tables=list(_tables(results)),
@@ -311,7 +311,8 @@ def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
             yield Figure(
                 f"over-time-{way}",
                 f"{way.capitalize()} over time: capacity (grey), goodput, and mean queueing delay with its 95th "
-                "percentile (dashed). Red ticks are dropped packets.",
+                "percentile (dashed). Red ticks are dropped packets. Goodput of TCP counts acknowledged data, so it peaks "
+                "when a loss is repaired.",
                 plot.over_time({way: series}, width=whole, uplink=uplink),
             )
     connections = results.connections

@@ -78,7 +78,7 @@ def delay_cdf(runs: Mapping[str, Series], *, uplink: bool = False, colours: Mapp
     return figure
 
 
-def _draw_shares(axes: Axes, values: NDArray[np.float64], **how: str) -> None:
+def _draw_shares(axes: Axes, values: NDArray[np.float64], **how: Any) -> None:
     """The share of values below each value, as steps; missing values are ignored."""
     known = np.sort(values[np.isfinite(values)])
     shares = np.arange(known.size + 1) / max(known.size, 1)
@@ -88,7 +88,7 @@ def _draw_shares(axes: Axes, values: NDArray[np.float64], **how: str) -> None:
 def _look(results: Results, keys: Sequence[str], names: Sequence[str], i: int) -> tuple[str, str]:
     """Colour and line of the curve number `i` of points: the colour of its regulator if regulators differ."""
     known = {plain(value): colour for value, colour in style.colours(results).items()}
-    if results.coloured not in keys or len(known) > len(COLOURS):
+    if results.coloured is None or results.coloured not in keys or len(known) > len(COLOURS):
         return COLOURS[i % len(COLOURS)], "-"
     return known[names[list(keys).index(results.coloured)]], ("-", "--", ":", "-.")[i // len(known) % 4]
 

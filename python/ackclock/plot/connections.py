@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -38,13 +38,14 @@ def waterfall(connections: pd.DataFrame, *, width: float = 8.4) -> Figure:
         figure = Picture(figsize=(width, 1.1 + 0.32 * len(shown)), layout="constrained")
         axes = figure.subplots()
         end = max(float(connections["end_s"].max()), 1e-3)
-        for row, one in enumerate(shown.itertuples()):
+        rows: list[dict[str, Any]] = shown.to_dict("records")  # type: ignore[assignment]
+        for row, one in enumerate(rows):
             # A connection of one packet lasts no time.
-            length = max(one.end_s - one.start_s, end / 300)
-            axes.barh(row, length, left=one.start_s, height=0.3, color=colours[one.protocol])
-            label = f"{_short(one.peer, width)}  {_bytes(one.down_bytes)} down, {_bytes(one.up_bytes)} up"
+            length = max(one["end_s"] - one["start_s"], end / 300)
+            axes.barh(row, length, left=one["start_s"], height=0.3, color=colours[one["protocol"]])
+            label = f"{_short(one['peer'], width)}  {_bytes(one['down_bytes'])} down, {_bytes(one['up_bytes'])} up"
             # The text starts with its bar unless it would end outside the panel.
-            left = max(0.0, min(one.start_s / end, 1 - _CHARACTER * len(label) / width))
+            left = max(0.0, min(one["start_s"] / end, 1 - _CHARACTER * len(label) / width))
             text = axes.text(left, row - 0.2, label, va="bottom", fontsize=SMALL, transform=axes.get_yaxis_transform())
             text.set_in_layout(False)
         axes.set(xlabel="time (s)", xlim=(0, end), ylim=(len(shown) - 0.5, -0.9))
