@@ -311,8 +311,8 @@ def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
             yield Figure(
                 f"over-time-{way}",
                 f"{way.capitalize()} over time: capacity (grey), goodput, and mean queueing delay with its 95th "
-                "percentile (dashed). Red ticks are dropped packets. Goodput of TCP counts acknowledged data, so it peaks "
-                "when a loss is repaired.",
+                "percentile (dashed). Red ticks are dropped packets. "
+                "Goodput of TCP counts acknowledged data, so it peaks when a loss is repaired.",
                 plot.over_time({way: series}, width=whole, uplink=uplink),
             )
     connections = results.connections
