@@ -1,9 +1,11 @@
 //! Links and bearers that change during a run: the steps of `[[edge.at]]`, and changes of a live link.
 
+use std::ops::Range;
+
 use ackclock_core::{Component, ConfigError, Rate, Span, Streams, Time, name_of};
 use ackclock_link::{
-    AnyMedium, BEARERS, Change, ChangeContext, Direction, Faded, Files, Impairments, LINKS, LinkConfig,
-    Medium, MediumContext, OutageKind, Silence,
+    AnyMedium, BEARERS, CellChange, Change, ChangeContext, Direction, Faded, Files, Impairments, LINKS,
+    LinkConfig, Medium, MediumContext, OutageKind, Silence, numbers_of,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,9 +22,15 @@ pub struct Step {
     /// Keys of the links or of the bearer, with their new values: `{ down.rate = "1Mbit/s" }` or
     /// `{ bearer.air.down.rate = "64kbit/s" }`. A rate of 0 of a link is an outage. A dedicated channel can change its
     /// rate, its delay and its errors. A new rate applies from the next TTI on; with a new delay, no PDU overtakes an
-    /// earlier PDU.
+    /// earlier PDU. A cell can change `loss`, `delay` and `harq.error`, and `user.N.mean_snr` and `user.N.doppler` of
+    /// the table `[[edge.user]]` with the number N; the interface below a controller can change `bearer.iub.delay` and
+    /// `bearer.iub.rate`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
+    /// Time after which the keys of `set` get their earlier values back; without it, the new values stay. The time of
+    /// the next step must be after the end.
+    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Span>,
     /// Outage of the radio that starts at this time. The time of the next step must be after the end of the outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
@@ -39,13 +47,16 @@ pub struct Outage {
     #[serde(rename = "for")]
     pub lasts: Span,
     /// Kind of the outage. In a "silent" outage nothing is sent, and packets wait. In a "fade" the transmitter does not
-    /// notice the outage, and all packets it sends are lost. The default kind of an outage is "silent" for links, and
-    /// "fade" over radio link control.
+    /// notice the outage, and all packets it sends are lost. The default kind of an outage is "silent" for links and
+    /// cells, and "fade" for dedicated channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<OutageKind>,
     /// Direction that the outage interrupts. By default, both directions are interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
+    /// Number of the table `[[edge.user]]` whose users the outage interrupts. By default, all users are interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
 }
 
 /// Part of an edge table that a new value changes.
@@ -53,15 +64,32 @@ pub struct Outage {
 pub enum Changed {
     /// The link of a direction, which gets a new medium.
     Link(Direction),
-    /// These keys of the bearer's table.
+    /// These keys of the bearer's table, or `user.N.key` of its users.
     Bearer(Vec<String>),
+    /// These keys of the cell of the downlink, or `user.N.key` of its users.
+    Cell(Vec<String>),
 }
 
 /// Content of a step, as far as it concerns one part of the edge.
 enum Planned<'a> {
     Set(&'a Changed),
-    /// An outage of a direction, with its end and its kind.
-    Outage(Direction, Time, OutageKind),
+    /// The part gets its earlier values back.
+    Restore(&'a Changed),
+    /// An outage of these users in a direction, with its end and its kind.
+    Outage(Direction, Range<u32>, Time, OutageKind),
+}
+
+impl Step {
+    /// Checks the time `lasts` after which the keys of `set` get their earlier values back.
+    fn check_end(&self, lasts: Span) -> Result<(), ConfigError> {
+        let message = match self {
+            _ if lasts == Span::ZERO => "0s: the new values stay longer",
+            _ if self.set.is_empty() => "no key of `set` has a value that ends",
+            Self { outage: Some(_), .. } => "an outage has its own `for`: write it in a separate step",
+            _ => return Ok(()),
+        };
+        Err(ConfigError::new("for", message))
+    }
 }
 
 impl Outage {
@@ -103,13 +131,15 @@ impl EdgeConfig {
     pub fn with(&self, key: &str, value: &Value) -> Result<(Self, Changed), ConfigError> {
         let (side, rest) = key.split_once('.').unwrap_or((key, ""));
         match side {
+            "down" if self.has_cell()? => self.with_cell(rest, value),
+            "user" => self.with_user(key, value),
             "down" => {
                 Ok((self.with_link(key, Direction::Down, rest, value)?, Changed::Link(Direction::Down)))
             }
             "up" => Ok((self.with_link(key, Direction::Up, rest, value)?, Changed::Link(Direction::Up))),
             "bearer" => self.with_bearer(rest, value),
             _ => {
-                let message = "only keys of `down`, `up` and `bearer` can change while the edge runs";
+                let message = "only keys of `down`, `up`, `bearer` and `user` can change while the edge runs";
                 Err(ConfigError::new(key, message))
             }
         }
@@ -130,6 +160,45 @@ impl EdgeConfig {
         Ok((changed, Changed::Bearer(keys.into_iter().map(|(key, _)| key).collect())))
     }
 
+    /// Returns this table with a new value at a key of the cell, and the keys that changed.
+    fn with_cell(&self, key: &str, value: &Value) -> Result<(Self, Changed), ConfigError> {
+        let mut keys = Vec::new();
+        leaves(key, value, &mut keys);
+        let (cell, mut changed) = (self.downlink()?, self.clone());
+        for (key, value) in &keys {
+            cell.may_change(key).map_err(|error| error.under("down"))?;
+            lay(changed.down.edit(), key, value);
+        }
+        changed.downlink()?;
+        Ok((changed, Changed::Cell(keys.into_iter().map(|(key, _)| key).collect())))
+    }
+
+    /// Returns this table with a new value at a key of users, and the keys that changed.
+    fn with_user(&self, key: &str, value: &Value) -> Result<(Self, Changed), ConfigError> {
+        let (mut keys, mut changed) = (Vec::new(), self.clone());
+        leaves(key, value, &mut keys);
+        let (bearer, cell) = (self.bearer()?, self.downlink()?);
+        let read = |error: serde_json::Error| ConfigError::new(key, error);
+        for (key, value) in &keys {
+            if bearer.uses_links() {
+                cell.may_change(key)?
+            } else {
+                bearer.may_change(key)?
+            }
+            if let [_, number, name] = key.split('.').collect::<Vec<_>>()[..]
+                && let Some(user) = number.parse().ok().and_then(|number: usize| changed.user.get_mut(number))
+            {
+                let mut table = serde_json::to_value(&*user).map_err(read)?;
+                lay(&mut table, name, value);
+                *user = serde_json::from_value(table).map_err(read)?;
+            }
+        }
+        changed.bearer()?;
+        changed.downlink()?;
+        let keys = keys.into_iter().map(|(key, _)| key).collect();
+        Ok((changed, if bearer.uses_links() { Changed::Cell(keys) } else { Changed::Bearer(keys) }))
+    }
+
     /// Returns this table with a new value at `key`, which is the key `rest` of the link of a direction.
     fn with_link(
         &self,
@@ -144,8 +213,8 @@ impl EdgeConfig {
             return Err(ConfigError::new(key, message));
         }
         let side = side(direction);
-        if !is_silent(&self.down) && self.cell_users()?.is_some() {
-            return Err(ConfigError::new(key, "the links of a cell cannot change while it runs"));
+        if self.has_cell()? {
+            return Err(ConfigError::new(key, "the uplinks of a cell cannot change while it runs"));
         }
         let mut changed = self.clone();
         let table = match direction {
@@ -195,9 +264,19 @@ impl EdgeConfig {
             }
             Changed::Bearer(keys) => {
                 let (bearer, context) = (self.bearer()?, ChangeContext { streams, name, files });
-                let changes = keys.iter().map(|key| bearer.changes(key, context));
-                let changes: Result<Vec<_>, _> = changes.collect();
-                Ok(changes.map_err(|error| error.under("bearer"))?.into_iter().flatten().collect())
+                let changes = keys.iter().map(|key| {
+                    bearer.changes(key, context).map_err(|error| under_unless_user("bearer", key, error))
+                });
+                Ok(changes.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+            }
+            Changed::Cell(keys) => {
+                let (cell, context) = (self.downlink()?, ChangeContext { streams, name, files });
+                let change = |key: &String| {
+                    let change = cell.change(key, context);
+                    let change = change.map_err(|error| under_unless_user("down", key, error))?;
+                    Ok((Direction::Down, Change::Cell(change)))
+                };
+                keys.iter().map(change).collect()
             }
         }
     }
@@ -248,26 +327,33 @@ impl EdgeConfig {
         let mut changes = Changes::default();
         self.each_step(|number, time, planned, config| {
             let (at, name) = (Time::ZERO + time, format!("at{number}"));
-            let (direction, until, kind) = match planned {
-                Planned::Set(part) => {
+            let (direction, numbers, until, kind) = match planned {
+                Planned::Outage(direction, numbers, until, kind) => (direction, numbers, until, kind),
+                Planned::Set(part) | Planned::Restore(part) => {
+                    let end = if matches!(planned, Planned::Set(_)) { "" } else { "/end" };
+                    let name = format!("{name}{end}");
                     for (direction, change) in config.changes_of(part, &name, streams, files)? {
                         changes.add(at, direction, change);
                     }
                     return Ok(());
                 }
-                Planned::Outage(direction, until, kind) => (direction, until, kind),
             };
-            let medium = || config.medium(direction, &format!("{}/{name}", side(direction)), streams, files);
-            match config.bearer()?.uses_links() {
-                false => changes.add(at, direction, Change::Outage(until, kind)),
-                true => {
-                    let interrupted: Box<dyn Medium> = match kind {
-                        OutageKind::Silent => Box::new(Silence),
-                        OutageKind::Fade => Box::new(Faded(medium()?)),
-                    };
-                    changes.add(at, direction, Change::Medium(interrupted));
-                    changes.add(until, direction, Change::Medium(medium()?));
-                }
+            if !config.bearer()?.uses_links() {
+                // An outage without a duration reports the rates at the end.
+                changes.add(at, direction, Change::Outage(numbers.clone(), until, kind));
+                changes.add(until, direction, Change::Outage(numbers, until, kind));
+            } else if config.has_cell()? {
+                changes.add(at, direction, Change::Cell(CellChange::Outage(numbers.clone(), until, kind)));
+                changes.add(until, direction, Change::Cell(CellChange::Outage(numbers, until, kind)));
+            } else {
+                let name = format!("{}/{name}", side(direction));
+                let medium = || config.medium(direction, &name, streams, files);
+                let interrupted: Box<dyn Medium> = match kind {
+                    OutageKind::Silent => Box::new(Silence),
+                    OutageKind::Fade => Box::new(Faded(medium()?)),
+                };
+                changes.add(at, direction, Change::Medium(interrupted));
+                changes.add(until, direction, Change::Medium(medium()?));
             }
             Ok(())
         })?;
@@ -289,21 +375,33 @@ impl EdgeConfig {
         for (number, step) in self.at.iter().enumerate() {
             let under = |error: ConfigError| error.under(&format!("at[{number}].set"));
             if step.time < now {
-                let message = format!("{} is before the step above it, or within its outage", step.time);
+                let message =
+                    format!("{} is before the step above it, or before the end of that step", step.time);
                 return Err(ConfigError::new(format!("at[{number}].time"), message));
             }
             now = step.time;
+            let (before, mut parts) = (config.clone(), Vec::new());
             for (key, value) in &step.set {
                 let part;
                 (config, part) = config.with(key, value).map_err(under)?;
                 visit(number, step.time, Planned::Set(&part), &config).map_err(under)?;
+                parts.push(part);
+            }
+            if let Some(lasts) = step.lasts {
+                step.check_end(lasts).map_err(|error| error.under(&format!("at[{number}]")))?;
+                now = Span::from_nanos(step.time.as_nanos().saturating_add(lasts.as_nanos()));
+                for part in &parts {
+                    visit(number, now, Planned::Restore(part), &before).map_err(under)?;
+                }
+                config = before;
             }
             let Some(outage) = step.outage else { continue };
             let under = |error: ConfigError| error.under(&format!("at[{number}].outage"));
             now = Span::from_nanos(step.time.as_nanos().saturating_add(outage.lasts.as_nanos()));
+            let numbers = config.interrupted(&outage).map_err(under)?;
             for direction in outage.directions() {
                 let kind = config.outage_kind(&outage, direction).map_err(under)?;
-                let planned = Planned::Outage(direction, Time::ZERO + now, kind);
+                let planned = Planned::Outage(direction, numbers.clone(), Time::ZERO + now, kind);
                 visit(number, step.time, planned, &config).map_err(under)?;
             }
         }
@@ -322,13 +420,36 @@ impl EdgeConfig {
         }
         let bearer = self.bearer()?;
         let Some(usual) = bearer.outage() else { return refused("bearer", name_of(&self.bearer)) };
-        if bearer.uses_links() {
-            let in_cell = !is_silent(&self.down) && self.cell_users()?.is_some();
-            if in_cell || !has_medium(table, side)? {
-                return refused("link", name_of(if in_cell { &self.down } else { table }));
+        match bearer.uses_links() {
+            true if self.has_cell()? && direction == Direction::Up => {
+                let message = "the uplinks of a cell cannot be interrupted: set direction = \"down\"";
+                return Err(ConfigError::new("direction", message));
             }
+            true if !self.has_cell()? && !has_medium(table, side)? => {
+                return refused("link", name_of(table));
+            }
+            _ => {}
         }
         Ok(outage.kind.unwrap_or(usual))
+    }
+
+    /// Numbers of the users that an outage interrupts.
+    fn interrupted(&self, outage: &Outage) -> Result<Range<u32>, ConfigError> {
+        let Some(group) = outage.user else { return Ok(0..u32::MAX) };
+        match self.cell_users()? {
+            Some(users) if (group as usize) < users.len() => Ok(numbers_of(users, group as usize)),
+            Some(users) => {
+                let last = users.len().saturating_sub(1);
+                let message = format!("{group} is not the number of a table [[edge.user]]: 0 to {last}");
+                Err(ConfigError::new("user", message))
+            }
+            None => Err(ConfigError::new("user", "this radio has no users: leave out this key")),
+        }
+    }
+
+    /// Whether the downlink is a cell.
+    fn has_cell(&self) -> Result<bool, ConfigError> {
+        Ok(self.bearer()?.uses_links() && !is_silent(&self.down) && self.downlink()?.users().is_some())
     }
 
     /// Name of a direction's link, and its table.
@@ -339,6 +460,11 @@ impl EdgeConfig {
         };
         (side(direction), table)
     }
+}
+
+/// Adds the name of a table to an error, unless the key is a key of a user.
+fn under_unless_user(table: &str, key: &str, error: ConfigError) -> ConfigError {
+    if key.starts_with("user.") { error } else { error.under(table) }
 }
 
 /// Name of the table with the link of a direction.
@@ -372,8 +498,11 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
                 *table = serde_json::json!({ "kind": kind });
             }
             if let Value::Object(keys) = table {
-                // If `loss` is a table, `loss.fer` is the key `fer` of this table.
-                match key.split_once('.').and_then(|(first, rest)| Some((keys.get_mut(first)?, rest))) {
+                // If `loss` is a table, `loss.fer` is the key `fer` of this table. A missing table is created.
+                let below = key.split_once('.').map(|(first, rest)| {
+                    (keys.entry(first).or_insert_with(|| Value::Object(Map::new())), rest)
+                });
+                match below {
                     Some((below @ Value::Object(_), rest)) => lay(below, rest, value),
                     _ => drop(keys.insert(key.to_owned(), value.clone())),
                 }
@@ -598,6 +727,106 @@ mod tests {
             let path = format!("at[0].set.{path}");
             assert!(error.path == path && error.message.contains(message), "{error}");
         }
+    }
+
+    #[test]
+    fn a_value_ends_after_its_time_and_the_value_before_holds_again() {
+        let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
+        for (radio, key, rates) in [
+            (
+                json!({ "down": { "kind": "constant", "rate": "1Mbit/s" } }),
+                "down.rate",
+                [1000, 64, 1000, 256],
+            ),
+            (json!({ "bearer": "radio-access" }), "bearer.air.down.rate", [384, 64, 384, 256]),
+        ] {
+            let mut table = radio;
+            table["at"] = json!([
+                { "time": "2s", "set": { key: "64kbit/s" }, "for": "3s" },
+                { "time": "6s", "set": { key: "256kbit/s" } },
+            ]);
+            let config: EdgeConfig = serde_json::from_value(table).unwrap();
+            config.check().unwrap();
+            let mut edge = config.build(&Streams::new(1, 0), &NoFiles, around).unwrap();
+            let seen = [1, 3, 5, 7].map(|second| {
+                let now = Time::ZERO + Span::from_millis(1000 * second + 500);
+                while edge.due() <= now {
+                    edge.run(edge.due(), &mut Outbox::for_one_node());
+                }
+                edge.view(now, FlowId(0)).rate.as_bps() / 1000
+            });
+            assert_eq!(seen, rates, "{key}");
+        }
+        let rate = json!({ "down.rate": "1Mbit/s" });
+        for (at, path) in [
+            (json!([{ "time": "1s", "set": rate, "for": "2s" }, { "time": "2s" }]), "at[1].time"),
+            (json!([{ "time": "1s", "set": rate, "for": "0s" }]), "at[0].for"),
+            (json!([{ "time": "1s", "for": "1s" }]), "at[0].for"),
+            (json!([{ "time": "1s", "set": rate, "for": "1s", "outage": { "for": "1s" } }]), "at[0].for"),
+        ] {
+            assert_eq!(config(at).check().unwrap_err().path, path);
+        }
+    }
+
+    #[test]
+    fn a_step_changes_a_cell_and_its_users() {
+        let build = |table: &Value, step: Value| -> Result<(), ConfigError> {
+            let mut table = table.clone();
+            table["user"] = json!([{ "count": 2 }, { "mean_snr": 5.0 }, { "fading": "table" }]);
+            table["at"] = json!([step]);
+            let config: EdgeConfig = serde_json::from_value(table).unwrap();
+            config.check()?;
+            let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
+            let mut edge = config.build(&Streams::new(1, 0), &NoFiles, around)?;
+            edge.run(Time::ZERO + Span::from_secs(9), &mut Outbox::for_one_node());
+            Ok(())
+        };
+        let link = json!({ "down": { "kind": "cell", "harq": {} } });
+        let air = json!({ "kind": "shared", "harq": {} });
+        let access = json!({ "bearer": { "kind": "radio-access", "air": { "down": air } } });
+        for (table, prefix) in [(&link, "down"), (&access, "bearer.air.down")] {
+            for (key, value) in
+                [("harq.error", json!("20%")), ("loss", json!(0.1)), ("delay", json!("5ms + e(2ms)"))]
+            {
+                let step = json!({ "time": "1s", "set": { format!("{prefix}.{key}"): value }, "for": "1s" });
+                build(table, step).unwrap_or_else(|error| panic!("{prefix}.{key}: {error}"));
+            }
+            let step = json!({ "time": "1s", "set": { "user.0.mean_snr": -4.0, "user": { "1": { "doppler": 3.0 } } } });
+            build(table, step).unwrap_or_else(|error| panic!("{prefix}: {error}"));
+            let outage = json!({ "for": "5s", "kind": "fade", "user": 1, "direction": "down" });
+            build(table, json!({ "time": "1s", "outage": outage })).unwrap_or_else(|error| panic!("{error}"));
+            for (step, path, message) in [
+                (
+                    json!({ "set": { format!("{prefix}.slots"): 5 } }),
+                    &*format!("set.{prefix}.slots"),
+                    "is fixed when the cell",
+                ),
+                (json!({ "set": { "user.3.mean_snr": 5 } }), "set.user.3.mean_snr", "is fixed"),
+                (json!({ "set": { "user.2.mean_snr": 5 } }), "set.user.2.mean_snr", "is fixed"),
+                (json!({ "set": { "user.0.count": 5 } }), "set.user.0.count", "is fixed"),
+                (
+                    json!({ "set": { "user.0.mean_snr": 500 } }),
+                    "set.user.0.mean_snr",
+                    "is not from -100 to 100",
+                ),
+                (json!({ "set": { "user.0.doppler": 1e6 } }), "set.user.0.doppler", "half the slots"),
+                (json!({ "set": { format!("{prefix}.loss"): 2 } }), &*format!("set.{prefix}.loss"), ""),
+                (json!({ "outage": { "for": "1s", "user": 3 } }), "outage.user", "0 to 2"),
+            ] {
+                let mut step = step;
+                step["time"] = "1s".into();
+                let error = build(table, step.clone()).unwrap_err();
+                assert!(error.path.starts_with("at[0]") && error.message.contains(message), "{error}");
+                assert!(error.path == format!("at[0].{path}") || message.is_empty(), "{error}");
+            }
+        }
+        build(
+            &access,
+            json!({ "time": "1s", "set": { "bearer.iub.delay": "1ms", "bearer.iub.rate": "1Mbit/s" } }),
+        )
+        .unwrap();
+        let error = build(&link, json!({ "time": "1s", "outage": { "for": "1s" } })).unwrap_err();
+        assert_eq!(error.path, "at[0].outage.direction");
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
 
 use crate::queue::{AnyQueue, QueueConfig, QueueContext};
-use crate::{AnyLink, AnyMedium, BufferMeaning, Capacity, CellUser, Impairments, SerialLink};
+use crate::{
+    AnyLink, AnyMedium, BufferMeaning, Capacity, CellChange, CellUser, ChangeContext, Impairments, SerialLink,
+};
 
 /// Reads the files that a scenario names; links do not open files themselves.
 pub trait Files {
@@ -153,6 +155,22 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// Whether the link consists of a queue and a medium. Only a link with a medium can change while it runs, because
     /// its medium can be replaced. For any other link, steps of `[[edge.at]]` are refused when the scenario is loaded.
     fn has_medium(&self) -> bool;
+
+    /// Checks that a key of a cell, or `user.N.key` of its users, may change while the cell runs.
+    ///
+    /// # Errors
+    /// Returns an error that names the key, and the keys that may change.
+    fn may_change(&self, key: &str) -> Result<(), ConfigError> {
+        Err(ConfigError::new(key, "a link of this kind cannot change in place while it runs"))
+    }
+
+    /// Returns the change by which a running cell gets the value that `key` has here.
+    ///
+    /// # Errors
+    /// Returns an error if the key may not change, or if a file that the table names is unreadable or malformed.
+    fn change(&self, key: &str, _context: ChangeContext<'_>) -> Result<CellChange, ConfigError> {
+        Err(ConfigError::new(key, "a link of this kind cannot change in place while it runs"))
+    }
 
     /// Impairments of the link's packets. A step of the scenario cannot change the impairments while the link runs.
     fn impairments(&self) -> Impairments {

@@ -31,6 +31,12 @@ impl Delays {
         Self { intervals, ..Self::new(law, stream) }
     }
 
+    /// Draws all later delays from another distribution.
+    pub(crate) fn change(&mut self, law: Law<Span>) {
+        self.constant = law.constant();
+        self.law = law;
+    }
+
     /// The delay of a packet that departs at `at`.
     pub(crate) fn draw_at(&mut self, at: Time) -> Span {
         match &self.intervals {

@@ -57,6 +57,8 @@ pub struct Fading {
     /// Values of the oscillators at the previous slot.
     before: Bank,
     slot: u64,
+    /// Doppler frequency of each oscillator for a maximum Doppler frequency of 1 Hz, turns per slot.
+    shape: Bank,
 }
 
 impl Fading {
@@ -72,6 +74,7 @@ impl Fading {
             let psi = TAU * stream.unit();
             this.phase[n] = stream.unit();
             this.turns[n] = doppler / slots * libm::cos(alpha);
+            this.shape[n] = libm::cos(alpha) / slots;
             this.re[n] = amplitude * libm::cos(psi);
             this.im[n] = amplitude * libm::sin(psi);
         }
@@ -96,6 +99,7 @@ impl Fading {
             let frequency = doppler * cosine;
             this.phase[n] = fraction(frequency * begins);
             this.turns[n] = frequency / slots;
+            this.shape[n] = cosine / slots;
             (this.re[n], this.im[n]) = (scale * re, scale * im);
         }
         this.begun()
@@ -119,10 +123,32 @@ impl Fading {
         re * re + im * im
     }
 
+    /// Changes the maximum Doppler frequency to `doppler` Hz from the slot `first` on. The oscillators continue without
+    /// a jump.
+    pub fn set_doppler(&mut self, doppler: f64, first: u64) {
+        for n in 0..OSCILLATORS {
+            let turns = doppler * self.shape[n];
+            self.phase[n] = fraction((self.turns[n] - turns) * first as f64 + self.phase[n]);
+            self.turns[n] = turns;
+            self.step[n] = 2.0 * libm::cos(TAU * turns);
+        }
+        self.anchor(first / BLOCK * BLOCK);
+    }
+
     /// Creates a channel whose oscillators all stand still.
     const fn still() -> Self {
         let zero = [0.0; OSCILLATORS];
-        Self { re: zero, im: zero, turns: zero, phase: zero, step: zero, now: zero, before: zero, slot: 0 }
+        Self {
+            re: zero,
+            im: zero,
+            turns: zero,
+            phase: zero,
+            step: zero,
+            now: zero,
+            before: zero,
+            slot: 0,
+            shape: zero,
+        }
     }
 
     fn begun(mut self) -> Self {
@@ -261,6 +287,22 @@ mod tests {
             let mut some = fresh();
             for slot in [3u64, 3, 127, 128, 129, 500, 999, 4] {
                 assert_eq!(some.power(slot), all[slot as usize], "{name} {slot}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_doppler_frequency_continues_without_a_jump_and_is_that_frequency() {
+        for (name, build) in MODELS {
+            for first in [1u64, 128, 1000, 1_000_000] {
+                let (mut changed, mut before) =
+                    (channels(build, 1).next().unwrap(), channels(build, 1).next().unwrap());
+                changed.set_doppler(90.0, first);
+                let [here, there] = [changed.power(first), before.power(first)];
+                assert!((here - there).abs() < 1e-6, "{name} at {first}: {here} and {there}");
+                // Three times the frequency passes through the same powers in a third of the time.
+                let [here, there] = [changed.power(first + 10), before.power(first + 30)];
+                assert!((here - there).abs() < 1e-6, "{name} after {first}: {here} and {there}");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
 use delegate::delegate;
 
-use crate::{Medium, SerialLink};
+use crate::{CellChange, Medium, SerialLink};
 
 /// One direction of a channel, including its queue. The link reports what happens to a segment as events, each with its
 /// time.
@@ -89,6 +89,9 @@ pub trait Link: Send {
     /// a link that is not a queue followed by a medium.
     fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
 
+    /// Changes a cell at `now`; the caller drains due events first. The call has no effect on any other link.
+    fn change_cell(&mut self, _now: Time, _change: CellChange) {}
+
     /// Sets the user of a flow, for per-user queues.
     fn assign(&mut self, flow: FlowId, user: u32);
 
@@ -151,6 +154,7 @@ impl Link for AnyLink {
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
             fn start_capacity(&mut self, now: Time);
             fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
+            fn change_cell(&mut self, now: Time, change: CellChange);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);

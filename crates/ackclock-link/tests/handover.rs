@@ -187,7 +187,7 @@ fn the_rate_is_zero_until_the_handover_ends() {
 #[test]
 fn a_handover_within_a_fade_of_the_past_changes_nothing_before_it() {
     let mut bearer = bearer(&dedicated("acknowledged", "0%"), 1);
-    bearer.change(ms(0), Direction::Down, Change::Outage(ms(100), OutageKind::Fade));
+    bearer.change(ms(0), Direction::Down, Change::Outage(0..1, ms(100), OutageKind::Fade));
     let (from, step) = handover(0, [200, 300], HandoverTo::Cell, true);
     bearer.change(ms(from), Direction::Down, Change::Handover(step));
     // 200 of 1000 ms are missing from the capacity of 384 kbit/s.

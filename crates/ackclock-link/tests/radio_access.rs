@@ -1,5 +1,7 @@
 //! The bearer of several users: each user has the events that it would have alone.
 
+use std::ops::Range;
+
 use ackclock_core::{FlowId, Span, Streams, Time};
 use ackclock_link::cell::FadingKind;
 use ackclock_link::queue::QUEUES;
@@ -40,14 +42,15 @@ fn of_user(table: &Value, users: u32, fading: FadingKind) -> AnyBearer {
 
 /// Sends packets of each user in both directions every 20 ms for two seconds; returns the events.
 fn events(bearer: &mut AnyBearer, users: u32) -> Vec<(u32, Time, LinkEvent, u32)> {
-    interrupted(bearer, users, None)
+    interrupted(bearer, users, None, 0..users)
 }
 
-/// The same with an outage of both directions from one second until three.
+/// The same with an outage of both directions of some users from one second until three.
 fn interrupted(
     bearer: &mut AnyBearer,
     users: u32,
     outage: Option<OutageKind>,
+    of: Range<u32>,
 ) -> Vec<(u32, Time, LinkEvent, u32)> {
     bearer.want_departures(Direction::Down, Departures::Watched);
     let mut seen = Vec::new();
@@ -55,7 +58,7 @@ fn interrupted(
         if let Some(kind) = outage.filter(|_| round == 50) {
             let [from, until] = OUTAGE.map(|second| Time::ZERO + Span::from_secs(second));
             for direction in Direction::BOTH {
-                bearer.change(from, direction, Change::Outage(until, kind));
+                bearer.change(from, direction, Change::Outage(of.clone(), until, kind));
             }
         }
         let now = Time::ZERO + Span::from_millis(20) * u64::from(round);
@@ -235,7 +238,7 @@ fn nothing_crosses_in_an_outage_and_nothing_is_delivered_twice() {
     let [from, until] = OUTAGE.map(|second| Time::ZERO + Span::from_secs(second));
     for kind in [OutageKind::Silent, OutageKind::Fade] {
         // The radio takes 15 ms; what was sent before the outage still arrives.
-        let mut delivered: Vec<_> = interrupted(&mut bearer(&json!({}), 1), 1, Some(kind))
+        let mut delivered: Vec<_> = interrupted(&mut bearer(&json!({}), 1), 1, Some(kind), 0..u32::MAX)
             .into_iter()
             .filter(|(_, _, event, _)| event.is_delivery())
             .map(|(_, at, _, seq)| (at, seq))
@@ -254,11 +257,98 @@ fn nothing_crosses_in_an_outage_and_nothing_is_delivered_twice() {
     }
 }
 
+#[test]
+fn an_outage_of_one_user_leaves_the_others_alone() {
+    let [from, until] = OUTAGE.map(|second| Time::ZERO + Span::from_secs(second));
+    for kind in [OutageKind::Silent, OutageKind::Fade] {
+        let mut seen = interrupted(&mut bearer(&json!({}), 3), 3, Some(kind), 1..2);
+        let crossed = |&(user, at, event, _): &(u32, Time, LinkEvent, u32)| {
+            user == 1 && event.is_delivery() && at > from + Span::from_millis(25) && at < until
+        };
+        assert_eq!(seen.iter().filter(|one| crossed(one)).count(), 0, "{kind:?}");
+        let mut undisturbed = events(&mut bearer(&json!({}), 3), 3);
+        seen.retain(|&(user, ..)| user != 1);
+        undisturbed.retain(|&(user, ..)| user != 1);
+        assert_eq!(seen, undisturbed, "{kind:?}");
+        // Over a cell, the others get the slots of a user in a silent outage.
+        let table = over_cell(json!({"error": "10%"}), json!({}));
+        let seen = interrupted(&mut bearer(&table, 3), 3, Some(kind), 1..2);
+        // Blocks whose last transmission began before the outage arrive 10 ms later.
+        assert_eq!(seen.iter().filter(|one| crossed(one)).count(), 0, "{kind:?} over a cell");
+        let delivered = |user: u32| {
+            let of = |one: &&(u32, Time, LinkEvent, u32)| one.0 == user && one.2.is_delivery();
+            let mut numbers: Vec<_> = seen.iter().filter(of).map(|one| one.3).collect();
+            numbers.sort_unstable();
+            // A packet of each direction has the number of its round.
+            assert!(numbers.chunk_by(|a, b| a == b).all(|same| same.len() <= 2), "{kind:?}: {numbers:?}");
+            numbers.len()
+        };
+        assert!([0, 1, 2].map(delivered).into_iter().all(|count| count > 150), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_user_of_a_cell_moves_to_another_snr() {
+    let of = |snr| CellUser { mean_snr: snr, fading: FadingKind::None, ..CellUser::default() };
+    let mut table = over_cell(json!({"error": 0}), json!({}));
+    table["air"]["down"].as_object_mut().unwrap().remove("harq");
+    let mut bearer = of_user(&table, 1, FadingKind::None);
+    let (middle, end) = (Time::ZERO + Span::from_secs(20), Time::ZERO + Span::from_secs(40));
+    // 3 dB: 4664 bits a slot, 13 PDUs of 336 bits; -10 dB: 377 bits, 1 PDU.
+    let before = full(&mut bearer, vec![], middle).iter().filter(|(.., event)| event.is_delivery()).count();
+    change_users(&mut bearer, &table, of(-10.0), "user.0.mean_snr", middle);
+    let after = full_from(&mut bearer, middle, vec![], end);
+    let late = after.iter().filter(|(_, at, event)| event.is_delivery() && *at > middle + Span::from_secs(5));
+    let [fast, slow] = [13.0, 1.0].map(|pdus| pdus * 500.0 * 40.0 / 601.0);
+    assert!((before as f64 / (20.0 * fast) - 1.0).abs() < 0.01, "{before}");
+    assert!((late.count() as f64 / (15.0 * slow) - 1.0).abs() < 0.02, "{}", after.len());
+    let capacity = bearer.capacity_bps(end, Direction::Down).unwrap();
+    let expected = 7.0 * 500.0 * 320.0;
+    assert!((capacity / expected - 1.0).abs() < 0.01, "{capacity} and {expected}");
+}
+
+#[test]
+fn errors_and_delays_of_a_cell_change_and_nothing_overtakes() {
+    let of = |error: f64, delay: &str, iub: &str| {
+        let harq = json!({"error": error, "limit": 0});
+        let mut table = over_cell(harq, json!({"delay": iub}));
+        table["air"]["down"]["delay"] = delay.into();
+        table["rlc"] = json!({"mode": "unacknowledged"});
+        table
+    };
+    let mut bearer = bearer(&of(0.0, "100ms", "100ms"), 1);
+    let [first, second, end] = [10, 20, 120].map(|second| Time::ZERO + Span::from_secs(second));
+    let (short, bad) = (of(0.0, "1ms", "1ms"), of(0.5, "1ms", "1ms"));
+    let steps = vec![
+        (second, &bad, "air.down.harq.error"),
+        (first, &short, "iub.delay"),
+        (first, &short, "air.down.delay"),
+    ];
+    let seen = full(&mut bearer, steps, end);
+    let mut last = None;
+    for (number, at, event) in seen.iter().filter(|(.., event)| event.is_delivery()) {
+        assert!(last < Some((number, at)), "{number} at {at:?}");
+        assert!(matches!(event, LinkEvent::Delivered(told) if told.times == 0), "{event:?}");
+        last = Some((number, at));
+    }
+    let lost = |from: Time, to: Time| {
+        let within =
+            |(_, at, event): &&(u32, Time, LinkEvent)| *at > from && *at <= to && !event.is_delivery();
+        seen.iter().filter(within).count()
+    };
+    assert_eq!(lost(Time::ZERO, second), 0);
+    assert!(lost(second, end) > 2000, "{}", lost(second, end));
+}
+
 /// Changes a running bearer with `users` users at `at`: `key` gets the value that it has in `table`.
 fn change(bearer: &mut AnyBearer, table: &Value, users: u32, key: &str, at: Time) {
+    change_users(bearer, table, CellUser { count: users, ..CellUser::default() }, key, at);
+}
+
+/// The same for these users.
+fn change_users(bearer: &mut AnyBearer, table: &Value, user: CellUser, key: &str, at: Time) {
     let mut table = table.clone();
     table["kind"] = "radio-access".into();
-    let user = CellUser { count: users, ..CellUser::default() };
     let config = BEARERS.resolve(&table).unwrap().serving(&[user]).unwrap().unwrap();
     let context = ChangeContext { streams: &Streams::new(7, 0), name: "at0", files: &MadeUp };
     for (direction, change) in config.changes(key, context).unwrap() {
@@ -266,13 +356,24 @@ fn change(bearer: &mut AnyBearer, table: &Value, users: u32, key: &str, at: Time
     }
 }
 
-/// Downlink packets of one user with a buffer that is always full: number, arrival time, retransmissions.
+/// Downlink packets of one user with a buffer that is always full: number, arrival time, retransmissions. The steps are
+/// ordered from latest to earliest.
 fn full(
     bearer: &mut AnyBearer,
+    steps: Vec<(Time, &Value, &str)>,
+    until: Time,
+) -> Vec<(u32, Time, LinkEvent)> {
+    full_from(bearer, Time::ZERO, steps, until)
+}
+
+/// The same from `now` on.
+fn full_from(
+    bearer: &mut AnyBearer,
+    mut now: Time,
     mut steps: Vec<(Time, &Value, &str)>,
     until: Time,
 ) -> Vec<(u32, Time, LinkEvent)> {
-    let (mut seen, mut number, mut now) = (Vec::new(), 0, Time::ZERO);
+    let (mut seen, mut number) = (Vec::new(), 0);
     while now <= until {
         while let Some((at, event)) = bearer.peek_event(now, Direction::Down) {
             seen.push((bearer.take_segment(Direction::Down).seq.0, at, event));
@@ -373,6 +474,47 @@ fn the_errors_of_a_channel_change() {
     // Half of the time 384 kbit/s, then 70 % of it: 10 000 TTIs with a standard deviation of 0.46 %.
     let capacity = bearer.capacity_bps(end, Direction::Down).unwrap();
     assert!((capacity / (384e3 * 0.85) - 1.0).abs() < 0.01, "{capacity}");
+}
+
+#[test]
+fn the_more_users_are_active_the_lower_is_the_rate_of_each() {
+    let allocation = json!({"pool": "1Mbit/s", "steps": ["64kbit/s", "128kbit/s", "384kbit/s"]});
+    let down = json!({"kind": "dedicated", "errors": 0, "allocation": allocation});
+    let table = json!({"air": {"down": down, "up": {"kind": "dedicated", "errors": 0}}});
+    let (users, mut number) = (8, 0);
+    let mut bearer = bearer(&table, users);
+    // Each second another user begins, from the tenth second on the buffers are no longer filled.
+    for millisecond in 0..60_000u64 {
+        let now = Time::ZERO + Span::from_millis(millisecond);
+        for direction in Direction::BOTH {
+            while bearer.peek_event(now, direction).is_some() {
+                bearer.take_segment(direction);
+            }
+        }
+        for user in (0..users).filter(|&user| millisecond >= u64::from(user) * 1000 && millisecond < 10_000) {
+            while bearer.enqueue(now, Direction::Down, &segment(user, number, 600)).is_ok() {
+                number += 1;
+            }
+        }
+        let mut rate = |user| bearer.view(now, Direction::Down, FlowId(user)).rate.as_bps() / 1000;
+        let rates: Vec<u64> = (0..users).map(&mut rate).collect();
+        let allotted: u64 = rates.iter().filter(|&&rate| rate > 64).sum();
+        assert!(allotted <= 1000, "{millisecond} ms: {rates:?}");
+        // `after` is 500 ms: the first allocation after each start.
+        let expected = match millisecond {
+            0..=498 => [64, 64, 64],
+            502..=1498 => [384, 64, 64],
+            1502..=1998 => [384, 384, 64],
+            2502..=7498 => [128, 128, 128],
+            7502..=9998 => [64, 64, 64],
+            // The buffers of 150 packets are empty after 12 s more, and 2 s later no user is active.
+            40_000.. => [64, 64, 64],
+            _ => continue,
+        };
+        assert_eq!(rates[..3], expected, "{millisecond} ms");
+    }
+    let capacity = bearer.capacity_bps(Time::ZERO + Span::from_secs(60), Direction::Down).unwrap();
+    assert!(capacity > 8.0 * 64e3 && capacity < 1e6, "{capacity}");
 }
 
 #[test]

@@ -36,6 +36,11 @@ fn radio() -> impl Strategy<Value = String> {
     });
     let airs = prop_oneof![
         (0.0..0.3f64).prop_map(|errors| format!("air.down = {{ kind = \"dedicated\", errors = {errors} }}\n")),
+        (0.0..0.3f64, 100u32..3000).prop_map(|(errors, pool)| {
+            format!(
+                "air.down = {{ kind = \"dedicated\", errors = {errors}, allocation = {{ pool = \"{pool}kbit/s\" }} }}\n"
+            )
+        }),
         (0.0..0.3f64, 0u32..3, 0usize..3).prop_map(|(error, limit, control)| {
             let control = ["credit", "on-off", "none"][control];
             format!(
@@ -54,26 +59,59 @@ fn radio() -> impl Strategy<Value = String> {
     prop_oneof![3 => links, 2 => blocks, 3 => rlc, 2 => cell, 3 => users, 4 => changing()]
 }
 
-/// A dedicated channel for each of some users that changes while the scenario runs.
+/// A step of `[[edge.at]]` over dedicated channels, or over a cell.
+fn step(cell: bool) -> BoxedStrategy<String> {
+    let air = prop::sample::select(if cell { vec!["up"] } else { vec!["down", "up"] });
+    let dedicated = (
+        air,
+        prop_oneof![
+            (1u32..30).prop_map(|pdus| format!("rate\" = \"{}kbit/s\"", pdus * 32)),
+            (0u32..300).prop_map(|delay| format!("delay\" = \"{delay}ms\"")),
+            (0.0..0.5f64).prop_map(|errors| format!("errors\" = {errors}")),
+        ],
+    )
+        .prop_map(|(air, key)| format!("set = {{ \"bearer.air.{air}.{key} }}\n"));
+    let outage = (1u32..4000, any::<bool>(), 0u32..2, any::<bool>()).prop_map(|(lasts, fade, user, all)| {
+        let kind = if fade { "fade" } else { "silent" };
+        let user = if all { String::new() } else { format!(", user = {user}") };
+        format!("outage = {{ for = \"{lasts}ms\", kind = \"{kind}\"{user} }}\n")
+    });
+    let of_cell = prop_oneof![
+        (0u32..2, -8.0..8.0f64).prop_map(|(user, snr)| format!("user.{user}.mean_snr\" = {snr}")),
+        (0u32..2, 0.0..100.0f64).prop_map(|(user, doppler)| format!("user.{user}.doppler\" = {doppler}")),
+        (0.0..0.5f64).prop_map(|error| format!("bearer.air.down.harq.error\" = {error}")),
+        (0.0..0.2f64).prop_map(|loss| format!("bearer.air.down.loss\" = {loss}")),
+        (0u32..200).prop_map(|delay| format!("bearer.air.down.delay\" = \"{delay}ms\"")),
+        (0u32..200).prop_map(|delay| format!("bearer.iub.delay\" = \"{delay}ms\"")),
+        (50u32..2000).prop_map(|rate| format!("bearer.iub.rate\" = \"{rate}kbit/s\"")),
+    ]
+    .prop_map(|key| format!("set = {{ \"{key} }}\n"));
+    match cell {
+        true => prop_oneof![2 => dedicated, 2 => outage, 4 => of_cell].boxed(),
+        false => prop_oneof![3 => dedicated, 1 => outage].boxed(),
+    }
+}
+
+/// The radio access of two groups of users, which changes while the scenario runs.
 fn changing() -> impl Strategy<Value = String> {
-    let key = prop_oneof![
-        (1u32..30).prop_map(|pdus| format!("rate\" = \"{}kbit/s\"", pdus * 32)),
-        (0u32..300).prop_map(|delay| format!("delay\" = \"{delay}ms\"")),
-        (0.0..0.5f64).prop_map(|errors| format!("errors\" = {errors}")),
-    ];
-    let steps = prop::collection::vec((0u32..4000, any::<bool>(), key), 1..6);
-    (1u32..4, steps, any::<bool>()).prop_map(|(users, steps, acknowledged)| {
-        let (mode, mut time) = (if acknowledged { "acknowledged" } else { "unacknowledged" }, 0);
-        let step = |(after, up, key): (u32, bool, String)| {
-            time += after;
-            let air = if up { "up" } else { "down" };
-            format!("[[edge.at]]\ntime = \"{time}ms\"\nset = {{ \"bearer.air.{air}.{key} }}\n")
-        };
-        let steps: String = steps.into_iter().map(step).collect();
-        format!(
-            "[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ mode = \"{mode}\" }}\n\
-             [[edge.user]]\ncount = {users}\n{steps}"
-        )
+    any::<bool>().prop_flat_map(|cell| {
+        let steps = prop::collection::vec((1u32..2000, any::<bool>(), step(cell)), 1..6);
+        (1u32..3, steps, any::<bool>()).prop_map(move |(users, steps, acknowledged)| {
+            let mode = if acknowledged { "acknowledged" } else { "unacknowledged" };
+            let air = if cell { "air.down = { kind = \"shared\", harq = { error = 0.1 } }\n" } else { "" };
+            let mut time = 0;
+            let step = |(after, ends, step): (u32, bool, String)| {
+                // The longest outage and the longest value end before the next step.
+                time += after + 4000;
+                let ends = if ends && step.starts_with("set") { "for = \"3s\"\n" } else { "" };
+                format!("[[edge.at]]\ntime = \"{}ms\"\n{step}{ends}", time - 4000)
+            };
+            let steps: String = steps.into_iter().map(step).collect();
+            format!(
+                "[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ mode = \"{mode}\" }}\n{air}\
+                 [[edge.user]]\ncount = {users}\n[[edge.user]]\nmean_snr = 6.0\n{steps}"
+            )
+        })
     })
 }
 

@@ -1,22 +1,29 @@
 //! Changes of a bearer while it runs.
 
+use std::ops::Range;
+
 use ackclock_core::{Rate, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::AnyErrorProcess;
-use crate::{Files, Medium};
+use crate::{CellChange, Files, Medium};
 
 /// A change of one direction of a running bearer.
 pub enum Change {
     /// Replaces the medium; see [`Link::replace_medium`](crate::Link::replace_medium).
     Medium(Box<dyn Medium>),
-    /// Interrupts transmission in one direction until the given time.
-    Outage(Time, OutageKind),
+    /// Interrupts the transmission of the users with these numbers in one direction until the given time. An outage
+    /// that ends at the instant of the change only reports the rates after an earlier outage.
+    Outage(Range<u32>, Time, OutageKind),
     /// Changes the dedicated channel of each user, in the order of the users' numbers.
     Dedicated(Vec<DedicatedChange>),
     /// Hands a user over. A hand-over interrupts both directions, whatever the direction of the change.
     Handover(Handover),
+    /// Changes the cell of the downlink.
+    Cell(CellChange),
+    /// Changes the delay of the Iub interface, or each user's rate on it; `None` for an unlimited rate.
+    Iub(Span, Option<Rate>),
 }
 
 /// New value of a setting of a dedicated channel. The value applies from the next TTI on; PDUs in transit keep their

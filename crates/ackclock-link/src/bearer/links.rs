@@ -188,9 +188,12 @@ impl Bearer for PlainBearer {
     }
 
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
-        // All changes of a link, outages included, are replacements of its medium.
-        if let Change::Medium(medium) = change {
-            self.links[direction as usize].replace_medium(now, medium);
+        let link = &mut self.links[direction as usize];
+        match change {
+            Change::Medium(medium) => link.replace_medium(now, medium),
+            Change::Cell(change) => link.change_cell(now, change),
+            // An outage of a link is a replacement of its medium, or a change of a cell. Links have no hand-overs.
+            Change::Outage(..) | Change::Dedicated(_) | Change::Iub(..) | Change::Handover(_) => {}
         }
         self.note_due(direction);
     }

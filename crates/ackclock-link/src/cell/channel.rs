@@ -33,7 +33,20 @@ impl Channel {
                 });
                 Self::Drawn { seed: stream.bits(), cumulated: cumulated.collect() }
             }
-            FadingKind::None => Self::Still(rows.iter().filter(|row| row.snr <= user.mean_snr).count()),
+            FadingKind::None => Self::Still(still(user, rows)),
+        }
+    }
+
+    /// Changes mean SNR and Doppler frequency from the slot `first` on. The fading continues without a jump.
+    pub(super) fn change(&mut self, user: &CellUser, rows: &[RateRow], first: u64) {
+        match self {
+            Self::Faded { fading, thresholds: powers } => {
+                fading.set_doppler(user.doppler, first);
+                *powers = thresholds(user, rows).collect();
+            }
+            // The table alone gives the shares of the rates.
+            Self::Drawn { .. } => {}
+            Self::Still(state) => *state = still(user, rows),
         }
     }
 
@@ -59,6 +72,11 @@ impl Channel {
             Self::Still(state) => *state,
         }
     }
+}
+
+/// State of a channel without fading.
+fn still(user: &CellUser, rows: &[RateRow]) -> usize {
+    rows.iter().filter(|row| row.snr <= user.mean_snr).count()
 }
 
 /// Number of thresholds below the power `power`.

@@ -6,12 +6,12 @@ use ackclock_core::{Component, Config, ConfigError, Law, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Cell;
 use super::harq::HarqConfig;
 use super::rates::{self, RateRow, linear};
+use super::{Cell, CellChange};
 use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext};
 use crate::short_flows::ShortFlows;
-use crate::{AnyLink, Errors, Files, LinkConfig, LinkContext, Nominal};
+use crate::{AnyLink, ChangeContext, Errors, Files, LinkConfig, LinkContext, Nominal};
 
 /// A cell: many users share one channel, which fades independently for each user, and a scheduler serves one user per
 /// slot. The users are listed in `[[edge.user]]`. Each flow has a separate queue, and each user a separate uplink.
@@ -252,6 +252,14 @@ impl LinkConfig for CellConfig {
     fn has_medium(&self) -> bool {
         false
     }
+
+    fn may_change(&self, key: &str) -> Result<(), ConfigError> {
+        self.check_changed(key)
+    }
+
+    fn change(&self, key: &str, context: ChangeContext<'_>) -> Result<CellChange, ConfigError> {
+        Self::change(self, key, context)
+    }
 }
 
 impl CellConfig {
@@ -314,6 +322,11 @@ impl CellConfig {
     pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let of = |harq: &HarqConfig| harq.transmissions(files).map_err(|error| error.under("harq"));
         self.harq.as_ref().map_or(Ok(1.0), of)
+    }
+
+    /// Groups of users of the cell.
+    pub(super) fn users(&self) -> &[CellUser] {
+        &self.users
     }
 
     pub(super) fn each_user(&self) -> impl Iterator<Item = &CellUser> {

@@ -260,9 +260,14 @@ impl Harq {
         self.blocks.iter().any(|block| block.waits(now))
     }
 
-    /// Ends the transmission that lasted from `began` to `now`. If the transmission failed, returns the earliest time
-    /// of a retransmission.
-    pub(super) fn land(&mut self, began: Time, now: Time) -> Option<Time> {
+    /// Replaces the error process of blocks.
+    pub(super) fn set_errors(&mut self, errors: AnyErrorProcess) {
+        self.errors = errors;
+    }
+
+    /// Ends the transmission that lasted from `began` to `now`, with the fate `radio` unless the block has an error. If
+    /// the transmission failed, returns the earliest time of a retransmission.
+    pub(super) fn land(&mut self, began: Time, now: Time, radio: Fate) -> Option<Time> {
         let block = self.blocks.get_mut(self.air)?;
         if block.repetitions > 0 {
             self.services.carried_again(now);
@@ -272,7 +277,8 @@ impl Harq {
             Some(again) if block.repetitions > 0 => again,
             _ => &mut self.errors,
         };
-        block.state = match errors.fate(now) {
+        let fate = errors.fate(now);
+        block.state = match if radio == Fate::Lost { radio } else { fate } {
             Fate::Arrives => BlockState::Received,
             Fate::Lost if block.repetitions == self.limit => BlockState::Lost,
             Fate::Lost if self.feedback.fate(now) == Fate::Lost => {
@@ -554,7 +560,7 @@ mod tests {
             if harq.repeat(now).is_none() {
                 harq.sent(now, &packets(numbers), rest, 1, 1e6);
             }
-            harq.land(now, now);
+            harq.land(now, now, Fate::Arrives);
             harq.blocks[harq.air].state =
                 if arrives { BlockState::Received } else { BlockState::Failed(now + tenth) };
             while let Some((segment, _, repeated)) = harq.release() {
@@ -600,7 +606,11 @@ mod tests {
                 (config.error, config.repetition_error) = (Loss(1.0).into(), Some(Loss(0.0).into()));
             });
             harq.sent(ms(2), &packets(&[0]), Rest::Empty, 1, 1e6);
-            assert_eq!(harq.land(ms(0), ms(2)), None, "the transmitter believes that the block arrived");
+            assert_eq!(
+                harq.land(ms(0), ms(2), Fate::Arrives),
+                None,
+                "the transmitter believes that the block arrived"
+            );
             assert_eq!((harq.repeat(ms(20)), released(&mut harq)), (None, vec![(0, false)]), "{order:?}");
             harq.sent(ms(4), &packets(&[1, 2]), Rest::Empty, 1, 1e6);
             harq.blocks.back_mut().unwrap().state = BlockState::Received;
@@ -615,13 +625,13 @@ mod tests {
         for order in [DeliveryOrder::InSequence, DeliveryOrder::OutOfSequence] {
             let mut harq = harq(|config| config.order = order);
             harq.sent(ms(2), &[], Rest::Begun, 1, 1e6);
-            harq.land(ms(0), ms(2));
+            harq.land(ms(0), ms(2), Fate::Arrives);
             harq.blocks[0].state = BlockState::Failed(ms(6));
             harq.sent(ms(4), &packets(&[0]), Rest::Empty, 1, 1e6);
-            harq.land(ms(2), ms(4));
+            harq.land(ms(2), ms(4), Fate::Arrives);
             assert!(harq.release().is_none(), "its first block has failed");
             harq.repeat(ms(6)).unwrap();
-            harq.land(ms(6), ms(8));
+            harq.land(ms(6), ms(8), Fate::Arrives);
             let (_, _, repeated) = harq.release().unwrap();
             assert_eq!((repeated.times, repeated.delay), (1, Span::from_millis(4)), "{order:?}");
         }

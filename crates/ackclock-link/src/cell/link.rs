@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 
 use super::backlog::Place;
-use super::{Cell, FULL_PACKET};
+use super::{Cell, CellChange, FULL_PACKET};
 use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
 impl From<Cell> for AnyLink {
@@ -65,7 +65,7 @@ impl Link for Cell {
             unacknowledged: self.unacknowledged(flow),
             occupied: waiting + self.unqueued(flow),
             capacity: self.backlog.capacity(),
-            rate: self.reports.share(now, user).unwrap_or(self.grants[state].rate),
+            rate: self.share(now, user).unwrap_or(self.grants[state].rate),
         }
     }
 
@@ -93,6 +93,10 @@ impl Link for Cell {
 
     // Has no effect: a cell is not a queue followed by a medium.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
+
+    fn change_cell(&mut self, now: Time, change: CellChange) {
+        self.change(now, change);
+    }
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.backlog.assign(flow, user);

@@ -2,13 +2,14 @@
 
 use ackclock_core::{ConfigError, Segment, Time};
 
+use super::change::Interruption;
 use super::channel::Channel;
 use super::config::{CellConfig, CellUser};
 use super::harq::Harq;
 use super::slots::Slots;
-use crate::LinkContext;
 use crate::delay::Delays;
 use crate::errors::{AnyErrorProcess, ErrorContext};
+use crate::{LinkContext, OutageKind};
 
 /// State of one user of a cell.
 pub(super) struct Member {
@@ -25,6 +26,8 @@ pub(super) struct Member {
     pub(super) mean_bps: f64,
     /// Last slot for which the scheduler decided, and the state of the channel in that slot.
     pub(super) state: (u64, usize),
+    /// Latest outage of the channel.
+    pub(super) interruption: Option<Interruption>,
 }
 
 impl Member {
@@ -57,7 +60,13 @@ impl Member {
             away_until: Time::ZERO,
             mean_bps: config.mean_rate(user),
             state: (u64::MAX, 0),
+            interruption: None,
         })
+    }
+
+    /// Whether the channel is in an outage of this kind at `now`.
+    pub(super) fn is_interrupted(&self, kind: OutageKind, now: Time) -> bool {
+        self.interruption.is_some_and(|one| one.is(kind, now))
     }
 }
 

@@ -30,6 +30,7 @@
 
 mod air;
 mod backlog;
+mod change;
 mod channel;
 mod config;
 mod grant;
@@ -45,6 +46,7 @@ mod slots;
 mod synthetic;
 
 pub use crate::short_flows::{CountsAt, ShortFlows};
+pub use change::{CellChange, numbers_of};
 pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport};
 pub use harq::{HarqConfig, RepetitionsAs};
 pub use rates::RateRow;
@@ -57,7 +59,7 @@ use ackclock_core::{ConfigError, FlowId, Histogram, Segment, Span, Time};
 use crate::errors::ErrorProcess;
 use crate::outcomes::Outcomes;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
-use crate::{BufferMeaning, Cause, Departures, Fate, LinkContext, LinkEvent, Load, Repetitions};
+use crate::{BufferMeaning, Cause, Departures, Fate, LinkContext, LinkEvent, Load, OutageKind, Repetitions};
 use air::{Air, Carries};
 use backlog::{Backlog, Place, Rules};
 use grant::{Grant, grants};
@@ -194,7 +196,10 @@ impl Cell {
         self.candidates.clear();
         for &user in &self.busy {
             let member = &mut self.members[user as usize];
-            let state = member.channel.state(measured);
+            let state = match member.is_interrupted(OutageKind::Silent, start) {
+                true => 0,
+                false => member.channel.state(measured),
+            };
             member.state = (slot, state);
             let begun = member.begun.as_ref().map(|fragment| fragment.segment.flow);
             let class = match ignores_class {
@@ -209,7 +214,11 @@ impl Cell {
         }
         if self.reports.wanted() {
             let time = self.slots.start(self.next).since(start);
-            self.candidates.iter().for_each(|user| self.reports.on_backlogged(start, user.user, time));
+            for &Candidate { user, .. } in &self.candidates {
+                if !self.members[user as usize].is_interrupted(OutageKind::Silent, start) {
+                    self.reports.on_backlogged(start, user, time);
+                }
+            }
         }
     }
 
@@ -287,9 +296,11 @@ impl Cell {
             return;
         }
         let member = &mut self.members[user as usize];
+        let faded = member.is_interrupted(OutageKind::Fade, self.air.begins);
+        let fate = if faded { Fate::Lost } else { Fate::Arrives };
         let Some(harq) = &mut member.harq else {
             for segment in last.drain(..) {
-                self.leave(at, user, segment, Fate::Arrives, None);
+                self.leave(at, user, segment, fate, None);
             }
             self.air.last = last;
             return;
@@ -298,7 +309,7 @@ impl Cell {
             let rest = if member.begun.is_some() { Rest::Begun } else { Rest::Empty };
             harq.sent(at, &last, rest, self.air.slots, self.air.served);
         }
-        let again = harq.land(self.air.begins, at);
+        let again = harq.land(self.air.begins, at, fate);
         self.returns.extend(again.map(|due| (due, user)));
         last.clear();
         self.air.last = last;

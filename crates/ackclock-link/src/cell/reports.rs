@@ -7,7 +7,9 @@
 //! If the number of users with data changes, all shares change and are reported again: earlier service is scaled by the
 //! old number over the new number. The number of users with data is updated every 100 ms. Users that had data at any
 //! time since the last update count, so a queue that runs empty between two packets does not change the number. Fading
-//! causes no new reports, because shares are averages over fading.
+//! causes no new reports, because shares are averages over fading. A change of the mean SNR of a user changes its share
+//! by the ratio of the mean rates, and is reported. In an outage in which the cell does not serve a user, the user's share
+//! is zero, and the time does not count; start and end of the outage are reported.
 //!
 //! While no reports are requested, no service is recorded.
 
@@ -90,6 +92,32 @@ impl Reports {
         }
     }
 
+    /// Sets the mean rate of a user's channel, bit/s. The user's share changes by the same ratio.
+    pub(super) fn set_mean(&mut self, user: u32, mean_bps: f64) {
+        if let Some(share) = self.users.get_mut(user as usize) {
+            let change = mean_bps / std::mem::replace(&mut share.mean_bps, mean_bps);
+            share.pieces.iter_mut().for_each(|piece| piece.bits *= change);
+        }
+    }
+
+    /// Reports a user's rate at `at`, with the user's queued load.
+    pub(super) fn tell(&mut self, at: Time, user: u32, rate: Rate, queued: Load) {
+        if !self.wanted() {
+            return;
+        }
+        let Load { packets: queued_packets, bytes: queued_bytes } = queued;
+        let (user, reason) = (Some(user), ReportReason::Change);
+        self.waiting.push_back(RadioReport {
+            number: 0,
+            at,
+            user,
+            rate,
+            queued_packets,
+            queued_bytes,
+            reason,
+        });
+    }
+
     /// Whether reports are requested.
     pub(super) fn wanted(&self) -> bool {
         !self.users.is_empty()
@@ -130,7 +158,7 @@ impl Reports {
         if before == active || before == 0 || active == 0 {
             return;
         }
-        let change = f64::from(before) / f64::from(active);
+        let (change, mut told) = (f64::from(before) / f64::from(active), Vec::new());
         for (user, share) in
             (0..).zip(&mut self.users).filter(|(_, share)| share.backlogged(over) > Span::ZERO)
         {
@@ -141,17 +169,9 @@ impl Reports {
                 .iter_mut()
                 .filter(|piece| piece.number != over)
                 .for_each(|piece| piece.bits *= change);
-            let Load { packets: queued_packets, bytes: queued_bytes } = queued(user);
-            self.waiting.push_back(RadioReport {
-                number: 0,
-                at: start,
-                user: Some(user),
-                rate: Rate::from_bps_f64(share.bps(over, active - 1)),
-                queued_packets,
-                queued_bytes,
-                reason: ReportReason::Change,
-            });
+            told.push((user, Rate::from_bps_f64(share.bps(over, active - 1))));
         }
+        told.into_iter().for_each(|(user, rate)| self.tell(start, user, rate, queued(user)));
     }
 
     /// Returns the next report up to `now`.

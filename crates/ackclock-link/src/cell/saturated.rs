@@ -6,12 +6,14 @@
 //! table. In a long run fewer samples are enough.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use ackclock_core::{ConfigError, Rate, Streams};
 
 use super::channel::Channel;
-use super::config::{CellConfig, FadingKind, Remainder, Transport};
+use super::config::{CellConfig, CellUser, FadingKind, Remainder, Transport};
 use super::grant::{Grant, grants};
+use super::rates::RateRow;
 use super::slots::Slots;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
 
@@ -54,6 +56,8 @@ pub(super) struct Saturated<C> {
     packet: u64,
     /// Unsent part of each user's packet, in bits times slots per second.
     left: Vec<u64>,
+    /// First sample after the latest outage of each user's channel.
+    resumes: Vec<u64>,
     /// Number of the next sample of the channels.
     next: u64,
     /// Total capacity used so far, in bits times slots per second.
@@ -68,13 +72,26 @@ pub(super) struct Reference {
     name: String,
     users: BTreeSet<u32>,
     saturated: Option<Saturated<Channel>>,
+    /// Changes of the users with these numbers, each with its first slot, in order of time.
+    changes: Vec<(u64, Range<u32>, UserChange)>,
+    /// Number of changes that the saturated cell contains.
+    changed: usize,
+}
+
+/// Change of a user's channel.
+enum UserChange {
+    /// New settings of the channel.
+    Settings(CellUser),
+    /// Outage until this slot.
+    Outage(u64),
 }
 
 impl Reference {
     /// Creates the reference of the cell called `name`.
     pub(super) fn new(config: &CellConfig, streams: &Streams, name: &str) -> Self {
         let (config, streams, name) = (config.clone(), streams.clone(), name.to_owned());
-        Self { config, streams, name, users: BTreeSet::new(), saturated: None }
+        let (users, changes) = (BTreeSet::new(), Vec::new());
+        Self { config, streams, name, users, saturated: None, changes, changed: 0 }
     }
 
     /// Adds a user that gets its first flow.
@@ -84,30 +101,83 @@ impl Reference {
         }
     }
 
+    /// Configuration of the cell at its start.
+    pub(super) const fn config(&self) -> &CellConfig {
+        &self.config
+    }
+
+    /// Changes the channels of the users with these numbers from the slot `first` on.
+    pub(super) fn change(&mut self, first: u64, numbers: Range<u32>, user: CellUser) {
+        self.changes.push((first, numbers, UserChange::Settings(user)));
+        self.saturated = None;
+    }
+
+    /// Interrupts the channels of the users with these numbers from the slot `first` until the slot `until`.
+    pub(super) fn interrupt(&mut self, numbers: Range<u32>, first: u64, until: u64) {
+        self.changes.push((first, numbers, UserChange::Outage(until)));
+    }
+
     /// Mean rate in bit/s that the users would have got before `slot` with packets of `packet_bytes` bytes; `None` if
     /// the cell cannot be built.
     pub(super) fn mean_bps_before(&mut self, slot: u64, packet_bytes: u64) -> Option<f64> {
         if self.saturated.is_none() {
             let here = |user| self.users.is_empty() || self.users.contains(&user);
-            self.saturated = Saturated::of_cell(&self.config, &self.streams, &self.name, slot, here).ok();
+            let fastest = self.changes.iter().map(|(.., change)| change.doppler()).fold(0.0, f64::max);
+            let of_cell = Saturated::of_cell(&self.config, &self.streams, &self.name, slot, here, fastest);
+            (self.saturated, self.changed) = (of_cell.ok(), 0);
         }
         let saturated = self.saturated.as_mut()?;
         saturated.packet = packet_bytes * 8 * u64::from(self.config.slots);
+        while let Some((first, numbers, change)) =
+            self.changes.get(self.changed).filter(|(at, ..)| *at < slot)
+        {
+            saturated.mean_bps_before(*first);
+            for number in numbers.clone() {
+                if self.users.is_empty() || self.users.contains(&number) {
+                    let index = if self.users.is_empty() {
+                        number as usize
+                    } else {
+                        self.users.range(..number).count()
+                    };
+                    saturated.change(index, change, *first, &self.config.rates);
+                }
+            }
+            self.changed += 1;
+        }
         Some(saturated.mean_bps_before(slot))
     }
 }
 
+impl UserChange {
+    /// Doppler frequency after the change, Hz; zero if the change does not set it.
+    const fn doppler(&self) -> f64 {
+        match self {
+            Self::Settings(user) => user.doppler,
+            Self::Outage(_) => 0.0,
+        }
+    }
+}
+
 impl Saturated<Channel> {
+    /// Changes the channel of the user at `index` from the slot `first` on.
+    fn change(&mut self, index: usize, change: &UserChange, first: u64, rates: &[RateRow]) {
+        match change {
+            UserChange::Settings(user) => self.channels[index].change(user, rates, first / self.slots),
+            UserChange::Outage(until) => self.resumes[index] = until.div_ceil(self.slots),
+        }
+    }
+
     /// Creates those users of the cell called `name` that `here` selects, with the same channel draws as in the cell,
-    /// for a run of `run` slots.
+    /// for a run of `run` slots in which no Doppler frequency rises above `fastest`, Hz, or that of the configuration.
     pub(super) fn of_cell(
         config: &CellConfig,
         streams: &Streams,
         name: &str,
         run: u64,
         here: impl Fn(u32) -> bool,
+        fastest: f64,
     ) -> Result<Self, ConfigError> {
-        let slots = slots_between_looks(config, run);
+        let slots = slots_between_looks(config, run, fastest);
         let looks = f64::from(config.slots) / slots as f64;
         let channel = |(number, user): (u32, _)| {
             Channel::new(user, &config.rates, looks, streams.stream(&format!("{name}/fading/{number}")))
@@ -132,6 +202,7 @@ impl<C: Look> Saturated<C> {
             remainder: config.remainder,
             packet: 0,
             left: vec![0; channels.len()],
+            resumes: vec![0; channels.len()],
             next: 0,
             done: 0,
             channels,
@@ -152,7 +223,8 @@ impl<C: Look> Saturated<C> {
         self.candidates.clear();
         self.states.clear();
         for (user, channel) in (0..).zip(&mut self.channels) {
-            let state = channel.state(measured);
+            let interrupted = self.next < self.resumes[user as usize];
+            let state = if interrupted { 0 } else { channel.state(measured) };
             self.states.push(state);
             self.candidates.push(Candidate { user, rate: self.grants[state].bps, class: Class::Long });
         }
@@ -188,12 +260,12 @@ impl<C: Look> Saturated<C> {
 }
 
 /// Number of slots between samples, so that the fastest channel is sampled often enough in a run of `run` slots.
-fn slots_between_looks(config: &CellConfig, run: u64) -> u64 {
+fn slots_between_looks(config: &CellConfig, run: u64, fastest: f64) -> u64 {
     let drawn = config.each_user().any(|user| user.fading == FadingKind::Table);
     if drawn || config.transport == Transport::Packets {
         return 1;
     }
-    let fastest = config.each_user().map(|user| user.doppler).fold(0.0, f64::max);
+    let fastest = config.each_user().map(|user| user.doppler).fold(fastest, f64::max);
     let often = f64::from(config.slots) / (OFTEN * fastest);
     often.max((run / ENOUGH) as f64).clamp(1.0, MOST_SLOTS) as u64
 }
@@ -223,7 +295,7 @@ mod tests {
         ] {
             let slots = seconds * 600;
             let (config, streams) = (cell(scheduler, dopplers), Streams::new(3, 0));
-            let mut seldom = Saturated::of_cell(&config, &streams, "down", slots, |_| true).unwrap();
+            let mut seldom = Saturated::of_cell(&config, &streams, "down", slots, |_| true, 0.0).unwrap();
             let channel = |(number, user): (u32, _)| {
                 let stream = streams.stream(&format!("down/fading/{number}"));
                 Channel::new(user, &config.rates, config.slots.into(), stream)
@@ -261,7 +333,7 @@ mod tests {
             cell.scheduler = scheduler.into();
             let cell = cell.with_users(&[user(9.6), user(-3.0)]).unwrap();
             let mut saturated =
-                Saturated::of_cell(&cell, &Streams::new(1, 0), "down", 6000, |_| true).unwrap();
+                Saturated::of_cell(&cell, &Streams::new(1, 0), "down", 6000, |_| true, 0.0).unwrap();
             let got = saturated.mean_bps_before(600 * 10) / 1e3;
             assert!((got / kbps - 1.0).abs() < 0.005, "{scheduler}: {got}");
             assert_eq!(cell.nominal(&NoFiles).unwrap().rate, Rate::from_bps(2_457_600));

@@ -61,10 +61,11 @@ impl Carrier {
         }
     }
 
-    /// Payload rate of the channel; zero on the Iub, because the controller does not know the rate of a shared cell.
-    pub(super) const fn rate(&self) -> Rate {
+    /// Payload rate of the channel at `now`; zero on the Iub, because the controller does not know the rate of a shared
+    /// cell.
+    pub(super) fn rate(&self, now: Time) -> Rate {
         match self {
-            Self::Dedicated(air) => air.rate,
+            Self::Dedicated(air) => air.rate(now),
             Self::Iub(_) => Rate::ZERO,
         }
     }

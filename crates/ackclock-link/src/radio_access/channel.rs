@@ -1,6 +1,6 @@
 //! Radio channel of one user. In each direction the channel has a queue, an RLC end, and a carrier for PDUs.
 
-use ackclock_core::{ConfigError, FlowId, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Rate, Span, Time};
 
 use super::carrier::Carrier;
 use super::dedicated::{Dedicated, DedicatedConfig};
@@ -34,7 +34,7 @@ pub(super) struct Channel {
 pub(super) enum Downwards<'a> {
     Dedicated(&'a DedicatedConfig),
     /// The Iub, and the time that a PDU takes from controller to terminal without queueing delay.
-    Shared(Iub, Span),
+    Shared(Box<Iub>, Span),
 }
 
 /// Name of a random stream of the user with the number `user`.
@@ -67,7 +67,7 @@ impl Channel {
             .map(|(name, queue)| queue.named(named(name)).build());
         let (down, places, time_down): (_, Option<Places>, _) = match down {
             Downwards::Dedicated(config) => dedicated(config, Direction::Down)?,
-            Downwards::Shared(iub, time) => (Carrier::Iub(Box::new(iub)), None, time),
+            Downwards::Shared(iub, time) => (Carrier::Iub(iub), None, time),
         };
         let (up, places_up, time_up) = dedicated(up, Direction::Up)?;
         // A STATUS cannot cover PDUs that were sent less than a round-trip time ago.
@@ -169,6 +169,21 @@ impl Channel {
         let from = air.change(now, change);
         self.sdus[index].change_ttis(from, air.room(), air.delay());
         self.times[index] = air.time();
+        self.set_guards();
+    }
+
+    /// Changes delay and rate of the Iub interface.
+    pub(super) fn change_iub(&mut self, delay: Span, rate: Option<Rate>) {
+        let Some(iub) = self.iub() else { return };
+        let before = iub.change(delay, rate);
+        // A PDU waits for the message that allows it, so its time includes two delays of the interface.
+        self.change_time(Direction::Down, before * 2, delay * 2);
+    }
+
+    /// Replaces a part of the time that a PDU takes in a direction.
+    pub(super) fn change_time(&mut self, direction: Direction, before: Span, after: Span) {
+        let time = &mut self.times[direction as usize];
+        *time = time.saturating_sub(before) + after;
         self.set_guards();
     }
 
@@ -276,8 +291,18 @@ impl Channel {
         now < self.away_until
     }
 
+    /// Whether downlink data of the user waits or is in transit.
+    pub(super) fn has_data(&self) -> bool {
+        self.sdus[Direction::Down as usize].undelivered().packets > 0
+    }
+
+    /// Downlink payload rate of a dedicated channel at `now`; zero in a hand-over.
+    pub(super) fn rate(&self, now: Time) -> Rate {
+        if self.is_away(now) { Rate::ZERO } else { self.carriers[Direction::Down as usize].rate(now) }
+    }
+
     /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate of the view.
-    pub(super) fn view(&self, direction: Direction, flow: FlowId) -> LinkView {
+    pub(super) fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);
         let waiting = sdus.waiting(flow);
@@ -287,7 +312,7 @@ impl Channel {
             unacknowledged,
             occupied: waiting + in_transmission + unacknowledged,
             capacity: sdus.queue().capacity(flow),
-            rate: self.carriers[direction as usize].rate(),
+            rate: self.carriers[direction as usize].rate(now),
         }
     }
 

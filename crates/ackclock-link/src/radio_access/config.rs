@@ -67,14 +67,18 @@ impl Config for RadioAccessConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.rlc.check().map_err(|error| error.under("rlc"))?;
         self.iub.iter().try_for_each(IubConfig::check).map_err(|error| error.under("iub"))?;
-        self.up()?.check_rate(&self.rlc).map_err(|error| under(Direction::Up, error))?;
+        let up = self.up()?;
+        if up.allocation.is_some() {
+            return Err(ConfigError::new("air.up.allocation", "only `air.down` can have an allocation"));
+        }
+        up.check_rates(&self.rlc).map_err(|error| under(Direction::Up, error))?;
         match self.down()? {
             AirKind::Dedicated(_) if self.iub.is_some() => Err(ConfigError::new(
                 "iub",
                 "a dedicated channel has no queue at a base station: air.down.kind = \"shared\" has",
             )),
             AirKind::Dedicated(down) => {
-                down.check_rate(&self.rlc).map_err(|error| under(Direction::Down, error))
+                down.check_rates(&self.rlc).map_err(|error| under(Direction::Down, error))
             }
             AirKind::Cell(cell) => self.check_cell(cell).map_err(|error| under(Direction::Down, error)),
         }
@@ -86,6 +90,20 @@ impl Config for RadioAccessConfig {
             .map(|(air, direction)| air.complete(&AIRS).map_err(|error| under(direction, error)));
         Ok(Self { air: Airs { down: down?, up: up? }, iub, ..self })
     }
+}
+
+/// Part of the bearer that a key changes while the bearer runs.
+enum AccessKey<'a> {
+    /// Setting of the dedicated channels of a direction.
+    Dedicated(Direction, DedicatedKey),
+    /// Key of the cell of the downlink, or of its users.
+    Cell(&'a str),
+    Iub,
+}
+
+/// Adds the path of the cell to an error, unless the error is about a user's key.
+fn of_cell(key: &str, error: ConfigError) -> ConfigError {
+    if key.starts_with("user.") { error } else { under(Direction::Down, error) }
 }
 
 /// Adds the path of a direction's air interface to an error.
@@ -151,8 +169,7 @@ impl RadioAccessConfig {
     /// Builds the bearer for users that share a cell.
     fn over_cell(&self, config: &CellConfig, context: BearerContext<'_>) -> Result<RadioAccess, ConfigError> {
         let (iub, up, count) = (self.iub(), self.up()?, self.count() as u32);
-        let config =
-            self.of_whole(config).map_err(|error| under(Direction::Down, error))?.with_users(&self.users)?;
+        let config = self.served(config)?;
         let control =
             iub.flow_control.config(&FLOW_CONTROLS).map_err(|error| error.under("iub.flow_control"))?;
         let shared = Shared::new(&config, &self.rlc, &iub, control.kind(), count, context);
@@ -165,33 +182,47 @@ impl RadioAccessConfig {
                 .map_err(|error| error.under("loss").under("iub"))?;
             // The time of a PDU from controller to terminal includes one Iub delay for the PDU, and one for the message
             // that allows it.
-            let down = Downwards::Shared(down, iub.delay * 2 + config.delay.mean() + config.slot());
+            let down = Downwards::Shared(Box::new(down), iub.delay * 2 + config.delay.mean() + config.slot());
             Channel::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
         };
         let users = (0..count).map(user).collect::<Result<_, _>>()?;
         Ok(RadioAccess::of(users, Some(Box::new(shared)), &self.rlc))
     }
 
-    /// Returns the direction and the name of a key of a dedicated channel that may change while the bearer runs.
-    fn changed(&self, key: &str) -> Result<(Direction, DedicatedKey), ConfigError> {
+    /// Returns the part of the bearer that a key changes while the bearer runs.
+    fn changed<'a>(&self, key: &'a str) -> Result<AccessKey<'a>, ConfigError> {
         let path = key.strip_prefix("air.");
         let path = path.map(|path| (path.strip_prefix("down."), path.strip_prefix("up.")));
         let is_cell = matches!(self.down()?, AirKind::Cell(_));
+        if let (AirKind::Dedicated(DedicatedConfig { allocation: Some(_), .. }), "air.down.rate") =
+            (self.down()?, key)
+        {
+            return Err(ConfigError::new(key, "`air.down.allocation` sets the rate"));
+        }
+        let of = |direction, path| DedicatedKey::of(path).map(|key| AccessKey::Dedicated(direction, key));
         let changed = match path {
-            Some((Some(down), _)) if !is_cell => DedicatedKey::of(down).map(|key| (Direction::Down, key)),
-            Some((_, Some(up))) => DedicatedKey::of(up).map(|key| (Direction::Up, key)),
+            Some((Some(down), _)) if is_cell => Some(AccessKey::Cell(down)),
+            Some((Some(down), _)) => of(Direction::Down, down),
+            Some((_, Some(up))) => of(Direction::Up, up),
+            _ if is_cell && (key == "iub.delay" || key == "iub.rate") => Some(AccessKey::Iub),
+            _ if is_cell && key.starts_with("user.") => Some(AccessKey::Cell(key)),
             _ => None,
         };
         changed.ok_or_else(|| {
-            let channels =
-                if is_cell { "the channel `air.up`" } else { "the channels `air.down` and `air.up`" };
-            ConfigError::new(
-                key,
-                format!(
-                    "is fixed when the bearer starts; `rate`, `delay` and `errors` of {channels} may change"
-                ),
-            )
+            let may = match is_cell {
+                true => {
+                    "`rate`, `delay` and `errors` of `air.up`, `loss`, `delay` and `harq.error` of `air.down`, \
+                     `iub.delay` and `iub.rate`"
+                }
+                false => "`rate`, `delay` and `errors` of `air.down` and `air.up`",
+            };
+            ConfigError::new(key, format!("is fixed when the bearer starts; {may} may change"))
         })
+    }
+
+    /// Returns the cell with its users, in which blocks hold complete PDUs.
+    fn served(&self, cell: &CellConfig) -> Result<CellConfig, ConfigError> {
+        self.of_whole(cell).map_err(|error| under(Direction::Down, error))?.with_users(&self.users)
     }
 
     fn count(&self) -> u64 {
@@ -205,12 +236,20 @@ impl BearerConfig for RadioAccessConfig {
     }
 
     fn outage(&self) -> Option<OutageKind> {
-        // A cell cannot be interrupted, so only dedicated channels have outages.
-        matches!(self.down(), Ok(AirKind::Dedicated(_))).then_some(OutageKind::Fade)
+        Some(match self.down() {
+            Ok(AirKind::Cell(_)) => OutageKind::Silent,
+            _ => OutageKind::Fade,
+        })
     }
 
     fn may_change(&self, key: &str) -> Result<(), ConfigError> {
-        self.changed(key).map(drop)
+        match (self.changed(key)?, self.down()?) {
+            (AccessKey::Cell(path), AirKind::Cell(cell)) => {
+                let checked = self.served(cell)?.check_changed(path);
+                checked.map_err(|error| of_cell(path, error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn changes(
@@ -218,13 +257,24 @@ impl BearerConfig for RadioAccessConfig {
         key: &str,
         context: ChangeContext<'_>,
     ) -> Result<Vec<(Direction, Change)>, ConfigError> {
-        let (direction, key) = self.changed(key)?;
-        let air = match (direction, self.down()?) {
-            (Direction::Down, AirKind::Dedicated(down)) => down,
-            _ => self.up()?,
+        let change = match (self.changed(key)?, self.down()?) {
+            (AccessKey::Cell(path), AirKind::Cell(cell)) => {
+                let change = self.served(cell)?.change(path, context);
+                (Direction::Down, Change::Cell(change.map_err(|error| of_cell(path, error))?))
+            }
+            (AccessKey::Iub, _) => (Direction::Down, Change::Iub(self.iub().delay, self.iub().rate)),
+            (AccessKey::Dedicated(direction, key), down) => {
+                let air = match (direction, down) {
+                    (Direction::Down, AirKind::Dedicated(down)) => down,
+                    _ => self.up()?,
+                };
+                let change = air.changes(key, &self.rlc, self.count() as u32, direction, context);
+                (direction, change.map_err(|error| under(direction, error))?)
+            }
+            // Only a bearer over a cell returns the key of a cell.
+            (AccessKey::Cell(_), AirKind::Dedicated(_)) => return Ok(Vec::new()),
         };
-        let change = air.changes(key, &self.rlc, self.count() as u32, direction, context);
-        Ok(vec![(direction, change.map_err(|error| under(direction, error))?)])
+        Ok(vec![change])
     }
 
     fn hands_over(&self) -> bool {
@@ -259,7 +309,7 @@ impl BearerConfig for RadioAccessConfig {
     ) -> Result<Nominal, ConfigError> {
         let (up, users) = (self.up()?, self.count());
         let dedicated = |air: &DedicatedConfig, direction| {
-            let rate = air.nominal(&self.rlc, files);
+            let rate = air.nominal(&self.rlc, users, files);
             let rate = rate.map_err(|error| under(direction, error).under("bearer"))?;
             Ok(Nominal { rate: Rate::from_bps(rate.as_bps() * users), delay: air.tti + air.delay })
         };
@@ -294,7 +344,7 @@ impl BearerConfig for RadioAccessConfig {
         let bearer = match self.down()? {
             AirKind::Dedicated(down) => {
                 let bearer = RadioAccess::new(&self.rlc, [down, self.up()?], self.count() as u32, context);
-                bearer.map_err(|(direction, error)| under(direction, error))
+                bearer.map(RadioAccess::naming_users).map_err(|(direction, error)| under(direction, error))
             }
             AirKind::Cell(cell) => self.over_cell(cell, context),
         };

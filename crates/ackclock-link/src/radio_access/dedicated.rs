@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::air::{AirConfig, AirKind};
+use super::allocation::AllocationConfig;
 use super::channel::of_user;
 use crate::bearer::{Change, ChangeContext, DedicatedChange, Direction};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
@@ -32,6 +33,9 @@ pub struct DedicatedConfig {
     pub errors: Errors,
     /// Unit of loss: "tti" loses all PDUs of a TTI together, "pdu" loses each PDU separately.
     pub errors_by: ErrorsBy,
+    /// Allocation of each user's downlink rate by the number of active users, in place of `rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<AllocationConfig>,
 }
 
 /// Unit of data that the radio loses together.
@@ -58,6 +62,7 @@ impl Default for DedicatedConfig {
             delay: Span::from_millis(15),
             errors: Errors::Share(crate::Loss(0.1)),
             errors_by: ErrorsBy::Tti,
+            allocation: None,
         }
     }
 }
@@ -65,6 +70,7 @@ impl Default for DedicatedConfig {
 impl Config for DedicatedConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.errors.check().map_err(|error| error.under("errors"))?;
+        self.allocation.iter().try_for_each(Config::check).map_err(|error| error.under("allocation"))?;
         in_bounds("tti", self.tti, TTIS)?;
         if self.delay > TTIS[1] {
             return Err(ConfigError::new("delay", format!("{} is more than {}", self.delay, TTIS[1])));
@@ -84,14 +90,39 @@ impl AirConfig for DedicatedConfig {
 }
 
 impl DedicatedConfig {
-    /// Number of PDUs in a TTI.
-    fn pdus(&self, rlc: &RlcConfig) -> u64 {
-        self.rate.bytes_in(self.tti) / u64::from(rlc.pdu_octets().max(1))
+    /// Payload rate of a user at the start.
+    fn start_rate(&self) -> Rate {
+        self.allocation.as_ref().map_or(self.rate, |allocation| allocation.steps[0])
     }
 
-    /// Checks that a TTI holds a whole number of PDUs.
-    pub(crate) fn check_rate(&self, rlc: &RlcConfig) -> Result<(), ConfigError> {
-        let (rate, pdus) = (self.rate, self.pdus(rlc));
+    /// Payload rate of each of `users` users who all have data.
+    fn rate_among(&self, users: u64) -> Rate {
+        self.allocation.as_ref().map_or(self.rate, |allocation| allocation.steps[allocation.step(users)])
+    }
+
+    /// Number of PDUs in a TTI at the start.
+    fn pdus(&self, rlc: &RlcConfig) -> u64 {
+        self.pdus_at(self.start_rate(), rlc)
+    }
+
+    /// Number of PDUs in a TTI at the given payload rate.
+    pub(super) fn pdus_at(&self, rate: Rate, rlc: &RlcConfig) -> u64 {
+        rate.bytes_in(self.tti) / u64::from(rlc.pdu_octets().max(1))
+    }
+
+    /// Checks that a TTI holds a whole number of PDUs at each rate.
+    pub(crate) fn check_rates(&self, rlc: &RlcConfig) -> Result<(), ConfigError> {
+        match &self.allocation {
+            None => self.check_rate("rate", self.rate, rlc),
+            Some(allocation) => {
+                let check = |&rate| self.check_rate("allocation.steps", rate, rlc);
+                allocation.steps.iter().try_for_each(check)
+            }
+        }
+    }
+
+    fn check_rate(&self, key: &str, rate: Rate, rlc: &RlcConfig) -> Result<(), ConfigError> {
+        let pdus = self.pdus_at(rate, rlc);
         let one = u64::from(rlc.pdu_octets()) * 8_000_000_000 / self.tti.as_nanos();
         if (1..=MOST_PDUS).contains(&pdus) && rate.as_bps().abs_diff(one * pdus) <= pdus {
             return Ok(());
@@ -99,7 +130,7 @@ impl DedicatedConfig {
         let (pdu, tti, one) = (Size::Bytes(rlc.pdu_octets().into()), self.tti, Rate::from_bps(one));
         let message =
             format!("{rate} is not 1 to {MOST_PDUS} PDUs of {pdu} in each TTI of {tti}: a multiple of {one}");
-        Err(ConfigError::new("rate", message))
+        Err(ConfigError::new(key, message))
     }
 
     /// Share of the PDUs that arrive.
@@ -111,9 +142,14 @@ impl DedicatedConfig {
         Ok(1.0 - bad)
     }
 
-    /// Mean payload rate of the PDUs that arrive.
-    pub(crate) fn nominal(&self, rlc: &RlcConfig, files: &dyn Files) -> Result<Rate, ConfigError> {
-        let octets = self.pdus(rlc) * u64::from(rlc.pdu_octets());
+    /// Mean payload rate of the PDUs of each of `users` users that arrive while all users have data.
+    pub(crate) fn nominal(
+        &self,
+        rlc: &RlcConfig,
+        users: u64,
+        files: &dyn Files,
+    ) -> Result<Rate, ConfigError> {
+        let octets = self.pdus_at(self.rate_among(users), rlc) * u64::from(rlc.pdu_octets());
         Ok(Rate::from_bps_f64(octets as f64 * 8.0 / self.tti.as_secs_f64() * self.good(files)?))
     }
 
@@ -181,7 +217,7 @@ impl DedicatedKey {
 
 /// One direction of a user's channel.
 pub(super) struct Dedicated {
-    pub(super) rate: Rate,
+    rate: Rate,
     errors: AnyErrorProcess,
     by: ErrorsBy,
     tti: Span,
@@ -221,7 +257,7 @@ impl Dedicated {
         context: ErrorContext<'_>,
     ) -> Result<Self, ConfigError> {
         Ok(Self {
-            rate: config.rate,
+            rate: config.start_rate(),
             errors: config.error_process(rlc, context)?,
             by: config.errors_by,
             tti: config.tti,
@@ -267,6 +303,14 @@ impl Dedicated {
     /// Delay from the end of a TTI until its PDUs have arrived.
     pub(super) const fn delay(&self) -> Span {
         self.delay
+    }
+
+    /// Payload rate at `now`; zero in an outage that the transmitter notices.
+    pub(super) fn rate(&self, now: Time) -> Rate {
+        match self.outage {
+            Some((from, until, OutageKind::Silent)) if from <= now && now < until => Rate::ZERO,
+            _ => self.rate,
+        }
     }
 
     /// Number of PDUs in a TTI.

@@ -96,6 +96,8 @@ pub(super) struct Sent {
 /// State of one user on the Iub: the controller's side, and all PDUs and messages in transit.
 pub(super) struct Iub {
     delay: Span,
+    /// Size of a PDU including headers, bytes.
+    bytes: u32,
     /// Transmission time of one PDU.
     one: Span,
     errors: AnyErrorProcess,
@@ -133,6 +135,7 @@ impl Iub {
         Ok(Self {
             errors: Errors::Share(config.loss).build(errors)?,
             delay: config.delay,
+            bytes,
             one: config.rate.map_or(Span::ZERO, |rate| rate.time_for(bytes.into())),
             credits,
             initial: credits,
@@ -153,6 +156,13 @@ impl Iub {
         self.pdus.clear();
         self.waits.clear();
         self.told = false;
+    }
+
+    /// Changes the delay, and the rate of PDUs that are sent later. No PDU or message overtakes an earlier one. Returns
+    /// the earlier delay.
+    pub(super) fn change(&mut self, delay: Span, rate: Option<Rate>) -> Span {
+        self.one = rate.map_or(Span::ZERO, |rate| rate.time_for(self.bytes.into()));
+        std::mem::replace(&mut self.delay, delay)
     }
 
     /// Time of the controller's next event.
@@ -181,7 +191,7 @@ impl Iub {
         let waits = self.credits == 0 && wanted <= from;
         if waits != self.told {
             self.told = waits;
-            self.waits.push_back((from + self.delay, waits));
+            push_in_order(&mut self.waits, from + self.delay, waits);
         }
     }
 
@@ -194,7 +204,7 @@ impl Iub {
         for sent in pdus {
             self.free = self.free.max(now) + self.one;
             let fate = self.errors.fate(now);
-            self.pdus.push_back((self.free + self.delay, Sent { fate, ..sent }));
+            push_in_order(&mut self.pdus, self.free + self.delay, Sent { fate, ..sent });
         }
         // An RLC end that had nothing to send despite its schedule is polled again later, not at once.
         if count > 0 { now } else { now + LOOKS }
@@ -202,7 +212,7 @@ impl Iub {
 
     /// Sends a message of the base station to the controller at `now`.
     pub(super) fn tell(&mut self, now: Time, allocation: Allocation) {
-        self.allocations.push_back((now + self.delay, allocation));
+        push_in_order(&mut self.allocations, now + self.delay, allocation);
     }
 
     /// Returns the next PDU that has arrived at the base station.
@@ -218,6 +228,12 @@ impl Iub {
         }
         newest
     }
+}
+
+/// Adds an item that arrives at `at`, and not before the items in front of it.
+fn push_in_order<T>(items: &mut VecDeque<(Time, T)>, at: Time, item: T) {
+    let last = items.back().map_or(Time::ZERO, |&(last, _)| last);
+    items.push_back((at.max(last), item));
 }
 
 /// Maximum number of PDUs sent at once; larger than any RLC window.

@@ -24,19 +24,24 @@
 //! channel in each direction; its results are compared with AC06 and closed forms.
 
 mod air;
+mod allocation;
 mod carrier;
 mod channel;
 mod config;
 mod dedicated;
 mod flow_control;
 mod iub;
+mod reports;
 mod shared;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
 
 pub use self::air::{AIRS, AirConfig, AirKind};
+use self::allocation::Allocation;
+pub use self::allocation::AllocationConfig;
 use self::carrier::Carrier;
 use self::channel::{Channel, Downwards};
 pub use self::config::{Airs, RadioAccessConfig};
@@ -46,11 +51,15 @@ pub use self::flow_control::{
     CreditConfig, FLOW_CONTROLS, FlowControlConfig, FlowControlKind, OnOffConfig, UncontrolledConfig,
 };
 pub use self::iub::IubConfig;
+use self::reports::Reports;
 use self::shared::Shared;
-use crate::bearer::{Bearer, BearerContext, Change, Direction, Handover};
+use crate::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover};
 use crate::queue::Queue;
 use crate::umts_rlc_am::{Pdu, RlcConfig, Sdus};
-use crate::{Cause, Departures, LinkEvent, LinkView, Load};
+use crate::{Cause, CellChange, Departures, LinkEvent, LinkView, Load, OutageKind};
+
+/// Payload rate of a dedicated channel, and its number of PDUs in a TTI.
+type DedicatedRate = (Rate, u32);
 
 /// Bearer of all users between the radio network controller and their terminals.
 pub(crate) struct RadioAccess {
@@ -59,6 +68,12 @@ pub(crate) struct RadioAccess {
     changes: Vec<Time>,
     /// The base station, if the users share a cell.
     shared: Option<Box<Shared>>,
+    /// Allocation of the downlink rates, and the number of PDUs of each step in a TTI.
+    allocation: Option<(Allocation, Vec<DedicatedRate>)>,
+    /// Reports of the rates of dedicated channels; `None` unless requested.
+    reports: Option<Reports>,
+    /// Whether the users come from `[[edge.user]]`, so that a report names its user.
+    names_users: bool,
     /// User of each flow; user 0 by default.
     user_of: Vec<u32>,
     /// Number of the user with the next event, for each direction.
@@ -81,7 +96,17 @@ impl RadioAccess {
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
         let user = |number| Channel::new(rlc, Downwards::Dedicated(down), up, number, context);
-        Ok(Self::of((0..users).map(user).collect::<Result<_, _>>()?, None, rlc))
+        let allocation = down.allocation.as_ref().map(|config| {
+            let step = |&rate| (rate, down.pdus_at(rate, rlc) as u32);
+            (Allocation::new(config, users as usize), config.steps.iter().map(step).collect())
+        });
+        let users = (0..users).map(user).collect::<Result<_, _>>()?;
+        Ok(Self { allocation, ..Self::of(users, None, rlc) })
+    }
+
+    /// Names the user in each report of a dedicated channel.
+    pub(crate) fn naming_users(self) -> Self {
+        Self { names_users: true, ..self }
     }
 
     fn of(users: Vec<Channel>, shared: Option<Box<Shared>>, rlc: &RlcConfig) -> Self {
@@ -89,6 +114,9 @@ impl RadioAccess {
             changes: vec![Time::NEVER; users.len()],
             users,
             shared,
+            allocation: None,
+            reports: None,
+            names_users: false,
             user_of: Vec::new(),
             next: [0; 2],
             octets: rlc.pdu_octets(),
@@ -104,6 +132,7 @@ impl RadioAccess {
     fn advance(&mut self, now: Time) {
         match &mut self.shared {
             Some(_) => self.advance_together(now),
+            None if self.allocation.is_some() => self.advance_allocated(now),
             // Without a base station the users are independent of each other.
             None => {
                 for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
@@ -113,6 +142,30 @@ impl RadioAccess {
                     }
                 }
             }
+        }
+    }
+
+    /// Processes all events up to `now` for users whose rates depend on each other. At each instant the order is:
+    /// events of the users, allocation of the rates.
+    fn advance_allocated(&mut self, now: Time) {
+        while let Some((allocation, steps)) = &mut self.allocation {
+            let first = self.changes.iter().copied().min().unwrap_or(Time::NEVER);
+            let at = first.min(allocation.next_change());
+            if at > now || at == Time::NEVER {
+                return;
+            }
+            for (number, (user, change)) in self.users.iter_mut().zip(&mut self.changes).enumerate() {
+                if *change <= at {
+                    user.step(at, &mut self.filling);
+                    *change = user.next_change();
+                    allocation.on_data(at, number, user.has_data());
+                }
+            }
+            for (number, step) in allocation.advance(at) {
+                let (rate, pdus) = steps[step];
+                self.users[number].change(at, Direction::Down, DedicatedChange::Rate(rate, pdus));
+            }
+            self.note_rates(at);
         }
     }
 
@@ -151,6 +204,9 @@ impl RadioAccess {
         let user = self.user(flow);
         let taken = self.users[user].put(now, direction, enqueue);
         self.changes[user] = self.users[user].next_change();
+        if let Some((allocation, _)) = &mut self.allocation {
+            allocation.on_data(now, user, self.users[user].has_data());
+        }
         taken
     }
 
@@ -161,6 +217,43 @@ impl RadioAccess {
         if let Some(shared) = &mut self.shared {
             shared.hand_over(now, handover, user);
         }
+    }
+
+    /// Interrupts a direction of the users with these numbers until `until`.
+    fn interrupt(
+        &mut self,
+        now: Time,
+        direction: Direction,
+        numbers: Range<u32>,
+        until: Time,
+        kind: OutageKind,
+    ) {
+        let Range { start, end } = numbers;
+        for user in self.users.iter_mut().take(end as usize).skip(start as usize) {
+            if let Carrier::Dedicated(air) = &mut user.carriers[direction as usize] {
+                air.interrupt(now, until, kind);
+            }
+        }
+        if let (Direction::Down, Some(shared)) = (direction, &mut self.shared) {
+            shared.change(now, CellChange::Outage(start..end, until, kind));
+        }
+    }
+
+    /// Reports the rates of dedicated channels that have changed, if reports are requested.
+    fn note_rates(&mut self, now: Time) {
+        if let Some(reports) = &mut self.reports {
+            reports.note(now, &self.users, self.names_users);
+        }
+    }
+
+    /// Changes the cell of the base station.
+    fn change_cell(&mut self, now: Time, change: CellChange) {
+        let Some(shared) = &mut self.shared else { return };
+        if let CellChange::Delay(law) = &change {
+            let [before, after] = [shared.mean_delay(), law.mean()];
+            self.users.iter_mut().for_each(|user| user.change_time(Direction::Down, before, after));
+        }
+        shared.change(now, change);
     }
 
     fn sdus(&self, direction: Direction) -> impl Iterator<Item = &Sdus> {
@@ -200,12 +293,18 @@ impl Bearer for RadioAccess {
     }
 
     fn due(&self, direction: Direction) -> Time {
-        if let ([user], None) = (self.users.as_slice(), &self.shared) {
+        if let ([user], None, None) = (self.users.as_slice(), &self.shared, &self.allocation) {
             return user.sdus[direction as usize].outcomes.due().min(self.changes[0]);
         }
         let events = self.sdus(direction).map(|sdus| sdus.outcomes.due());
         let shared = self.shared.iter().map(|shared| shared.next_change());
-        events.chain(self.changes.iter().copied()).chain(shared).min().unwrap_or(Time::NEVER)
+        let allocation = self.allocation.iter().map(|(allocation, _)| allocation.next_change());
+        events
+            .chain(self.changes.iter().copied())
+            .chain(shared)
+            .chain(allocation)
+            .min()
+            .unwrap_or(Time::NEVER)
     }
 
     fn want_departures(&mut self, direction: Direction, departures: Departures) {
@@ -215,7 +314,7 @@ impl Bearer for RadioAccess {
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
         self.advance(now);
         let user = self.user(flow);
-        let view = self.users[user].view(direction, flow);
+        let view = self.users[user].view(now, direction, flow);
         match &mut self.shared {
             _ if self.users[user].is_away(now) => LinkView { rate: Rate::ZERO, ..view },
             Some(shared) if direction == Direction::Down => LinkView { rate: shared.rate(now, user), ..view },
@@ -257,11 +356,18 @@ impl Bearer for RadioAccess {
     }
 
     fn want_reports(&mut self) {
-        self.shared.iter_mut().for_each(|shared| shared.want_reports());
+        match &mut self.shared {
+            Some(shared) => shared.want_reports(),
+            None => self.reports = Some(Reports::new(&self.users)),
+        }
     }
 
-    /// Returns a report of the cell about its users' shares, with each user's queues at controller and base station.
+    /// Returns a report of a dedicated channel's rate, or of the cell about its users' shares, with each user's queues
+    /// at controller and base station.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        if let Some(reports) = &mut self.reports {
+            return reports.poll(now);
+        }
         let report = self.shared.as_mut()?.poll_report(now)?;
         let user = self.users.get(report.user? as usize)?;
         let Load { packets, bytes } = user.sdus[Direction::Down as usize].undelivered();
@@ -286,25 +392,25 @@ impl Bearer for RadioAccess {
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
         self.advance(now);
         match change {
-            Change::Outage(until, kind) => {
-                for user in &mut self.users {
-                    if let Carrier::Dedicated(air) = &mut user.carriers[direction as usize] {
-                        air.interrupt(now, until, kind);
-                    }
-                }
-            }
+            Change::Outage(numbers, until, kind) => self.interrupt(now, direction, numbers, until, kind),
             Change::Dedicated(changes) => {
                 for (user, change) in self.users.iter_mut().zip(changes) {
                     user.change(now, direction, change);
                 }
             }
             Change::Handover(handover) => self.hand_over(now, &handover),
+            Change::Cell(change) => self.change_cell(now, change),
+            Change::Iub(delay, rate) => {
+                self.users.iter_mut().for_each(|user| user.change_iub(delay, rate));
+                self.shared.iter_mut().for_each(|shared| shared.set_delay(delay));
+            }
             // Media are parts of links.
             Change::Medium(_) => {}
         }
         for (user, next) in self.users.iter().zip(&mut self.changes) {
             *next = user.next_change();
         }
+        self.note_rates(now);
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {

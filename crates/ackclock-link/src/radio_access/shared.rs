@@ -15,7 +15,8 @@ use crate::bearer::BearerContext;
 use crate::queue::DropTailConfig;
 use crate::umts_rlc_am::{Pdu, RlcConfig};
 use crate::{
-    BufferMeaning, Cell, CellConfig, Fate, Handover, HandoverTo, Link, LinkContext, LinkEvent, QueuePlan,
+    BufferMeaning, Cell, CellChange, CellConfig, Fate, Handover, HandoverTo, Link, LinkContext, LinkEvent,
+    QueuePlan,
 };
 
 /// Base station that all users share.
@@ -23,6 +24,8 @@ pub(super) struct Shared {
     cell: Cell,
     users: Vec<AtBaseStation>,
     delay: Span,
+    /// Mean propagation delay of the cell.
+    mean_delay: Span,
     /// Payload size and header size of a PDU, octets.
     octets: [u32; 2],
     interval: Option<Span>,
@@ -107,6 +110,7 @@ impl Shared {
             cell,
             users: (0..users).map(user).collect(),
             delay: iub.delay,
+            mean_delay: config.delay.mean(),
             octets: [rlc.pdu_octets(), rlc.header_octets()],
             interval: control.interval(),
             refused: Vec::new(),
@@ -143,6 +147,24 @@ impl Shared {
         }
         self.note_begun(channels);
         while !self.reports && self.cell.poll_report(at).is_some() {}
+    }
+
+    /// Changes the cell at `now`.
+    pub(super) fn change(&mut self, now: Time, change: CellChange) {
+        if let CellChange::Delay(law) = &change {
+            self.mean_delay = law.mean();
+        }
+        self.cell.change(now, change);
+    }
+
+    /// Mean propagation delay of the cell.
+    pub(super) const fn mean_delay(&self) -> Span {
+        self.mean_delay
+    }
+
+    /// Sets the delay of the Iub interface.
+    pub(super) const fn set_delay(&mut self, delay: Span) {
+        self.delay = delay;
     }
 
     /// Starts to generate radio reports.

@@ -93,7 +93,7 @@ impl Config for UmtsRlcAmConfig {
         }
         rlc.check()?;
         for direction in Direction::BOTH {
-            self.air(direction).check_rate(&rlc).map_err(|error| self.spelled(direction, error))?;
+            self.air(direction).check_rates(&rlc).map_err(|error| self.spelled(direction, error))?;
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl UmtsRlcAmConfig {
             Direction::Up => (self.up_rate, self.up_errors.as_ref().unwrap_or(&self.errors)),
         };
         let Self { tti, delay, errors_by, .. } = *self;
-        DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by }
+        DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by, allocation: None }
     }
 
     /// Returns the directions that a key changes while the bearer runs, and the channel's name of the key.
@@ -190,7 +190,7 @@ impl BearerConfig for UmtsRlcAmConfig {
         _: &BearerLinks,
         files: &dyn Files,
     ) -> Result<Nominal, ConfigError> {
-        let rate = self.air(direction).nominal(&self.rlc(), files);
+        let rate = self.air(direction).nominal(&self.rlc(), 1, files);
         let rate = rate.map_err(|error| self.spelled(direction, error).under("bearer"))?;
         Ok(Nominal { rate, delay: (self.tti + self.delay) * 2 })
     }
