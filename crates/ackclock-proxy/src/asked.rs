@@ -37,6 +37,20 @@ pub struct Wish {
     pub speech: Speech,
 }
 
+impl Wish {
+    /// Connection of a client that sent no request: the firewall diverted it on the way to its server.
+    pub(crate) const fn diverted() -> Self {
+        Self {
+            host: String::new(),
+            port: 0,
+            used: 0,
+            connected: Vec::new(),
+            forward: Vec::new(),
+            speech: Speech::Diverted,
+        }
+    }
+}
+
 /// Protocol of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
@@ -44,6 +58,8 @@ pub enum Speech {
     Socks,
     /// The client uses HTTP.
     Http,
+    /// The client does not know the proxy: the firewall diverted its connection.
+    Diverted,
 }
 
 /// Reason why a server cannot be reached.
@@ -60,7 +76,7 @@ pub enum Trouble {
 }
 
 impl Speech {
-    /// Answer that reports a failure to the client.
+    /// Answer that reports a failure to the client; a diverted client understands only a reset, and the answer is empty.
     pub fn tells(self, trouble: Trouble) -> Vec<u8> {
         match self {
             Self::Socks => {
@@ -77,6 +93,7 @@ impl Speech {
                 Trouble::Unreachable => refusal("504 Gateway Timeout", "the server cannot be reached"),
                 Trouble::Forbidden => refusal("403 Forbidden", "this proxy does not lead there"),
             },
+            Self::Diverted => Vec::new(),
         }
     }
 }

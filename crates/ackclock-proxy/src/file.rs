@@ -25,8 +25,12 @@ pub struct File {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyTable {
-    /// Addresses on which the proxy listens.
+    /// Addresses on which the proxy listens for requests.
+    #[serde(default)]
     pub listen: Vec<SocketAddr>,
+    /// Addresses at which the proxy takes connections that the firewall diverts (TPROXY).
+    #[serde(default)]
+    pub transparent: Vec<SocketAddr>,
     /// Networks whose clients may use the proxy, in addition to this machine's own programs.
     #[serde(default)]
     pub allow: Vec<Prefix>,
@@ -83,7 +87,7 @@ impl File {
         if !CONNECTIONS.contains(&most) {
             return Err(format!("proxy.max_connections: {most} is not from 4 to 100000"));
         }
-        if file.proxy.listen.is_empty() {
+        if file.proxy.listen.is_empty() && file.proxy.transparent.is_empty() {
             return Err("proxy.listen: no address, for example [\"127.0.0.1:8080\"]".to_owned());
         }
         let name = name_of(&file.relay.steering);
@@ -109,9 +113,9 @@ impl File {
     /// Fails if the steering is invalid, which [`parse`](Self::parse) has checked.
     pub fn options(self, keys: Vec<Key>) -> Result<Options, String> {
         let steering = self.relay.steering.config(&STEERINGS).map_err(|error| error.to_string())?.clone();
-        let ProxyTable { listen, allow, max_connections, reports } = self.proxy;
+        let ProxyTable { listen, transparent, allow, max_connections, reports } = self.proxy;
         let reports = reports.map(|reports| Reports { listen: reports.listen, keys, steering });
-        Ok(Options { listen, allow, max_connections: max_connections as usize, reports })
+        Ok(Options { listen, transparent, allow, max_connections: max_connections as usize, reports })
     }
 }
 
@@ -127,6 +131,7 @@ mod tests {
             (String::new(), "missing field `proxy`"),
             ("[proxy]\nlisten = []".to_owned(), "proxy.listen: no address"),
             ("[proxy]\nlisten = [\"here\"]".to_owned(), "proxy.listen[0]: "),
+            ("[proxy]\ntransparent = [\"7300\"]".to_owned(), "proxy.transparent[0]: "),
             (format!("{proxy}max_connections = 3"), "proxy.max_connections: 3 is not from 4 to 100000"),
             (format!("{proxy}allow = [\"10.0.0.0/33\"]"), "proxy.allow[0]: `10.0.0.0/33` is not a network"),
             (format!("{proxy}lisen = 1"), "unknown field `lisen`"),

@@ -4,8 +4,8 @@ mod opening;
 mod steering;
 
 use std::collections::VecDeque;
-use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use self::steering::Radio;
 use crate::asked::{Speech, Trouble, Wish};
+use crate::listeners::{Listener, Way};
 use crate::names::Names;
 use crate::pair::{BUFFER, Goes, Pair, reset};
 use crate::reports::gate::RefusedReports;
@@ -25,8 +26,10 @@ use crate::steer::user_of;
 /// Settings of the proxy.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Addresses on which the proxy listens.
+    /// Addresses on which the proxy listens for requests.
     pub listen: Vec<SocketAddr>,
+    /// Addresses at which the proxy takes connections that the firewall diverts (TPROXY).
+    pub transparent: Vec<SocketAddr>,
     /// Networks whose clients may use the proxy, in addition to this machine's own programs.
     pub allow: Vec<Prefix>,
     /// Maximum number of simultaneous connections; one client in an allowed network gets at most a quarter of this
@@ -34,6 +37,24 @@ pub struct Options {
     pub max_connections: usize,
     /// Radio reports by which the proxy limits the windows of its clients.
     pub reports: Option<Reports>,
+}
+
+impl Options {
+    /// Starts to listen at all addresses.
+    fn listeners(&self) -> Result<Vec<Listener>, StartError> {
+        let requests = self.listen.iter().map(|&address| (Way::Requests, address));
+        let diverted = self.transparent.iter().map(|&address| (Way::Diverted, address));
+        let listener = |(way, address): (Way, SocketAddr)| {
+            if !address.ip().is_loopback() && self.allow.is_empty() {
+                return Err(StartError::Open(way, address));
+            }
+            Listener::new(way, address).map_err(|error| match (way, error.kind()) {
+                (Way::Diverted, ErrorKind::PermissionDenied) => StartError::Privilege(address),
+                _ => StartError::Listen(way, address, error),
+            })
+        };
+        requests.chain(diverted).map(listener).collect()
+    }
 }
 
 /// Settings for radio reports.
@@ -70,11 +91,14 @@ pub struct Counts {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Other machines can reach this address, but no network is allowed to use the proxy.
-    #[error("{0} can be reached from other machines: say whose with --allow, as --allow 192.0.2.0/24")]
-    Open(SocketAddr),
+    #[error("{1} can be reached from other machines: say whose with --allow, as --allow 192.0.2.0/24")]
+    Open(Way, SocketAddr),
     /// The proxy cannot listen on this address.
-    #[error("{0}: {1}")]
-    Listen(SocketAddr, io::Error),
+    #[error("{1}: {2}")]
+    Listen(Way, SocketAddr, io::Error),
+    /// The proxy may not take diverted connections.
+    #[error("{0}: diverted connections need root or the capability CAP_NET_ADMIN")]
+    Privilege(SocketAddr),
     /// The proxy cannot receive radio reports at this address.
     #[error("{0}: {1}")]
     Reports(SocketAddr, io::Error),
@@ -104,7 +128,7 @@ enum State {
 struct Client {
     number: u64,
     socket: Option<TcpStream>,
-    address: IpAddr,
+    from: SocketAddr,
     state: State,
     pair: Option<Pair>,
     deadline: Option<Instant>,
@@ -117,7 +141,7 @@ struct Client {
 /// Proxy with its listeners and clients.
 pub struct Server {
     options: Options,
-    listeners: Vec<TcpListener>,
+    listeners: Vec<Listener>,
     epoll: Epoll,
     names: Names,
     clients: Vec<Option<Client>>,
@@ -139,17 +163,10 @@ impl Server {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
         let names = Names::start()?;
         epoll.add(names.bell(), EpollEvent::new(EpollFlags::EPOLLIN, BELL)).map_err(io::Error::from)?;
-        let mut listeners = Vec::new();
-        for (number, &address) in options.listen.iter().enumerate() {
-            if !address.ip().is_loopback() && options.allow.is_empty() {
-                return Err(StartError::Open(address));
-            }
-            let at = |error| StartError::Listen(address, error);
-            let listener = TcpListener::bind(address).map_err(at)?;
-            listener.set_nonblocking(true).map_err(at)?;
+        let listeners = options.listeners()?;
+        for (number, listener) in listeners.iter().enumerate() {
             let event = EpollEvent::new(EpollFlags::EPOLLIN, LISTENERS + number as u64);
-            epoll.add(&listener, event).map_err(io::Error::from)?;
-            listeners.push(listener);
+            epoll.add(&listener.socket, event).map_err(io::Error::from)?;
         }
         let radio = options.reports.as_ref().map(|reports| Radio::start(reports, &epoll)).transpose()?;
         let (clients, counts, buffer) = (Vec::new(), Counts::default(), vec![0; BUFFER]);
@@ -170,12 +187,12 @@ impl Server {
         })
     }
 
-    /// Addresses on which the proxy listens, with the ports chosen by the kernel.
+    /// Addresses on which the proxy listens, for requests first, with the ports chosen by the kernel.
     ///
     /// # Errors
     /// Fails if the kernel does not report an address.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
-        self.listeners.iter().map(TcpListener::local_addr).collect()
+        self.listeners.iter().map(|listener| listener.socket.local_addr()).collect()
     }
 
     /// UDP address at which radio reports arrive; `None` without reports.
@@ -229,10 +246,11 @@ impl Server {
     fn let_in(&mut self, listener: usize) {
         // The number of clients accepted per turn is limited, so that other clients are not delayed.
         for _ in 0..64 {
-            let Some(Ok((socket, from))) = self.listeners.get(listener).map(TcpListener::accept) else {
-                return;
-            };
-            if !self.admits(from.ip().to_canonical()) || socket.set_nonblocking(true).is_err() {
+            let Some(Listener { way, socket }) = self.listeners.get(listener) else { return };
+            let way = *way;
+            let Ok((socket, from)) = socket.accept() else { return };
+            let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+            if !self.admits(from.ip()) || socket.set_nonblocking(true).is_err() {
                 self.counts.refused += 1;
                 reset(&socket);
                 continue;
@@ -248,14 +266,17 @@ impl Server {
             self.clients[slot] = Some(Client {
                 number: self.next,
                 socket: Some(socket),
-                address: from.ip().to_canonical(),
+                from,
                 state: State::Asking { bytes: Vec::new(), greeted: false, speech: Speech::Http },
                 pair: None,
                 deadline: Some(self.now + PATIENCE),
                 watched: [EpollFlags::empty(); 2],
                 backlogged: false,
             });
-            self.watch(slot);
+            match way {
+                Way::Requests => self.watch(slot),
+                Way::Diverted => self.divert(slot),
+            }
         }
     }
 
@@ -266,7 +287,7 @@ impl Server {
         if from.is_loopback() {
             return true;
         }
-        let same = self.clients.iter().flatten().filter(|client| client.address == from).count();
+        let same = self.clients.iter().flatten().filter(|client| client.from.ip() == from).count();
         same < self.options.max_connections.div_ceil(4)
             && self.options.allow.iter().any(|prefix| prefix.contains(from))
     }
@@ -319,6 +340,10 @@ impl Server {
             (State::Asking { .. }, _) => [EpollFlags::EPOLLIN, EpollFlags::empty()],
             // During a name lookup, epoll reports only a reset or hang-up of the client.
             (State::Looking { .. }, _) => [EpollFlags::EPOLLRDHUP; 2],
+            // A diverted client may end its data before the server is connected.
+            (State::Connecting { wish, .. }, _) if wish.speech == Speech::Diverted => {
+                [EpollFlags::empty(), EpollFlags::EPOLLOUT]
+            }
             (State::Connecting { .. }, _) => [EpollFlags::EPOLLRDHUP, EpollFlags::EPOLLOUT],
             (State::Relaying, Some(pair)) => pair.interests(),
             (State::Relaying, None) => return,
@@ -352,7 +377,7 @@ impl Server {
             self.counts.connections -= 1;
             let now = self.time();
             if let Some(radio) = &mut self.radio {
-                radio.users.close(now, user_of(client.address), slot as u32);
+                radio.users.close(now, user_of(client.from.ip()), slot as u32);
             }
             if let Some(socket) = client.socket.as_ref().filter(|_| by_reset) {
                 reset(socket);

@@ -23,6 +23,7 @@ pub(crate) struct Running {
 pub(crate) fn options() -> Options {
     Options {
         listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
+        transparent: Vec::new(),
         allow: Vec::new(),
         max_connections: 1024,
         reports: None,
@@ -223,7 +224,7 @@ fn two_hundred_at_once_and_a_full_proxy_refuses() {
 #[test]
 fn an_address_of_others_needs_clients_that_are_named() {
     let open = Options { listen: vec![(Ipv4Addr::UNSPECIFIED, 0).into()], ..options() };
-    assert!(matches!(Server::start(open, Instant::now()), Err(StartError::Open(_))));
+    assert!(matches!(Server::start(open, Instant::now()), Err(StartError::Open(..))));
     let prefix = |text: &str| text.parse::<Prefix>();
     assert!(prefix("192.0.2.0/24").unwrap().contains("192.0.2.7".parse().unwrap()));
     assert!(prefix("192.0.2.0/24").unwrap().contains("::ffff:192.0.2.7".parse().unwrap()));

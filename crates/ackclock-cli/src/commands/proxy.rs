@@ -10,8 +10,11 @@ use std::{fs, io};
 use ackclock_core::Prefix;
 use ackclock_live::metrics::{Kind, Labels, Page};
 use ackclock_proxy::file::File;
+use ackclock_proxy::listeners::Way;
 use ackclock_proxy::reports::gate::Refusal;
 use ackclock_proxy::server::{Counts, Options, Server, StartError};
+
+use clap::builder::ArgPredicate;
 
 use crate::failure::Failure;
 use crate::metrics::{Listening, Metrics};
@@ -23,11 +26,21 @@ use crate::{keys, output};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Configuration file with the tables [proxy], [proxy.reports] and [relay], in place of the options.
-    #[arg(value_name = "FILE", conflicts_with_all = ["listen", "allow", "max_connections"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["listen", "transparent", "allow", "max_connections"])]
     file: Option<PathBuf>,
     /// Address on which the proxy listens. SOCKS5, HTTP CONNECT and plain HTTP requests are accepted at every address.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8080",
+        default_value_if("transparent", ArgPredicate::IsPresent, None)
+    )]
     listen: Vec<SocketAddr>,
+    /// Address at which the proxy takes connections that the firewall diverts (TPROXY), as 0.0.0.0:7300 or [::]:7300.
+    /// Servers see the clients' own addresses. The option needs the capability CAP_NET_ADMIN, and `--listen` then has
+    /// no default.
+    #[arg(long, value_name = "ADDRESS")]
+    transparent: Vec<SocketAddr>,
     /// Network whose clients may use the proxy. Programs of this machine may always use the proxy.
     #[arg(long, value_name = "NETWORK")]
     allow: Vec<Prefix>,
@@ -61,7 +74,10 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let mut server = Server::start(options, Instant::now()).map_err(|error| match error {
         StartError::Io(error) => Failure::Run(error.to_string()),
         StartError::Reports(..) => Failure::Input(format!("{}: {error}", source("reports.listen"))),
-        error => Failure::Input(format!("{}: {error}", source("listen"))),
+        StartError::Open(way, _) | StartError::Listen(way, ..) => {
+            Failure::Input(format!("{}: {error}", source(way.key())))
+        }
+        StartError::Privilege(_) => Failure::Run(format!("{}: {error}", source(Way::Diverted.key()))),
     })?;
     let run = |error: std::io::Error| Failure::Run(error.to_string());
     let addresses: Vec<_> = server.addresses().map_err(run)?.iter().map(ToString::to_string).collect();
@@ -97,8 +113,13 @@ fn relay(server: &mut Server, listening: Option<Listening>, ends: impl Fn() -> b
 /// Settings from the file or from the options.
 fn options(args: &Args) -> Result<Options, Failure> {
     let Some(path) = &args.file else {
-        let (listen, allow) = (args.listen.clone(), args.allow.clone());
-        return Ok(Options { listen, allow, max_connections: args.max_connections as usize, reports: None });
+        return Ok(Options {
+            listen: args.listen.clone(),
+            transparent: args.transparent.clone(),
+            allow: args.allow.clone(),
+            max_connections: args.max_connections as usize,
+            reports: None,
+        });
     };
     let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;

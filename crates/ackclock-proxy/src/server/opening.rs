@@ -2,17 +2,15 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::{IpAddr, SocketAddr};
 
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, setsockopt, socket, sockopt,
-};
+use nix::sys::socket::{getsockopt, sockopt};
 
 use super::{Client, PATIENCE, Server, State};
 use crate::asked::{Asked, Speech, Trouble, Wish, read};
+use crate::listeners::{begin, is_of_this_machine};
 use crate::pair::{Leg, Pair};
 use crate::steer::user_of;
 
@@ -61,9 +59,24 @@ impl Server {
         }
     }
 
+    /// Connects a diverted client to the server that the client wanted to reach.
+    pub(super) fn divert(&mut self, slot: usize) {
+        let Some(Some(client)) = self.clients.get(slot) else { return };
+        let to = client.socket.as_ref().and_then(|socket| socket.local_addr().ok());
+        let wish = Wish::diverted();
+        match to.filter(|to| is_of_this_machine(to.ip()).is_ok_and(|own| !own)) {
+            Some(to) => self.try_next(slot, wish, Vec::new(), VecDeque::from([to]), Trouble::Unreachable),
+            None => self.refuse(slot, &wish.speech.tells(Trouble::Forbidden)),
+        }
+    }
+
     /// Sends a refusal and closes the connection, so that the client reads the answer before the end of the connection.
+    /// An empty answer resets the connection.
     pub(super) fn refuse(&mut self, slot: usize, answer: &[u8]) {
         self.counts.refused += 1;
+        if answer.is_empty() {
+            return self.end(slot, true);
+        }
         if let Some(socket) = self.clients[slot].as_mut().and_then(|client| client.socket.as_mut()) {
             let _ = socket.write(answer);
             let _ = socket.shutdown(std::net::Shutdown::Write);
@@ -83,7 +96,7 @@ impl Server {
             let State::Looking { wish, rest } = std::mem::replace(&mut client.state, State::Relaying) else {
                 continue;
             };
-            let from_here = client.address.is_loopback();
+            let from_here = client.from.ip().is_loopback();
             let known = !addresses.is_empty();
             let allowed: VecDeque<_> =
                 addresses.into_iter().filter(|to| from_here || leads_out(to.ip())).collect();
@@ -106,9 +119,10 @@ impl Server {
         mut trouble: Trouble,
     ) {
         while let Some(address) = others.pop_front() {
-            match begin(address) {
+            let Some(client) = self.clients[slot].as_mut() else { return };
+            let from = (wish.speech == Speech::Diverted).then_some(client.from);
+            match begin(from, address) {
                 Ok(server) => {
-                    let Some(client) = self.clients[slot].as_mut() else { return };
                     client.deadline = Some(self.now + PATIENCE);
                     client.state = State::Connecting { wish, rest, server, others };
                     return self.watch(slot);
@@ -138,7 +152,7 @@ impl Server {
         client.pair = Some(Pair::new(Leg::new(socket, wish.connected), Leg::new(server, first)));
         client.deadline = None;
         self.counts.opened += 1;
-        let user = user_of(client.address);
+        let user = user_of(client.from.ip());
         let now = self.time();
         if let Some(radio) = &mut self.radio {
             radio.users.open(now, user, slot as u32);
@@ -162,20 +176,6 @@ fn leads_out(to: IpAddr) -> bool {
         IpAddr::V6(to) => {
             !(to.is_loopback() || to.is_unspecified() || to.is_unicast_link_local() || to.is_multicast())
         }
-    }
-}
-
-/// Starts a connection without waiting until it is established.
-fn begin(address: SocketAddr) -> io::Result<TcpStream> {
-    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let made: OwnedFd =
-        socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
-    let stream = TcpStream::from(made);
-    let _ = stream.set_nodelay(true);
-    let _ = setsockopt(&stream, sockopt::KeepAlive, &true);
-    match connect(std::os::fd::AsRawFd::as_raw_fd(&stream.as_fd()), &SockaddrStorage::from(address)) {
-        Ok(()) | Err(Errno::EINPROGRESS) => Ok(stream),
-        Err(errno) => Err(errno.into()),
     }
 }
 

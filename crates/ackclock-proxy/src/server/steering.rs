@@ -48,7 +48,7 @@ impl Server {
         let (Some(radio), Some(Some(client))) = (&mut self.radio, self.clients.get_mut(slot)) else { return };
         if let Some(view) = client.pair.as_mut().and_then(|pair| pair.view().ok()) {
             client.backlogged = view.backlogged;
-            radio.users.see(now, user_of(client.address), slot as u32, view);
+            radio.users.see(now, user_of(client.from.ip()), slot as u32, view);
         }
     }
 
