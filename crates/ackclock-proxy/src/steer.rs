@@ -199,4 +199,43 @@ mod tests {
         users.tick(Time::from_nanos(4_000_000_000));
         assert!(users.users.is_empty());
     }
+
+    proptest::proptest! {
+        /// The proxy and the simulated relay use one law: equal views and reports give equal windows.
+        #[test]
+        fn windows_are_those_of_the_simulated_relay(
+            steps in proptest::collection::vec((1..2000_u64, 0..3_000_000_u64, 0..60_000_u32, 0..4_u32), 1..60),
+        ) {
+            let config = Arc::clone(&STEERINGS.resolve(&"rnf".into()).unwrap());
+            let (mut users, user) = (Users::new(Arc::clone(&config)), user_of("10.0.0.2".parse().unwrap()));
+            let mut relay = config.build().unwrap();
+            let mut now = Time::ZERO;
+            for id in 0..4 {
+                users.open(now, user, id);
+                relay.on_connection(now, FlowId(id), ConnectionEvent::Opened);
+            }
+            for (number, (wait, rate, bytes, id)) in (1..).zip(steps) {
+                now = Time::from_nanos(now.as_nanos() + wait * 1_000_000);
+                users.tick(now);
+                relay.on_timeout(now);
+                users.see(now, user, id, view(bytes % 2 == 0));
+                relay.on_connection(now, FlowId(id), ConnectionEvent::Seen(view(bytes % 2 == 0)));
+                let report = Report { change: rate % 2 == 0, bytes, ..report(user, now.as_nanos(), rate) };
+                users.report(now, &report);
+                let reason = if report.change { ReportReason::Change } else { ReportReason::Periodic };
+                relay.on_report(now, &RadioReport {
+                    number,
+                    at: now,
+                    user: None,
+                    rate: Rate::from_bps(rate),
+                    queued_packets: 0,
+                    queued_bytes: bytes.into(),
+                    reason,
+                });
+                let settings = std::iter::from_fn(|| relay.poll_setting(now));
+                let expected: Vec<_> = settings.map(|(id, setting)| (id.0, setting.window)).collect();
+                proptest::prop_assert_eq!(users.windows(now), expected);
+            }
+        }
+    }
 }
