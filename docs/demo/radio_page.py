@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Load a web page over an emulated UMTS bearer during a download, without and with a proxy that knows the radio's rate.
+
+Usage: radio_page.py [FOLDER]. Writes queue.svg, the radio's queue over time, to FOLDER (default: the current folder).
+"""
+
+import contextlib
+import http.server
+import os
+import pathlib
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+ORIGIN, PROXY, REPORTS, METRICS = ("10.9.0.1", 8000), "10.9.0.1:8080", "127.0.0.1:7301", 9102
+IMAGES, IMAGE_BYTES, DOWNLOAD_BYTES = 8, 10_000, 50_000_000
+
+SCENARIO = """version = 1
+[edge]
+buffer = "100p"
+[edge.bearer]
+kind = "umts-rlc-am"
+rate = "384kbit/s"
+up_rate = "64kbit/s"
+errors = { kind = "rayleigh", fer = "10%", doppler = 0.01 }
+"""
+
+CONFIGURATION = f"""[proxy]
+listen = ["{PROXY}"]
+allow = ["100.64.0.0/10"]
+[proxy.reports]
+listen = "{REPORTS}"
+keys = "radio.keys"
+[relay]
+steering = "rnf"
+"""
+
+# The download fills the queue for five seconds before the page is loaded.
+BEHIND_THE_RADIO = "{download} & download=$!; sleep 5; {page}; kill $download"
+
+
+class Origin(http.server.BaseHTTPRequestHandler):
+    """A page with images, and a long download."""
+
+    def do_GET(self) -> None:
+        if self.path == "/":
+            kind, body = "text/html", "".join(f'<img src="/{n}.svg">' for n in range(IMAGES)).encode()
+        elif self.path.endswith(".svg"):
+            body = f'<svg xmlns="http://www.w3.org/2000/svg"><!--{"x" * IMAGE_BYTES}--></svg>'.encode()
+            kind = "image/svg+xml"
+        else:
+            kind, body = "application/octet-stream", bytes(DOWNLOAD_BYTES)
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(ConnectionError):
+            self.wfile.write(body)
+
+    def log_message(self, *_) -> None:
+        """Print nothing."""
+
+
+def start_origin() -> None:
+    """Serve the page with CUBIC, which most servers use."""
+    server = http.server.ThreadingHTTPServer(ORIGIN, Origin)
+    with contextlib.suppress(PermissionError):
+        server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def page_loader(proxy: str | None) -> str:
+    """Shell command that loads the page and its images: Chromium, or curl."""
+    url = f"http://{ORIGIN[0]}:{ORIGIN[1]}/"
+    way = f"--proxy http://{proxy}" if proxy else f"--noproxy {ORIGIN[0]}"
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        images = " ".join(f"{url}{n}.svg" for n in range(IMAGES))
+        return f"curl -s --parallel {way} {url} {images} > page"
+    server = f"--proxy-server=http://{proxy}" if proxy else "--no-proxy-server"
+    options = "--headless --no-sandbox --disable-gpu --disable-background-networking --user-data-dir=browser"
+    return f"{browser} {options} {server} --dump-dom {url} > page 2> browser.log"
+
+
+def watch_queue(samples: list[tuple[float, float]], stop: threading.Event) -> None:
+    """Sample the bytes in the radio's queue."""
+    start = time.monotonic()
+    while not stop.wait(0.1):
+        with contextlib.suppress(OSError):
+            page = urllib.request.urlopen(f"http://127.0.0.1:{METRICS}/metrics", timeout=5).read().decode()
+            rows = [row for row in page.splitlines() if row.startswith('ackclock_queue_bytes{direction="down"}')]
+            samples.extend((time.monotonic() - start, float(row.split()[-1])) for row in rows)
+
+
+def load(proxy: str | None) -> tuple[float, list[tuple[float, float]]]:
+    """Load the page behind the radio; seconds that the page took, and the queue over time."""
+    options = f"--proxy http://{proxy}" if proxy else f"--noproxy {ORIGIN[0]}"
+    download = f"curl -s {options} -o /dev/null http://{ORIGIN[0]}:{ORIGIN[1]}/download"
+    page = f"date +%s.%N > begin; {page_loader(proxy)}; date +%s.%N > end"
+    command = ["ackclock", "link", "--scenario", "umts.toml", "--metrics", str(METRICS), "--radio-reports", REPORTS]
+    command += ["--report-key", "radio.keys", "--report-user", "100.64.0.2", "--", "sh", "-c"]
+    samples: list[tuple[float, float]] = []
+    stop = threading.Event()
+    watcher = threading.Thread(target=watch_queue, args=(samples, stop))
+    watcher.start()
+    subprocess.run([*command, BEHIND_THE_RADIO.format(download=download, page=page)], check=False)
+    stop.set()
+    watcher.join()
+    if pathlib.Path("page").read_text().count("svg") < IMAGES:
+        sys.exit("the page is not complete")
+    return float(pathlib.Path("end").read_text()) - float(pathlib.Path("begin").read_text()), samples
+
+
+def draw(runs: dict[str, list[tuple[float, float]]]) -> str:
+    """Draw the queue over time as SVG, one line a run."""
+    longest = max(at for samples in runs.values() for at, _ in samples)
+    highest = max(length for samples in runs.values() for _, length in samples)
+    picture = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 700 320" font-family="sans-serif" font-size="13">']
+    picture += ['<rect width="700" height="320" fill="white"/><path d="M60 20V270H680" fill="none" stroke="black"/>']
+    picture += [f'<text x="10" y="15">queue, kB</text><text x="10" y="34">{highest / 1000:.0f}</text>']
+    picture += [f'<text x="630" y="290">{longest:.0f} s</text><text x="56" y="290">0</text>']
+    for row, (color, (name, samples)) in enumerate(zip(("#c0392b", "#2471a3"), runs.items(), strict=True)):
+        points = " ".join(f"{60 + 620 * at / longest:.1f},{270 - 240 * size / highest:.1f}" for at, size in samples)
+        picture.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
+        picture.append(f'<text x="{60 + 200 * row}" y="310" fill="{color}">{name}</text>')
+    return "\n".join([*picture, "</svg>\n"])
+
+
+def main() -> None:
+    """Run both cases in a network namespace of their own."""
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    if os.environ.get("RADIO_PAGE") is None:
+        options = ["-n"] if os.geteuid() == 0 else ["-r", "-n"]
+        words = ["unshare", *options, sys.executable, str(pathlib.Path(__file__).resolve()), str(folder)]
+        os.execvpe("unshare", words, {**os.environ, "RADIO_PAGE": "1"})
+    for words in ("ip link set lo up", "ip addr add 10.9.0.1/32 dev lo"):
+        subprocess.run(words.split(), check=True)
+    start_origin()
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        pathlib.Path("umts.toml").write_text(SCENARIO)
+        pathlib.Path("proxy.toml").write_text(CONFIGURATION)
+        pathlib.Path("radio.keys").touch(mode=0o600)
+        pathlib.Path("radio.keys").write_text(f"1 {secrets.token_hex(32)} 100.64.0.0/10\n")
+        runs = {}
+        with subprocess.Popen(["ackclock", "proxy", "proxy.toml"], stdout=subprocess.DEVNULL) as proxy:
+            for name, address in (("without proxy", None), ("with proxy", PROXY)):
+                seconds, runs[name] = load(address)
+                lengths = sorted(length for _, length in runs[name])
+                print(f"{name}: page in {seconds:.1f} s, p95 of the queue {lengths[len(lengths) * 95 // 100] / 1000:.0f} kB")
+            proxy.terminate()
+        (folder / "queue.svg").write_text(draw(runs))
+        os.chdir(folder)
+
+
+if __name__ == "__main__":
+    main()
