@@ -1,0 +1,19 @@
+"""The radio access chain: our own claims about the preset hsdpa, its flow control and its regulators."""
+
+from ackclock.paper import Paper
+from ackclock.papers.chain import claims
+
+PAPER = Paper(
+    key="chain",
+    title="The radio access chain from controller to terminal, our own claims",
+    points=claims.points,
+    claims=claims.claims,
+    figures=lambda runs: iter(()),
+    tried=claims.TRIED,
+    conditions=claims.CONDITIONS,
+    elsewhere={
+        "CHAIN-5": "hand-over of a user is missing",
+        "CHAIN-7": "allocation of rates by load is missing",
+        "CHAIN-8": "an artificial delay that learns its own law is missing",
+    },
+)
