@@ -24,6 +24,7 @@ mod progress;
 mod provenance;
 mod radio_access;
 mod random;
+mod random_radio_access;
 mod relay;
 mod replication;
 mod rnf;

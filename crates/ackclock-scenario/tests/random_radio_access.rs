@@ -1,0 +1,142 @@
+//! Properties of random scenarios over the bearer `radio-access`: any air interface, radio link control, flow control,
+//! number of users, and regulators in both directions.
+
+use ackclock_core::results::LinkResult;
+use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
+use ackclock_testkit::cases;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Regulators that may act on uploads.
+const UP: [&str; 7] = ["none", "ack-regulator", "wrs", "wrd", "wrb", "forecast", "ack-rate-control"];
+/// Size of the transferred files, bytes.
+const FILE: u64 = 60_000;
+
+fn dedicated() -> impl Strategy<Value = String> {
+    (select(vec![64, 128, 384]), 0.0..0.3f64, select(vec!["pdu", "tti"])).prop_map(|(rate, errors, by)| {
+        format!(
+            "{{ kind = \"dedicated\", rate = \"{rate}kbit/s\", errors = {errors}, errors_by = \"{by}\" }}"
+        )
+    })
+}
+
+fn flow_control() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1u32..100).prop_map(|initial| format!("{{ kind = \"credit\", initial = {initial} }}")),
+        (5u32..300).prop_map(|target| format!("{{ kind = \"credit\", target = \"{target}ms\" }}")),
+        (1u32..100, 1u32..100).prop_map(|(one, other)| {
+            let (low, high) = (one.min(other), one.max(other));
+            format!("{{ kind = \"on-off\", low = \"{low}ms\", high = \"{high}ms\" }}")
+        }),
+        Just("\"none\"".to_owned()),
+    ]
+}
+
+fn iub() -> impl Strategy<Value = String> {
+    let rate = prop_oneof![
+        Just(String::new()),
+        (200u32..4000).prop_map(|rate| format!("rate = \"{rate}kbit/s\", "))
+    ];
+    let buffer = prop_oneof![
+        Just(String::new()),
+        (1u32..500).prop_map(|pdus| format!("base_station_buffer = \"{pdus}p\", "))
+    ];
+    (0u32..30, rate, buffer, 0.0..0.05f64, flow_control()).prop_map(|(delay, rate, buffer, loss, control)| {
+        format!("iub = {{ delay = \"{delay}ms\", {rate}{buffer}loss = {loss}, flow_control = {control} }}\n")
+    })
+}
+
+fn shared() -> impl Strategy<Value = String> {
+    let schedulers = select(vec!["pf", "round-robin", "max-rate"]);
+    let interface = prop_oneof![Just(String::new()), iub()];
+    (schedulers, 0.0..0.3f64, 0u32..4, 0.0..0.5f64, 10u32..400, interface).prop_map(
+        |(scheduler, error, limit, feedback, release, iub)| {
+            format!(
+                "air.down = {{ kind = \"shared\", scheduler = \"{scheduler}\", delay = \"5ms\", harq = {{ error = {error}, \
+                 limit = {limit}, feedback_error = {feedback}, release = \"{release}ms\" }} }}\n{iub}"
+            )
+        },
+    )
+}
+
+/// The table of the bearer.
+fn bearer() -> impl Strategy<Value = String> {
+    let down = prop_oneof![2 => shared(), 1 => dedicated().prop_map(|air| format!("air.down = {air}\n"))];
+    let rlc = prop_oneof![
+        (16u32..2047, 2u32..20, select(vec!["discard", "reset"])).prop_map(|(window, most, then)| format!(
+            "rlc = {{ window = {window}, max_dat = {most}, on_max_dat = \"{then}\" }}\n"
+        )),
+        Just("rlc = { mode = \"unacknowledged\" }\n".to_owned()),
+    ];
+    (down, dedicated(), rlc).prop_map(|(down, up, rlc)| {
+        format!("[edge.bearer]\nkind = \"radio-access\"\n{rlc}{down}air.up = {up}\n")
+    })
+}
+
+/// Groups of flows, and whether the data of any of them goes to the terminals, and to the server.
+fn flows() -> impl Strategy<Value = (String, [bool; 2])> {
+    let sender = select(vec!["reno", "sack", "cubic", "bbr"]);
+    let flow = (any::<bool>(), sender, any::<bool>(), 1u32..3).prop_map(|(upload, sender, bulk, count)| {
+        let towards = if upload { "server" } else { "mobile" };
+        let workload =
+            if bulk { "\"bulk\"".to_owned() } else { format!("{{ kind = \"file\", size = \"{}kB\" }}", FILE / 1000) };
+        (upload, format!("[[flow]]\ntowards = \"{towards}\"\ncount = {count}\nsender = \"{sender}\"\nworkload = {workload}\n"))
+    });
+    prop::collection::vec(flow, 1..4).prop_map(|flows| {
+        let either = [false, true].map(|way| flows.iter().any(|(upload, _)| *upload == way));
+        (flows.into_iter().map(|(_, text)| text).collect(), either)
+    })
+}
+
+fn scenario() -> impl Strategy<Value = String> {
+    let names: Vec<_> = ackclock_edge::REGULATORS.entries.iter().map(|entry| entry.name).collect();
+    let regulators = (select(names), select(UP.to_vec()));
+    (bearer(), flows(), regulators, 1u32..5, any::<bool>(), 4u32..40, 0u64..1000).prop_map(
+        |(bearer, (flows, [downloads, uploads]), (regulator, up_regulator), users, steered, buffer, seed)| {
+            let regulator = if downloads { regulator } else { "none" };
+            let up_regulator = if uploads { up_regulator } else { "none" };
+            let steered = steered && downloads && bearer.contains("\"shared\"");
+            let (relay, report) = match steered {
+                true => ("[relay]\nsteering = \"rnf\"\n", "[edge.report]\nevery = \"500ms\"\n"),
+                false => ("", ""),
+            };
+            format!(
+                "version = 1\npreset = \"linux\"\nduration = \"6s\"\nseed = {seed}\n{relay}[edge]\nbuffer = \"{buffer}p\"\n\
+                 up_buffer = \"{buffer}p\"\nregulator = \"{regulator}\"\nup_regulator = \"{up_regulator}\"\n{report}{bearer}\
+                 [[edge.user]]\ncount = {users}\n{flows}"
+            )
+        },
+    )
+}
+
+fn result(text: &str) -> RunResult {
+    let scenario = Scenario::load("drawn.toml", text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    run(&scenario, 0, &NoFiles, RunOptions::default())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+        .result
+}
+
+/// Whether a link is used no more than its capacity and one PDU of 40 bytes in each TTI of 2 ms.
+fn is_possible(link: &LinkResult) -> bool {
+    let pdus = 40.0 * 8.0 / 0.002;
+    let most = link.capacity_bps.map_or(1.0, |capacity| 1.0 + pdus / capacity);
+    link.utilisation.is_none_or(|used| (0.0..=most).contains(&used))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(50), ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_drawn_chain_repeats_itself_and_delivers_what_was_sent(text in scenario()) {
+        let seen = result(&text);
+        prop_assert_eq!(serde_json::to_string(&result(&text)).ok(), serde_json::to_string(&seen).ok(), "{}", text);
+        for flow in &seen.flows {
+            prop_assert!(flow.completion_s.is_none() || flow.delivered_bytes == FILE, "{}", text);
+            let new = (flow.segments_sent - flow.retransmits) * 1460;
+            prop_assert!(flow.delivered_bytes <= new, "{} delivered of {new}: {text}", flow.delivered_bytes);
+        }
+        for link in [&seen.bottleneck, &seen.uplink] {
+            prop_assert!(is_possible(link), "{:?}: {}", link, text);
+        }
+    }
+}
