@@ -59,7 +59,8 @@ fi
 if [ "$1" = purge ]; then
     # Files that the administrator put beside the configuration, such as the list of subscribers, are the package's too.
     rm -rf "$DPKG_ROOT/etc/ackclock"
-    [ -n "$DPKG_ROOT" ] || rm -rf /run/ackclock
+    # Links of `ackclock link` share this folder, so only an empty one goes.
+    [ -n "$DPKG_ROOT" ] || rmdir --ignore-fail-on-non-empty /run/ackclock 2>/dev/null || true
 fi
 END
 chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm" "$root/DEBIAN/postrm"

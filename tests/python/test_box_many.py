@@ -1,6 +1,8 @@
 """`ackclock box FILE` on real packets: many subscribers, a hold-back group, reload, metrics, and both sides of the radio."""
 
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,6 +67,22 @@ def test_mistakes_in_a_file_are_told(tmp_path, options, keys, said):
     ended = inside(f'"$0" box {file} {options}')
     assert (ended.returncode, said in ended.stderr) == (2, True), ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_scenario_may_have_the_table_of_a_box(tmp_path):
+    """The file of a box can be simulated, and `check` reads its table."""
+    file = tmp_path / "box.toml"
+    edge = '[edge]\nregulator = "wrd"\nbuffer = "20p"\n'
+    ackclock = shutil.which("ackclock")
+    for keys, status, said in [
+        ("", 0, f"{file}: ok\n"),
+        ("prefix6 = 0\n", 2, "box.prefix6: 0 is not from 1 to 128\n"),
+        ('file = "list.csv"\nsubscribers = ["10.0.0.0/8"]\n', 2, "list.csv: cannot be read"),
+    ]:
+        file.write_text(f'duration = "1s"\n[box]\ninterface = "lo"\n{keys}{edge}', encoding="utf-8")
+        ended = subprocess.run([ackclock, "check", file], capture_output=True, text=True)
+        assert (ended.returncode, said in ended.stdout + ended.stderr) == (status, True), ended
+    assert subprocess.run([ackclock, "run", file], capture_output=True).returncode == 0
 
 
 def test_systemd_hears_when_the_box_is_attached(tmp_path):

@@ -193,6 +193,7 @@ fn a_packet_costs_nanoseconds() {
     };
     opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
     clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
+    clip.admit(ALL).unwrap();
     let data = Tcp { from_mobile: false, payload: 1400, ..of };
     for (packet, most) in [(data, 150), (of, 250)] {
         // The least of several: other processes use the machine too.

@@ -7,6 +7,7 @@ mod config;
 mod frames;
 mod kernel_subscribers;
 mod law;
+mod object;
 mod observers;
 mod subscribers;
 mod untouched;

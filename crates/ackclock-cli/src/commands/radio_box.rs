@@ -4,6 +4,8 @@ mod file;
 mod notify;
 mod page;
 
+pub(super) use file::check_table;
+
 use std::fmt::Write;
 use std::io;
 use std::net::SocketAddr;

@@ -54,6 +54,14 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     Ok(Loaded { interface: table.interface, metrics, settings })
 }
 
+/// Checks the table `[box]` of a scenario file that has this table.
+pub(crate) fn check_table(path: &Path) -> Result<(), Failure> {
+    // A scenario from standard input has no folder in which a list of subscribers could be.
+    let text = if path == Path::new("-") { String::new() } else { text(path)? };
+    let has_table = toml::from_str::<toml::Table>(&text).is_ok_and(|file| file.contains_key("box"));
+    if has_table { load(path).map(drop) } else { Ok(()) }
+}
+
 fn text(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))
 }
