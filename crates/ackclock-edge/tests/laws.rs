@@ -178,7 +178,7 @@ fn missing(edge: &Edge, operations: &[(u32, Operation)], seen: &[(Time, Port, Se
 }
 
 /// Every segment that arrives, is generated or is retransmitted is delivered, dropped, discarded or held.
-fn nothing_is_lost(
+pub(crate) fn nothing_is_lost(
     name: &str,
     table: &Value,
     build: &dyn Fn() -> Arc<dyn RegulatorConfig>,
@@ -208,8 +208,40 @@ fn nothing_is_lost(
     Ok(())
 }
 
+/// ACKs of a flow leave the edge in the order in which they came.
+pub(crate) fn acks_keep_their_order(
+    name: &str,
+    edge: &mut Edge,
+    operations: &[(u32, Operation)],
+) -> Result<(), TestCaseError> {
+    let seen = run(edge, operations, 0);
+    // A reply with data may overtake held ACKs, which are then discarded; a SYN overtakes them.
+    let overtakes = |operation| matches!(operation, Operation::Reply { .. } | Operation::Syn { .. });
+    if operations.iter().any(|&(_, operation)| overtakes(operation)) {
+        return Ok(());
+    }
+    let mut traffic = Traffic::default();
+    let all = operations.iter().map(|&(_, operation)| traffic.message(operation));
+    let sent: Vec<_> = all.filter(|(port, _)| *port == RADIO).map(|(_, segment)| segment).collect();
+    for flow in (0..2).map(FlowId) {
+        let mut came = sent.iter().filter(|segment| segment.flow == flow).map(|segment| segment.ack);
+        let mut last = None;
+        for (.., segment) in seen.iter().filter(|(_, port, segment)| *port == WIRED && segment.flow == flow) {
+            // A generated ACK repeats the last one passed, or acknowledges a part of the next.
+            let repeats = segment.is_made() && last == Some(segment.ack);
+            let splits = segment.is_made()
+                && last.is_none_or(|last| segment.ack.after(last))
+                && came.clone().any(|ack| segment.ack.before(ack));
+            let in_order = repeats || splits || came.any(|ack| ack == segment.ack);
+            prop_assert!(in_order, "{} reordered {:?}", name, segment.ack);
+            last = Some(segment.ack);
+        }
+    }
+    Ok(())
+}
+
 /// An edge behaves the same however often it is woken.
-fn extra_wakes_change_nothing(
+pub(crate) fn extra_wakes_change_nothing(
     name: &str,
     table: &Value,
     build: &dyn Fn() -> Arc<dyn RegulatorConfig>,
@@ -454,27 +486,7 @@ proptest! {
     #[test]
     fn acks_of_a_flow_reach_the_sender_in_the_order_in_which_they_came(operations in operations()) {
         for regulator in every_regulator() {
-            let seen = run(&mut usual_edge(build(&regulator)), &operations, 0);
-            // A reply with data may overtake held ACKs, which are then discarded; a SYN overtakes them.
-            if operations.iter().any(|(_, operation)| matches!(operation, Operation::Reply { .. } | Operation::Syn { .. })) {
-                continue;
-            }
-            let mut traffic = Traffic::default();
-            let sent: Vec<_> = operations.iter().map(|&(_, o)| traffic.message(o)).filter(|(port, _)| *port == RADIO).collect();
-            for flow in 0..2 {
-                let came = sent.iter().map(|(_, s)| s.ack).zip(sent.iter().map(|(_, s)| s.flow));
-                let mut came = came.filter(|(_, f)| *f == FlowId(flow)).map(|(ack, _)| ack);
-                let mut last = None;
-                for (_, _, segment) in seen.iter().filter(|(_, port, s)| *port == WIRED && s.flow == FlowId(flow)) {
-                    // A generated ACK repeats the last one passed, or acknowledges a part of the next.
-                    let repeats = segment.is_made() && last == Some(segment.ack);
-                    let splits = segment.is_made()
-                        && last.is_none_or(|last| segment.ack.after(last))
-                        && came.clone().any(|ack| segment.ack.before(ack));
-                    prop_assert!(repeats || splits || came.any(|ack| ack == segment.ack), "{} reordered {:?}", regulator, segment.ack);
-                    last = Some(segment.ack);
-                }
-            }
+            acks_keep_their_order(&regulator.to_string(), &mut usual_edge(build(&regulator)), &operations)?;
         }
     }
 }

@@ -7,6 +7,7 @@ mod broken;
 mod busy;
 mod every_bearer;
 mod every_regulator;
+mod handover;
 mod laws;
 mod outputs;
 mod regulated;

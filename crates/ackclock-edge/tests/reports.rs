@@ -36,7 +36,7 @@ impl Node for Listens {
 
 /// Reports received over the path of `[edge.report]` within three seconds, with `packets` of 1000 B queued at the
 /// start; the engine is also polled each `step`.
-fn over_the_wire(edge: Value, packets: u32, step: Span) -> Vec<(Time, RadioReport)> {
+pub(crate) fn over_the_wire(edge: Value, packets: u32, step: Span) -> Vec<(Time, RadioReport)> {
     let table: EdgeConfig = serde_json::from_value(edge).unwrap();
     table.check().unwrap();
     let (streams, around) =

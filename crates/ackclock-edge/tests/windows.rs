@@ -18,7 +18,7 @@ const MORE: u32 = 5;
 
 /// Events of one step.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+pub(crate) struct Step {
     gap: Span,
     /// Maximum number of packets that the sender sends, and of ACKs that reach the edge.
     sends: usize,
@@ -29,7 +29,7 @@ struct Step {
     go_back: bool,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = (0u64..25, 0usize..8, 0usize..6, prop::bool::weighted(0.1), prop::bool::weighted(0.05));
     let step = step.prop_map(|(gap, sends, acks, lost, go_back)| Step {
         gap: Span::from_millis(gap),
@@ -42,7 +42,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// An edge with a download through it. Packets are counted from 0; each takes 8 ms on the radio, without delay.
-struct World {
+pub(crate) struct World {
     edge: Edge,
     out: Outbox,
     now: Time,
@@ -67,9 +67,9 @@ struct World {
 }
 
 /// Window advertised by one ACK, bytes.
-struct Advertised {
-    ack: u32,
-    edge: u32,
+pub(crate) struct Advertised {
+    pub(crate) ack: u32,
+    pub(crate) edge: u32,
     left: u32,
 }
 
@@ -86,7 +86,7 @@ impl World {
         Self::over(Edge::new(bearer, regulator, 64), scale, delayed)
     }
 
-    fn over(edge: Edge, scale: u8, delayed: usize) -> Self {
+    pub(crate) fn over(edge: Edge, scale: u8, delayed: usize) -> Self {
         Self {
             edge,
             out: Outbox::for_one_node(),
@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    fn step(&mut self, step: Step) -> Vec<Advertised> {
+    pub(crate) fn step(&mut self, step: Step) -> Vec<Advertised> {
         let until = self.now + step.gap;
         let mut told = Vec::new();
         while let Some(due) = self.edge.next_wake().filter(|&due| due <= until) {
@@ -136,6 +136,12 @@ impl World {
             self.collect(step.lost, &mut told);
         }
         told
+    }
+
+    /// Runs without losses. Returns the windows advertised.
+    pub(crate) fn run_for(&mut self, span: Span) -> Vec<Advertised> {
+        let step = Step { gap: Span::from_millis(10), sends: 8, acks: 8, lost: false, go_back: false };
+        (0..span.as_nanos() / step.gap.as_nanos()).flat_map(|_| self.step(step)).collect()
     }
 
     /// Output of the edge at one instant: first data to the receiver, which left before its ACKs were released.

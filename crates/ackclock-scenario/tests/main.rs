@@ -12,6 +12,7 @@ mod contract;
 mod ecn;
 mod forecast;
 mod fuzz_targets;
+mod handover;
 mod islands;
 mod laws;
 mod line;

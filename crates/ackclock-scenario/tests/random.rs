@@ -49,14 +49,34 @@ fn radio() -> impl Strategy<Value = String> {
             )
         })
     ];
-    let users = (1u32..4, airs, any::<bool>()).prop_map(|(users, air, acknowledged)| {
+    let users = (1u32..4, airs, any::<bool>(), handovers()).prop_map(|(users, air, acknowledged, steps)| {
         let mode = if acknowledged { "acknowledged" } else { "unacknowledged" };
         format!(
             "[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ mode = \"{mode}\" }}\n{air}\
-             [[edge.user]]\ncount = {users}\n"
+             [[edge.user]]\ncount = {users}\n{steps}"
         )
     });
     prop_oneof![3 => links, 2 => blocks, 3 => rlc, 2 => cell, 3 => users, 4 => changing()]
+}
+
+/// Hand-overs of the first user.
+fn handovers() -> impl Strategy<Value = String> {
+    let to = prop::sample::select(vec![
+        "to = \"cell\"",
+        "to = \"controller\"",
+        "to = \"controller\", regulator = \"restarts\"",
+    ]);
+    let step = (1u32..3000, 0u32..600, to, any::<bool>());
+    prop::collection::vec(step, 0..4).prop_map(|steps| {
+        let mut free = 0;
+        let step = |(after, lasts, to, forward): (u32, u32, &str, bool)| {
+            let time = free + after;
+            free = time + lasts;
+            let handover = format!("{{ {to}, for = \"{lasts}ms\", forward = {forward} }}");
+            format!("[[edge.at]]\ntime = \"{time}ms\"\nhandover = {handover}\n")
+        };
+        steps.into_iter().map(step).collect()
+    })
 }
 
 /// A step of `[[edge.at]]` over dedicated channels, or over a cell.

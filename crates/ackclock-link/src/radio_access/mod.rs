@@ -11,12 +11,20 @@
 //! cell serves (`shared`). A packet departs when its last octet is first sent, over the air or over the Iub to the base
 //! station.
 //!
+//! A hand-over interrupts the air of one user in both directions. To another cell, the RLC continues; the PDUs at the
+//! base station are forwarded or removed, and PDUs on the Iub arrive at the new base station. To another controller,
+//! both RLC ends are re-established, and packets that their peer has not acknowledged are sent again as a whole, before
+//! the queue; the far end delivers no packet twice. If the old controller does not forward, these packets and the
+//! downlink queue are lost. The uplink queue is in the terminal, and stays.
+//!
 //! Random numbers for errors come from the streams `down/errors` and `up/errors` for the first user, and from
 //! `down/errors/N` and `up/errors/N` for other users, so adding a user does not change the random numbers of the
 //! existing users.
 //!
 //! ## Differences from the source
-//! The differences from the source are those of the RLC (`umts_rlc_am`).
+//! The differences from the source are those of the RLC (`umts_rlc_am`). The sources describe no hand-over. After a
+//! re-establishment, packets that the peer has acknowledged but not delivered, because an earlier packet is incomplete,
+//! are also sent again; they no longer count against the buffer.
 //!
 //! ## Validation
 //! `tests/radio_access.rs` checks the properties required of all bearers, with one user and with three users, and that
