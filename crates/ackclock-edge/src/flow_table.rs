@@ -23,8 +23,6 @@ pub(crate) struct Flow {
     state: FlowState,
     /// Sequence number after the FIN, once the network has sent a FIN.
     fin: Option<Seq>,
-    /// Whether the regulator joined after the handshake, so that it does not know the window scale.
-    joined_midway: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -90,7 +88,7 @@ impl FlowTable {
             self.flows.resize_with(id.index() + 1, Flow::default);
         }
         let flow = &mut self.flows[id.index()];
-        (flow.state, flow.last_seen, flow.joined_midway) = (FlowState::Open, now, false);
+        (flow.state, flow.last_seen) = (FlowState::Open, now);
         flow.regulator = self.regulators.join(id);
         if flow.is_regulated() {
             self.open += 1;
@@ -167,13 +165,15 @@ impl FlowTable {
         regulated.filter(|&(id, _)| self.regulators.user(id) == user).collect()
     }
 
-    /// Gives a flow that has left its regulator another one, which has not seen the handshake of the connection.
+    /// Gives a flow that has left its regulator another one. If regulators need the handshake of a connection, the flow
+    /// is unregulated until a new connection starts with its number.
     pub(crate) fn rejoin(&mut self, id: FlowId) {
         let flow = &mut self.flows[id.index()];
-        (flow.regulator, flow.joined_midway) = (self.regulators.join(id), true);
+        flow.regulator = self.regulators.join_midway(id);
         if !flow.is_regulated() {
             self.open -= 1;
             self.proven -= usize::from(flow.state == FlowState::Proven);
+            flow.state = FlowState::Ended;
         }
     }
 
@@ -211,13 +211,6 @@ impl Flow {
     #[inline]
     pub(crate) fn is_regulated(&self) -> bool {
         self.regulator != RegulatorId::NONE
-    }
-
-    /// Whether the flow's regulator has not seen the handshake of the connection, because a hand-over started the
-    /// regulator.
-    #[inline]
-    pub(crate) const fn joined_midway(&self) -> bool {
-        self.joined_midway
     }
 
     /// Returns the number of the flow's regulator, or `None` without a regulator.

@@ -28,8 +28,8 @@ pub struct HandoverTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<bool>,
     /// Regulator after a hand-over to another controller: "moves" with its state, or "restarts". A regulator that
-    /// restarts releases everything that it holds, and does not know the window scales of running connections. By
-    /// default, the regulator moves.
+    /// restarts releases everything that it holds. A regulator that writes windows then leaves running connections
+    /// alone, because it has not seen their window scales. By default, the regulator moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regulator: Option<AtHandover>,
 }

@@ -176,6 +176,12 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Returns whether the regulators need the handshake of a connection, for its window scale. After a hand-over to a
+    /// controller with new regulators, running flows then stay unregulated, so that no right edge moves left.
+    fn needs_handshake(&self) -> bool {
+        false
+    }
+
     /// Returns whether the regulators need to see departures from the queue.
     fn departures(&self) -> Departures {
         Departures::Watched

@@ -133,6 +133,12 @@ impl Regulators {
         id
     }
 
+    /// Assigns a regulator to a flow whose handshake the regulator has not seen. Returns `NONE` if the regulators need
+    /// the handshake.
+    pub(crate) fn join_midway(&mut self, flow: FlowId) -> RegulatorId {
+        if self.config.needs_handshake() { RegulatorId::NONE } else { self.join(flow) }
+    }
+
     /// Removes a flow from its regulator. Returns whether the regulator was also removed.
     pub(crate) fn leave(&mut self, id: RegulatorId) -> bool {
         let Some(entry) = self.entries.get_mut(id.index()) else { return false };

@@ -149,12 +149,12 @@ fn steps_that_make_no_sense_are_refused_with_their_key() {
         (
             json!([one(0, 1000), one(0, 1299)]),
             None,
-            "at[1].time: 1299ms is within the hand-over of user 0, which ends at 1300ms",
+            "at[1].time: 1.299s is within the hand-over of user 0, which ends at 1.3s",
         ),
         (
             json!([one(0, 1000), one(1, 1100), outage(1350)]),
             None,
-            "at[2].time: 1350ms is within the hand-over of user 1",
+            "at[2].time: 1.35s is within the hand-over of user 1",
         ),
         (
             json!([step(1000, json!({"for": "0s"})), one(0, 1000)]),

@@ -7,7 +7,7 @@ use ackclock_core::{Copied, Ecn, Flags, FlowId, Segment, Sink, Time, Wakes};
 use ackclock_link::{Bearer, Cause, Direction, Impairment, LinkView, Observation};
 
 use super::Edge;
-use crate::flow_table::{Flow, FlowTable};
+use crate::flow_table::FlowTable;
 use crate::none;
 use crate::regulators::RegulatorId;
 use crate::{Output, Place, Regulator, RegulatorConfig, Verdict};
@@ -257,12 +257,8 @@ impl Edge {
             }
             return self.pass_ack(at, direction, segment, out);
         }
-        let mut ack = *segment;
-        if self.regulations[direction].flows.get(segment.flow).is_some_and(Flow::joined_midway) {
-            ack.set_scale(None);
-        }
         self.regulate(at, direction, segment.flow, out, |regulator, view| {
-            regulator.handle_ack(at, ack, view)
+            regulator.handle_ack(at, *segment, view)
         });
         self.close_if_over(at, direction, segment, out);
     }
@@ -370,8 +366,8 @@ impl Edge {
         self.note_due();
     }
 
-    /// Ends the regulators of a user's downloads, which pass on all held segments, and starts new ones. A new regulator
-    /// has not seen the handshakes of the connections.
+    /// Ends the regulators of a user's flows, which pass on all held segments, and starts new ones for regulators that
+    /// need no handshake.
     pub(super) fn restart_regulators(&mut self, now: Time, user: u32, out: &mut impl Sink) {
         let direction = Direction::Down;
         let flows = self.regulations[direction].flows.regulated_of(user);

@@ -124,6 +124,10 @@ impl ackclock_core::Config for Config {
 }
 
 impl RegulatorConfig for Config {
+    fn needs_handshake(&self) -> bool {
+        true
+    }
+
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
         let law = AckBuffer::new(self.clone());
         let regulator = WindowRegulator::new(law, self.count, self.min_window, self.assumed_scale);

@@ -62,6 +62,10 @@ impl ackclock_core::Config for Config {
 }
 
 impl RegulatorConfig for Config {
+    fn needs_handshake(&self) -> bool {
+        true
+    }
+
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
         let regulator = WindowRegulator::new(Static, Count::Exact, self.min_window, self.assumed_scale);
         Some(Box::new(regulator.with_floor(self.floor)))

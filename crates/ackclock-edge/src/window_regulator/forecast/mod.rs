@@ -153,6 +153,10 @@ const RULED: Span = Span::from_secs(1);
 const LONGEST: Span = Span::from_secs(10);
 
 impl RegulatorConfig for Config {
+    fn needs_handshake(&self) -> bool {
+        true
+    }
+
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
         Some(Box::new(Forecast::new(self.clone())))
     }
