@@ -412,7 +412,8 @@ impl Harq {
     pub(super) fn withdraw(&mut self) -> impl Iterator<Item = Segment> + '_ {
         self.blocks.clear();
         self.services.forget_before(None);
-        (self.air, self.broken, self.before, self.goes_on) = (0, false, None, false);
+        (self.air, self.before) = (0, None);
+        (self.broken, self.misses, self.goes_on) = (false, false, false);
         self.packets.drain(..)
     }
 

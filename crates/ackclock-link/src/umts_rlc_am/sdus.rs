@@ -337,7 +337,7 @@ impl Sdus {
 
     /// Loses all SDUs that were to be sent again.
     pub(crate) fn lose_returned(&mut self, now: Time) {
-        let watched = self.departures == Departures::Watched;
+        let watched = self.departures != Departures::Unwatched;
         for sdu in self.returned.drain(..) {
             if watched && !sdu.freed {
                 self.outcomes.push(now, LinkEvent::Freed, sdu.segment);
