@@ -183,9 +183,17 @@ pub(crate) fn say_defaults(scenario: &Scenario) {
 
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
-        Self::Input(error.to_string())
+        let is_unknown = |kind| error.message.starts_with(&format!("unknown {kind} `"));
+        let may_be_class = is_unknown("regulator") || is_unknown("sender");
+        // A name that is close to a known name is a typing error.
+        let hint = if may_be_class && !error.message.contains("did you mean") { PYTHON } else { "" };
+        Self::Input(format!("{error}{hint}"))
     }
 }
+
+/// Hint for a name of a regulator or sender that is not built in.
+const PYTHON: &str = "; a class in Python has its name only in Python: run the scenario with `ackclock.run`, \
+                      see docs/how-to/python-classes.md";
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
