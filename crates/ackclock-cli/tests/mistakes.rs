@@ -100,6 +100,16 @@ const SCENARIOS: &[Row] = &[
         "--senders reno,vegas: flow.0.sender: unknown sender `vegas`; known are reno",
     ),
     (
+        &["run", "one.toml", "--set", "edge.regulator=my-pacer"],
+        2,
+        "forecast; a class in Python has its name only in Python: run the scenario with `ackclock.run`, see docs/how-to/python-classes.md",
+    ),
+    (
+        &["run", "one.toml", "--set", "flow.sender=my-congestion-control"],
+        2,
+        "; a class in Python has its name only in Python: run the scenario with `ackclock.run`",
+    ),
+    (
         &["compare", "one.toml", "--regulator", "wrs"],
         2,
         "there is no option --regulator; set this scenario key with --set edge.regulator=wrs",
@@ -159,9 +169,9 @@ const LINKS: &[Row] = &[
         "there is no option --up-link; options for this direction are --up-delay, --up-loss and --up-jitter",
     ),
     (
-        &["link", "1mbit", "8mbit", "--mtu", "1400", "--", "true"],
+        &["link", "1mbit", "8mbit", "--ttl", "3", "--", "true"],
         2,
-        "there is no option --mtu; put options of the command after `--`",
+        "there is no option --ttl; put options of the command after `--`",
     ),
     (
         &["link", "1mbit", "8mbit", "--loss", "5"],

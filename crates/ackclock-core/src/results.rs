@@ -376,6 +376,24 @@ pub struct RealTraffic {
     pub lost_by_machine: Option<u64>,
     /// Number of packets still queued or in transit. Simulated runs omit the key `waiting`.
     pub waiting: u64,
+    /// Number of packets that passed beside the link, because `--only` or `--except` did not select their flow. The key
+    /// is present only with one of these options.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bypassed: Option<u64>,
+    /// Packets in front of the link that were larger than `edge.mtu`. The key is present only with `edge.mtu`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub too_big: Option<TooBig>,
+}
+
+/// Packets that were larger than the MTU of the hop in front of the link. Packets that the hop dropped are not among `sent`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TooBig {
+    /// Number of IPv4 packets without DF, which the hop sent into the link in fragments.
+    pub fragmented: u64,
+    /// Number of packets that the hop dropped.
+    pub dropped: u64,
+    /// Number of ICMP messages with the hop's MTU that the senders of dropped packets received.
+    pub messages: u64,
 }
 
 /// Counters of the link in one direction.

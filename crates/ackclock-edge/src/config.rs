@@ -64,6 +64,15 @@ pub struct EdgeConfig {
     /// regulator of uploads is "none".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_regulator: Option<Component<dyn RegulatorConfig>>,
+    /// Largest packet that the hop in front of the edge forwards, 576B to 65535B. Simulated senders know this MTU: their
+    /// full packets are at most this large. In `ackclock link` the hop fragments larger IPv4 packets without DF, drops
+    /// all other larger packets, and tells their senders its MTU by ICMP. Without `mtu`, packets of any size pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Size>,
+    /// Whether the hop drops packets larger than `mtu` without telling their senders. The key `mtu_blackhole` has no
+    /// effect on simulated senders.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mtu_blackhole: bool,
     /// Reports about the radio's state that the edge sends. Without the table `report`, the edge sends no reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportTable>,
@@ -123,6 +132,8 @@ impl Default for EdgeConfig {
             up_buffer: None,
             up_queue: None,
             up_regulator: None,
+            mtu: None,
+            mtu_blackhole: false,
             report: None,
             at: Vec::new(),
         }
@@ -137,6 +148,7 @@ impl ackclock_core::Config for EdgeConfig {
         if let Some(regulator) = self.up_regulator()? {
             regulator.regulates_uplinks().map_err(|reason| ConfigError::new("up_regulator", reason))?;
         }
+        self.check_mtu()?;
         if let Some(report) = &self.report {
             report.check().map_err(|error| error.under("report"))?;
         }
@@ -343,6 +355,30 @@ impl EdgeConfig {
         Ok(BearerLinks { down: self.downlink()?, up: Arc::clone(self.uplink()?) })
     }
 
+    /// MTU of the hop in front of the edge, bytes; `None` if packets of any size pass.
+    pub fn mtu_bytes(&self) -> Option<u16> {
+        match self.mtu? {
+            Size::Bytes(bytes) => u16::try_from(bytes).ok(),
+            _ => None,
+        }
+    }
+
+    fn check_mtu(&self) -> Result<(), ConfigError> {
+        if let Some(mtu) = self.mtu.filter(|_| self.mtu_bytes().is_none_or(|bytes| bytes < LEAST_MTU)) {
+            return Err(ConfigError::new(
+                "mtu",
+                format!("{mtu} is not a size from {LEAST_MTU}B to {}B", u16::MAX),
+            ));
+        }
+        if self.mtu_blackhole && self.mtu.is_none() {
+            return Err(ConfigError::new(
+                "mtu_blackhole",
+                "a black hole drops packets larger than `mtu`; set `mtu`",
+            ));
+        }
+        Ok(())
+    }
+
     /// Refuses the keys of links if the bearer does not consist of links.
     fn check_without_links(&self) -> Result<(), ConfigError> {
         let (usual, kind) = (Self::default(), name_of(&self.bearer));
@@ -410,6 +446,9 @@ impl EdgeConfig {
         }
     }
 }
+
+/// Smallest MTU of a hop, bytes: every IPv4 host accepts packets of this size (RFC 791).
+const LEAST_MTU: u16 = 576;
 
 fn capacity_of(size: Size, nominal: Nominal, around: Surroundings) -> Capacity {
     let bytes_in = |span: Span| Capacity::Bytes(nominal.rate.bytes_in(span).max(around.packet_bytes.into()));

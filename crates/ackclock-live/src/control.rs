@@ -34,6 +34,8 @@ pub enum LinkRequest {
     Set(Vec<(String, String)>),
     /// Requests the results so far.
     Show,
+    /// Requests the current conditions, the keys of `[edge]`.
+    Conditions,
     /// Interrupts one or both directions for a time.
     Outage(Outage),
 }
@@ -59,7 +61,7 @@ impl Outage {
         format!("outage\t{}\t{direction}\t{}\n", self.lasts, if self.drop { "drop" } else { "keep" })
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split('\t').collect();
         let [lasts, direction, what] = parts[..] else { return Err(format!("`{text}` is no outage")) };
         let direction = match direction {
@@ -112,6 +114,7 @@ impl LinkRequest {
                 format!("set{pairs}\n")
             }
             Self::Show => "show\n".to_owned(),
+            Self::Conditions => "conditions\n".to_owned(),
             Self::Outage(outage) => outage.line(),
         }
     }
@@ -119,6 +122,7 @@ impl LinkRequest {
     pub(crate) fn parse(line: &str) -> Result<Self, String> {
         match line.trim_end().split_once('\t').unwrap_or((line.trim_end(), "")) {
             ("show", "") => Ok(Self::Show),
+            ("conditions", "") => Ok(Self::Conditions),
             ("outage", text) => Outage::parse(text).map(Self::Outage),
             ("set", pairs) if !pairs.is_empty() => {
                 let pair = |text: &str| {
@@ -367,6 +371,7 @@ mod tests {
     fn a_request_survives_the_way() {
         for request in [
             LinkRequest::Show,
+            LinkRequest::Conditions,
             LinkRequest::Outage(Outage { lasts: Span::from_millis(1500), direction: None, drop: false }),
             LinkRequest::Outage(Outage {
                 lasts: Span::from_secs(3),
@@ -391,7 +396,7 @@ mod tests {
         let (listener, name) = listen(process).unwrap();
         std::thread::spawn(move || {
             listener.serve(|request| match request {
-                LinkRequest::Show => Ok("{}".to_owned()),
+                LinkRequest::Show | LinkRequest::Conditions => Ok("{}".to_owned()),
                 LinkRequest::Set(_) | LinkRequest::Outage(_) => Err("no such key \u{1b}[2J".to_owned()),
             })
         });

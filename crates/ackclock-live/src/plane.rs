@@ -5,11 +5,13 @@
 //! generates or retransmits also departs, is discarded or is inside the graph, unless its packet could not be built.
 //! [`Plane::traffic`] counts packets by fate in each direction.
 
+mod beside;
 mod collect;
 mod corrupt;
 mod inventory;
 mod pages;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -25,11 +27,12 @@ use crate::parse::{Layout, Parsed, Tuple, parse, payload};
 use crate::port::Side;
 use crate::quic::Observer;
 use crate::rewrite::rewrite;
+use crate::selection::Selection;
 use crate::tally::Tally;
 use crate::template::Template;
 use crate::traffic::Traffic;
 use crate::users::Users;
-use crate::{FlowReport, PlaneConfig, Pool};
+use crate::{FlowReport, Hop, PlaneConfig, Pool};
 use inventory::{Inside, Inventory};
 
 /// Packet that leaves the data plane.
@@ -41,12 +44,29 @@ pub struct Departure {
     pub side: Side,
     /// Id of the packet in the pool, to be released after writing.
     pub packet: PacketId,
+    /// Whether the packet passed beside the link, if it did.
+    pub beside: Option<Beside>,
+}
+
+/// Kind of a packet that leaves the data plane without crossing the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Packet of a flow that is not selected.
+    Bypassed,
+    /// Message of the hop to the sender of a packet that is too big.
+    Message,
 }
 
 /// Graph with the packets inside it.
 pub struct Plane {
     graph: Graph,
     inventory: Inventory,
+    /// Flows that cross the link.
+    selection: Selection,
+    /// Hop with a smaller MTU in front of the link.
+    hop: Option<Hop>,
+    /// Packets that leave without crossing the link.
+    beside: VecDeque<Departure>,
     users: Users,
     /// State of each connection, by number; number 0 is unused.
     connections: Vec<Option<Connection>>,
@@ -136,6 +156,9 @@ impl Plane {
         graph.edge_mut().keep_at_most(config.packets / 8);
         Ok(Self {
             graph,
+            selection: Selection::default(),
+            hop: None,
+            beside: VecDeque::new(),
             users: Users::default(),
             connections: Vec::new(),
             past,
@@ -157,6 +180,14 @@ impl Plane {
 
     /// Accepts a packet that arrives from side `from`. The plane now owns the pool's packet.
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
+        if self.is_beside(now, from, packet) || self.meets_hop(now, from, packet) {
+            return;
+        }
+        self.enter(now, from, packet);
+    }
+
+    /// Accepts a packet at the link.
+    fn enter(&mut self, now: Time, from: Side, packet: PacketId) {
         let Some(bytes) = self.inventory.pool.bytes(packet) else { return };
         self.traffic[from as usize].arrived += 1;
         if self.inventory.is_crowded(from) {
@@ -196,12 +227,15 @@ impl Plane {
 
     /// Returns the next departing packet, with its bytes ready to write.
     pub fn poll_departure(&mut self) -> Option<Departure> {
+        if let Some(departure) = self.beside.pop_front() {
+            return Some(departure);
+        }
         while let Some((at, side, segment)) = self.graph.poll_left() {
             if let Some(packet) = self.finish(at, &segment, side) {
                 if self.graph.ends_with_link(side) {
                     self.log_left(at, packet);
                 }
-                return Some(Departure { at, side, packet });
+                return Some(Departure { at, side, packet, beside: None });
             }
         }
         None
@@ -239,6 +273,9 @@ impl Plane {
 
     /// Frees the packet of a departure that the device refused.
     pub fn refused(&mut self, departure: Departure) {
+        if let Some(beside) = departure.beside {
+            self.refused_beside(departure.side, beside);
+        }
         self.traffic[departure.side.other() as usize].lost.refused += 1;
         self.release(departure.packet);
     }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use ackclock_core::results::RealTraffic;
+use ackclock_core::results::{RealTraffic, TooBig};
 
 /// Packet counts of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,12 @@ pub struct Traffic {
     pub inside: u64,
     /// Number of generated segments still inside the link; a generated segment has no packet before it leaves.
     pub made_inside: u64,
+    /// Number of packets that passed beside the link, because their flow was not selected. They count neither as arrived
+    /// nor as left. `None` if all flows are selected.
+    pub bypassed: Option<u64>,
+    /// Packets that were too big for the hop in front of the link; a dropped packet did not arrive at the link. `None`
+    /// without such a hop.
+    pub too_big: Option<TooBig>,
     /// Packets that this machine lost, by cause.
     pub lost: Lost,
 }
@@ -67,6 +73,8 @@ impl Traffic {
             delivered_bytes: self.left_bytes,
             lost_by_machine: self.lost.total(),
             waiting: self.inside + self.made_inside,
+            bypassed: self.bypassed,
+            too_big: self.too_big,
         }
     }
 }
@@ -109,6 +117,8 @@ mod tests {
         removed: 10,
         inside: 11,
         made_inside: 1,
+        bypassed: None,
+        too_big: None,
         lost: Lost { device: Some(5), unread: 6, no_room: 4, unbuilt: 7, refused: 8 },
     };
 

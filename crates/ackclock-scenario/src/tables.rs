@@ -197,11 +197,19 @@ impl Tables {
         self.flow.iter().any(|flow| flow.towards == Towards::Server)
     }
 
-    /// Fills in values that depend on other keys. With an upload, the uplink queue gets the size of the downlink queue.
+    /// Fills in values that depend on other keys. With an upload, the uplink queue gets the size of the downlink queue. The
+    /// flows' packets are at most as large as the edge's MTU.
     pub(crate) fn filled(mut self) -> Self {
         if self.has_uploads() {
             let radio = self.edge.radio_mut();
             radio.up_buffer.get_or_insert(radio.buffer);
+        }
+        if let Some(mtu) = self.edge.mtu_bytes() {
+            for flow in &mut self.flow {
+                if let Size::Bytes(bytes) = &mut flow.packet {
+                    *bytes = (*bytes).min(mtu.into());
+                }
+            }
         }
         self
     }

@@ -12,12 +12,15 @@ mod requests;
 mod running;
 mod text;
 mod watch;
+mod web;
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ackclock_core::Span;
+use ackclock_live::selection::Match;
+use ackclock_live::web_control;
 use ackclock_scenario::{DiskFiles, Inputs, Limit};
 
 use self::conditions::Conditions;
@@ -66,8 +69,9 @@ pub(crate) struct Args {
     /// Print the equivalent scenario and run nothing.
     #[arg(long)]
     generate: bool,
-    /// Check whether this machine has everything a link needs, print how to install what is missing, and run nothing.
-    #[arg(long, exclusive = true)]
+    /// Check whether this machine has everything a link needs, print how to get what is missing, and run nothing. With
+    /// `--json`, the answer is one JSON object.
+    #[arg(long)]
     check: bool,
     #[command(flatten)]
     conditions: Conditions,
@@ -92,6 +96,14 @@ struct Environment {
     /// at another address). `--forward` can be repeated.
     #[arg(long, value_name = "[ADDR:]PORT[=PORT]", conflicts_with = "server", value_parser = forward::parse)]
     forward: Vec<forward::Ports>,
+    /// Let only these flows cross the link. The packets of all other flows pass beside the link, without queue and
+    /// delay: tcp:5432, udp:443, 10.0.0.0/8, [fd00::]/8:443, dns. The port is that of either end, the network one beyond
+    /// the link. `--only` can be repeated.
+    #[arg(long, value_name = "MATCH")]
+    only: Vec<Match>,
+    /// Let these flows pass beside the link; written like the flows of `--only`. `--except` can be repeated.
+    #[arg(long, value_name = "MATCH")]
+    except: Vec<Match>,
     /// Seed of the link's random numbers.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -109,6 +121,10 @@ struct Environment {
     pcap_inside: Option<PathBuf>,
     #[command(flatten)]
     metrics: Metrics,
+    /// Let programs with the token $ACKCLOCK_TOKEN control the link by HTTP at this port of the loopback address, or at
+    /// this loopback address, on the machine and inside: GET and PATCH /link, POST /outage, GET /results.
+    #[arg(long, value_name = "ADDR", value_parser = web_control::parse_loopback)]
+    control: Option<std::net::SocketAddr>,
     /// Send signed reports of the downlink's rate and queue to a proxy at this UDP address (`ackclock proxy`).
     #[arg(long, value_name = "ADDR", requires_all = ["report_key", "report_user"])]
     radio_reports: Option<std::net::SocketAddr>,
@@ -146,7 +162,13 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         return change::perform(request);
     }
     if args.check {
-        return live::check();
+        let mut others = env::args_os().skip_while(|word| word != "link").skip(1);
+        return match others.find(|word| word != "--check" && word != "--json") {
+            Some(word) => {
+                Err(Failure::Input(format!("link --check runs no link; leave `{}` out", word.display())))
+            }
+            None => live::check(args.environment.json),
+        };
     }
     let text = text::of(args)?;
     let scenario = text.scenario()?;

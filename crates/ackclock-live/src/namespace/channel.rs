@@ -2,7 +2,7 @@
 //! permission to start.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 
@@ -46,6 +46,8 @@ pub(crate) struct Report {
     pub(crate) redirect: Option<OwnedFd>,
     /// Reports of refused connections inside, if the kernel provides them.
     pub(crate) refusals: Option<Refusals>,
+    /// Listening socket inside for control by HTTP, if requested.
+    pub(crate) web_control: Option<TcpListener>,
 }
 
 impl Report {
@@ -74,6 +76,7 @@ impl Report {
             forwards: (0..text["forwards"].as_u64()?).map(|_| entrance()).collect::<Option<_>>()?,
             redirect: if has("redirect") { Some(files.next()?) } else { None },
             refusals: if has("refusals") { Some(files.next()?.into()) } else { None },
+            web_control: if has("web_control") { Some(files.next()?.into()) } else { None },
         })
     }
 }
@@ -85,21 +88,26 @@ pub(crate) struct Sockets<'a> {
     pub(crate) forwards: &'a [Entrance],
     pub(crate) redirect: Option<&'a Netlink>,
     pub(crate) refusals: Option<&'a Refusals>,
+    pub(crate) web_control: Option<&'a TcpListener>,
 }
 
 impl Sockets<'_> {
     fn files(&self) -> Vec<RawFd> {
         let relayed = self.names.into_iter().chain(self.forwards);
         let relayed = relayed.flat_map(|at| [at.datagrams.as_raw_fd(), at.streams.as_raw_fd()]);
-        let others = [self.redirect.map(AsRawFd::as_raw_fd), self.refusals.map(AsRawFd::as_raw_fd)];
+        let others = [
+            self.redirect.map(AsRawFd::as_raw_fd),
+            self.refusals.map(AsRawFd::as_raw_fd),
+            self.web_control.map(AsRawFd::as_raw_fd),
+        ];
         let control = std::iter::once(self.control.as_raw_fd());
         control.chain(relayed).chain(others.into_iter().flatten()).collect()
     }
 }
 
 /// Maximum number of files in a report: two TUNs, a query socket for each, the listener of the control socket, two
-/// sockets of each relayed port, and two more. The kernel passes at most 253 files at a time.
-const MOST_FILES: usize = 5 + 2 * (1 + MOST_PORTS) + 2;
+/// sockets of each relayed port, and three more. The kernel passes at most 253 files at a time.
+const MOST_FILES: usize = 5 + 2 * (1 + MOST_PORTS) + 3;
 const LONGEST: usize = 8192;
 
 impl SetupSocket {
@@ -128,6 +136,7 @@ impl SetupSocket {
             "forwards": sockets.forwards.len(),
             "redirect": sockets.redirect.is_some(),
             "refusals": sockets.refusals.is_some(),
+            "web_control": sockets.web_control.is_some(),
         });
         let mut files = [outside, inside].map(|tun| tun.file.as_raw_fd()).to_vec();
         files.extend([outside, inside].map(|tun| tun.netlink.as_raw_fd()));

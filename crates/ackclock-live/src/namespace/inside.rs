@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
@@ -75,6 +76,8 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     setup.resolver.install()?;
     let name = SocketAddr::from_abstract_name(control::NAME_INSIDE).trying("naming the control socket")?;
     let control = UnixListener::bind_addr(&name).trying("binding the control socket")?;
+    let web_control = setting.plan.web_control.map(TcpListener::bind).transpose();
+    let web_control = web_control.trying("listening at the address of --control")?;
     let forwards = &setting.plan.forwards;
     let redirect =
         if forwards.is_empty() { None } else { Some(redirect::install(&tun.interface, pair, forwards)?) };
@@ -86,6 +89,7 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
         forwards: setup.forwards,
         redirect: redirect.as_ref(),
         refusals: refusals.as_ref(),
+        web_control: web_control.as_ref(),
     };
     setting.channel.report(pair, &setup.way.reach, setup.remarks, [setup.outside, &tun], &sockets)
 }

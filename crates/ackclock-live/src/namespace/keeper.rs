@@ -97,7 +97,7 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
 const COLLECTING: &str = "collecting signals";
 
 /// Creates private mounts, with this process namespace under `/proc`.
-fn own_mounts() -> Result<(), Obstacle> {
+pub(crate) fn own_mounts() -> Result<(), Obstacle> {
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
         .trying("keeping mounts to ourselves")?;

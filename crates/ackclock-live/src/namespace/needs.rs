@@ -5,7 +5,7 @@
 //! requirement is missing, the rights of this process decide.
 
 use std::path::Path;
-use std::{env, fs};
+use std::{env, fs, io};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -15,9 +15,11 @@ use nix::sys::stat::Mode;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork, getegid, geteuid};
 
+use super::keeper::own_mounts;
 use super::obstacle::Obstacle;
 use super::tun::DEVICE;
 use super::users::{self, Rights, map_to_themselves};
+use crate::reach;
 
 /// Requirement of a link.
 #[derive(Debug)]
@@ -30,21 +32,26 @@ pub struct Need {
 }
 
 /// All requirements of a link.
-pub const NEEDS: [Need; 4] = [
+pub const NEEDS: [Need; 6] = [
     Need { what: "creating namespaces", check: namespaces, remedy: namespaces_remedy },
     Need { what: "creating a network device", check: network, remedy: |_| start_with(NET_ADMIN) },
     Need { what: "opening /dev/net/tun", check: device, remedy: device_remedy },
     Need { what: "keeping mounts to the link", check: mounts, remedy: mounts_remedy },
+    Need { what: "translating addresses by nftables", check: translation, remedy: translation_remedy },
+    Need { what: "writing to /proc/sys/net", check: settings, remedy: |_| settings_remedy() },
 ];
 
 /// Options of `docker run` and `podman run` that meet the requirements in a container.
-pub const OPTIONS: [&str; 5] = [SYS_ADMIN, NET_ADMIN, TUN, APPARMOR, SECCOMP];
+pub const OPTIONS: [&str; 7] = [SYS_ADMIN, NET_ADMIN, TUN, APPARMOR, SECCOMP, SYSTEMPATHS, UNMASK];
 
 const SYS_ADMIN: &str = "--cap-add SYS_ADMIN";
 const NET_ADMIN: &str = "--cap-add NET_ADMIN";
 const TUN: &str = "--device /dev/net/tun";
 const APPARMOR: &str = "--security-opt apparmor=unconfined";
 const SECCOMP: &str = "--security-opt seccomp=unconfined";
+/// Options of Docker and of Podman that show all of `/proc`.
+const SYSTEMPATHS: &str = "--security-opt systempaths=unconfined";
+const UNMASK: &str = "--security-opt unmask=ALL";
 
 impl Need {
     /// Returns why the requirement is missing and how to meet it; `None` if the requirement is met. Call this function
@@ -70,6 +77,7 @@ fn namespaces_remedy(_: Errno) -> String {
         Some(remedy) if !geteuid().is_root() && !is_container() => remedy.to_owned(),
         None if !geteuid().is_root() && !is_container() => "run with sudo".to_owned(),
         _ if holds(CAP_SYS_ADMIN) => start_with(SECCOMP),
+        _ if !geteuid().is_root() => format!("{}, and as root (--user 0)", start_with(SYS_ADMIN)),
         _ => start_with(SYS_ADMIN),
     }
 }
@@ -77,11 +85,11 @@ fn namespaces_remedy(_: Errno) -> String {
 /// An ordinary user gains the right to administer networks in a user namespace; root must have this right in the
 /// current namespace.
 fn network() -> nix::Result<()> {
-    tried(|| match enter() {
-        Ok(Rights::User) => Ok(()),
-        _ if geteuid().is_root() && !holds(CAP_NET_ADMIN) => Err(Errno::EPERM),
-        _ => Ok(()),
-    })
+    tried(|| if administers_networks(enter()) { Ok(()) } else { Err(Errno::EPERM) })
+}
+
+fn administers_networks(entered: nix::Result<Rights>) -> bool {
+    entered == Ok(Rights::User) || !geteuid().is_root() || holds(CAP_NET_ADMIN)
 }
 
 fn device() -> nix::Result<()> {
@@ -116,6 +124,48 @@ fn mounts_remedy(errno: Errno) -> String {
         _ if errno == Errno::EACCES => start_with(APPARMOR),
         _ => start_with(SECCOMP),
     }
+}
+
+/// The firewall table of a link, in a network namespace of its own.
+fn translation() -> nix::Result<()> {
+    tried(|| match enter() {
+        Ok(rights) if administers_networks(Ok(rights)) => {
+            reach::try_translation().map_err(|error| errno(&error))
+        }
+        _ => Ok(()),
+    })
+}
+
+fn translation_remedy(errno: Errno) -> String {
+    match errno {
+        Errno::EPERM | Errno::EACCES if is_container() => start_with(SECCOMP),
+        _ if is_container() => format!("on the host, {}", reach::NFTABLES),
+        _ => reach::NFTABLES.to_owned(),
+    }
+}
+
+/// Writes a setting of a network namespace, in a process namespace with its own `/proc` if the machine allows it.
+fn settings() -> nix::Result<()> {
+    tried(|| match enter() {
+        Ok(rights) if administers_networks(Ok(rights)) => tried(|| match own_mounts() {
+            Ok(()) => fs::write("/proc/sys/net/ipv4/ip_forward", "1").map_err(|error| errno(&error)),
+            Err(_) => Ok(()),
+        }),
+        _ => Ok(()),
+    })
+}
+
+fn settings_remedy() -> String {
+    match is_container() {
+        true if Path::new(PODMAN).exists() => start_with(UNMASK),
+        true => start_with(SYSTEMPATHS),
+        false => "make it writable: sudo mount -o remount,rw /proc/sys".to_owned(),
+    }
+}
+
+/// Error number of an error that has one; other errors are errors of reading or writing.
+fn errno(error: &io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }
 
 fn start_with(option: &str) -> String {
@@ -167,10 +217,12 @@ fn is_confined() -> bool {
     fs::read_to_string("/proc/self/attr/current").is_ok_and(|profile| profile.trim().ends_with("(enforce)"))
 }
 
+/// File that Podman puts into its containers.
+const PODMAN: &str = "/run/.containerenv";
+
 /// Whether this is a container, as marked by Docker, Podman and systemd.
 fn is_container() -> bool {
-    ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists())
-        || env::var_os("container").is_some()
+    ["/.dockerenv", PODMAN].iter().any(|mark| Path::new(mark).exists()) || env::var_os("container").is_some()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Plan for a link's processes: the command to run, the network beyond the link, and how failures are reported.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 
 use nix::unistd::{Gid, Uid};
 
@@ -19,6 +20,8 @@ pub struct Plan {
     pub outside: Outside,
     /// Ports inside that are forwarded to servers on the machine.
     pub forwards: Vec<Forward>,
+    /// Loopback address inside at which the link is controlled by HTTP.
+    pub web_control: Option<SocketAddr>,
 }
 
 /// Network beyond the link.

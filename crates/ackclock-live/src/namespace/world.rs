@@ -1,7 +1,7 @@
 //! The namespaces of one link, as seen by the process that created them.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -56,6 +56,8 @@ pub struct Ends {
     pub inside: OwnedFd,
     /// Listening stream socket inside, for programs that control the link.
     pub control: OwnedFd,
+    /// Listening TCP socket inside, for control by HTTP.
+    pub web_control: Option<TcpListener>,
     /// Counters of the TUN on the wired side, and of the TUN on the mobile side.
     pub counters: [DeviceCounters; 2],
 }
@@ -85,7 +87,8 @@ impl World {
         };
         let (reach, pasta) = attach(report.reach, pasta, keeper);
         let [outside, inside, control] = report.files;
-        let Report { pair, remarks, entrance, counters, forwards, redirect, refusals, .. } = report;
+        let Report { pair, remarks, entrance, counters, forwards, redirect, refusals, web_control, .. } =
+            report;
         let relay =
             entrance.map(|entrance| Relay::new(entrance, resolver::of_machine()).trying("relaying names"));
         let forwarding = Forwarding::new(&plan.forwards, forwards).trying("relaying forwarded ports")?;
@@ -102,7 +105,7 @@ impl World {
             keeper,
             _pasta: pasta,
         };
-        Ok((world, Ends { outside, inside, control, counters }))
+        Ok((world, Ends { outside, inside, control, web_control, counters }))
     }
 
     /// Starts the command. After the start, threads of this process relay name server queries and forwarded ports;

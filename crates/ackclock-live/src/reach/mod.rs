@@ -10,6 +10,7 @@ mod trace;
 
 use std::fs;
 use std::io;
+use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
@@ -87,10 +88,8 @@ pub(crate) fn through_machine(
     // Forwarding is enabled only on our own interface; the setting disappears with the interface.
     let forwarding = format!("/proc/sys/net/ipv4/conf/{}/forwarding", veth.name);
     fs::write(&forwarding, "1").trying(&format!("writing {forwarding}"))?;
-    let table = masquerade::install(veth.index, pair, Help::of_this_machine()).map_err(|error| {
-        Obstacle::new("masquerading by nftables", error)
-            .remedy("a kernel from 5.12 on with nf_tables, nft_masq and nft_dup is needed")
-    })?;
+    let table = masquerade::install(veth.index, pair, Help::of_this_machine())
+        .map_err(|error| Obstacle::new("masquerading by nftables", error).remedy(NFTABLES))?;
     let six = through_machine_v6(&veth, pair).ok();
     let leads = if six.is_some() { V6::Beyond } else { V6::OtherEnd };
     let tables = std::iter::once(table).chain(six).collect();
@@ -101,6 +100,19 @@ pub(crate) fn through_machine(
     }
     let remarks = probe::remarks(&ways);
     Ok((pair, tun, Way { reach: Reach::Machine, v6: leads, remarks, _tables: tables }, entrances))
+}
+
+/// Remedy where the firewall table of a link cannot be created.
+pub(crate) const NFTABLES: &str = "a kernel from 5.12 on with nf_tables, nft_masq and nft_dup is needed";
+
+/// Creates and removes the firewall table of a link in the calling thread's network namespace.
+///
+/// # Errors
+/// Returns the kernel's error.
+pub(crate) fn try_translation() -> io::Result<()> {
+    const LOOPBACK: u32 = 1;
+    let pair = Pair { base: Ipv4Addr::new(100, 64, 0, 1), inside: Ipv4Addr::new(100, 64, 0, 2) };
+    masquerade::install(LOOPBACK, pair, Help::Replies).map(drop)
 }
 
 /// Connects the link to the machine's IPv6 network. Linux forwards IPv6 from all interfaces or none, and a forwarding

@@ -60,6 +60,13 @@ pub(super) struct Conditions {
     /// Share of packets with a wrong bit in their payload, in both directions.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     corrupt: Option<Loss>,
+    /// Largest packet in bytes that a hop in front of the link forwards, in both directions. The hop tells senders its
+    /// MTU by ICMP, and fragments IPv4 packets without DF.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(576..=1500))]
+    pub(super) mtu: Option<u16>,
+    /// Drop packets larger than `--mtu` without ICMP.
+    #[arg(long, requires = "mtu")]
+    pub(super) mtu_blackhole: bool,
 }
 
 /// Spread and distribution of the delay.

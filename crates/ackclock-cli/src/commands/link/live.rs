@@ -1,6 +1,7 @@
 //! Runs a link: starts its threads, waits for the command to end, and prints the results.
 
 use std::ffi::OsString;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -10,17 +11,19 @@ use std::{env, io, iter};
 
 use ackclock_core::results::{Provenance, RunResult};
 use ackclock_core::{Config, RadioReport, Span};
-use ackclock_edge::ReportTable;
+use ackclock_edge::{EdgeConfig, ReportTable};
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, LinkRequest};
-use ackclock_live::namespace::{DeviceCounters, Ends, Obstacle, Outside, Plan, Received, World, needs};
+use ackclock_live::namespace::{DeviceCounters, Ends, Obstacle, Outside, Pair, Plan, Received, World, needs};
 use ackclock_live::reach::Reach;
+use ackclock_live::selection::Selection;
 use ackclock_live::{
-    Account, Crowd, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, Traffic,
-    TunPort,
+    Account, Crowd, Driver, Hop, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot,
+    Traffic, TunPort, web_control,
 };
 use ackclock_scenario::{DiskFiles, Inputs, Scenario, Series, certainties, json_line};
+use serde_json::json;
 
 use super::course::Course;
 use super::forward;
@@ -29,6 +32,7 @@ use super::progress::{self, Progress};
 use super::requests::Requests;
 use super::running::Current;
 use super::text::Text;
+use super::web::WebControl;
 use super::{Args, Environment};
 use crate::commands::radio_report::Sender;
 use crate::failure::Failure;
@@ -46,27 +50,25 @@ const SPIN: Span = Span::from_micros(50);
 
 /// Creates the link, runs the command in it, and prints the results.
 pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) -> Result<(), Failure> {
-    let command = command(args.words());
     let shown = progress::Place::of(args.words().is_empty());
-    let outside = match &args.environment {
-        Environment { server: Some(server), .. } => Outside::Server(server.clone()),
-        Environment { closed: true, .. } => Outside::Nothing,
-        Environment { .. } => Outside::Machine,
-    };
     // Every operation that may fail in this process runs before other processes are started.
     let metrics = args.environment.metrics.listen()?;
+    let web_control = args.environment.control.map(WebControl::listen).transpose()?;
     let captures = outputs::create_captures(args)?;
-    let forwards = forward::all(&args.environment.forward)?;
-    let plan = Plan { command, environment: Vec::new(), outside, forwards };
+    let plan = plan(args, web_control.as_ref())?;
     let (mut world, ends) =
         World::begin(&plan).map_err(|failed| cannot_be_made(&needs::obstacles(failed)))?;
     say_reach(&world, args);
     forward::say_congestion_control(&world);
     let requests =
         Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
-    let Ends { outside, inside, control, counters } = ends;
-    let link = Link::start(args, text, scenario, files, ([outside, inside], counters), captures)?;
+    let Ends { outside, inside, control, web_control: web_inside, counters } = ends;
+    let hop = hop(&scenario.tables().edge, &world.pair);
+    let link = Link::start(args, text, scenario, files, ([outside, inside], counters), captures, hop)?;
     let _name = link.serve(control, metrics);
+    if let Some(web_control) = web_control {
+        link.serve_web(web_control, web_inside);
+    }
     world
         .go(output::remark)
         .map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
@@ -95,6 +97,39 @@ fn deliver(
     let mut draft = Draft::new(scenario, iter::once(line))?;
     draft.add_series("link", series)?;
     draft.draw(path)
+}
+
+/// Plans the processes and networks of the link.
+fn plan(args: &Args, web_control: Option<&WebControl>) -> Result<Plan, Failure> {
+    let outside = match &args.environment {
+        Environment { server: Some(server), .. } => Outside::Server(server.clone()),
+        Environment { closed: true, .. } => Outside::Nothing,
+        Environment { .. } => Outside::Machine,
+    };
+    Ok(Plan {
+        command: command(args.words()),
+        environment: web_control.into_iter().flat_map(WebControl::environment).collect(),
+        outside,
+        forwards: forward::all(&args.environment.forward)?,
+        web_control: web_control.map(|web_control| web_control.address),
+    })
+}
+
+/// Puts what packets meet before the link into the plane: the selection of flows, and the hop with a smaller MTU.
+fn put_before(plane: &mut Plane, environment: &Environment, hop: Option<Hop>) {
+    let selection = Selection { only: environment.only.clone(), except: environment.except.clone() };
+    if !selection.is_everything() {
+        plane.select(selection);
+    }
+    if let Some(hop) = hop {
+        plane.narrow(hop);
+    }
+}
+
+/// Hop with the MTU of the edge in front of the link.
+fn hop(edge: &EdgeConfig, pair: &Pair) -> Option<Hop> {
+    let mtu = edge.mtu_bytes()?;
+    Some(if edge.mtu_blackhole { Hop::black_hole(mtu) } else { Hop::new(mtu, pair) })
 }
 
 /// Starts the sender of radio reports; the thread ends with the link.
@@ -126,15 +161,26 @@ fn cannot_be_made(obstacles: &[Obstacle]) -> Failure {
 }
 
 /// Prints each requirement of a link, whether the requirement is met, and how to meet it.
-pub(super) fn check() -> Result<(), Failure> {
-    let obstacles = needs::NEEDS.iter().map(|need| (need.what, need.obstacle()));
-    let lines: Vec<_> = obstacles.map(|(what, obstacle)| (what, obstacle.map(|it| it.to_string()))).collect();
-    let text = lines.iter().map(|(what, missing)| match missing {
-        None => format!("{what}: ok\n"),
-        Some(missing) => format!("{missing}\n"),
-    });
-    output::print(&text.collect::<String>())?;
-    if lines.iter().any(|(_, missing)| missing.is_some()) { Err(Failure::Reported(1)) } else { Ok(()) }
+pub(super) fn check(json: bool) -> Result<(), Failure> {
+    let needs: Vec<_> = needs::NEEDS.iter().map(|need| (need.what, need.obstacle())).collect();
+    let ok = needs.iter().all(|(_, obstacle)| obstacle.is_none());
+    let text = if json {
+        let need = |(what, obstacle): &(&str, Option<Obstacle>)| {
+            let missing = obstacle.as_ref();
+            let (why, remedy) = (missing.map(|it| &it.why), missing.and_then(|it| it.remedy.as_ref()));
+            json!({ "need": what, "ok": missing.is_none(), "why": why, "remedy": remedy })
+        };
+        let needs: Vec<_> = needs.iter().map(need).collect();
+        format!("{}\n", json!({ "ok": ok, "needs": needs }))
+    } else {
+        let line = |(what, obstacle): &(&str, Option<Obstacle>)| match obstacle {
+            None => format!("{what}: ok\n"),
+            Some(obstacle) => format!("{obstacle}\n"),
+        };
+        needs.iter().map(line).collect()
+    };
+    output::print(&text)?;
+    if ok { Ok(()) } else { Err(Failure::Reported(1)) }
 }
 
 /// Reports all failures except the last, which is returned as the error. The command's exit status takes precedence
@@ -227,6 +273,7 @@ impl Link {
         files: Read,
         (tuns, counters): ([OwnedFd; 2], [DeviceCounters; 2]),
         mut captures: Captures,
+        hop: Option<Hop>,
     ) -> Result<Self, Failure> {
         let mut edge = scenario.tables().edge.clone();
         let reports = reports(&args.environment)?;
@@ -242,6 +289,7 @@ impl Link {
         if let Some(reports) = reports {
             plane.report_to(reports);
         }
+        put_before(&mut plane, &args.environment, hop);
         let mut account =
             plane.account().ok_or_else(|| Failure::Run("the plane is somebody else's".to_owned()))?;
         account.include_devices(counters);
@@ -282,6 +330,14 @@ impl Link {
             });
         }
         name
+    }
+
+    /// Starts answering HTTP requests, on the machine and inside.
+    fn serve_web(&self, WebControl { listener, token, .. }: WebControl, inside: Option<TcpListener>) {
+        for listener in std::iter::once(listener).chain(inside) {
+            let (shared, token) = (Arc::clone(&self.shared), token.clone());
+            thread::spawn(move || web_control::serve(&listener, &token, |request| shared.answer(request)));
+        }
     }
 
     /// Duration of the shortest recording that the link plays; `None` if the link plays no recording.
@@ -364,6 +420,9 @@ impl Shared {
                 .results()
                 .map(|(results, _)| json_line(&results, &[]))
                 .ok_or_else(|| "the link has ended".to_owned()),
+            LinkRequest::Conditions => {
+                self.conditions.lock().unwrap_or_else(PoisonError::into_inner).conditions()
+            }
             LinkRequest::Set(pairs) => self.set(pairs).map(|()| String::new()),
             LinkRequest::Outage(outage) => self.interrupt(*outage).map(|()| String::new()),
         }

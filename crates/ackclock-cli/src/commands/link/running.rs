@@ -27,6 +27,11 @@ impl Current {
     pub(super) const fn new(edge: EdgeConfig) -> Self {
         Self { edge, installed: 0, interrupted: [None; 2] }
     }
+
+    /// Edge configuration with all changes so far, as JSON with every key.
+    pub(super) fn conditions(&self) -> Result<String, String> {
+        self.edge.whole().map(|edge| edge.to_string()).map_err(|error| error.to_string())
+    }
 }
 
 impl Shared {
@@ -123,10 +128,13 @@ fn sleep(length: Duration) {
     thread::sleep(length);
 }
 
-/// Parses a value as in TOML: a number, a table, or otherwise a string.
+/// Parses a value as in TOML or JSON: a number, a table, or otherwise a string.
 fn value(text: &str) -> Value {
     if let Some(number) = text.parse().ok().and_then(serde_json::Number::from_f64) {
         return Value::Number(number);
+    }
+    if let Ok(table @ Value::Object(_)) = serde_json::from_str(text) {
+        return table;
     }
     let table = text.starts_with('{').then(|| toml::from_str(&format!("value = {text}")).ok()).flatten();
     table.and_then(|mut table: Value| Some(table.get_mut("value")?.take())).unwrap_or_else(|| text.into())

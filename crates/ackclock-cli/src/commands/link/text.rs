@@ -37,18 +37,24 @@ pub(super) struct Text {
 pub(super) fn of(args: &Args) -> Result<Text, Failure> {
     let queues = args.spelling.overrides()?;
     let seed = args.environment.seed.map(|seed| seed.to_string());
+    let mtu = args.conditions.mtu.map(|bytes| format!("{bytes}B"));
     let own = [
         ("edge.regulator", "--regulator", &args.regulator),
         ("edge.buffer", "--buffer", &args.buffer),
         ("edge.queue", "--queue", &args.queue),
         ("seed", "--seed", &seed),
+        ("edge.mtu", "--mtu", &mtu),
     ];
     let own = own.into_iter().filter_map(|(key, option, value)| {
         let value = value.as_ref()?;
         Some((format!("{key}={value}"), format!("{option} {value}")))
     });
+    let black_hole = args
+        .conditions
+        .mtu_blackhole
+        .then(|| ("edge.mtu_blackhole=true".to_owned(), "--mtu-blackhole".to_owned()));
     let typed = args.set.iter().map(|set| (set.clone(), format!("--set {set}")));
-    let sets: Vec<_> = queues.into_iter().chain(own).chain(typed).collect();
+    let sets: Vec<_> = queues.into_iter().chain(own).chain(black_hole).chain(typed).collect();
     refuse_second_link(args)?;
     refuse_second_value(args, &sets)?;
     match (&args.scenario, &args.up, &args.down) {
