@@ -156,6 +156,10 @@ pub fn every_link() -> Vec<Value> {
                 "inner": {"kind": "power-controlled", "rate": "2Mbit/s", "tti": "2ms"}, "table": [["6ms", "3ms"]],
                 "random": "e(1ms)", "order": "out-of-sequence"
             }),
+            json!({
+                "inner": {"kind": "umts-rlc", "rate": "1Mbit/s", "bler": "5%", "limit": 1, "repetition_delay": "25ms"},
+                "learn": {"over": 1000, "every": "500ms", "epsilon": "1%"}
+            }),
         ],
         _ => vec![json!({})],
     }
