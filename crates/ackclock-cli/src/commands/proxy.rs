@@ -13,7 +13,6 @@ use ackclock_proxy::file::File;
 use ackclock_proxy::listeners::Way;
 use ackclock_proxy::reports::gate::Refusal;
 use ackclock_proxy::server::{Counts, Options, Server, StartError};
-
 use clap::builder::ArgPredicate;
 
 use crate::failure::Failure;
