@@ -90,9 +90,17 @@ def test_playwright_changes_the_network_during_a_test(links, site, tmp_path):
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-CONTAINER = (
-    "--rm --cap-add SYS_ADMIN --cap-add NET_ADMIN --device /dev/net/tun --security-opt apparmor=unconfined".split()
-)
+CONTAINER = [
+    "--rm",
+    "--cap-add",
+    "SYS_ADMIN",
+    "--cap-add",
+    "NET_ADMIN",
+    "--device",
+    "/dev/net/tun",
+    "--security-opt",
+    "apparmor=unconfined",
+]
 
 
 def test_a_link_runs_in_a_container_of_podman(tmp_path):
