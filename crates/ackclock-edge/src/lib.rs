@@ -8,6 +8,7 @@ mod ack_rate_control;
 mod ack_regulator;
 mod allowances;
 mod chance;
+mod changed;
 mod config;
 mod copies;
 mod edge;
@@ -27,6 +28,7 @@ mod window_regulator;
 
 pub use ack_regulator::AckRegulator;
 pub use allowances::Allowances;
+pub use changed::Changed;
 pub use config::{ChannelSharing, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, REPORTS, WIRED};
 pub use handover::{AtHandover, HandoverTable};
@@ -35,7 +37,7 @@ pub use regulators::Scope;
 pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use steering::STEERINGS;
-pub use step::{Changed, Outage, Step};
+pub use step::{Outage, Step};
 pub use window_regulator::clip::Clip;
 pub use window_regulator::{AckKind, WindowLaw};
 

@@ -296,9 +296,9 @@ impl Channel {
         self.sdus[Direction::Down as usize].undelivered().packets > 0
     }
 
-    /// Downlink payload rate of a dedicated channel at `now`; zero in a hand-over.
+    /// Downlink payload rate of a dedicated channel at `now`. The edge reports the rate in a hand-over.
     pub(super) fn rate(&self, now: Time) -> Rate {
-        if self.is_away(now) { Rate::ZERO } else { self.carriers[Direction::Down as usize].rate(now) }
+        self.carriers[Direction::Down as usize].rate(now)
     }
 
     /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate of the view.

@@ -21,6 +21,9 @@
 //! `down/errors/N` and `up/errors/N` for other users, so adding a user does not change the random numbers of the
 //! existing users.
 //!
+//! With `allocation`, the controller sets the downlink rate of each user's dedicated channel by the number of active
+//! users (`allocation`). The rates of dedicated channels are reported when they change (`reports`).
+//!
 //! ## Differences from the source
 //! The differences from the source are those of the RLC (`umts_rlc_am`). The sources describe no hand-over. After a
 //! re-establishment, packets that the peer has acknowledged but not delivered, because an earlier packet is incomplete,
@@ -399,6 +402,7 @@ impl Bearer for RadioAccess {
 
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
         self.advance(now);
+        let is_handover = matches!(change, Change::Handover(_));
         match change {
             Change::Outage(numbers, until, kind) => self.interrupt(now, direction, numbers, until, kind),
             Change::Dedicated(changes) => {
@@ -418,7 +422,10 @@ impl Bearer for RadioAccess {
         for (user, next) in self.users.iter().zip(&mut self.changes) {
             *next = user.next_change();
         }
-        self.note_rates(now);
+        // The edge reports the rates in a hand-over.
+        if !is_handover {
+            self.note_rates(now);
+        }
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {
