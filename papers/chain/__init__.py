@@ -12,8 +12,7 @@ PAPER = Paper(
     tried=claims.TRIED,
     conditions=claims.CONDITIONS,
     elsewhere={
-        "CHAIN-5": "hand-over of a user is missing",
-        "CHAIN-7": "allocation of rates by load is missing",
+        "CHAIN-5": "results do not count right edges and held ACKs; the tests of hand-over do, over every regulator",
         "CHAIN-8": "an artificial delay that learns its own law is missing",
     },
 )

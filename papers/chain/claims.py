@@ -17,7 +17,7 @@ from ackclock.paper.runs import PerSeed
 
 Keys = Mapping[str, Any]
 
-SCENARIO, MIRROR = (Path(__file__).parent / "scenarios" / name for name in ("hsdpa.toml", "mirror.toml"))
+SCENARIOS = Path(__file__).parent / "scenarios"
 USERS = (1, 2, 4, 8)
 FEW_OR_MANY = (1, 4)
 BUFFERS = (10, 20, 40)  # packets
@@ -35,17 +35,20 @@ UNACKNOWLEDGED: Keys = {
     "edge.buffer": "20p",
     "flow": [{"sender": "newreno", "max_window": "128kB"}],
 }
+REPORT: Keys = {"every": "1s", "delay": "50ms"}
 RNF: Keys = {
     "relay": {"core": {"delay": "10ms"}, "steering": {"kind": "rnf", "q_ref": "12p"}},
-    "edge.report": {"every": "1s", "delay": "50ms"},
+    "edge.report": REPORT,
 }
 SPLIT: Keys = {"relay": {"core": {"delay": "10ms"}}}
+STEERED: Keys = {"relay": {"core": {"delay": "5ms"}, "steering": "rnf"}, "edge.report": REPORT}
 UPLOADS = ("none", "ack-regulator", "wrs", "wrd", "wrb", "forecast", "ack-rate-control")
 
 CONDITIONS = (
-    "Nothing here is printed elsewhere: the values are what was expected before the chain was built. Every row is the "
-    "preset hsdpa with one CUBIC download for each user, windows of up to 512 kB, 60 s; row 6 is a link of 200 kbit/s. "
-    "The wait at the base station is the number of PDUs that are queued there over the rate at which they leave."
+    "Nothing here is printed elsewhere: the values are what was expected before the chain was built. The rows are the "
+    "preset hsdpa with one CUBIC download for each user, windows of up to 512 kB, 60 s. In row 6 the link has "
+    "200 kbit/s; in row 7 the users have dedicated channels. The wait at the base station is the number of PDUs that "
+    "are queued there over the rate at which they leave."
 )
 TRIED: dict[str, str] = {}
 
@@ -55,6 +58,7 @@ def points() -> Iterable[str]:
     yield from (unacknowledged(regulator) for regulator in ("none", "wrd", "ack-regulator"))
     yield from (windowed(*each) for each in product(FEW_OR_MANY, BUFFERS, WINDOWS))
     yield from (proxied(users, keys) for users in USERS for keys in (RNF, SPLIT))
+    yield from (allocated(keys) for keys in (STEERED, {}))
     yield from (way(regulator) for regulator in UPLOADS for way in (download, upload))
 
 
@@ -78,6 +82,11 @@ def proxied(users: int, keys: Keys) -> str:
     return _of(users, keys)
 
 
+def allocated(keys: Keys) -> str:
+    """A point whose users get lower rates as more of them are active."""
+    return point(SCENARIOS / "allocation.toml", keys)
+
+
 def download(regulator: str) -> str:
     """A regulated download over a slow link."""
     return _mirror("down", "up", {"edge.buffer": "10p", "edge.up_buffer": "100p", "edge.regulator": regulator})
@@ -91,18 +100,19 @@ def upload(regulator: str) -> str:
 
 def _of(users: int, keys: Keys) -> str:
     many = {"edge.user": [{"count": users}], "flow": [{"count": users, "sender": "cubic", "max_window": "512kB"}]}
-    return point(SCENARIO, {**many, **keys})
+    return point(SCENARIOS / "hsdpa.toml", {**many, **keys})
 
 
 def _mirror(data: str, acks: str, keys: Keys) -> str:
     link = {"kind": "constant", "delay": "200ms"}
     links = {f"edge.{data}": {**link, "rate": "200kbit/s"}, f"edge.{acks}": {**link, "rate": "64kbit/s"}}
-    return point(MIRROR, {**links, **keys})
+    return point(SCENARIOS / "mirror.toml", {**links, **keys})
 
 
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row."""
-    rows = (flow_control(), without_a_queue(runs), overflow(runs), feedback(runs), mirrored(runs))
+    parts = (without_a_queue, overflow, feedback, mirrored, allocation)
+    rows = (flow_control(), *(part(runs) for part in parts))
     return dict(claim for part in rows for claim in part)
 
 
@@ -156,6 +166,14 @@ def mirrored(runs: Runs) -> Iterator[tuple[str, Claim]]:
     yield "CHAIN-6", Claim([max(counts), max(shares)], note=", ".join(UPLOADS))
 
 
+def allocation(runs: Runs) -> Iterator[tuple[str, Claim]]:
+    """The proxy with reports against no proxy, where rates follow the number of users."""
+    steered, plain = allocated(STEERED), allocated({})
+    shown = [f"{_mean(runs, at, of):.0f}" for of in (queued_p95, goodput) for at in (steered, plain)]
+    note = f"{shown[0]} and {shown[1]} ms; goodput {shown[2]} and {shown[3]} kbit/s"
+    yield "CHAIN-7", Claim([_mean(runs, steered, queued_p95) / _mean(runs, plain, queued_p95)], note=note)
+
+
 def goodput(one: Run) -> float:
     """Payload in order of all flows, kbit/s."""
     return float(sum(flow["goodput_bps"] for flow in one["flows"]) / 1e3)
@@ -164,6 +182,11 @@ def goodput(one: Run) -> float:
 def round_trip(one: Run) -> float:
     """Mean RTT of the first flow, ms."""
     return float(one["flows"][0]["rtt_ms"]["mean"])
+
+
+def queued_p95(one: Run) -> float:
+    """95th percentile of the queueing delay of the downlink, ms."""
+    return float(one["bottleneck"]["queue_ms"]["p95"])
 
 
 def uplink_drops(one: Run) -> float:
