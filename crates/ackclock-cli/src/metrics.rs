@@ -1,6 +1,7 @@
-//! Option `--metrics`: Prometheus metrics of a command that runs until it is stopped.
+//! Prometheus metrics of a command that runs until it is stopped, and the option `--metrics`.
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use ackclock_live::metrics;
@@ -22,11 +23,7 @@ impl Metrics {
     /// # Errors
     /// Fails if the address is in use or belongs to another machine.
     pub(crate) fn listen(&self) -> Result<Option<Listening>, Failure> {
-        let listen = |address| match TcpListener::bind(address) {
-            Ok(listener) => Ok(Listening(listener)),
-            Err(error) => Err(Failure::Input(format!("--metrics {address}: {error}"))),
-        };
-        self.metrics.map(listen).transpose()
+        self.metrics.map(|address| Listening::at(address, &format!("--metrics {address}"))).transpose()
     }
 }
 
@@ -34,8 +31,37 @@ impl Metrics {
 pub(crate) struct Listening(TcpListener);
 
 impl Listening {
+    /// Starts to listen at an address, which `source` names in an error.
+    ///
+    /// # Errors
+    /// Fails if the address is in use or belongs to another machine.
+    pub(crate) fn at(address: SocketAddr, source: &str) -> Result<Self, Failure> {
+        TcpListener::bind(address).map(Self).map_err(|error| Failure::Input(format!("{source}: {error}")))
+    }
+
     /// Serves the page from a separate thread until the process ends.
     pub(crate) fn serve(self, page: impl Fn() -> String + Send + 'static) {
         thread::spawn(move || metrics::serve(&self.0, page));
+    }
+}
+
+/// A page of metrics that a running command replaces from time to time.
+#[derive(Clone, Default)]
+pub(crate) struct Shown(Arc<Mutex<String>>);
+
+impl Shown {
+    /// Replaces the page.
+    pub(crate) fn show(&self, page: String) {
+        *self.text() = page;
+    }
+
+    /// Serves the current page from a separate thread until the process ends.
+    pub(crate) fn serve(&self, listening: Listening) {
+        let shown = self.clone();
+        listening.serve(move || shown.text().clone());
+    }
+
+    fn text(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

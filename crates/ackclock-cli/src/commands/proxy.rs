@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -16,7 +16,7 @@ use ackclock_proxy::server::{Counts, Options, Server, StartError};
 use clap::builder::ArgPredicate;
 
 use crate::failure::Failure;
-use crate::metrics::{Listening, Metrics};
+use crate::metrics::{Listening, Metrics, Shown};
 use crate::{keys, output};
 
 /// Split each connection in two before a radio link. The near end repairs losses of the radio, and delays of the radio
@@ -92,10 +92,10 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
 /// Relays until `ends`, and serves the metrics.
 #[allow(clippy::disallowed_methods, reason = "real connections are relayed in real time")]
 fn relay(server: &mut Server, listening: Option<Listening>, ends: impl Fn() -> bool) -> io::Result<()> {
-    let shown = Arc::new(Mutex::new(page(server)));
+    let shown = Shown::default();
+    shown.show(page(server));
     if let Some(listening) = listening {
-        let shown = Arc::clone(&shown);
-        listening.serve(move || shown.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        shown.serve(listening);
     }
     let mut refreshed = Instant::now();
     while !ends() {
@@ -103,7 +103,7 @@ fn relay(server: &mut Server, listening: Option<Listening>, ends: impl Fn() -> b
         server.turn(now, PATIENCE)?;
         if now.duration_since(refreshed) >= REFRESH {
             refreshed = now;
-            *shown.lock().unwrap_or_else(PoisonError::into_inner) = page(server);
+            shown.show(page(server));
         }
     }
     Ok(())

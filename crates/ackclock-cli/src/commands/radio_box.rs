@@ -28,6 +28,7 @@ use serde_json::json;
 
 use super::time_above_zero;
 use crate::failure::Failure;
+use crate::metrics::{Listening, Shown};
 use crate::output;
 
 /// Lower the windows of downloads that pass an interface towards a radio, or only measure the queue of the radio.
@@ -231,11 +232,12 @@ fn run(args: &Args, argument: &str) -> Result<(), Failure> {
         of_options(args, argument)?
     };
     let (interface, metrics) = (start.options.interface.clone(), start.metrics);
-    let shown = page::Shown::default();
+    let listening = metrics.map(|address| Listening::at(address, &format!("box.metrics: {address}")));
+    let listening = listening.transpose()?;
     let mut daemon = Daemon::start(start.options, start.policy).map_err(failure)?;
-    if let Err(error) = metrics.map_or(Ok(()), |address| shown.serve(address)) {
-        daemon.remove().map_err(failure)?;
-        return Err(error);
+    let shown = Shown::default();
+    if let Some(listening) = listening {
+        shown.serve(listening);
     }
     if daemon.has_taken_over() {
         output::remark(&format!(
@@ -293,10 +295,10 @@ fn reload(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn tell(said: &Said<'_>, interface: &str, shown: &page::Shown, json: bool) {
+fn tell(said: &Said<'_>, interface: &str, shown: &Shown, json: bool) {
     match said {
         Said::Report(report, counts) => {
-            shown.show(report, counts);
+            shown.show(page::page(report, counts));
             show(report, json);
         }
         Said::Day(day) => output::remark(&format!("{interface}: {day}")),

@@ -1,42 +1,12 @@
-//! Prometheus metrics of a box, and the page that serves them.
-
-use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+//! Prometheus metrics of a box.
 
 use ackclock_box::daemon::Report;
 use ackclock_box::maps::Counts;
 use ackclock_box::subscribers::SubscriberReport;
-use ackclock_live::metrics::{self, Kind, Labels, Page};
-
-use crate::failure::Failure;
-
-/// The current page of metrics, shared with the thread that serves it.
-#[derive(Clone, Default)]
-pub(super) struct Shown(Arc<Mutex<String>>);
-
-impl Shown {
-    /// Serves the page at a loopback address until the process ends.
-    pub(super) fn serve(&self, address: SocketAddr) -> Result<(), Failure> {
-        let listener = TcpListener::bind(address)
-            .map_err(|error| Failure::Input(format!("box.metrics: {address}: {error}")))?;
-        let shown = self.clone();
-        thread::spawn(move || metrics::serve(&listener, || shown.text().clone()));
-        Ok(())
-    }
-
-    /// Replaces the page.
-    pub(super) fn show(&self, report: &Report, counts: &Counts) {
-        *self.text() = page(report, counts);
-    }
-
-    fn text(&self) -> std::sync::MutexGuard<'_, String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use ackclock_live::metrics::{Kind, Labels, Page};
 
 /// The page of metrics in the base units of Prometheus: seconds and bytes.
-fn page(report: &Report, counts: &Counts) -> String {
+pub(super) fn page(report: &Report, counts: &Counts) -> String {
     let mut page = Page::default();
     let one = |value: f64| [(Labels::new(), Some(value))];
     page.metric(Kind::Gauge, "box_uptime_seconds", "Time since the box started.", one(report.running_s))
