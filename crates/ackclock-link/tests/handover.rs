@@ -171,6 +171,24 @@ fn a_handover_of_no_time_to_a_cell_that_forwards_is_no_step() {
 }
 
 #[test]
+fn what_has_departed_does_not_wait_again() {
+    let mut bearer = bearer(&dedicated("acknowledged", "0%"), 1);
+    for number in 0..20 {
+        bearer.enqueue(ms(0), Direction::Down, &segment(0, number, 1000)).unwrap();
+    }
+    let seen = |bearer: &mut ackclock_link::AnyBearer, now| {
+        let view = bearer.view(ms(now), Direction::Down, FlowId(0));
+        [view.waiting, view.in_transmission, view.unacknowledged].map(|load| load.packets)
+    };
+    let before = seen(&mut bearer, 101);
+    assert!(before[2] > 2, "{before:?}");
+    let (from, step) = handover(0, [101, 300], HandoverTo::Controller, true);
+    bearer.change(ms(from), Direction::Down, Change::Handover(step));
+    // A packet of which a part was sent waits again; a regulator was told that the others have departed.
+    assert_eq!(seen(&mut bearer, 102), [before[0] + before[1], 0, before[2]]);
+}
+
+#[test]
 fn the_rate_is_zero_until_the_handover_ends() {
     for table in [dedicated("acknowledged", "10%"), shared("acknowledged", "credit")] {
         let mut bearer = bearer(&table, 2);

@@ -57,8 +57,6 @@ struct Sdu {
     freed: bool,
     /// Whether the SDU was delivered or lost.
     ended: bool,
-    /// Whether the departure of the SDU was reported.
-    reported: bool,
 }
 
 impl Sdus {
@@ -134,7 +132,6 @@ impl Sdus {
             cut: false,
             freed: false,
             ended: false,
-            reported: false,
         });
         true
     }
@@ -217,8 +214,9 @@ impl Sdus {
     /// Registers that the last octet of the newest SDU is in a PDU sent at `now`.
     pub(crate) fn depart(&mut self, now: Time) {
         let Some(sdu) = self.begun.back_mut() else { return };
-        sdu.departed = true;
-        if self.departures == Departures::Watched && !std::mem::replace(&mut sdu.reported, true) {
+        // An SDU that is sent again after the RLC was re-established has departed before.
+        let again = std::mem::replace(&mut sdu.departed, true);
+        if self.departures == Departures::Watched && !again {
             self.outcomes.push(now, LinkEvent::Departed, sdu.segment);
         }
     }
@@ -330,8 +328,7 @@ impl Sdus {
         }
         self.first = keep;
         let again = self.begun.drain(..).filter(|sdu| !(sdu.freed && sdu.ended));
-        let again =
-            again.map(|sdu| Sdu { pdus: 0, acknowledged: 0, arrived: 0, departed: false, cut: false, ..sdu });
+        let again = again.map(|sdu| Sdu { pdus: 0, acknowledged: 0, arrived: 0, cut: false, ..sdu });
         self.returned = again.chain(self.returned.drain(..)).collect();
     }
 
@@ -356,10 +353,10 @@ impl Sdus {
         self.tell_drops(now);
     }
 
-    /// Load that waits for its first transmission, or for its transmission after the RLC was re-established, and counts
-    /// against the capacity of `flow`.
+    /// Load that has not departed and counts against the capacity of `flow`: the queue, and SDUs that are sent again
+    /// after a part of them was sent.
     pub(crate) fn waiting(&self, flow: FlowId) -> Load {
-        self.queue.waiting(flow) + self.load_of(flow, &self.returned, |_| true)
+        self.queue.waiting(flow) + self.load_of(flow, &self.returned, |sdu| !sdu.departed)
     }
 
     /// Load of all flows that waits for transmission.
@@ -376,7 +373,9 @@ impl Sdus {
 
     /// Load of SDUs in transmission, and load of departed SDUs that are still in the buffer.
     pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
-        [false, true].map(|departed| self.load_of(flow, &self.begun, |sdu| sdu.departed == departed))
+        let [cutting, sent] =
+            [false, true].map(|departed| self.load_of(flow, &self.begun, |sdu| sdu.departed == departed));
+        [cutting, sent + self.load_of(flow, &self.returned, |sdu| sdu.departed)]
     }
 
     /// Load of SDUs that are queued, or started but neither delivered nor lost.
