@@ -26,7 +26,8 @@ def findings(results: Results) -> list[str]:
         return []
     columns = ("goodput_bps", results.queueing_delay)
     runs = results.per_run(columns, [*results.varied, "seed", "run"])
-    if not {"flow.sender", "edge.regulator"} & set(results.varied):
+    count = len(runs.drop_duplicates(results.varied)) if results.varied else 1
+    if not {"flow.sender", "edge.regulator"} & set(results.varied) or count > _MOST_COMPARED:
         return _of_points_alike(results, runs)
     goodput, delay = (_of_points(runs, column, results.varied) for column in columns)
     first = int(goodput.mean().argmax())
@@ -82,6 +83,8 @@ def _of_link(results: Results) -> list[str]:
     return found
 
 
+# Of more combinations than this, ranges are reported instead of a comparison.
+_MOST_COMPARED = 500
 # More combinations than this are counted and not named.
 _MOST_NAMED = 3
 

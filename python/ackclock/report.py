@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -70,6 +71,8 @@ LINK_COLUMNS = (
     ("queue_ms.mean", "queue mean (ms)", 1.0),
     ("queue_ms.p95", "queue p95 (ms)", 1.0),
 )
+# Maximum number of rows of a table of points.
+MOST_ROWS = 500
 # Maximum number of connections in the table of a link: those with the most bytes.
 MOST_CONNECTIONS = 500
 # Maximum number of users listed one by one.
@@ -392,8 +395,11 @@ def _table(
     title: str, data: pd.DataFrame, keys: Sequence[str], columns: Sequence[tuple[str, str, float]], confidence: float
 ) -> Table:
     there = [column for column in columns if column[0] in data and data[column[0]].notna().any()]
+    groups = data.groupby([data[key].astype(str) for key in keys], sort=False)
+    if groups.ngroups > MOST_ROWS:
+        title = f"{title}: the first {MOST_ROWS} of {groups.ngroups:,} rows"
     rows = []
-    for _, group in data.groupby([data[key].astype(str) for key in keys], sort=False):
+    for _, group in islice(groups, MOST_ROWS):
         names = [str(group[key].iloc[0]) for key in keys]
         rows.append(names + [_cell(group[name] * unit, confidence) for name, _, unit in there])
     return Table(title, [*map(description.plain_key, keys), *(heading for _, heading, _ in there)], rows, len(keys))

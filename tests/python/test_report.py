@@ -149,6 +149,22 @@ def test_a_regulator_has_the_same_colour_in_every_figure(link_series):
     assert [bars.lines[0].get_color() for bars in paired.axes[0].containers] == [wrd, wrd, forecast, forecast]
 
 
+def test_a_report_of_many_points_is_aggregated():
+    runs = [
+        run_object(1e5 + 1e3 * buffer, point={"flow.sender": f"s{s}", "edge.regulator": r, "edge.buffer": f"{buffer}p"})
+        for s in range(13)
+        for r in ("none", "wrd")
+        for buffer in range(1, 25)
+    ]
+    html = report.of_runs(Results(runs))
+    assert "<h2>Flows: the first 500 of 624 rows</h2>" in html
+    assert "Over 624 points, mean goodput is 96.96 to 119 kbit/s" in html
+    scatter, sweep, _ = (figure.drawing for figure in report._figures(Results(runs), 6.4))
+    assert [text.get_text() for text in scatter.legends[0].get_texts()] == ["none", "wrd"]
+    assert [text.get_text() for text in sweep.legends[0].get_texts()] == ["none", "wrd"]
+    assert len(html) < 1_000_000
+
+
 def test_better_is_up_and_right():
     results = Results([{**run, "bottleneck": {**run["bottleneck"], "queue_ms": {"p95": 100.0 + i}}} for i, run in (
         enumerate(swept_objects())

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 MOST_TICKS = 24
 
 
+# More curves cannot be told apart; then those of other keys than the coloured one are averaged.
+MOST_CURVES = 24
+
+
 @dataclass(frozen=True)
 class Curve:
     """A curve over a parameter: `values[i]` has one number per run at `x[i]`."""
@@ -93,6 +97,8 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
     values = {key: list(dict.fromkeys(flows[key].astype(str))) for key in results.varied}
     over = max(results.varied, key=lambda key: (numbers(values[key]) is not None, len(values[key])))
     others = [key for key in results.varied if key != over]
+    if len(flows.drop_duplicates(others)) > MOST_CURVES:
+        others = [key for key in others if key == results.coloured]
     ticks = values[over]
     position = positions(ticks)
     lines, looks = {}, {}

@@ -12,7 +12,7 @@ from matplotlib.transforms import Bbox
 
 from ackclock.axis import legend_above, log_if_wide, not_below_zero
 from ackclock.plot import style
-from ackclock.plot.lines import grouped
+from ackclock.plot.lines import MOST_CURVES, grouped
 from ackclock.plot.style import COLOURS, MARKERS, NARROW, SMALL, panel, plain
 from ackclock.results import Results, mean_and_interval
 
@@ -44,6 +44,9 @@ def goodput_against_delay(
     """
     joined = "edge.buffer" if "edge.buffer" in results.varied else None
     keys = [key for key in results.varied if key != joined] or ["sender"]
+    if len(results.flows.drop_duplicates(keys)) > MOST_CURVES:
+        # A colour per regulator is all that a reader can tell apart.
+        joined, keys = None, [key for key in keys if key == results.coloured] or keys[:1]
     place = keys.index(results.coloured) if results.coloured in keys else 0
     colours = {plain(value): colour for value, colour in style.colours(results).items()}
     marks: dict[tuple[str, ...], str] = {}
@@ -56,17 +59,18 @@ def goodput_against_delay(
             colour = colours.setdefault(names[place], COLOURS[len(colours) % len(COLOURS)])
             others = (*names[:place], *names[place + 1 :])
             marker = marks.setdefault(others, MARKERS[len(marks) % len(MARKERS)])
-            points = list(grouped(group, [joined] if joined else []))
+            within = [joined] if joined else [key for key in results.varied if key not in keys]
+            points = list(grouped(group, within))
             x, x_half = np.transpose([mean_and_interval(point[delay], results.confidence) for _, point in points])
             y, y_half = np.transpose(
                 [mean_and_interval(point["goodput_bps"] / 1e3, results.confidence) for _, point in points]
             )
             axes.errorbar(
                 x, y, xerr=x_half, yerr=y_half,
-                color=colour, marker=marker, linestyle="-" if marker == MARKERS[0] else "--", linewidth=1.1,
+                color=colour, marker=marker, linestyle=_line(marker) if joined or not within else "none", linewidth=1.1,
                 label=", ".join(names),
             )  # fmt: skip
-            for i in sorted({0, len(points) - 1}):
+            for i in sorted({0, len(points) - 1}) if joined or not within else []:
                 words = [*((", ".join(names),) if i == 0 else ()), "".join(points[i][0])]
                 labels.append((x[i], y[i], " ".join(filter(None, words))))
         capacity = results.runs.get("bottleneck.capacity_bps")
@@ -81,11 +85,15 @@ def goodput_against_delay(
         log_if_wide(axes)
         if better == "right":
             axes.invert_xaxis()
-        if len(axes.containers) > (MOST_DIRECT if width > NARROW else MOST_DIRECT // 2):
+        if not labels or len(axes.containers) > (MOST_DIRECT if width > NARROW else MOST_DIRECT // 2):
             labels = []
             legend_above(figure)
         _label_marks(figure, axes, labels)
     return figure
+
+
+def _line(marker: str) -> str:
+    return "-" if marker == MARKERS[0] else "--"
 
 
 def _label_marks(figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str]]) -> None:
