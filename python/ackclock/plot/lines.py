@@ -97,7 +97,7 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
     values = {key: list(dict.fromkeys(flows[key].astype(str))) for key in results.varied}
     over = max(results.varied, key=lambda key: (numbers(values[key]) is not None, len(values[key])))
     others = [key for key in results.varied if key != over]
-    if len(flows.drop_duplicates(others)) > MOST_CURVES:
+    if others and len(flows.drop_duplicates(others)) > MOST_CURVES:
         others = [key for key in others if key == results.coloured]
     ticks = values[over]
     position = positions(ticks)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from itertools import cycle
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,6 +16,9 @@ from ackclock.plot import style
 from ackclock.plot.lines import MOST_CURVES, grouped
 from ackclock.plot.style import COLOURS, MARKERS, NARROW, SMALL, panel, plain
 from ackclock.results import Results, mean_and_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Above this number, variants are named in a legend instead of at their marks; half as many on a phone.
 MOST_DIRECT = 8
@@ -44,35 +48,15 @@ def goodput_against_delay(
     """
     joined = "edge.buffer" if "edge.buffer" in results.varied else None
     keys = [key for key in results.varied if key != joined] or ["sender"]
-    if len(results.flows.drop_duplicates(keys)) > MOST_CURVES:
-        # A colour per regulator is all that a reader can tell apart.
-        joined, keys = None, [key for key in keys if key == results.coloured] or keys[:1]
-    place = keys.index(results.coloured) if results.coloured in keys else 0
-    colours = {plain(value): colour for value, colour in style.colours(results).items()}
-    marks: dict[tuple[str, ...], str] = {}
-    labels: list[tuple[float, float, str]] = []
     name = delay.replace("_ms.", " ").replace("rtt", "RTT")
     xlabel = f"{'p95 queueing delay' if name.endswith('queue p95') else name} (ms)"
     with panel(xlabel, "goodput (kbit/s)", size=(width, 4.4)) as (figure, axes):
         runs = results.per_run([delay, "goodput_bps"], list(dict.fromkeys([*keys, *results.varied])))
-        for names, group in grouped(runs, keys):
-            colour = colours.setdefault(names[place], COLOURS[len(colours) % len(COLOURS)])
-            others = (*names[:place], *names[place + 1 :])
-            marker = marks.setdefault(others, MARKERS[len(marks) % len(MARKERS)])
-            within = [joined] if joined else [key for key in results.varied if key not in keys]
-            points = list(grouped(group, within))
-            x, x_half = np.transpose([mean_and_interval(point[delay], results.confidence) for _, point in points])
-            y, y_half = np.transpose(
-                [mean_and_interval(point["goodput_bps"] / 1e3, results.confidence) for _, point in points]
-            )
-            axes.errorbar(
-                x, y, xerr=x_half, yerr=y_half,
-                color=colour, marker=marker, linestyle=_line(marker) if joined or not within else "none", linewidth=1.1,
-                label=", ".join(names),
-            )  # fmt: skip
-            for i in sorted({0, len(points) - 1}) if joined or not within else []:
-                words = [*((", ".join(names),) if i == 0 else ()), "".join(points[i][0])]
-                labels.append((x[i], y[i], " ".join(filter(None, words))))
+        if len(runs.drop_duplicates(keys)) > MOST_CURVES:
+            _draw_cloud(axes, results, runs, delay)
+            labels = []
+        else:
+            labels = _draw_variants(axes, results, runs, delay, keys, joined)
         capacity = results.runs.get("bottleneck.capacity_bps")
         if capacity is not None and capacity.notna().any():
             axes.axhline(capacity.mean() / 1e3, color="#777777", linestyle="--", linewidth=1.2)
@@ -92,8 +76,48 @@ def goodput_against_delay(
     return figure
 
 
-def _line(marker: str) -> str:
-    return "-" if marker == MARKERS[0] else "--"
+def _draw_variants(
+    axes: Axes, results: Results, runs: pd.DataFrame, delay: str, keys: Sequence[str], joined: str | None
+) -> list[tuple[float, float, str]]:
+    """Mean and interval of each point; returns the names of marks with their places."""
+    place = keys.index(results.coloured) if results.coloured in keys else 0
+    colours = {plain(value): colour for value, colour in style.colours(results).items()}
+    marks: dict[tuple[str, ...], str] = {}
+    labels: list[tuple[float, float, str]] = []
+    for names, group in grouped(runs, keys):
+        colour = colours.setdefault(names[place], COLOURS[len(colours) % len(COLOURS)])
+        others = (*names[:place], *names[place + 1 :])
+        marker = marks.setdefault(others, MARKERS[len(marks) % len(MARKERS)])
+        points = list(grouped(group, [joined] if joined else []))
+        x, x_half = np.transpose([mean_and_interval(point[delay], results.confidence) for _, point in points])
+        y, y_half = np.transpose(
+            [mean_and_interval(point["goodput_bps"] / 1e3, results.confidence) for _, point in points]
+        )
+        axes.errorbar(
+            x, y, xerr=x_half, yerr=y_half,
+            color=colour, marker=marker, linestyle="-" if marker == MARKERS[0] else "--", linewidth=1.1,
+            label=", ".join(names),
+        )  # fmt: skip
+        for i in sorted({0, len(points) - 1}):
+            words = [*((", ".join(names),) if i == 0 else ()), "".join(points[i][0])]
+            labels.append((x[i], y[i], " ".join(filter(None, words))))
+    return labels
+
+
+# Maximum number of points of a colour among many points; of more, every n-th is drawn.
+_MOST_POINTS = 500
+
+
+def _draw_cloud(axes: Axes, results: Results, runs: pd.DataFrame, delay: str) -> None:
+    """Means of many points without intervals: a reader can tell apart only a colour per regulator."""
+    means = runs.groupby(results.varied, sort=False)[[delay, "goodput_bps"]].mean().reset_index()
+    keys = [] if results.coloured is None else [results.coloured]
+    for colour, (names, group) in zip(cycle(COLOURS), grouped(means, keys), strict=False):
+        shown = group.iloc[:: 1 + len(group) // _MOST_POINTS]
+        axes.plot(
+            shown[delay], shown["goodput_bps"] / 1e3, color=colour, marker="o", markersize=3, linestyle="none",
+            label=", ".join(names),
+        )  # fmt: skip
 
 
 def _label_marks(figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str]]) -> None:
