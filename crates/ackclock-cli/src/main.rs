@@ -3,6 +3,7 @@
 //! Simulates scenarios, compares regulators, runs sweeps and inspects recordings. The Python package installed next to
 //! the command does analyses and plots. Only the command and the live driver read clocks and write files.
 
+mod advice;
 mod batch;
 mod commands;
 mod failure;

@@ -84,6 +84,17 @@ fn differences(one: &PointRuns<'_>, other: &PointRuns<'_>, number: Number) -> Ve
     of(one).iter().filter_map(|(run, value)| Some(value - others.get(run)?)).collect()
 }
 
+/// Estimates the difference of a number between `one` and `other` over the runs that both points have; `None` without
+/// such runs.
+pub(crate) fn difference(
+    one: &PointRuns<'_>,
+    other: &PointRuns<'_>,
+    number: Number,
+    confidence: Confidence,
+) -> Option<Estimate> {
+    Estimate::of(&differences(one, other, number), confidence)
+}
+
 /// Returns whether a number of `one` is significantly above or below the same number of `other`. The difference is
 /// significant if the confidence interval of the paired differences excludes zero. For a single run, or if all runs are
 /// equal, the two numbers are compared directly.
@@ -93,8 +104,7 @@ pub(crate) fn beyond_chance(
     number: Number,
     confidence: Confidence,
 ) -> Ordering {
-    let Some(Estimate { mean, half_interval }) = Estimate::of(&differences(one, other, number), confidence)
-    else {
+    let Some(Estimate { mean, half_interval }) = difference(one, other, number, confidence) else {
         return Ordering::Equal;
     };
     match half_interval {

@@ -61,6 +61,11 @@ impl Intervals {
 }
 
 impl Repetition {
+    /// Creates the options for a number of runs.
+    pub(crate) fn new(seed: Option<u64>, runs: u32) -> Self {
+        Self { seed, runs: Some(runs) }
+    }
+
     /// Converts the options to overrides of scenario keys.
     pub(crate) fn as_sets(&self) -> impl Iterator<Item = String> + use<> {
         let own = [("seed", self.seed), ("runs", self.runs.map(u64::from))];

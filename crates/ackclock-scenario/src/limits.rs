@@ -11,6 +11,10 @@ use crate::{PathTable, Scenario, ScenarioError, Tables};
 /// Lowest link utilisation at which the link itself counts as the limit.
 const FULL: f64 = 0.95;
 
+/// Rate above which a buffer of few packets is reported, and the number of packets that are enough.
+const FAST: Rate = Rate::from_bps(1_000_000);
+const FEW: u64 = 8;
+
 /// A limit of the result: the scenario key that changes it, and an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
@@ -41,6 +45,15 @@ impl Scenario {
     pub fn buffer_limit(&self, files: &dyn Files) -> Result<Option<Limit>, ScenarioError> {
         let channel = Channel::of(self.tables(), files).map_err(|error| self.error(&error))?;
         Ok(channel.and_then(|channel| channel.buffer(self.tables().edge.radio().buffer, 1500)))
+    }
+
+    /// Mean rate and base RTT of the download channel; `None` for a cell, whose scheduler divides the rate.
+    ///
+    /// # Errors
+    /// Returns an error if a file named by a link is invalid.
+    pub fn rate_and_base_rtt(&self, files: &dyn Files) -> Result<Option<(Rate, Span)>, ScenarioError> {
+        let channel = Channel::of(self.tables(), files).map_err(|error| self.error(&error))?;
+        Ok(channel.map(|channel| (channel.rate, channel.round_trip)))
     }
 
     /// Warnings about a run that is too short: shorter than an RTT, or finished before a flow starts.
@@ -176,7 +189,7 @@ impl Channel {
     }
 
     /// Reports the buffer as a limit if the buffer and the packet in transmission (`packet` bytes) together hold less
-    /// than bandwidth x delay.
+    /// than bandwidth x delay, or if the buffer of a fast link holds only a few packets.
     fn buffer(&self, buffer: Size, packet: u32) -> Option<Limit> {
         let most = self.rate.bytes_in(self.round_trip);
         let holds = match buffer {
@@ -185,6 +198,15 @@ impl Channel {
             Size::Time(time) => self.rate.bytes_in(time),
             Size::Bdp(factor) => (most as f64 * factor) as u64,
         };
+        if holds + u64::from(packet) >= most {
+            let message = format!(
+                "{buffer}, {:.1} kB, is less than {FEW} packets of {packet} bytes: bursts of a sender do not fit, and the \
+                 link idles after their losses",
+                holds as f64 / 1e3
+            );
+            let is_few = self.rate > FAST && holds < FEW * u64::from(packet);
+            return is_few.then_some(Limit { key: "edge.buffer", message });
+        }
         let message = format!(
             "{buffer}, {:.1} kB, is less than bandwidth x delay, {:.1} kB ({} x {}): windows within it do not fill the link, and \
              the link idles while larger ones recover; \"1bdp\" holds that much",
@@ -193,7 +215,7 @@ impl Channel {
             in_bps(self.rate),
             in_ms(self.round_trip)
         );
-        (holds + u64::from(packet) < most).then_some(Limit { key: "edge.buffer", message })
+        Some(Limit { key: "edge.buffer", message })
     }
 }
 

@@ -132,7 +132,7 @@ fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
 
 /// Splits a list at the commas outside brackets and quotes. Each value of the list is read as TOML if possible,
 /// otherwise as a string. Returns `None` if a value in the list is empty.
-fn values(list: &str) -> Option<Vec<Value>> {
+pub(super) fn values(list: &str) -> Option<Vec<Value>> {
     let (mut depth, mut quoted, mut start) = (0_i32, false, 0);
     let mut parts = Vec::new();
     for (at, character) in list.char_indices() {

@@ -1,5 +1,6 @@
 //! Commands of `ackclock`, one per file.
 
+mod advise;
 mod check;
 mod compare;
 mod completions;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Run(run::Args),
     /// Compare senders, regulators, buffers and queues in one scenario: goodput against delay.
     Compare(compare::Args),
+    /// Compare regulators and buffers on a link, and recommend one.
+    Advise(advise::Args),
     /// Simulate every point of a scenario's [sweep] on all cores.
     Sweep(sweep::Args),
     /// Run packetdrill-style scripts: a peer's packets, and the packets that the sender must answer with.
@@ -67,6 +70,7 @@ impl Command {
         match self {
             Self::Run(args) => run::perform(&args),
             Self::Compare(args) => compare::perform(&args),
+            Self::Advise(args) => advise::perform(&args),
             Self::Sweep(args) => sweep::perform(&args),
             Self::Exchange(args) => exchange::perform(&args),
             Self::Link(args) => link::perform(&args),

@@ -330,7 +330,7 @@ fn columns(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
 /// Certainty of the rates of a recording, if known. For native formats only the comments at the start of the file are
 /// read.
 pub fn certainty(bytes: &[u8]) -> Option<Certainty> {
-    match recognise(bytes).ok()?? {
+    match form_of(bytes, &Options::default()).ok()?.0 {
         Form::Mahimahi => Some(capacity()),
         Form::Rates => Certainty::of_comments(bytes),
         Form::JsonList => Some(bulk()),
@@ -380,9 +380,6 @@ fn own(form: Form, recording: Recording, bytes: &[u8]) -> Result<Imported, Trace
 /// # Errors
 /// Fails if the text has a known format that is not a recording.
 pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
-    if capture::is_capture(bytes) {
-        return Ok(Some(Form::Pcap));
-    }
     let mut texts = super::lines(bytes).filter_map(|(_, line)| line.ok());
     let first = texts.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
     if first.starts_with('{') {
@@ -394,7 +391,7 @@ pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     if first.starts_with('[') {
         return Ok(Some(Form::JsonList));
     }
-    if ["DATA RECEIVED", "ACK SENT"].iter().any(|begin| first.starts_with(begin)) {
+    if first.starts_with("DATA RECEIVED") || first.starts_with("ACK SENT") {
         return Ok(Some(Form::Saturatr));
     }
     if super::begins_with_number(bytes) {

@@ -1,0 +1,345 @@
+//! `ackclock advise`: compares regulators and buffers on a link, and recommends one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use ackclock_core::{Rate, Span, name_of};
+use ackclock_link::trace::import::Options;
+use ackclock_scenario::{Axis, DiskFiles, Limit, Point, Scenario, certainties, jobs};
+use serde_json::{Value, json};
+
+use super::compare::values;
+use super::run::sink;
+use super::sweep::by_point;
+use crate::advice::{Choice, Cost, Prefer, choose, costs};
+use crate::batch::{self, Extras, Timing};
+use crate::failure::Failure;
+use crate::lines::Lines;
+use crate::output;
+use crate::paired::PointRuns;
+use crate::scenario_file::{
+    Repetition, ScenarioFile, patiently, say_begins, say_defaults, say_doubts, say_recordings, say_unswept,
+};
+use crate::statistics::{Confidence, Estimate};
+use crate::table::{Align, Table, estimate, rate_unit, terminal_width};
+
+/// Compare regulators and buffers on a link, and recommend one.
+///
+/// Runs no regulator, wrd, wrb, ack-regulator and forecast with several buffers, and FQ-CoDel without a regulator, all
+/// from the same start offsets. Recommends the shortest queue whose goodput is within 2 % of the best.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Recording of a link, or scenario file (TOML).
+    file: PathBuf,
+    /// Senders to advise on, separated by commas. By default the senders of the scenario; for a recording, CUBIC.
+    #[arg(long, value_name = "A,B")]
+    senders: Option<String>,
+    /// Number of runs of each candidate.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Seed of the random numbers, overriding the seed in the file.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// What matters more: a short queue or the last percent of goodput.
+    #[arg(long, value_enum, default_value_t)]
+    prefer: Prefer,
+    /// Print one JSON object with all candidates and the recommendation.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock advise scenarios/lte.toml
+  ackclock advise drive.csv --senders cubic,bbr
+  ackclock advise drive.csv --prefer goodput --runs 40";
+
+/// Regulators to compare, from simple to complex.
+const REGULATORS: [&str; 5] = ["none", "wrd", "wrb", "ack-regulator", "forecast"];
+/// Buffers to compare in addition to the scenario's own buffer.
+const BUFFERS: [&str; 4] = ["0.5bdp", "1bdp", "2bdp", "500ms"];
+/// Wired RTT that is assumed for a recording, in milliseconds.
+const WIRED_MS: u64 = 40;
+/// Data segments that one core simulates in a second, for the estimate of the duration.
+const SEGMENTS_PER_SECOND: f64 = 1e6;
+
+/// Runs the candidates, and prints the table and the recommendation.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    let (scenario, files, file) = loaded(args)?;
+    let points = candidates(args, &scenario)?;
+    for point in &points {
+        point.scenario.check(&files)?;
+    }
+    let channel = scenario.rate_and_base_rtt(&files)?;
+    say(&scenario, &points, &files, channel)?;
+    let jobs = jobs(&points);
+    let extras = Extras { series: None, capture: None, timing: Timing::Omitted };
+    let lines = Lines::new(vec![sink(false, &file)], jobs.len());
+    let finished = batch::simulate(file.stem(), &jobs, &files, extras, lines, BTreeMap::new())?;
+    let runs = by_point(&points, &jobs, &finished.ended);
+    finished.verdict?;
+    let present = Present {
+        buffer: scenario.configuration()["edge"]["buffer"].clone(),
+        queue: scenario.configuration()["edge"]["queue"].clone(),
+        base_rtt: channel.map(|(_, base_rtt)| base_rtt),
+    };
+    let advised: Vec<Advised<'_>> = by_sender(runs)
+        .into_iter()
+        .map(|(sender, points)| Advised::new(sender, points, &present, args))
+        .collect::<Option<_>>()
+        .ok_or_else(|| {
+            Failure::Input(format!(
+                "{}: no download delivers data: nothing can be compared",
+                args.file.display()
+            ))
+        })?;
+    if args.json {
+        let recordings = certainties(scenario.tables(), &files);
+        let objects: Vec<Value> = advised.iter().map(Advised::as_json).collect();
+        return output::print(&format!("{}\n", json!({"advice": objects, "recordings": recordings})));
+    }
+    let shown: Vec<String> = advised.iter().map(Advised::text).collect();
+    output::print(&shown.join("\n"))
+}
+
+/// Loads the scenario, or makes one that plays the recording.
+fn loaded(args: &Args) -> Result<(Scenario, DiskFiles, ScenarioFile), Failure> {
+    let file = ScenarioFile::new(args.file.clone(), Vec::new());
+    if args.file.extension().is_some_and(|extension| extension == "toml") {
+        let (scenario, files) = file.load(&Repetition::new(args.seed, args.runs))?;
+        return Ok((scenario, files, file));
+    }
+    // Errors name the line of the recording, not of the scenario below.
+    super::trace::read(&args.file, &Options::default())?;
+    let sets: Vec<String> = Repetition::new(args.seed, args.runs).as_sets().collect();
+    let name = args.file.display().to_string();
+    let scenario = Scenario::load(&name, &playing(&args.file), &sets)?;
+    let files = DiskFiles::in_folder("").reading(patiently);
+    scenario.check(&files)?;
+    output::remark(&format!(
+        "{name}: assumed a wired RTT of {WIRED_MS} ms, a buffer of 1000 packets and one CUBIC download of 60 s; a scenario says otherwise"
+    ));
+    Ok((scenario, files, file))
+}
+
+/// Scenario that plays a recording of a downlink.
+fn playing(recording: &Path) -> String {
+    let link = json!(recording.to_string_lossy());
+    let wired = WIRED_MS / 2;
+    format!(
+        "version = 1\npreset = \"linux\"\nduration = \"60s\"\n[path]\ndelay = \"{wired}ms\"\n[edge]\nbuffer = \"1000p\"\n\
+         down = {{ kind = \"trace\", file = {link}, begin = \"anywhere\" }}\n[[flow]]\nsender = \"cubic\"\n"
+    )
+}
+
+/// Every regulator with every buffer, and FQ-CoDel without a regulator, for each sender.
+fn candidates(args: &Args, scenario: &Scenario) -> Result<Vec<Point>, Failure> {
+    let edge = &scenario.configuration()["edge"];
+    let mut buffers: Vec<Value> = vec![edge["buffer"].clone()];
+    buffers.extend(BUFFERS.iter().map(|buffer| json!(buffer)).filter(|buffer| *buffer != edge["buffer"]));
+    let axis = |key: &str, values: Vec<Value>| Axis::new(key, values, "advise");
+    let mut senders = Vec::new();
+    if let Some(list) = &args.senders {
+        let values = values(list).ok_or_else(|| {
+            Failure::Input(format!("--senders {list}: must be a list like `a,b` without empty items"))
+        })?;
+        senders.push(Axis::new("flow.sender", values, &format!("--senders {list}")));
+    }
+    let over = |regulators: &[&str], queue: Value| {
+        let regulators = regulators.iter().map(|name| json!(name)).collect();
+        let own = [
+            axis("edge.regulator", regulators),
+            axis("edge.queue", vec![queue]),
+            axis("edge.buffer", buffers.clone()),
+        ];
+        scenario.points_over(&[senders.as_slice(), &own].concat())
+    };
+    let mut points = over(&REGULATORS[..1], edge["queue"].clone())?;
+    if name_of(&edge["queue"]) != "fq-codel" {
+        points.extend(over(&REGULATORS[..1], json!("fq-codel"))?);
+    }
+    points.extend(over(&REGULATORS[1..], edge["queue"].clone())?);
+    Ok(points)
+}
+
+/// Prints what is run and how long it takes, and remarks about scenario and recordings.
+fn say(
+    scenario: &Scenario,
+    points: &[Point],
+    files: &DiskFiles,
+    channel: Option<(Rate, Span)>,
+) -> Result<(), Failure> {
+    say_defaults(scenario);
+    say_unswept(scenario, "advise", &[]);
+    say_begins(points.iter().map(|point| &point.scenario));
+    say_recordings([scenario], files);
+    for (path, certainty) in certainties(scenario.tables(), files) {
+        output::remark(&format!("{path}: its rates are {certainty}"));
+    }
+    say_doubts(scenario, files)?;
+    if let Some(Limit { key, message }) = scenario.buffer_limit(files)? {
+        output::remark(&format!("{key}: {message}"));
+    }
+    let tables = scenario.tables();
+    let runs = points.len() as u64 * u64::from(tables.runs);
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let time = channel.map_or_else(String::new, |(rate, _)| {
+        let segments = rate.bytes_in(tables.duration) as f64 / 1500.0 * runs as f64;
+        format!(", about {:.0} s", (segments / SEGMENTS_PER_SECOND / cores as f64).max(1.0))
+    });
+    output::remark(&format!(
+        "{} candidates x {} runs of {}{time}",
+        points.len(),
+        tables.runs,
+        tables.duration
+    ));
+    Ok(())
+}
+
+/// The link as it is: what the recommendation is compared with.
+struct Present {
+    buffer: Value,
+    queue: Value,
+    base_rtt: Option<Span>,
+}
+
+/// Separates the candidates of each sender; the sender is empty if senders are not compared.
+fn by_sender(points: Vec<PointRuns<'_>>) -> Vec<(String, Vec<PointRuns<'_>>)> {
+    let mut senders: Vec<(String, Vec<PointRuns<'_>>)> = Vec::new();
+    for point in points {
+        let sender = label(&point, "flow.sender");
+        match senders.iter_mut().find(|(name, _)| *name == sender) {
+            Some((_, points)) => points.push(point),
+            None => senders.push((sender, vec![point])),
+        }
+    }
+    senders
+}
+
+/// Value of a key at a candidate, as plain text.
+fn label(point: &PointRuns<'_>, key: &str) -> String {
+    let value = point.labels.iter().find(|(name, _)| name == key).map(|(_, value)| value);
+    value.map_or_else(String::new, |value| {
+        value.as_str().map_or_else(|| name_of(value).to_owned(), str::to_owned)
+    })
+}
+
+/// Candidates of one sender with their costs, and the advice.
+struct Advised<'a> {
+    sender: String,
+    points: Vec<PointRuns<'a>>,
+    costs: Vec<Cost>,
+    chosen: Option<usize>,
+    why: String,
+}
+
+impl<'a> Advised<'a> {
+    fn new(sender: String, points: Vec<PointRuns<'a>>, present: &Present, args: &Args) -> Option<Self> {
+        let confidence = Confidence::default();
+        let costs = costs(&points, confidence)?;
+        let now = points.iter().position(|point| {
+            let is =
+                |key: &str, value: &Value| point.labels.iter().any(|(name, own)| name == key && own == value);
+            is("edge.regulator", &json!("none"))
+                && is("edge.queue", &present.queue)
+                && is("edge.buffer", &present.buffer)
+        })?;
+        let choice = choose(&points, &costs, args.prefer, confidence);
+        let is_fine = present.base_rtt.is_some_and(|rtt| is_short(&costs[now], rtt));
+        let (chosen, why) = match choice {
+            _ if is_fine => (
+                Some(now),
+                "nothing is worth doing: without a regulator the queue adds at most one base RTT, and goodput is within 2 % of the best".to_owned(),
+            ),
+            Choice::Unsure => (None, format!("no recommendation: intervals overlap; --runs {}", 4 * args.runs)),
+            Choice::Candidate(index) if index == now => {
+                (Some(now), "nothing is worth doing: no candidate with enough goodput has a shorter queue".to_owned())
+            }
+            Choice::Candidate(index) => (Some(index), reason(&points[index], &costs[index], &costs[now])),
+        };
+        Some(Self { sender, points, costs, chosen, why })
+    }
+
+    fn text(&self) -> String {
+        let (unit, bps) = rate_unit(self.costs.iter().map(|cost| cost.goodput.mean).fold(0.0, f64::max));
+        let mut table = Table::default();
+        for heading in ["", "regulator", "queue", "buffer"] {
+            table.column(heading, Align::Left);
+        }
+        for heading in [format!("goodput {unit}"), "vs best %".to_owned(), "queue p95 ms".to_owned()] {
+            table.column(heading, Align::Right);
+        }
+        table.column("box", Align::Left);
+        for (index, (point, cost)) in self.points.iter().zip(&self.costs).enumerate() {
+            let scaled = |of: Estimate, by: f64| Estimate {
+                mean: of.mean * by,
+                half_interval: of.half_interval.map(|half| half * by),
+            };
+            let names = ["edge.regulator", "edge.queue", "edge.buffer"].map(|key| label(point, key));
+            let mark = if self.chosen == Some(index) { "*" } else { "" };
+            let mut row = vec![mark.to_owned()];
+            row.extend(names);
+            row.push(estimate(Some(scaled(cost.goodput, 1.0 / bps))));
+            row.push(estimate(Some(scaled(cost.below_best, 100.0))));
+            row.push(estimate(Some(cost.queue_ms)));
+            row.push(box_for(point).to_owned());
+            table.row(row);
+        }
+        let sender = if self.sender.is_empty() { String::new() } else { format!("{}: ", self.sender) };
+        format!("{}\n{sender}{}\n", table.render(terminal_width()), self.why)
+    }
+
+    fn as_json(&self) -> Value {
+        let both = |of: Estimate| json!({"mean": of.mean, "half_interval": of.half_interval});
+        let candidate = |(point, cost): (&PointRuns<'_>, &Cost)| {
+            json!({
+                "regulator": label(point, "edge.regulator"),
+                "queue": label(point, "edge.queue"),
+                "buffer": label(point, "edge.buffer"),
+                "goodput_bps": both(cost.goodput),
+                "goodput_vs_best": both(cost.below_best),
+                "queue_p95_ms": both(cost.queue_ms),
+                "box": box_for(point),
+            })
+        };
+        let candidates: Vec<Value> = self.points.iter().zip(&self.costs).map(candidate).collect();
+        json!({
+            "sender": if self.sender.is_empty() { Value::Null } else { json!(self.sender) },
+            "recommendation": self.chosen.map(|index| candidates[index].clone()),
+            "why": self.why,
+            "candidates": candidates,
+        })
+    }
+}
+
+/// Whether the present link needs no regulator: its queue adds at most one base RTT for almost the best goodput. A tenth
+/// is allowed for the packet in transmission.
+fn is_short(now: &Cost, base_rtt: Span) -> bool {
+    now.queue_ms.mean <= 1.1 * base_rtt.as_millis_f64() && now.below_best.mean >= -0.02
+}
+
+/// States the recommendation with its costs, and the present queue.
+fn reason(point: &PointRuns<'_>, cost: &Cost, now: &Cost) -> String {
+    let (regulator, buffer) = (label(point, "edge.regulator"), label(point, "edge.buffer"));
+    let name = match (regulator.as_str(), label(point, "edge.queue").as_str()) {
+        ("none", queue) => format!("no regulator, queue {queue}"),
+        (regulator, _) => regulator.to_owned(),
+    };
+    format!(
+        "recommended: {name} with a buffer of {buffer}: goodput {:+.1} % of the best, queue p95 {:.0} ms instead of {:.0} ms today",
+        100.0 * cost.below_best.mean,
+        cost.queue_ms.mean,
+        now.queue_ms.mean
+    )
+}
+
+/// Whether `ackclock box` can do it without a queue of its own.
+fn box_for(point: &PointRuns<'_>) -> &'static str {
+    match label(point, "edge.regulator").as_str() {
+        "wrd" | "forecast" => "yes",
+        "wrb" => "network side",
+        _ => "no",
+    }
+}
