@@ -185,7 +185,8 @@ fn the_rlc_repeats_a_block_whose_nack_was_taken_for_an_ack() {
     let harq = json!({"error": "10%", "repetition_error": 0, "feedback_error": "10%", "release": "10ms"});
     let got = saturated(&mut of_user(&over_cell(harq, json!({})), 1, FadingKind::Table), 1, 400);
     let share = got.repeated_pdus / (got.packets * PDUS);
-    assert!((share / 0.01 - 1.0).abs() < 0.1, "{share}");
+    // While the receiver waits, the RLC repeats a few PDUs that have arrived.
+    assert!((0.0095..0.012).contains(&share), "{share}");
 }
 
 #[test]
