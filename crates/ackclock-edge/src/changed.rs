@@ -106,40 +106,35 @@ impl EdgeConfig {
         rest: &str,
         value: &Value,
     ) -> Result<Self, ConfigError> {
-        let refuse = |message: String| Err(ConfigError::new(key, message));
+        let refuse = |message: &str| Err(ConfigError::new(key, message));
         if !self.bearer()?.uses_links() {
             let kind = name_of(&self.bearer);
-            return refuse(format!(
-                "a bearer of kind `{kind}` has no links; only keys of `bearer` can change"
-            ));
+            let message = format!("a bearer of kind `{kind}` has no links; only keys of `bearer` can change");
+            return refuse(&message);
         }
         let side = side(direction);
         if self.has_cell()? {
-            return refuse("the uplinks of a cell cannot change while it runs".to_owned());
+            return refuse("the uplinks of a cell cannot change while it runs");
         }
         let mut changed = self.clone();
         let table = match direction {
             Direction::Down => &mut changed.down,
             Direction::Up => &mut changed.up,
         };
+        let only = |what: &str, table: &Value| {
+            let kind = name_of(table);
+            format!("a link of kind `{kind}` cannot {what}; only a queue followed by a medium can")
+        };
         if !has_medium(table, side)? {
-            return refuse(format!(
-                "a link of kind `{}` cannot change while it runs; only a queue followed by a medium can",
-                name_of(table)
-            ));
+            return refuse(&only("change while it runs", table));
         }
         let before = impairments(table, side)?;
         lay(table.edit(), rest, value);
         if !has_medium(table, side)? {
-            return refuse(format!(
-                "a link of kind `{}` cannot replace a running link; only a queue followed by a medium can",
-                name_of(table)
-            ));
+            return refuse(&only("replace a running link", table));
         }
         if impairments(table, side)? != before {
-            return refuse(
-                "`reorder`, `duplicate` and `corrupt` cannot change while the link runs".to_owned(),
-            );
+            return refuse("`reorder`, `duplicate` and `corrupt` cannot change while the link runs");
         }
         Ok(changed)
     }
