@@ -301,7 +301,8 @@ def _differences(results: Results, width: float) -> Iterator[Figure]:
         if not table["relative"].notna().any():
             continue
         drawing = plot.paired(results, column, by=key, baseline=baseline)
-        drawing.axes[0].set_xlabel(f"{heading}: difference to {baseline} (%)")
+        # Right-aligned in two lines, the label also fits a phone beside long names.
+        drawing.axes[0].set_xlabel(f"{heading},\ndifference to {baseline} (%)", loc="right")
         caption = f"Differences of {heading}, run by run, with {percent(results)} % intervals where there are 3 runs."
         yield _at(width, f"paired-{heading.replace(' ', '-')}", caption, drawing)
 
