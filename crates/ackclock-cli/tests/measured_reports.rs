@@ -101,7 +101,7 @@ fn an_interface_without_a_queue_cannot_be_measured() {
     for (interface, more, error) in [
         ("lo", &[][..], "--from-interface lo: the interface has no queue (qdisc) to measure"),
         ("no-such-if", &[], "--from-interface no-such-if: No such device"),
-        ("lo", &["--rate", "1Mbit/s"], "cannot be used with"),
+        ("lo", &["--rate", "1Mbit/s"], "cannot be used together"),
         ("lo", &["--every", "1ms"], "1ms is not from 100ms to 60s"),
     ] {
         let ended = folder.run(&[&words[..], &[interface], more].concat());

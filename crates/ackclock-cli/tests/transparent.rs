@@ -106,7 +106,7 @@ at_client ip route add default via 10.1.0.1; at_client ip -6 route add default v
 at_server ip route add default via 10.2.0.1; at_server ip -6 route add default via fd02::1
 sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 
-at_server python3 server.py > server.log &
+nsenter -t $server -n python3 server.py > server.log &
 "$ACKCLOCK" proxy --transparent 0.0.0.0:7300 --transparent '[::]:7300' --allow 10.1.0.0/24 --allow fd01::/64 \
     > summary 2> proxy.log &
 proxy=$!
