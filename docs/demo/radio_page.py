@@ -49,6 +49,7 @@ class Origin(http.server.BaseHTTPRequestHandler):
     """A page with images, and a long download."""
 
     def do_GET(self) -> None:
+        """Answer with the page, an image or the download."""
         if self.path == "/":
             kind, body = "text/html", "".join(f'<img src="/{n}.svg">' for n in range(IMAGES)).encode()
         elif self.path.endswith(".svg"):
@@ -153,7 +154,8 @@ def main() -> None:
             for name, address in (("without proxy", None), ("with proxy", PROXY)):
                 seconds, runs[name] = load(address)
                 lengths = sorted(length for _, length in runs[name])
-                print(f"{name}: page in {seconds:.1f} s, p95 of the queue {lengths[len(lengths) * 95 // 100] / 1000:.0f} kB")
+                p95 = lengths[len(lengths) * 95 // 100] / 1000
+                print(f"{name}: page in {seconds:.1f} s, p95 of the queue {p95:.0f} kB")
             proxy.terminate()
         (folder / "queue.svg").write_text(draw(runs))
         os.chdir(folder)

@@ -1,7 +1,7 @@
 """A box for many subscribers in two network namespaces; `test_box_many.py` runs it as root of its own.
 
-The box runs here: beside the subscribers (side = "mobile") or beside the server (side = "network"). The other namespace has
-the other end of the link. The queue is that of a shaper before the link. Prints one JSON object with what was seen.
+The box runs here: beside the subscribers (side = "mobile") or beside the server (side = "network"). The other namespace
+has the other end of the link. The queue is that of a shaper before the link. Prints one JSON object with what was seen.
 """
 
 import json

@@ -145,8 +145,7 @@ def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
     (tmp_path / "scenarios").symlink_to(Path(__file__).parents[2] / "scenarios")
     ended = inside(
         'ackclock() { "$0" "$@"; }\nset -e\nip link add wwan0 type veth peer name other0 && ip link set wwan0 up\n'
-        f"cd {tmp_path}\n"
-        + "\n".join(lines)
+        f"cd {tmp_path}\n" + "\n".join(lines)
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
 

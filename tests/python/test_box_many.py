@@ -1,4 +1,4 @@
-"""`ackclock box FILE` on real packets: many subscribers, a hold-back group, reload, metrics, and both sides of the radio."""
+"""`ackclock box FILE` on real packets: subscribers, a hold-back group, reload, metrics, both sides of the radio."""
 
 import json
 import shutil
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from test_box import inside, needs  # noqa: F401 the fixture skips where no BPF program can be loaded
 
 WORLD = Path(__file__).with_name("box_many_world.py")
@@ -94,7 +95,8 @@ import socket, subprocess, sys
 heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 heard.bind("{tmp_path}/notify")
 heard.settimeout(20)
-box = subprocess.Popen([sys.argv[1], "box", "{file}"], env={{"NOTIFY_SOCKET": "{tmp_path}/notify"}}, stdout=subprocess.DEVNULL)
+environment = {{"NOTIFY_SOCKET": "{tmp_path}/notify"}}
+box = subprocess.Popen([sys.argv[1], "box", "{file}"], env=environment, stdout=subprocess.DEVNULL)
 print(heard.recv(100).decode())
 subprocess.run([sys.argv[1], "box", "stop", "{file}"], check=True)
 box.wait(10)

@@ -24,7 +24,10 @@ def test_systemd_finds_no_fault_in_the_unit(tmp_path):
     unit.write_text(text.replace("/usr/bin/ackclock", "/usr/bin/true"), encoding="utf-8")
     # `verify` asks systemd for nothing.
     verified = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, env={"PATH": os.environ["PATH"]}
+        ["systemd-analyze", "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
     )
     assert (verified.returncode, [line for line in verified.stderr.splitlines() if "ackclock-box" in line]) == (0, [])
     assert "Type=notify\n" in text

@@ -120,7 +120,7 @@ const SCENARIOS: &[Row] = &[
     (
         &["trace", "info", "x.pcapng"],
         2,
-        "it is a capture of packets (pcapng); recordings are mahimahi files, CSV, JSON and logs",
+        "x.pcapng: it has no IP packet",
     ),
     (
         &["trace", "info", "rates.csv"],
