@@ -442,7 +442,7 @@ fn a_running_link_is_changed_and_looked_at_from_inside_and_outside() {
     assert!(String::from_utf8_lossy(&first).contains("down Mbit/s"));
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let ended = Ended::from(child.wait_with_output().unwrap());
-    assert!(ended.err.contains("only keys of `down`, `up` and `bearer` can change"), "{}", ended.err);
+    assert!(ended.err.contains("only keys of `down`, `up`, `bearer` and `user` can change"), "{}", ended.err);
     assert!(ended.err.contains("down.rate"), "{}", ended.err);
     let watched = Ended::from(watch.wait_with_output().unwrap());
     assert_eq!((watched.status, watched.err.as_str()), (0, ""), "it ends with the link");

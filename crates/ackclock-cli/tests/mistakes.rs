@@ -117,11 +117,7 @@ const SCENARIOS: &[Row] = &[
     (&["run", "one.toml", "two.toml"], 2, "`two.toml` is one argument too many"),
     (&["run"], 2, "run: FILE is missing"),
     (&["runn", "one.toml"], 2, "there is no command `runn`; did you mean `run`?"),
-    (
-        &["trace", "info", "x.pcapng"],
-        2,
-        "x.pcapng: it has no IP packet",
-    ),
+    (&["trace", "info", "x.pcapng"], 2, "x.pcapng: it has no IP packet"),
     (
         &["trace", "info", "rates.csv"],
         2,

@@ -124,7 +124,7 @@ fn what_asks_for_too_much_is_refused() {
     let many = folder.complains(2, &["run", "case.toml", "--runs", "4294967295"]);
     assert!(many.contains("runs: 4294967295 is not between 1 and 1000000"), "{many}");
     let often = folder.complains(2, &["run", "case.toml", "--series", "s.csv", "--every", "1ns"]);
-    assert!(often.contains("rows and 17 columns, a row each 1ns, would take some"), "{often}");
+    assert!(often.contains("rows and 19 columns, a row each 1ns, would take some"), "{often}");
     let alone = folder.run(&["run", "case.toml", "--every", "1s"]);
     assert!(alone.status == 2 && alone.err.contains("--series"), "{}", alone.err);
 }
@@ -293,9 +293,10 @@ fn python_is_called_with_the_arguments_as_they_stand_and_its_status_is_passed_on
     }
     let report = called(&["run", "case.toml", "--report", "out.html", "--series", "out.csv"]);
     assert_eq!(report.status, 1);
-    assert!(report.out.contains(" --out out.html --confidence 0.95 --scenario "), "{}", report.out);
+    let command = " --command ackclock run case.toml --report out.html --series out.csv --confidence 0.95 ";
+    assert!(report.out.contains(command), "{}", report.out);
     assert!(
-        report.out.trim_end().ends_with(".csv --of run 0"),
+        report.out.trim_end().ends_with(".csv --of run 0 --out out.html"),
         "the report records a series of its own: {}",
         report.out
     );

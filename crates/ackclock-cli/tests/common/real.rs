@@ -133,7 +133,8 @@ impl Machine {
              ip -n {host} addr add fd78::1/64 dev wan nodad && ip -n {server} addr add fd78::2/64 dev lan nodad &&
              ip -n {server} addr add {}/128 dev lo &&
              ip -n {host} link set wan up && ip -n {server} link set lan up &&
-             ip -n {host} route add default via 10.78.0.2 && ip -n {host} route add default via fd78::2",
+             ip -n {host} route add default via 10.78.0.2 && ip -n {host} route add default via fd78::2 &&
+             ip netns exec {host} sh -c 'echo 0 > /proc/sys/net/ipv4/ip_forward'",
             Self::SERVER,
             Self::SERVER6
         );
