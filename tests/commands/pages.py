@@ -48,8 +48,8 @@ def pages() -> list[Path]:
 def steps(text: str, page: str) -> Iterator[Step]:
     """The steps of a page in order; `page` is what errors call it."""
     for at, language, block in blocks(text):
-        named = re.match(r"(?:#|//) (\S+\.(?:toml|py|pkt))\n", block)
-        if language in {"toml", "python", "text"} and named:
+        named = re.match(r"(?:#|//) (\S+\.(?:toml|py|pkt|csv))\n", block)
+        if language in {"toml", "python", "text", "csv"} and named:
             yield WriteFile(named[1], block)
         elif language == "console":
             yield from commands(block, at, page)

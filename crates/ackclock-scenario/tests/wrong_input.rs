@@ -309,7 +309,7 @@ fn what_does_not_go_with_a_cell_is_refused() {
     );
     set("edge.up={ kind = \"cell\" }", &["edge.up.kind: only the downlink, `down`, can be a cell"]);
     set(
-        "edge.at=[{ time = \"1s\", set = { \"down.loss\" = 0.1 } }]",
-        &["the links of a cell cannot change while it runs"],
+        "edge.at=[{ time = \"1s\", set = { \"up.loss\" = 0.1 } }]",
+        &["up.loss: the uplinks of a cell cannot change while it runs"],
     );
 }
