@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Load a web page over an emulated UMTS bearer during a download, without and with a proxy that knows the radio's rate.
 
-Usage: radio_page.py [FOLDER]. Writes queue.svg, the radio's queue over time, to FOLDER (default: the current folder).
+Usage: radio_page.py [FOLDER [IMAGES]]. Writes queue.svg, the radio's queue over time, to FOLDER (default: the current
+folder). The page has IMAGES images (default: 8).
 """
 
 import contextlib
@@ -19,7 +20,8 @@ import time
 import urllib.request
 
 ORIGIN, PROXY, REPORTS, METRICS = ("10.9.0.1", 8000), "10.9.0.1:8080", "127.0.0.1:7301", 9102
-IMAGES, IMAGE_BYTES, DOWNLOAD_BYTES = 8, 10_000, 50_000_000
+IMAGES = int(sys.argv[2]) if len(sys.argv) > 2 else 8
+IMAGE_BYTES, DOWNLOAD_BYTES = 10_000, 50_000_000
 
 SCENARIO = """version = 1
 [edge]
@@ -138,7 +140,7 @@ def main() -> None:
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     if os.environ.get("RADIO_PAGE") is None:
         options = ["-n"] if os.geteuid() == 0 else ["-r", "-n"]
-        words = ["unshare", *options, sys.executable, str(pathlib.Path(__file__).resolve()), str(folder)]
+        words = ["unshare", *options, sys.executable, str(pathlib.Path(__file__).resolve()), str(folder), str(IMAGES)]
         os.execvpe("unshare", words, {**os.environ, "RADIO_PAGE": "1"})
     for words in ("ip link set lo up", "ip addr add 10.9.0.1/32 dev lo"):
         subprocess.run(words.split(), check=True)

@@ -240,7 +240,7 @@ def test_a_file_of_a_report_or_sweep_is_named(monkeypatch, tmp_path, capsys, arg
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs.jsonl").write_text(json.dumps(run_object()))
     (tmp_path / "odd.jsonl").write_text('{"flows": 5}')
-    (tmp_path / "text.jsonl").write_text('{"flows": [{"id": 0, "goodput_bps": "x"}], "point": {"a": 1}}')
+    (tmp_path / "text.jsonl").write_text(json.dumps(run_object(point={"a": 1})).replace("144000.0", '"x"'))
     (tmp_path / "sweep.toml").write_text(SWEEP)
     assert command(monkeypatch, *args.split()) == status
     (error,) = capsys.readouterr().err.splitlines()

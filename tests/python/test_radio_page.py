@@ -22,7 +22,7 @@ def test_the_page_is_loaded_without_and_with_the_proxy(tmp_path):
     for program in ("ackclock", "curl", "ip", "sh", "sleep", "date", "unshare"):
         (programs / program).symlink_to(shutil.which(program))
     environment = {**os.environ, "PATH": str(programs)}
-    command = [sys.executable, str(SCRIPT), str(tmp_path)]
+    command = [sys.executable, str(SCRIPT), str(tmp_path), "1"]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()
