@@ -158,9 +158,9 @@ pub(super) fn read(path: &Path, options: &Options) -> Result<Imported, Failure> 
     })
 }
 
-/// Opens a regular file that begins like a packet capture.
+/// Opens a regular file that begins like a packet capture. A pipe is not opened, because it can be read only once.
 fn capture(path: &Path) -> Option<File> {
-    let mut file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|about| about.is_file()))?;
+    let mut file = path.is_file().then(|| File::open(path).ok())??;
     let mut begin = [0; 4];
     file.read_exact(&mut begin).ok()?;
     import::capture::is_capture(&begin).then_some(file)
