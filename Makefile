@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -32,16 +32,20 @@ test: ## All tests: Rust, Python, the commands of README and docs
 	@# Packages and programs are made side by side: either has long steps that keep one core busy and no more. So have
 	@# the tests, which wait for live links half of their time.
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) .venv/.packages checked
-	@$(MAKE) --no-print-directory --jobs=2 rust-tests python-tests
-	@python tests/closing_line.py out/test.log out/pytest.log
+	@$(MAKE) --no-print-directory --jobs=3 rust-tests python-tests page-tests
+	@python tests/closing_line.py out/test.log out/pytest.log out/pages.log
 
-# Passing tests say why they were skipped; the whole output is shown where one fails.
+# Passing tests say why they were skipped; the whole output is shown where one fails. An empty line ends what others print.
 rust-tests:
 	+$(CARGO) test --workspace --locked --quiet -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
-	@grep -E '^(skipped: |test result: )' out/test.log
+	@echo; grep -E '^(skipped: |test result: )' out/test.log
 
 python-tests:
-	$(ON_CHECKED) pytest tests | tee out/pytest.log
+	$(ON_CHECKED) pytest tests/python | tee out/pytest.log
+
+page-tests:
+	$(ON_CHECKED) pytest tests/commands > out/pages.log 2>&1 || { cat out/pages.log; exit 1; }
+	@echo; tail -n 1 out/pages.log
 
 claims: .venv/.packages checked ## The figures of the documents from few seeds, beside their claim tables: two minutes
 	$(ON_CHECKED) pytest tests/python -m reduced
