@@ -45,7 +45,7 @@ python-tests:
 
 page-tests:
 	$(ON_CHECKED) pytest tests/commands > out/pages.log 2>&1 || { cat out/pages.log; exit 1; }
-	@echo; tail -n 1 out/pages.log
+	@echo; grep -E '^(SKIPPED |=+ .* in )' out/pages.log
 
 claims: .venv/.packages checked ## The figures of the documents from few seeds, beside their claim tables: two minutes
 	$(ON_CHECKED) pytest tests/python -m reduced

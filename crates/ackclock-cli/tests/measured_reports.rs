@@ -65,8 +65,9 @@ fn the_rate_of_an_interface_is_reported_while_packets_wait_and_only_then() {
     if !trial.is_ok_and(|ended| ended.status.success()) || !is_installed("python3") {
         return eprintln!("skipped: needs python3, a network namespace, veth interfaces and the shaper tbf");
     }
-    let mut command = Command::new("unshare");
-    let command = command.args(["-n", "python3", "script.py"]).current_dir(folder.path("."));
+    let mut command = Command::new("timeout");
+    let command =
+        command.args(["300", "unshare", "-n", "python3", "script.py"]).current_dir(folder.path("."));
     let ended = command.env("ACKCLOCK", env!("CARGO_BIN_EXE_ackclock")).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{out}{err}");

@@ -183,8 +183,9 @@ fn a_proxy_with_reports_keeps_the_queue_of_a_link_short() {
     let proxy =
         proxy.replace("[\"127.0.0.1:8080", "[\"10.9.0.1:8080").replace("127.0.0.1:0", "127.0.0.1:7301");
     folder.write("proxy.toml", proxy);
-    let mut command = Command::new("unshare");
-    let command = command.args(["-n", "bash", "-c", DOWNLOAD]).current_dir(folder.path("."));
+    let mut command = Command::new("timeout");
+    let command =
+        command.args(["300", "unshare", "-n", "bash", "-c", DOWNLOAD]).current_dir(folder.path("."));
     let ended = command.env("ACKCLOCK", env!("CARGO_BIN_EXE_ackclock")).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{err}{}", folder.read("proxy.log"));

@@ -124,8 +124,8 @@ fn run(script: &str) -> Option<Run> {
     for (name, text) in files.into_iter().chain([("client.sh", script)]) {
         folder.write(name, text);
     }
-    let mut command = Command::new("unshare");
-    let command = command.args(["-n", "bash", "-c", WORLD]).current_dir(folder.path("."));
+    let mut command = Command::new("timeout");
+    let command = command.args(["300", "unshare", "-n", "bash", "-c", WORLD]).current_dir(folder.path("."));
     let ended = command.env("ACKCLOCK", env!("CARGO_BIN_EXE_ackclock")).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{err}{}", folder.read("proxy.log"));

@@ -9,7 +9,11 @@ const PAGE: &str = include_str!("../../../docs/how-to/proxy-transparent.md");
 
 /// Server: answers with the client's address and a digest of the data, resets on request, and logs resets of clients.
 const SERVER: &str = r#"
-import hashlib, socket, struct, threading
+import hashlib, os, socket, struct, threading
+
+# A line is written at once, so that those of two threads stay apart.
+def log(line):
+    os.write(1, line.encode() + b"\n")
 
 def serve(peer, address):
     data = b""
@@ -24,12 +28,12 @@ def serve(peer, address):
         else:
             peer.sendall(f"{address[0]} {address[1]} {hashlib.sha256(data).hexdigest()}".encode())
     except ConnectionResetError:
-        print("a client reset", flush=True)
+        log("a client reset")
     peer.close()
 
 def listen(family, address):
     listener = socket.create_server((address, 80), family=family)
-    print("ready", flush=True)
+    log("ready")
     while True:
         threading.Thread(target=serve, args=listener.accept()).start()
 
@@ -148,8 +152,8 @@ fn diverted_connections_keep_their_addresses_bytes_ends_and_resets() {
     if !alone.is_ok_and(|ended| ended.status.success()) {
         return eprintln!("skipped: needs a network namespace of its own");
     }
-    let mut command = Command::new("unshare");
-    let command = command.args(["-n", "bash", "-c", WORLD]).current_dir(folder.path("."));
+    let mut command = Command::new("timeout");
+    let command = command.args(["300", "unshare", "-n", "bash", "-c", WORLD]).current_dir(folder.path("."));
     let ended = command.env("ACKCLOCK", env!("CARGO_BIN_EXE_ackclock")).output().unwrap();
     if ended.status.code() == Some(77) {
         return eprintln!("skipped: nftables cannot divert connections: {}", folder.read("reason").trim());
