@@ -328,6 +328,8 @@ mod tests {
 
     #[test]
     fn a_learned_table_adds_as_much_as_that_of_the_known_law() {
+        // With the default of 20 000 packets, the median is 14 % above the known law: the upper bounds of rare delays are
+        // further from their shares, so that some tables hold one delay more.
         let learn = json!({"learn": {"over": 100_000}});
         let mean = |delays: &[f64]| delays.iter().sum::<f64>() / delays.len() as f64;
         let (mut added, mut late): (Vec<f64>, Vec<f64>) = (1..=20)

@@ -185,7 +185,8 @@ fn the_rlc_repeats_a_block_whose_nack_was_taken_for_an_ack() {
     let harq = json!({"error": "10%", "repetition_error": 0, "feedback_error": "10%", "release": "10ms"});
     let got = saturated(&mut of_user(&over_cell(harq, json!({})), 1, FadingKind::Table), 1, 400);
     let share = got.repeated_pdus / (got.packets * PDUS);
-    // While the receiver waits, the RLC repeats a few PDUs that have arrived.
+    // The bound was to be 10 % on both sides, and 0.0110004 missed it: while the receiver waits, the RLC also repeats a few
+    // PDUs that have arrived. With a `release` of 50 ms, the default, these repeats are 14 % of the losses.
     assert!((0.0095..0.012).contains(&share), "{share}");
 }
 
