@@ -54,6 +54,20 @@ pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const MOBILE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 
+/// An ACK without data or options.
+pub(crate) const BARE_ACK: Tcp = Tcp {
+    v6: false,
+    from_mobile: true,
+    mobile_port: 5000,
+    seq: 1,
+    ack: 1,
+    flags: ACK,
+    window: 5000,
+    payload: 0,
+    scale: None,
+    sack: None,
+};
+
 impl Tcp {
     pub(crate) fn frame(&self) -> Vec<u8> {
         let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);

@@ -8,20 +8,8 @@ use etherparse::PacketBuilder;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
-use crate::frames::{ACK, MOBILE, SERVER, SYN, Tcp, program, run};
+use crate::frames::{ACK, BARE_ACK, MOBILE, SERVER, SYN, Tcp, program, run};
 
-const OF: Tcp = Tcp {
-    v6: false,
-    from_mobile: true,
-    mobile_port: 5000,
-    seq: 1,
-    ack: 1,
-    flags: ACK,
-    window: 5000,
-    payload: 0,
-    scale: None,
-    sack: None,
-};
 const ALLOWED: Allowance = Allowance { at_ns: 1, bytes: 3000, base: 0, least: 0, act: 1 };
 
 /// The frame of a packet, with the last byte of the mobile's address replaced.
@@ -77,15 +65,15 @@ fn an_allowance_is_of_one_subscriber() {
         (true, 2, true),
         (true, 3, true),
     ] {
-        opens(&mut clip, Tcp { v6, ..OF }, host);
-        assert_eq!(is_clipped(&mut clip, Tcp { v6, ..OF }, host), expected, "{v6} {host}");
+        opens(&mut clip, Tcp { v6, ..BARE_ACK }, host);
+        assert_eq!(is_clipped(&mut clip, Tcp { v6, ..BARE_ACK }, host), expected, "{v6} {host}");
     }
     let counts = clip.counts().unwrap();
     assert_eq!((counts.clipped, counts.unknown, counts.opened), (3, 1, 5));
     // The law's lower window is counted of subscribers who are left alone too.
     assert_eq!(counts.lower, 4);
     clip.dismiss(address("::ffff:10.0.0.3")).unwrap();
-    assert!(!is_clipped(&mut clip, Tcp { ack: 1 + (5000 << 7), ..OF }, 3));
+    assert!(!is_clipped(&mut clip, Tcp { ack: 1 + (5000 << 7), ..BARE_ACK }, 3));
 }
 
 #[test]
@@ -94,8 +82,8 @@ fn networks_can_be_replaced() {
     clip.cover(&[(address("::ffff:10.0.0.96"), 123, 128)]).unwrap();
     for (host, expected) in [(3, false), (99, true)] {
         clip.allow(address(&format!("::ffff:10.0.0.{host}")), ALLOWED).unwrap();
-        opens(&mut clip, OF, host);
-        assert_eq!(is_clipped(&mut clip, OF, host), expected, "{host}");
+        opens(&mut clip, BARE_ACK, host);
+        assert_eq!(is_clipped(&mut clip, BARE_ACK, host), expected, "{host}");
     }
 }
 
@@ -103,8 +91,8 @@ fn networks_can_be_replaced() {
 fn all_bytes_of_a_listed_subscriber_are_counted() {
     let Some(mut clip) = of_many(false) else { return };
     let subscriber = address("::ffff:10.0.0.2");
-    opens(&mut clip, OF, 2);
-    let data = frame(Tcp { from_mobile: false, payload: 1000, ..OF }, 2);
+    opens(&mut clip, BARE_ACK, 2);
+    let data = frame(Tcp { from_mobile: false, payload: 1000, ..BARE_ACK }, 2);
     run(&mut clip, false, &data);
     assert_eq!(clip.totals().unwrap(), [], "the box lists subscribers, not packets");
     clip.admit(subscriber).unwrap();
@@ -119,7 +107,7 @@ fn all_bytes_of_a_listed_subscriber_are_counted() {
     fragment[14 + 7] = 5;
     run(&mut clip, false, &fragment);
     // To another subscriber.
-    run(&mut clip, false, &frame(Tcp { from_mobile: false, payload: 1000, ..OF }, 3));
+    run(&mut clip, false, &frame(Tcp { from_mobile: false, payload: 1000, ..BARE_ACK }, 3));
     let [(key, totals)] = clip.totals().unwrap()[..] else { panic!("one subscriber") };
     assert_eq!(key, subscriber);
     assert_eq!(
@@ -134,7 +122,7 @@ fn a_box_that_measures_changes_no_byte() {
     let mut random = Random::seed_from_u64(3);
     for host in 0..16 {
         clip.allow(address(&format!("::ffff:10.0.0.{host}")), ALLOWED).unwrap();
-        opens(&mut clip, OF, host);
+        opens(&mut clip, BARE_ACK, host);
     }
     for _ in 0..20_000 {
         let packet = Tcp {
@@ -143,7 +131,7 @@ fn a_box_that_measures_changes_no_byte() {
             seq: random.random_range(1..100_000),
             payload: random.random_range(0..3) * 700,
             window: random.random(),
-            ..OF
+            ..BARE_ACK
         };
         let frame = frame(packet, random.random_range(0..32));
         assert_eq!(run(&mut clip, packet.from_mobile, &frame), frame);
@@ -159,11 +147,11 @@ fn a_scan_evicts_no_connection_with_data() {
     let hosts = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
     for host in hosts {
         clip.allow(address(&format!("::ffff:10.0.0.{host}")), ALLOWED).unwrap();
-        opens(&mut clip, OF, host);
-        run(&mut clip, false, &frame(Tcp { from_mobile: false, payload: 100, ..OF }, host));
+        opens(&mut clip, BARE_ACK, host);
+        run(&mut clip, false, &frame(Tcp { from_mobile: false, payload: 100, ..BARE_ACK }, host));
     }
     for number in 0..30_000u32 {
-        let of = Tcp { mobile_port: 10_000 + (number % 50_000) as u16, ..OF };
+        let of = Tcp { mobile_port: 10_000 + (number % 50_000) as u16, ..BARE_ACK };
         let host = (number % 16) as u8;
         opens(&mut clip, of, host);
         // From outside, to ports where nobody listens.
@@ -172,8 +160,8 @@ fn a_scan_evicts_no_connection_with_data() {
         run(&mut clip, true, &frame(Tcp { mobile_port: 1, flags: ACK, ..of }, host));
     }
     for host in hosts {
-        let flow = clip.flow(Tcp { ..OF }.tuple()).unwrap().unwrap();
+        let flow = clip.flow(Tcp { ..BARE_ACK }.tuple()).unwrap().unwrap();
         assert_eq!((flow.scale, flow.arrived), (7, 101));
-        assert!(is_clipped(&mut clip, OF, host), "{host}");
+        assert!(is_clipped(&mut clip, BARE_ACK, host), "{host}");
     }
 }

@@ -7,7 +7,7 @@ use etherparse::SlicedPacket;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
-use crate::frames::{ACK, ACTING, ALL, FIN, Tcp, nanoseconds, opens, program, run};
+use crate::frames::{ACK, ACTING, ALL, BARE_ACK, FIN, Tcp, nanoseconds, opens, program, run};
 
 /// Numbers of a connection so far.
 struct Course {
@@ -132,18 +132,7 @@ fn the_kernel_writes_what_the_law_says() {
 #[test]
 fn measuring_writes_nothing_and_counts_what_would_be_lower() {
     let Some(mut clip) = program(false) else { return };
-    let of = Tcp {
-        v6: false,
-        from_mobile: true,
-        mobile_port: 5000,
-        seq: 1,
-        ack: 1,
-        flags: ACK,
-        window: 5000,
-        payload: 0,
-        scale: None,
-        sack: None,
-    };
+    let of = BARE_ACK;
     opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
     clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
     assert_eq!(run(&mut clip, true, &of.frame()), of.frame());
@@ -179,18 +168,7 @@ fn an_allowance_that_is_too_old_opens_the_windows() {
 #[test]
 fn a_packet_costs_nanoseconds() {
     let Some(mut clip) = program(true) else { return };
-    let of = Tcp {
-        v6: false,
-        from_mobile: true,
-        mobile_port: 5000,
-        seq: 1,
-        ack: 1,
-        flags: ACK,
-        window: 5000,
-        payload: 0,
-        scale: None,
-        sack: None,
-    };
+    let of = BARE_ACK;
     opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
     clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
     clip.admit(ALL).unwrap();

@@ -5,19 +5,8 @@ use etherparse::PacketBuilder;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
-use crate::frames::{ACK, ACTING, ALL, FIN, MOBILE, RST, SERVER, SYN, Tcp, opens, program, run, tries};
-
-const OF: Tcp = Tcp {
-    v6: false,
-    from_mobile: true,
-    mobile_port: 5000,
-    seq: 1,
-    ack: 1,
-    flags: ACK,
-    window: 5000,
-    payload: 0,
-    scale: None,
-    sack: None,
+use crate::frames::{
+    ACK, ACTING, ALL, BARE_ACK, FIN, MOBILE, RST, SERVER, SYN, Tcp, opens, program, run, tries,
 };
 
 fn acting() -> Option<ackclock_box::clip::Clip> {
@@ -34,12 +23,12 @@ fn passes(clip: &mut ackclock_box::clip::Clip, frame: &[u8]) -> bool {
 #[test]
 fn a_connection_is_clipped_only_after_both_syns() {
     let Some(mut clip) = acting() else { return };
-    assert!(passes(&mut clip, &OF.frame()), "in mid-stream");
-    let syn = Tcp { flags: SYN, scale: Some(7), ..OF };
+    assert!(passes(&mut clip, &BARE_ACK.frame()), "in mid-stream");
+    let syn = Tcp { flags: SYN, scale: Some(7), ..BARE_ACK };
     assert!(passes(&mut clip, &syn.frame()));
-    assert!(passes(&mut clip, &OF.frame()), "one direction only");
-    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
-    assert_ne!(run(&mut clip, true, &OF.frame()), OF.frame());
+    assert!(passes(&mut clip, &BARE_ACK.frame()), "one direction only");
+    opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
+    assert_ne!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame());
     let counts = clip.counts().unwrap();
     assert_eq!((counts.unknown, counts.opened, counts.clipped), (2, 1, 1));
 }
@@ -53,17 +42,21 @@ fn a_multipath_connection_is_left_alone() {
     let mut frame = Vec::new();
     syn.write(&mut frame, &[]).unwrap();
     assert!(passes(&mut clip, &frame));
-    let answer = Tcp { from_mobile: false, seq: 0, flags: SYN | ACK, scale: Some(7), ..OF };
+    let answer = Tcp { from_mobile: false, seq: 0, flags: SYN | ACK, scale: Some(7), ..BARE_ACK };
     run(&mut clip, false, &answer.frame());
-    assert!(passes(&mut clip, &OF.frame()));
+    assert!(passes(&mut clip, &BARE_ACK.frame()));
     assert_eq!(clip.counts().unwrap().opened, 0);
 }
 
 #[test]
 fn closed_windows_and_last_acks_are_the_receivers_own_affair() {
     let Some(mut clip) = acting() else { return };
-    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
-    for frame in [Tcp { window: 0, ..OF }, Tcp { flags: ACK | FIN, ..OF }, Tcp { flags: ACK | RST, ..OF }] {
+    opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
+    for frame in [
+        Tcp { window: 0, ..BARE_ACK },
+        Tcp { flags: ACK | FIN, ..BARE_ACK },
+        Tcp { flags: ACK | RST, ..BARE_ACK },
+    ] {
         assert_eq!(run(&mut clip, true, &frame.frame()), frame.frame(), "{frame:?}");
     }
 }
@@ -72,9 +65,9 @@ fn closed_windows_and_last_acks_are_the_receivers_own_affair() {
 fn a_wrong_header_length_costs_no_packet() {
     let Some(mut clip) = acting() else { return };
     for header in [0, 4, 10, 18, 40, 5000] {
-        opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+        opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
         clip.set(Knobs { header, ..ACTING }).unwrap();
-        assert_eq!(run(&mut clip, true, &OF.frame()), OF.frame(), "{header}");
+        assert_eq!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame(), "{header}");
     }
     let counts = clip.counts().unwrap();
     assert_eq!((counts.refused, counts.clipped), (6, 0));
@@ -83,14 +76,14 @@ fn a_wrong_header_length_costs_no_packet() {
 #[test]
 fn packets_that_carry_no_window_pass() {
     let Some(mut clip) = acting() else { return };
-    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+    opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
     let (mut random, mut taken) = (Random::seed_from_u64(7), 0);
     let ip = || PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(MOBILE.octets(), SERVER.octets(), 64);
     let mut udp = Vec::new();
     ip().udp(5000, 80).write(&mut udp, &[1; 100]).unwrap();
     let mut echo = Vec::new();
     ip().icmpv4_echo_request(1, 2).write(&mut echo, &[1; 100]).unwrap();
-    let mut fragment = OF.frame();
+    let mut fragment = BARE_ACK.frame();
     // More fragments follow.
     fragment[14 + 6] |= 0x20;
     for frame in [&udp, &echo, &fragment] {
@@ -98,7 +91,7 @@ fn packets_that_carry_no_window_pass() {
     }
     // Noise of any length, and real frames of which bytes are changed or missing.
     for _ in 0..10_000 {
-        let mut frame = if random.random() { OF.frame() } else { Tcp { v6: true, ..OF }.frame() };
+        let mut frame = if random.random() { BARE_ACK.frame() } else { Tcp { v6: true, ..BARE_ACK }.frame() };
         for _ in 0..random.random_range(1..8) {
             let at = random.random_range(12..frame.len());
             frame[at] = random.random();
@@ -122,36 +115,36 @@ fn packets_that_carry_no_window_pass() {
     assert!(taken > 5000, "{taken}");
 }
 
-/// Data of the server to the mobile of `OF`.
-const DATA: Tcp = Tcp { from_mobile: false, payload: 100, ..OF };
+/// Data of the server to the mobile of `BARE_ACK`.
+const DATA: Tcp = Tcp { from_mobile: false, payload: 100, ..BARE_ACK };
 
 #[test]
 fn a_new_syn_ends_what_was_known_of_its_ports() {
     let Some(mut clip) = acting() else { return };
     for from_mobile in [true, false] {
-        opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+        opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
         run(&mut clip, false, &DATA.frame());
-        assert_ne!(run(&mut clip, true, &OF.frame()), OF.frame());
+        assert_ne!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame());
         // Whatever scale was agreed on now, the answer did not pass here.
-        let syn = Tcp { from_mobile, flags: SYN, ack: 0, scale: Some(2), ..OF };
+        let syn = Tcp { from_mobile, flags: SYN, ack: 0, scale: Some(2), ..BARE_ACK };
         run(&mut clip, from_mobile, &syn.frame());
-        assert_eq!(run(&mut clip, true, &OF.frame()), OF.frame(), "{from_mobile}");
+        assert_eq!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame(), "{from_mobile}");
     }
 }
 
 #[test]
 fn connections_that_never_had_data_evict_none_that_had() {
     let Some(mut clip) = acting() else { return };
-    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+    opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
     run(&mut clip, false, &DATA.frame());
     for (mobile_port, v6) in (1..=32_000).flat_map(|port| [(port, false), (port, true)]) {
-        if mobile_port != OF.mobile_port {
-            let scanned = Tcp { mobile_port, v6, ..OF };
+        if mobile_port != BARE_ACK.mobile_port {
+            let scanned = Tcp { mobile_port, v6, ..BARE_ACK };
             opens(&mut clip, scanned, (1, 1), (Some(7), Some(7)));
             run(&mut clip, true, &scanned.frame());
         }
     }
-    assert_ne!(run(&mut clip, true, &OF.frame()), OF.frame());
+    assert_ne!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame());
 }
 
 /// Packets that a device joined beyond 64 KiB have 0 for their length.
@@ -159,7 +152,7 @@ fn connections_that_never_had_data_evict_none_that_had() {
 fn data_longer_than_a_header_can_say_arrives_to_its_end() {
     let Some(mut clip) = acting() else { return };
     for (v6, length) in [(false, 14 + 2), (true, 14 + 4)] {
-        let of = Tcp { v6, ..OF };
+        let of = Tcp { v6, ..BARE_ACK };
         opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
         let mut frame = Tcp { v6, ..DATA }.frame();
         frame[length..length + 2].fill(0);
@@ -171,11 +164,11 @@ fn data_longer_than_a_header_can_say_arrives_to_its_end() {
 #[test]
 fn what_is_bypassed_passes() {
     let Some(mut clip) = acting() else { return };
-    opens(&mut clip, OF, (1, 1), (Some(7), Some(7)));
+    opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
     clip.set(Knobs { bypass: 1, ..ACTING }).unwrap();
-    assert_eq!(run(&mut clip, true, &OF.frame()), OF.frame());
+    assert_eq!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame());
     clip.set(ACTING).unwrap();
-    let next = Tcp { ack: 1 + (5000 << 7), ..OF };
+    let next = Tcp { ack: 1 + (5000 << 7), ..BARE_ACK };
     assert_ne!(run(&mut clip, true, &next.frame()), next.frame());
 }
 
