@@ -2,10 +2,13 @@
 //! interface.
 
 use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
 
 use aya::programs::{SchedClassifier, TcAttachType};
 use nix::ifaddrs::getifaddrs;
+use nix::libc;
 use nix::net::if_::if_nametoindex;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use serde::Serialize;
 
 use crate::clip::Clip;
@@ -30,11 +33,7 @@ pub struct Interface {
 /// Fails with a sentence that says why the interface cannot be used.
 pub fn interface(name: &str) -> Result<Interface, String> {
     let all = || getifaddrs().map_err(|error| format!("the interfaces cannot be listed: {error}"));
-    let link = |one: &nix::ifaddrs::InterfaceAddress| {
-        one.address.as_ref().and_then(|address| address.as_link_addr().map(|link| link.hatype()))
-    };
-    let kind = all()?.filter(|one| one.interface_name == name).find_map(|one| link(&one));
-    let Some(kind) = kind else {
+    let Some(kind) = kind(name) else {
         let mut names: Vec<_> = all()?.map(|one| one.interface_name).collect();
         names.sort();
         names.dedup();
@@ -46,6 +45,25 @@ pub fn interface(name: &str) -> Result<Interface, String> {
     let address = |one: nix::ifaddrs::InterfaceAddress| Some(one.address?.as_sockaddr_in()?.ip());
     let addresses = all()?.filter(|one| one.interface_name == name).filter_map(address).collect();
     Ok(Interface { name: name.to_owned(), header, addresses })
+}
+
+/// Type (ARPHRD) of the device with this name in this network namespace. A file of sysfs may describe another namespace,
+/// and a list of addresses lacks devices without a link address, such as TUN.
+#[allow(unsafe_code, reason = "a request to the kernel that no safe wrapper offers")]
+fn kind(name: &str) -> Option<u16> {
+    let any = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
+    // SAFETY: an interface request is plain data, for which zeros are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return None;
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the socket is open and the request outlives the call, which writes only into it.
+    let done = unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) };
+    // SAFETY: the kernel has written the address, and the initial zeros are a valid address as well.
+    (done == 0).then(|| unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
 }
 
 /// Returns the kernel's index of an interface, or `None` if the interface does not exist.
