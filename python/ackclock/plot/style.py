@@ -15,12 +15,14 @@ from matplotlib.typing import RcKeyType
 from ackclock.picture import svg
 from ackclock.results import Results, label
 
-# Colours distinguishable for colour-blind readers (Okabe and Ito), and markers distinguishable in print.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Hues of Okabe and Ito, which colour-blind readers can distinguish, with a contrast of 3:1 on light and dark pages;
+# and markers distinguishable in print.
+COLOURS = ("#00558C", "#A63000", "#00A06A", "#CC79A7", "#C48600", "#2F8AE0", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 # Smallest text size, points; figures below this width, inches, are for phones.
 SMALL, NARROW = 9, 5.0
+GRID = "#dddddd"
 
 STYLE: dict[RcKeyType, Any] = {
     "font.size": 11,
@@ -28,7 +30,7 @@ STYLE: dict[RcKeyType, Any] = {
     "axes.axisbelow": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "grid.color": "#dddddd",
+    "grid.color": GRID,
     "grid.linewidth": 0.8,
     "legend.frameon": False,
     "lines.linewidth": 1.6,

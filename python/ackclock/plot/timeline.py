@@ -78,7 +78,9 @@ def _draw_rates(axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, st
     first = next(iter(runs.values()))
     if f"{way}link_rate" in first:
         time, rate = _binned(first, first[f"{way}link_rate"] / 1e3)
-        axes.fill_between(time, rate, color="#cccccc", linewidth=0, step="mid", label="capacity")
+        axes.fill_between(
+            time, rate, facecolor="#cccccc", edgecolor="#888888", linewidth=0.8, step="mid", label="capacity"
+        )
     # Flows of a simulated run have one direction; a link has goodput in both.
     goodput = f"{way}rate" if f"{way}rate" in first else "rate"
     for name, series in runs.items():
