@@ -68,10 +68,11 @@ class Described:
         flows = sum(int(group.get("count", 1)) for group in self.scenario.get("flow", []))
         direction = {group.get("towards", "mobile") for group in self.scenario.get("flow", [])}
         kind = {frozenset({"mobile"}): "download", frozenset({"server"}): "upload"}.get(frozenset(direction), "flow")
+        rtt = base_rtt_ms(self.scenario)
         queues, regulators = self._values("edge.queue"), self._values("edge.regulator")
         senders = [
             f"Wired path to the edge: {path.get('rate', '')}, {path.get('delay', '')} one way." if path else "",
-            _base_rtt(path.get("delay"), edge),
+            "" if rtt is None else f"Base RTT {rtt:g} ms.",
             f"{flows} {kind}{'s' if flows != 1 else ''}, sender {_listed(self._senders())}.",
         ]
         return [
@@ -109,12 +110,18 @@ class Described:
         )
 
 
-def _base_rtt(wired: Any, edge: Mapping[str, Any]) -> str:
+def base_rtt_ms(scenario: Mapping[str, Any]) -> float | None:
     """The RTT without queueing and transmission, if all delays are constant."""
+    edge, wired = scenario.get("edge", {}), scenario.get("path", {}).get("delay")
     delays = [wired, wired, *(edge.get(way, {}).get("delay") for way in ("down", "up"))]
-    times = [re.fullmatch(r"([\d.]+)(us|ms|s)", str(delay)) for delay in delays]
-    known = [float(time[1]) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[time[2]] for time in times if time]
-    return f"Base RTT {sum(known):g} ms." if len(known) == len(delays) else ""
+    known = [time for time in map(milliseconds, delays) if time is not None]
+    return sum(known) if len(known) == len(delays) else None
+
+
+def milliseconds(delay: Any) -> float | None:
+    """A constant delay of a scenario; None for a law."""
+    time = re.fullmatch(r"([\d.]+)(us|ms|s)", str(delay))
+    return float(time[1]) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[time[2]] if time else None
 
 
 def _link_in_words(link: Mapping[str, Any]) -> str:

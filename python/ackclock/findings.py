@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.paper.claims_page import with_spread
 from ackclock.results import Results, mean_and_interval
+from ackclock.text import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,8 +143,3 @@ def _range(changes: Sequence[tuple[float, float]]) -> str:
         return f"nothing beyond chance ({low if low == high else f'{low} to {high}'})"
     some = f" ({certain} of {len(changes)} beyond chance)" if 0 < certain < len(changes) else ""
     return (low if low == high else f"{low} to {high}") + some
-
-
-def number(value: float) -> str:
-    """A number with 4 significant digits; `-` if it is missing."""
-    return "-" if value is None or value != value else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -10,12 +10,13 @@ import jinja2
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 
-from ackclock import __version__, description, plot
+from ackclock import __version__, description, limits, plot
 from ackclock.axis import legend_above, numbers
-from ackclock.findings import findings, number
+from ackclock.findings import findings
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.claims_page import CAVEATS, ours, printed, with_spread
 from ackclock.results import Results, Series, mean_and_interval
+from ackclock.text import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +115,7 @@ def of_runs(
         findings=findings(results),
         runs=0 if results.are_live else len(results),
         confidence=percent(results),
-        figures=_both_widths(results),
+        figures=_both_widths(results, limits.of_runs(results, scenario or {})),
         tables=list(_tables(results)),
         provenance=[*([("command", command)] if command else []), *description.provenance(results)],
     )
@@ -154,8 +155,8 @@ def _inline(figures: Iterable[Figure]) -> list[dict[str, str]]:
 WIDE, NARROW, WHOLE = 6.4, 3.5, 11.0
 
 
-def _both_widths(results: Results) -> list[dict[str, str]]:
-    pairs = zip(_figures(results, WIDE), _figures(results, NARROW), strict=True)
+def _both_widths(results: Results, limit: limits.Limit | None) -> list[dict[str, str]]:
+    pairs = zip(_figures(results, WIDE, limit), _figures(results, NARROW, limit), strict=True)
     return [
         {
             "svg": plot.svg(wide.drawing, wide.name),
@@ -241,7 +242,7 @@ def _transfers(results: Results, users: int) -> Table:
     )
 
 
-def _figures(results: Results, width: float) -> Iterator[Figure]:
+def _figures(results: Results, width: float, limit: limits.Limit | None = None) -> Iterator[Figure]:
     """Every figure of a report, laid out for a width in inches."""
     if results.are_live:
         yield from _figures_of_link(results, width)
@@ -251,8 +252,10 @@ def _figures(results: Results, width: float) -> Iterator[Figure]:
     if not results.flows.empty and {"flow.sender", "edge.regulator"} & set(results.varied):
         yield Figure(
             "goodput-against-delay",
-            f"Goodput against queueing delay; further up and to the right is better; {_spread(results)}.",
-            plot.goodput_against_delay(results, results.queueing_delay, width, better="right"),
+            f"Goodput against queueing delay; further up and to the right is better; {_spread(results)}.{_of(limit)}",
+            plot.goodput_against_delay(
+                results, results.queueing_delay, width, better="right", limit=limit.points if limit else ()
+            ),
         )
     yield from _distribution(results, width)
     yield from _differences(results, width)
@@ -268,6 +271,14 @@ def _figures(results: Results, width: float) -> Iterator[Figure]:
             drawing = plot.sweep(results, column, heading, unit)
             drawing.axes[0].set_xlabel(description.plain_key(drawing.axes[0].get_xlabel()))
             yield _at(width, f"sweep-{column}", caption, drawing)
+
+
+def _of(limit: limits.Limit | None) -> str:
+    """What the line of a limit shows."""
+    if limit is None:
+        return ""
+    over = "the same part of the recording" if limit.same_runs else "the complete recording"
+    return f" Dotted: the bound, the least delay of a controller that knows the statistics of {over}."
 
 
 def _distribution(results: Results, width: float) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""Escapes text for terminals: names and values in files may come from anywhere."""
+"""Text for readers: names and values from files, escaped for terminals, and numbers."""
 
 import re
 
@@ -9,3 +9,8 @@ _OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-
 def printable(text: str) -> str:
     r"""Escape control characters as JSON does: `\u001b`."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def number(value: float) -> str:
+    """A number with 4 significant digits; `-` if it is missing."""
+    return "-" if value is None or value != value else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -2,7 +2,10 @@
 
 import re
 
-from ackclock import description, plot, report
+import pytest
+
+import ackclock
+from ackclock import description, limits, plot, report
 from ackclock.paper import Outcome, Runs, load
 from ackclock.papers.cr02 import grid
 from ackclock.results import Results
@@ -173,6 +176,75 @@ def test_better_is_up_and_right():
     assert axes.get_xlabel() == "p95 queueing delay (ms)"
     left, right = axes.get_xlim()
     assert left > right >= 0
+
+
+def with_delays(*delays: float) -> Results:
+    runs = [run_object(100e3 + delay, point={"edge.regulator": f"r{delay:g}"}) for delay in delays]
+    for run, delay in zip(runs, delays, strict=True):
+        run["bottleneck"]["queue_ms"] = {"mean": delay / 2, "p95": delay}
+    return Results(runs)
+
+
+@pytest.mark.parametrize("delays", [(20.0, 30.0), (20.0, 170.0), (20.0, 200.0, 2000.0), (100.0, 12_000.0)])
+def test_every_mark_is_inside_the_axes(delays):
+    (axes,) = plot.goodput_against_delay(with_delays(*delays), "bottleneck.queue_ms.p95", better="right").axes
+    high, low = axes.get_xlim()
+    assert low < min(delays) < max(delays) < high
+
+
+def recorded(tmp_path, *, begin: str = "0s", runs: int = 1) -> tuple[Results, dict]:
+    """Downloads over a recording that sends a packet every 10 ms, and their scenario."""
+    (tmp_path / "even.down").write_text("".join(f"{10 * i}\n" for i in range(1, 6001)))
+    scenario = {
+        "version": 1,
+        "duration": "30s",
+        "edge": {
+            "buffer": "10p",
+            "down": {"kind": "trace", "file": "even.down", "delay": "20ms", "begin": begin},
+            "up": {"rate": "1Mbit/s", "delay": "20ms"},
+        },
+        "flow": [{"sender": "reno"}],
+    }
+    path = tmp_path / "even.toml"
+    path.write_text(ackclock.scenario.toml(scenario))
+    return ackclock.run(path, set={"runs": runs}), {**scenario, "path": {"delay": "5ms"}}
+
+
+def test_the_bound_of_a_recording_is_that_of_the_runs_or_of_the_whole(tmp_path):
+    results, scenario = recorded(tmp_path)
+    limit = limits.of_runs(results, scenario)
+    assert limit is not None
+    assert limit.same_runs
+    # The link never waits for a controller that sends a packet every 10 ms: all of the capacity at no delay.
+    delay, goodput = limit.points[-1]
+    assert delay == pytest.approx(10, abs=10)
+    payload = results.flows["goodput_bps"].iloc[0] / results.flows["wire_goodput_bps"].iloc[0]
+    assert goodput == pytest.approx(1200 * payload, rel=0.02)
+    assert results.flows["goodput_bps"].iloc[0] / 1e3 <= goodput * 1.001
+    elsewhere = limits.of_runs(*recorded(tmp_path, begin="anywhere"))
+    assert elsewhere is not None
+    assert not elsewhere.same_runs
+
+
+def test_no_bound_is_shown_of_a_recording_that_changed_or_of_other_delays(tmp_path):
+    results, scenario = recorded(tmp_path)
+    varying = {**scenario, "path": {"delay": "e(5ms)"}}
+    assert limits.of_runs(results, varying) is None
+    assert limits.of_runs(Results(swept_objects()), scenario) is None
+    with (tmp_path / "even.down").open("a") as file:
+        file.write("60010\n")
+    assert limits.of_runs(results, scenario) is None
+
+
+def test_the_bound_is_drawn_and_explained(tmp_path):
+    results = with_delays(20.0, 200.0)
+    limit = limits.Limit([(5.0, 90.0), (10.0, 100.0), (20.0, 150.0)], same_runs=True)
+    scatter = next(figure for figure in report._figures(results, 6.4, limit) if figure.name.startswith("goodput-ag"))
+    (axes,) = scatter.drawing.axes
+    assert "bound" in [text.get_text() for text in axes.texts]
+    # Below the lowest mark the bound says nothing.
+    assert [list(line.get_xdata()) for line in axes.lines if line.get_linestyle() == ":"] == [[10.0, 20.0]]
+    assert "statistics of the same part of the recording" in scatter.caption
 
 
 def test_a_report_says_how_to_repeat_it_and_what_was_simulated():

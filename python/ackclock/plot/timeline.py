@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ackclock.plot.style import COLOURS, NARROW, SMALL, STYLE, Picture, plain
 from ackclock.results import Results, Series
+from ackclock.text import number
 
 # Maximum points of a curve over time.
 MOST_BINS = 300
@@ -100,7 +101,7 @@ def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> 
         time, values = time[np.isfinite(values)], np.maximum(values[np.isfinite(values)], 1.0)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_ylim(1, max(10.0, 2.5 * float(values.max(initial=1.0))))
+        axes.set_ylim(1, max(10.0, 8 * float(values.max(initial=1.0))))  # space for label and ticks
         _draw_percentile(axes, values)
     else:
         time, values = _binned(series, _summed(series, "up.queue_packets" if way else "queue"))
@@ -119,7 +120,7 @@ def _draw_percentile(axes: Axes, delays: NDArray[np.float64]) -> None:
     p95 = float(np.percentile(delays, 95))
     axes.axhline(p95, color="#777777", linestyle="--", linewidth=1.2)
     axes.annotate(
-        f"p95 {p95:.3g} ms", (1, p95), xycoords=("axes fraction", "data"), xytext=(0, 2),
+        f"p95 {number(p95)} ms", (1, p95), xycoords=("axes fraction", "data"), xytext=(0, 2),
         textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
     )  # fmt: skip
 

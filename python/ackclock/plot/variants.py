@@ -30,18 +30,20 @@ def goodput_against_delay(
     width: float = 6.4,
     *,
     better: Literal["left", "right"] = "left",
+    limit: Sequence[tuple[float, float]] = (),
 ) -> Figure:
     """Goodput against delay of a comparison.
 
     Colours are values of `Results.coloured` (the regulator), markers those of the others (the sender). A line connects
     the buffers of a variant, which are labelled at its first and last mark. Up to eight variants are named at their
-    marks, more of them in a legend. The dashed line is the mean capacity of the link.
+    marks, more of them in a legend. The dashed line is the mean capacity of the link, the dotted line a limit.
 
     Args:
         results: Runs of `compare`, or of any sweep.
         delay: The column of `Results.flows` or `Results.runs` on the x axis, in ms.
         width: Width of the figure, inches.
         better: Side of the x axis with small delays.
+        limit: Delays, ms, and goodputs, kbit/s, that no run can be better than.
 
     Raises:
         ValueError: if there are no rows of flows with the column.
@@ -57,23 +59,37 @@ def goodput_against_delay(
             labels = []
         else:
             labels = _draw_variants(axes, results, runs, delay, keys, joined)
-        capacity = results.runs.get("bottleneck.capacity_bps")
-        if capacity is not None and capacity.notna().any():
-            axes.axhline(capacity.mean() / 1e3, color="#777777", linestyle="--", linewidth=1.2)
-            axes.annotate(
-                "capacity", (1, capacity.mean() / 1e3), xycoords=("axes fraction", "data"), xytext=(0, 3),
-                textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
-            )  # fmt: skip
+        _draw_limits(axes, results, limit)
         axes.margins(0.12)
-        not_below_zero(axes, "xy")
+        # A limit of zero would remain on a logarithmic axis.
         log_if_wide(axes)
+        not_below_zero(axes, "xy")
         if better == "right":
             axes.invert_xaxis()
         if not labels or len(axes.containers) > (MOST_DIRECT if width > NARROW else MOST_DIRECT // 2):
             labels = []
             legend_above(figure)
-        _label_marks(figure, axes, labels)
+        _label_marks(figure, axes, labels, limit)
     return figure
+
+
+def _draw_limits(axes: Axes, results: Results, limit: Sequence[tuple[float, float]]) -> None:
+    """Mean capacity of the link, and the limit as far down as the marks reach."""
+    capacity = results.runs.get("bottleneck.capacity_bps")
+    if capacity is not None and capacity.notna().any():
+        axes.axhline(capacity.mean() / 1e3, color="#777777", linestyle="--", linewidth=1.2)
+        axes.annotate(
+            "capacity", (1, capacity.mean() / 1e3), xycoords=("axes fraction", "data"), xytext=(0, 3),
+            textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
+        )  # fmt: skip
+    lowest = axes.dataLim.y0
+    shown = [point for point in limit if point[1] >= lowest]
+    if shown:
+        axes.plot(*zip(*shown, strict=True), color="#000000", linestyle=":", linewidth=1.4)
+        axes.annotate(
+            "bound", shown[0], xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=SMALL,
+            color="#333333",
+        )  # fmt: skip
 
 
 def _draw_variants(
@@ -120,11 +136,13 @@ def _draw_cloud(axes: Axes, results: Results, runs: pd.DataFrame, delay: str) ->
         )  # fmt: skip
 
 
-def _label_marks(figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str]]) -> None:
-    """Writes names next to marks, each at the first position without overlap."""
+def _label_marks(
+    figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str]], limit: Sequence[tuple[float, float]]
+) -> None:
+    """Writes names next to marks, each at the first position without overlap of marks and limit."""
     figure.draw_without_rendering()
     frame = axes.get_window_extent()
-    marks = [axes.transData.transform(label[:2]) for label in labels]
+    marks = [axes.transData.transform(place) for place in (*(label[:2] for label in labels), *limit)]
     taken = [Bbox.from_bounds(x - 6, y - 6, 12, 12) for x, y in marks]
     for x, y, text in sorted(labels, key=lambda label: -label[1]):
         note = axes.annotate(
