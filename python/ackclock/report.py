@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +84,7 @@ MOST_USERS = 50
 
 def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
     """Report of a reproduced document: verdicts, deviations, figures and every row."""
-    rows = [_claim(row) for row in outcome.rows]
+    rows = [_claim(row) for row in sorted(outcome.rows, key=lambda row: _WORST_FIRST.index(row.verdict))]
     return _TEMPLATES.get_template("paper.html.j2").render(
         title=outcome.paper.title,
         version=__version__,
@@ -91,7 +93,7 @@ def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
         caveats=[{**_claim(row), "note": caveat} for row, caveat in outcome.caveats],
         about_caveats=CAVEATS,
         rows=rows,
-        figures=_inline(figures),
+        figures=[*_against_printed(outcome), *_inline(_numbered(figures))],
         tables=outcome.tables,
     )
 
@@ -144,6 +146,50 @@ def _claim(judged: JudgedRow) -> dict[str, str]:
     }
 
 
+_WORST_FIRST = (Verdict.NOT_REPRODUCED, Verdict.ORDERING_HOLDS, Verdict.REPRODUCED, Verdict.NOT_CHECKED)
+
+
+def _against_printed(outcome: Outcome) -> list[dict[str, str]]:
+    """The figure of all simulated rows with one printed number, unless there are none."""
+    rows = [row for judged in outcome.rows if (row := _against(judged)) is not None]
+    caption = (
+        "Simulated values divided by the printed ones, worst first, with standard deviations over "
+        f"{outcome.runs.seeds}. Hollow marks are rows that are not reproduced or of which only the order holds."
+    )
+    both = ([Figure("claims", caption, plot.against_printed(rows, width))] for width in (WIDE, NARROW))
+    return _pairs(*both) if rows else []
+
+
+def _against(judged: JudgedRow) -> plot.Against | None:
+    """A simulated row that is judged and has one printed number, as a ratio to it."""
+    try:
+        printed_number = float(judged.row.value)
+    except ValueError:
+        return None
+    if judged.kind != "sim" or judged.verdict not in _HELD or len(judged.claim.means) != 1 or printed_number == 0:
+        return None
+    mean, spread = judged.claim.means[0] / printed_number, judged.claim.spreads[0] / abs(printed_number)
+    return plot.Against(judged.row.id, mean, spread, _HELD[judged.verdict]) if np.isfinite(mean) else None
+
+
+_HELD: dict[Verdict, plot.Held] = {
+    Verdict.REPRODUCED: "within tolerance",
+    Verdict.ORDERING_HOLDS: "by order only",
+    Verdict.NOT_REPRODUCED: "not reproduced",
+}
+
+
+def _numbered(figures: Iterable[Figure]) -> Iterator[Figure]:
+    """Figures whose captions begin with the number in the source, which their names contain."""
+    for figure in figures:
+        at = re.match(r"figure-(\d+)([a-z]?)\b", figure.name)
+        if at is None or figure.caption.startswith("Figure"):
+            yield figure
+        else:
+            part = f"({at[2]})" if at[2] else ""
+            yield replace(figure, caption=f"Figure {at[1]}{part}: {figure.caption}")
+
+
 def _inline(figures: Iterable[Figure]) -> list[dict[str, str]]:
     return [
         {"svg": plot.svg(figure.drawing, figure.name), "narrow": "", "caption": figure.caption, "name": figure.name}
@@ -156,7 +202,10 @@ WIDE, NARROW, WHOLE = 6.4, 3.5, 11.0
 
 
 def _both_widths(results: Results, limit: limits.Limit | None) -> list[dict[str, str]]:
-    pairs = zip(_figures(results, WIDE, limit), _figures(results, NARROW, limit), strict=True)
+    return _pairs(_figures(results, WIDE, limit), _figures(results, NARROW, limit))
+
+
+def _pairs(wide_ones: Iterable[Figure], narrow_ones: Iterable[Figure]) -> list[dict[str, str]]:
     return [
         {
             "svg": plot.svg(wide.drawing, wide.name),
@@ -164,7 +213,7 @@ def _both_widths(results: Results, limit: limits.Limit | None) -> list[dict[str,
             "caption": wide.caption,
             "name": wide.name,
         }
-        for wide, narrow in pairs
+        for wide, narrow in zip(wide_ones, narrow_ones, strict=True)
     ]
 
 

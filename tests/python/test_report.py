@@ -6,7 +6,8 @@ import pytest
 
 import ackclock
 from ackclock import description, limits, plot, report
-from ackclock.paper import Outcome, Runs, load
+from ackclock.paper import Claim, Figure, JudgedRow, Outcome, Runs, Verdict, load
+from ackclock.paper.expected import Row
 from ackclock.papers.cr02 import grid
 from ackclock.results import Results
 from conftest import link_object, run_object, swept_objects, web_object
@@ -305,6 +306,69 @@ def test_a_link_without_connections_has_a_report():
 
 def test_series_are_drawn(series):
     assert report.of_runs(Results([run_object()], [series])).count("<figure ") == 1
+
+
+def row(name: str) -> Row:
+    return Row(name, "X", "", "goodput", "100", "kbit/s", "+-3%", "sim", "")
+
+
+def judged(**ours: tuple[float, float, Verdict]) -> list[JudgedRow]:
+    """Simulated rows that print 100: mean, standard deviation and verdict by name."""
+    return [
+        JudgedRow(row(name), Claim(([mean - sd, mean + sd],)), verdict, "")
+        for name, (mean, sd, verdict) in ours.items()
+    ]
+
+
+def outcome_of(rows: list[JudgedRow]) -> Outcome:
+    return Outcome(load("chain"), Runs({}), rows)
+
+
+def test_rows_that_do_not_hold_are_hollow_and_worst_come_first():
+    rows = [
+        plot.Against("A", 1.01, 0.1, "within tolerance"),
+        plot.Against("B", 0.5, 0.1, "not reproduced"),
+        plot.Against("C", 1.5, float("nan"), "by order only"),
+    ]
+    (axes,) = plot.against_printed(rows).axes
+    marks = {bars.get_label(): bars.lines[0] for bars in axes.containers}
+    hollow = {name: mark.get_markerfacecolor() != mark.get_color() for name, mark in marks.items()}
+    assert hollow == {"within tolerance (1)": False, "by order only (1)": True, "not reproduced (1)": True}
+    assert {name: list(mark.get_xdata()) for name, mark in marks.items()} == {
+        "not reproduced (1)": [1], "by order only (1)": [2], "within tolerance (1)": [3],
+    }  # fmt: skip
+    assert [text.get_text() for text in axes.texts] == ["B"]
+
+
+def test_a_value_far_from_the_printed_one_stays_in_the_panel():
+    (axes,) = plot.against_printed([plot.Against(str(r), r, 0, "not reproduced") for r in (-1.0, 0.0, 1e9)]).axes
+    low, high = axes.get_ylim()
+    assert all(low < y < high for bars in axes.containers for y in bars.lines[0].get_ydata())
+
+
+def test_a_papers_report_shows_the_worst_rows_first_and_compares_numbers():
+    rows = judged(
+        FINE=(100, 1, Verdict.REPRODUCED), LOOSE=(110, 2, Verdict.ORDERING_HOLDS), OFF=(150, 3, Verdict.NOT_REPRODUCED),
+        SEEN=(100, 1, Verdict.NOT_CHECKED),
+    )  # fmt: skip
+    page = report.of_paper(outcome_of(rows), [])
+    assert re.findall("<td>(FINE|LOOSE|OFF|SEEN)</td>", page) == ["OFF", "LOOSE", "FINE", "SEEN"]
+    assert 'figure id="claims"' in page
+    assert "not reproduced (1)" in page
+    assert 'figure id="claims"' not in report.of_paper(outcome_of(rows[3:]), [])
+
+
+def test_a_caption_has_the_number_of_the_figure_in_the_source():
+    drawing = plot.against_printed([plot.Against("A", 1, 0, "within tolerance")])
+    names = {
+        "figure-11a": "Buffers.",
+        "figure-7-0.2-goodput": "One flow.",
+        "figure-3-3": "Figure 3.3: a loop.",
+        "alpha": "Reno.",
+    }
+    page = report.of_paper(outcome_of([]), [Figure(*name, drawing) for name in names.items()])
+    captions = re.findall("<figcaption>([^<]+)", page)
+    assert captions == ["Figure 11(a): Buffers.", "Figure 7: One flow.", "Figure 3.3: a loop.", "Reno."]
 
 
 def test_a_papers_report_shows_misses_first_and_all_rows():

@@ -6,6 +6,7 @@ it to a file, `svg` returns it as text for a report.
 
 from ackclock.picture import save, svg
 from ackclock.plot.chance import cdf, delay_cdf, paired
+from ackclock.plot.claims import Against, Held, against_printed
 from ackclock.plot.connections import MOST_CONNECTIONS, waterfall
 from ackclock.plot.course import time_series, trace, window
 from ackclock.plot.lines import MOST_TICKS, Curve, curves, latency_by_size, sweep
@@ -20,7 +21,10 @@ __all__ = [
     "MOST_DIRECT",
     "MOST_TICKS",
     "STYLE",
+    "Against",
     "Curve",
+    "Held",
+    "against_printed",
     "cdf",
     "colours",
     "curves",
