@@ -14,6 +14,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from box_hosts import run, stay_on_one_processor, stream
+
 ROLE, ACKCLOCK, SIDE = sys.argv[1], sys.argv[2], sys.argv[3]
 SERVER, PORT, METRICS = "10.78.0.1", 8001, 9178
 ACTED_ON, HELD_BACK, STRANGER = "10.78.0.2", "10.78.0.3", "10.78.1.9"
@@ -23,20 +25,9 @@ HAS_SERVER = (SIDE == "network") == (ROLE == "main")
 HERE = "here0" if ROLE == "main" else "there0"
 
 
-def run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 def fails(*command: str) -> list:
     ended = subprocess.run(command, capture_output=True, text=True)
     return [ended.returncode, ended.stderr]
-
-
-def stream() -> socket.socket:
-    made = socket.socket()
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return made
 
 
 def send(connection: socket.socket) -> None:
@@ -142,8 +133,7 @@ def drive(ask) -> dict:
 
 
 def main() -> None:
-    # A veth pair queues packets by CPU: on two CPUs, it reorders those of one connection by itself.
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    stay_on_one_processor()
     other = subprocess.Popen(
         ["unshare", "--net", sys.executable, sys.argv[0], "other", ACKCLOCK, SIDE],
         stdin=subprocess.PIPE,

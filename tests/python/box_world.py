@@ -14,73 +14,11 @@ import sys
 import threading
 import time
 
+from box_hosts import SO_RCVBUFFORCE, Capture, Edges, run, stay_on_one_processor, stream
+
 SERVER, ROUTER = "10.77.0.1", "10.77.0.2"
 DOWNLOAD, ECHO, COUNT = 8001, 8002, 8003
 ACKCLOCK = sys.argv[2]
-
-
-def run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def stream(kind=socket.SOCK_STREAM) -> socket.socket:
-    made = socket.socket(socket.AF_INET, kind)
-    if kind == socket.SOCK_STREAM:
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return made
-
-
-class Edges:
-    """Right edges in the ACKs that the server's interface receives, by connection."""
-
-    def __init__(self) -> None:
-        self.scales, self.edges, self.ends, self.left, self.acks = {}, {}, {}, 0, 0
-
-    def see_sent(self, frame: bytes) -> None:
-        """Notes where the server's data ends."""
-        ip = frame[14:]
-        if frame[12:14] != b"\x08\x00" or ip[9] != 6:
-            return
-        tcp = ip[(ip[0] & 15) * 4 :]
-        source, target, seq, _, offset, flags, _ = struct.unpack("!HHIIBBH", tcp[:16])
-        if flags & 1:
-            size = struct.unpack("!H", ip[2:4])[0] - (ip[0] & 15) * 4 - (offset >> 4) * 4
-            self.ends[target, source] = (seq + size + 1) % 2**32
-
-    def see(self, frame: bytes) -> None:
-        ip = frame[14:]
-        if frame[12:14] != b"\x08\x00" or ip[9] != 6 or ip[12:16] != socket.inet_aton(ROUTER):
-            return
-        tcp = ip[(ip[0] & 15) * 4 :]
-        source, target, _, ack, offset, flags, window = struct.unpack("!HHIIBBH", tcp[:16])
-        connection = source, target
-        if flags & 2:
-            self.scales[connection], self.edges[connection] = scale_of(tcp[20 : (offset >> 4) * 4]), None
-            self.ends.pop(connection, None)
-            return
-        if flags & 4 or not flags & 16 or connection not in self.scales:
-            return
-        if self.ends.get(connection) == ack:
-            return  # Nothing can follow: what TIME-WAIT says of its window means nothing.
-        self.acks += 1
-        edge, last = ack + (window << self.scales[connection]), self.edges[connection]
-        # Modulo 2^32.
-        ahead = 0 if last is None else (edge - last + 2**31) % 2**32 - 2**31
-        self.left += ahead < 0
-        self.edges[connection] = edge if ahead >= 0 else last
-
-
-def scale_of(options: bytes) -> int:
-    at = 0
-    while at < len(options) and options[at]:
-        if options[at] == 1:
-            at += 1
-            continue
-        if options[at] == 3:
-            return options[at + 2]
-        at += options[at + 1]
-    return 0
 
 
 def accept(port: int, answer) -> None:
@@ -104,28 +42,22 @@ def echo(connection: socket.socket) -> None:
 
 
 def count(datagrams: list) -> None:
-    with stream(socket.SOCK_DGRAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
         listener.bind((SERVER, COUNT))
         while True:
             datagrams.append(struct.unpack("!I", listener.recv(2000)[:4])[0])
 
 
 def sniff(edges: Edges) -> None:
-    sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-    sniffer.bind(("server0", 0))
-    sniffer.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
-    while True:
-        frame, place = sniffer.recvfrom(65535)
-        if place[2] == 4:
-            edges.see_sent(frame)
-        else:
-            edges.see(frame)
+    frames = Capture("server0", only_tcp=True)
+    while frame := frames.next(None):
+        edges.see(*frame)
 
 
 def serve() -> None:
     """The server: sends what a first line asks for, echoes, counts datagrams; ends at the end of standard input."""
-    edges, datagrams = Edges(), []
+    edges, datagrams = Edges(ROUTER), []
     tasks = [(sniff, (edges,)), (accept, (DOWNLOAD, send_file)), (accept, (ECHO, echo)), (count, (datagrams,))]
     for target, args in tasks:
         threading.Thread(target=target, args=args, daemon=True).start()
@@ -167,7 +99,7 @@ def echoes(stop: threading.Event, outcome: dict) -> None:
 
 
 def datagrams(stop: threading.Event, outcome: dict) -> None:
-    with stream(socket.SOCK_DGRAM) as sender:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         number = 0
         while not stop.is_set():
             for _ in range(20):
@@ -215,8 +147,7 @@ def trouble(outcome: dict, bulk: threading.Thread) -> None:
 
 
 def main() -> None:
-    # A veth pair queues packets by CPU: on two CPUs, it reorders those of one connection by itself.
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    stay_on_one_processor()
     # The other namespace is that of the server.
     server = subprocess.Popen(
         ["unshare", "--net", sys.executable, sys.argv[0], "serve-when-told", ACKCLOCK],
