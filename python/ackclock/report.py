@@ -169,7 +169,7 @@ def _against(judged: JudgedRow) -> plot.Against | None:
     if judged.kind != "sim" or judged.verdict not in _HELD or len(judged.claim.means) != 1 or printed_number == 0:
         return None
     mean, spread = judged.claim.means[0] / printed_number, judged.claim.spreads[0] / abs(printed_number)
-    return plot.Against(judged.row.id, mean, spread, _HELD[judged.verdict]) if np.isfinite(mean) else None
+    return plot.Against(mean, spread, _HELD[judged.verdict]) if np.isfinite(mean) else None
 
 
 _HELD: dict[Verdict, plot.Held] = {

@@ -140,6 +140,13 @@ def test_an_upload_is_drawn_with_the_queue_of_its_mobile():
     assert len(plot.time_series(series).axes) == 4
 
 
+@pytest.mark.parametrize(("delay", "label"), [(0.0, "p95 0 ms"), (12_345.6, "p95 12,346 ms")])
+def test_the_percentile_of_delays_is_that_of_the_series(delay, label):
+    series = {"time": np.arange(3.0), "queue_ms": np.full(3, delay)}
+    texts = [text.get_text() for axes in plot.over_time({"run": series}).axes for text in axes.texts]
+    assert texts == [label]
+
+
 def test_a_series_without_flows_shows_the_queue(series):
     figure = plot.time_series({name: series[name] for name in ("time", "queue")})
     assert len(figure.axes) == 1

@@ -326,9 +326,9 @@ def outcome_of(rows: list[JudgedRow]) -> Outcome:
 
 def test_rows_that_do_not_hold_are_hollow_and_worst_come_first():
     rows = [
-        plot.Against("A", 1.01, 0.1, "within tolerance"),
-        plot.Against("B", 0.5, 0.1, "not reproduced"),
-        plot.Against("C", 1.5, float("nan"), "by order only"),
+        plot.Against(1.01, 0.1, "within tolerance"),
+        plot.Against(0.5, 0.1, "not reproduced"),
+        plot.Against(1.5, float("nan"), "by order only"),
     ]
     (axes,) = plot.against_printed(rows).axes
     marks = {bars.get_label(): bars.lines[0] for bars in axes.containers}
@@ -337,11 +337,10 @@ def test_rows_that_do_not_hold_are_hollow_and_worst_come_first():
     assert {name: list(mark.get_xdata()) for name, mark in marks.items()} == {
         "not reproduced (1)": [1], "by order only (1)": [2], "within tolerance (1)": [3],
     }  # fmt: skip
-    assert [text.get_text() for text in axes.texts] == ["B"]
 
 
 def test_a_value_far_from_the_printed_one_stays_in_the_panel():
-    (axes,) = plot.against_printed([plot.Against(str(r), r, 0, "not reproduced") for r in (-1.0, 0.0, 1e9)]).axes
+    (axes,) = plot.against_printed([plot.Against(r, 0, "not reproduced") for r in (-1.0, 0.0, 1e9)]).axes
     low, high = axes.get_ylim()
     assert all(low < y < high for bars in axes.containers for y in bars.lines[0].get_ydata())
 
@@ -359,7 +358,7 @@ def test_a_papers_report_shows_the_worst_rows_first_and_compares_numbers():
 
 
 def test_a_caption_has_the_number_of_the_figure_in_the_source():
-    drawing = plot.against_printed([plot.Against("A", 1, 0, "within tolerance")])
+    drawing = plot.against_printed([plot.Against(1, 0, "within tolerance")])
     names = {
         "figure-11a": "Buffers.",
         "figure-7-0.2-goodput": "One flow.",

@@ -10,8 +10,10 @@ import pytest
 
 import ackclock
 from ackclock import report
+from ackclock.paper import Verdict
 from ackclock.results import Results
 from conftest import link_object, run_object, swept_objects
+from test_report import judged, outcome_of
 
 CHROMIUM = shutil.which("chromium")
 WIDTHS = (1280, 390)
@@ -83,6 +85,16 @@ def test_a_report_of_a_link_fits_and_is_legible(width, link_series, tmp_path):
 def test_a_report_fits_and_is_legible(runs, width, tmp_path):
     told = shown(report.of_runs(runs()), width, tmp_path)
     assert told["width"] == width
+    assert told["scrolls"] <= width
+    assert told["wide"] == []
+    assert told["small"] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_report_of_a_paper_fits_and_is_legible(width, tmp_path):
+    rows = judged(FINE=(100, 1, Verdict.REPRODUCED), LOOSE=(9, 2, Verdict.ORDERING_HOLDS))
+    off = judged(OFF=(300, 50, Verdict.NOT_REPRODUCED), SEEN=(1, 0, Verdict.NOT_CHECKED))
+    told = shown(report.of_paper(outcome_of([*rows, *off]), []), width, tmp_path)
     assert told["scrolls"] <= width
     assert told["wide"] == []
     assert told["small"] == []

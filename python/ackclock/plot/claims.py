@@ -10,12 +10,10 @@ from typing import Literal
 from matplotlib.figure import Figure
 
 from ackclock.axis import legend_above
-from ackclock.plot.style import COLOURS, SMALL, panel
+from ackclock.plot.style import COLOURS, panel
 
 # A ratio of this or more is drawn at the edge of the panel.
 _FARTHEST = 4.0
-# Labels of more marks would overlap.
-_MOST_NAMED = 12
 
 Held = Literal["within tolerance", "by order only", "not reproduced"]
 _LOOKS: dict[Held, tuple[str, str, bool]] = {
@@ -29,7 +27,6 @@ _LOOKS: dict[Held, tuple[str, str, bool]] = {
 class Against:
     """Our value of a row: its ratio to the printed one, standard deviation of the ratio, and verdict."""
 
-    name: str
     ratio: float
     spread: float
     held: Held
@@ -57,13 +54,8 @@ def against_printed(rows: Sequence[Against], width: float = 6.4) -> Figure:
                     yerr=[0 if math.isnan(row.spread) else row.spread for row in some],
                     color=colour, marker=marker, linestyle="none", elinewidth=0.8,
                     markerfacecolor=colour if is_filled else "#ffffff", label=f"{held} ({len(some)})",
+                    zorder=2 if is_filled else 3,
                 )  # fmt: skip
-        missed = [(place, row) for place, row in enumerate(ordered, start=1) if row.held == "not reproduced"]
-        if len(missed) <= _MOST_NAMED * width / 6.4:
-            for place, row in missed:
-                axes.annotate(
-                    row.name, (place, _shown(row.ratio)), xytext=(5, 4), textcoords="offset points", fontsize=SMALL
-                )
         axes.set_yscale("log")
         axes.set_ylim(1 / _FARTHEST / 1.1, _FARTHEST * 1.1)
         axes.set_yticks([0.25, 0.5, 1, 2, 4], ["≤ 1/4", "1/2", "1", "2", "≥ 4"])

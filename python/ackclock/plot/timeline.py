@@ -98,11 +98,12 @@ def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> 
     if delays:
         time, values = _binned(series, np.fmax.reduce([series[name] for name in delays]))
         # Intervals without packets have no delay and do not break the line.
-        time, values = time[np.isfinite(values)], np.maximum(values[np.isfinite(values)], 1.0)
+        time, delay = time[np.isfinite(values)], values[np.isfinite(values)]
+        values = np.maximum(delay, 1.0)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylim(1, max(10.0, 8 * float(values.max(initial=1.0))))  # space for label and ticks
-        _draw_percentile(axes, values)
+        _draw_percentile(axes, delay)
     else:
         time, values = _binned(series, _summed(series, "up.queue_packets" if way else "queue"))
         axes.set_ylim(0, 1.05 * max(1.0, float(values.max())))
@@ -118,9 +119,10 @@ def _draw_percentile(axes: Axes, delays: NDArray[np.float64]) -> None:
     if delays.size == 0:
         return
     p95 = float(np.percentile(delays, 95))
-    axes.axhline(p95, color="#777777", linestyle="--", linewidth=1.2)
+    line = max(p95, 1.0)
+    axes.axhline(line, color="#777777", linestyle="--", linewidth=1.2)
     axes.annotate(
-        f"p95 {number(p95)} ms", (1, p95), xycoords=("axes fraction", "data"), xytext=(0, 2),
+        f"p95 {number(p95)} ms", (1, line), xycoords=("axes fraction", "data"), xytext=(0, 2),
         textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
     )  # fmt: skip
 
