@@ -12,7 +12,6 @@ import select
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -21,13 +20,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from box_hosts import FORK, SO_RCVBUFFORCE, Capture, Edges, Host, run, stay_on_one_processor, stream
+from box_hosts import FORK, PATIENCE, SO_RCVBUFFORCE, Box, Capture, Edges, Host, run, stay_on_one_processor, stream
 
-ACKCLOCK, CONNECTIONS, RATE, STOPPED = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+CONNECTIONS, RATE, STOPPED = (int(word) for word in sys.argv[1:4])
 SERVER, MOBILE = "10.79.0.1", "10.79.0.2"
 ECHO, DOWNLOAD, DATAGRAMS = 8001, 8002, 8003
 SIZE = 6_000_000
-PATIENCE = 60
 LISTENING, CAPTURING, TALKING, SENT, QUIET, DONE, SEEN = (FORK.Event() for _ in range(7))
 
 
@@ -277,50 +275,26 @@ def capture() -> dict:
     return {"left": edges.left, "acks": edges.acks, "not_captured": frames.lost()}
 
 
-def status() -> dict:
-    return json.loads(run(ACKCLOCK, "box", "status", "radio0", "--json"))
-
-
-def counts() -> dict:
-    return status()["counts"]
-
-
-def grows(key: str) -> int:
-    """By how much a count of the box grew, once it did."""
-    before, limit = counts()[key], time.monotonic() + PATIENCE
-    while (now := counts()[key]) == before and time.monotonic() < limit:
-        time.sleep(0.2)
-    return now - before
-
-
-def box() -> subprocess.Popen:
-    command = [ACKCLOCK, "box", "radio0", "--act", "--regulator", "wrs", "--json"]
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    # The first report comes after a second.
-    started.stdout.readline()
-    threading.Thread(target=started.stdout.read, daemon=True).start()
-    return started
-
-
 def trouble(seen: dict, files: Host) -> None:
-    first = box()
+    box, options = Box("radio0"), ["--act", "--regulator", "wrs"]
+    first = box.start(*options)
     files.begin(download)
-    seen["clipped"] = grows("clipped")
+    seen["clipped"] = box.grows("clipped")
     first.kill()
     first.wait()
-    begun, before = time.monotonic(), counts()["stale"]
-    seen["clipped_without_a_process"] = grows("clipped")
-    second = box()
-    seen["restart"] = {"seconds": time.monotonic() - begun, "stale": counts()["stale"] - before}
-    seen["clipped_after_restart"] = grows("clipped")
+    begun, before = time.monotonic(), box.counts()["stale"]
+    seen["clipped_without_a_process"] = box.grows("clipped")
+    second = box.start(*options)
+    seen["restart"] = {"seconds": time.monotonic() - begun, "stale": box.counts()["stale"] - before}
+    seen["clipped_after_restart"] = box.grows("clipped")
     if STOPPED:
         second.send_signal(signal.SIGSTOP)
         time.sleep(STOPPED)
-        seen["stale"] = grows("stale")
+        seen["stale"] = box.grows("stale")
         second.send_signal(signal.SIGCONT)
-        seen["clipped_after_stop"] = grows("clipped")
-    seen["refused"] = counts()["refused"]
-    run(ACKCLOCK, "box", "stop", "radio0")
+        seen["clipped_after_stop"] = box.grows("clipped")
+    seen["refused"] = box.counts()["refused"]
+    box("stop")
     seen["ended"] = second.wait(PATIENCE)
     seen["left_behind"] = [name for name in os.listdir("/sys/fs/bpf") if name == "ackclock"]
     # All goes on without it.

@@ -1,12 +1,16 @@
 """Hosts of the box's tests: processes in network namespaces, sockets, and right edges in a capture."""
 
 import ctypes
+import json
 import multiprocessing
 import os
+import shutil
 import socket
 import struct
 import subprocess
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +20,8 @@ FORK = multiprocessing.get_context("fork")
 SO_RCVBUFFORCE, SO_ATTACH_FILTER, SOL_PACKET, PACKET_STATISTICS = 33, 26, 263, 6
 PACKET_OUTGOING = 4
 CLONE_NEWNET = 0x40000000
+# Seconds that anything is waited for on a busy machine.
+PATIENCE = 60
 
 
 def run(*command: str) -> str:
@@ -27,8 +33,8 @@ def stay_on_one_processor() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-def stream() -> socket.socket:
-    made = socket.socket()
+def stream(address: str = "0.0.0.0") -> socket.socket:
+    made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return made
@@ -72,6 +78,35 @@ class Host:
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
         self.begin(function, *arguments)
         return self.end()
+
+
+class Box:
+    """`ackclock box` on an interface or with a file, and its verbs, which work without the process too."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def start(self, *options: str) -> subprocess.Popen:
+        """Returns once it has reported, after a second."""
+        command = [str(shutil.which("ackclock")), "box", self.target, *options, "--json"]
+        started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert started.stdout is not None
+        started.stdout.readline()
+        threading.Thread(target=started.stdout.read, daemon=True).start()
+        return started
+
+    def __call__(self, verb: str, *options: str) -> str:
+        return run("ackclock", "box", verb, self.target, *options)
+
+    def counts(self) -> dict[str, int]:
+        return json.loads(self("status", "--json"))["counts"]
+
+    def grows(self, key: str, by: int = 1) -> int:
+        """By how much a count grew, once it did so by so much."""
+        before, limit = self.counts()[key], time.monotonic() + PATIENCE
+        while (now := self.counts()[key]) < before + by and time.monotonic() < limit:
+            time.sleep(0.1)
+        return now - before
 
 
 class Capture:

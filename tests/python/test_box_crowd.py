@@ -14,7 +14,7 @@ WORLD = Path(__file__).with_name("box_crowd_world.py")
 @pytest.mark.parametrize(("connections", "rate", "stopped"), [(1000, 20_000, 6), (10_000, 2000, 0)])
 def test_no_connection_breaks_and_no_datagram_is_lost(connections, rate, stopped):
     """A box that is killed, started again, stopped longer than its allowances are used, continued and ended."""
-    ended = inside(f'{sys.executable} {WORLD} "$0" {connections} {rate} {stopped}')
+    ended = inside(f"{sys.executable} {WORLD} {connections} {rate} {stopped}")
     assert ended.returncode == 0, ended.stderr
     seen = json.loads(ended.stdout)
     print(seen)
