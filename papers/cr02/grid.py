@@ -173,6 +173,9 @@ def fig15(users: int, doppler: float = DOPPLER) -> Family:
     return {v: {b: cell(v, users, b, doppler) for b in BUFFERS_OF_FIG15[users]} for v in VARIANTS}
 
 
+MEASURED = point(SCENARIOS / "cdma-1x.toml", {})  # section 3: a file over the measured link
+
+
 def upload(regulator: str) -> str:
     """Section 6.7: an upload over an uplink of rate u(200, 50) kbit/s, regulated at the mobile."""
     return point(SCENARIOS / "upload.toml", {"edge.up_regulator": regulator})
@@ -180,6 +183,7 @@ def upload(regulator: str) -> str:
 
 def points() -> Iterator[str]:
     """Every point; some belong to several curves."""
+    yield MEASURED
     yield from map(upload, ("none", "ack-regulator"))
     for above_rlc in rlc.by_buffer("none", "ack-regulator").values():
         yield from above_rlc

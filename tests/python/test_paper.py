@@ -41,6 +41,7 @@ from conftest import run_object, web_object
 CR02 = load("cr02")
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "papers"
+PROFILES = ROOT / "crates" / "ackclock-cli" / "profiles"
 
 
 def row(tolerance: str = "+-3%", value: str = "100", kind: str = "sim", name: str = "X-1") -> Row:
@@ -226,11 +227,12 @@ def paper(rows: list[Row], **more) -> Paper:
 
 
 def test_field_measurements_and_rows_of_elsewhere_are_not_checked():
-    rows = [row(kind="measured", name="X-1"), row(name="X-T4-1")]
+    rows = [row(kind="measured", name="X-1"), row(name="X-T4-1"), row(kind="measured", name="X-T41")]
     judged = paper(rows, elsewhere={"X-T4": "the 3G cell"}).judge({})
     assert [(j.verdict, j.note) for j in judged] == [
         (Verdict.NOT_CHECKED, "field measurement"),
         (Verdict.NOT_CHECKED, "the 3G cell"),
+        (Verdict.NOT_CHECKED, "field measurement"),
     ]
 
 
@@ -349,9 +351,22 @@ def test_every_computed_row_of_cr02_but_one_holds(outcome):
     assert [j.row.id for j in judged if j.verdict is Verdict.NOT_REPRODUCED] == ["CR02-S4-5"]
 
 
-def test_the_field_is_left_to_others(outcome):
-    unchecked = {j.row.id: j.note for j in outcome.rows if j.verdict is Verdict.NOT_CHECKED}
-    assert unchecked["CR02-S3-1"] == "field measurement"
+def test_rows_that_fitted_the_measured_link_are_not_judged_and_those_of_its_file_are(outcome):
+    verdicts = {j.row.id: j for j in outcome.rows if j.row.id.startswith("CR02-S3-")}
+    for fitted in (1, 2, 3, 10):
+        judged = verdicts[f"CR02-S3-{fitted}"]
+        assert judged.verdict is Verdict.NOT_CHECKED
+        assert "tests nothing" in judged.note
+    assert all(verdicts[f"CR02-S3-{n}"].kind == "sim" for n in (4, 7, 8))
+    assert verdicts["CR02-S3-11"].verdict is Verdict.REPRODUCED
+
+
+def test_the_measured_link_is_the_profile():
+    judged, profile = tomllib.loads(grid.MEASURED), tomllib.loads((PROFILES / "cdma-1x.toml").read_text())
+    assert judged["edge"] == profile["edge"]
+    runs = simulate([grid.MEASURED], seeds=1)
+    verdicts = {name: judge_row(CR02.expected[name], claim).verdict for name, claim in claims.measured_file(runs)}
+    assert [name for name, verdict in verdicts.items() if verdict is Verdict.NOT_REPRODUCED] == ["CR02-S3-7"]
 
 
 def test_the_claims_page_has_every_row_once(tmp_path, outcome):

@@ -555,8 +555,8 @@ pub struct Distribution {
     pub p95: Option<f64>,
     /// 99th percentile of the time, ms, accurate to 1.6 %.
     pub p99: Option<f64>,
-    /// 200 quantiles of the time, for the probabilities 0.0025, 0.0075, ..., 0.9975, each accurate to 1.6 %. The key
-    /// `cdf` is left out unless `measure` contains `rtt_ms`.
+    /// 200 quantiles of the time, for the probabilities 0.0025, 0.0075, ..., 0.9975, each accurate to 1.6 %. Only
+    /// `ack_gap_ms` has the key `cdf`, and `rtt_ms` if `measure` contains `rtt_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Box<[f64]>>,
 }

@@ -61,6 +61,8 @@ fn acks_come_as_the_link_serves_and_are_compressed_by_a_way_back_that_varies() {
     // A packet every 40 ms, and so an ACK.
     assert!((even.edge.ms.mean.unwrap() - 40.0).abs() < 1.0, "{even:?}");
     assert!(even.edge.compressed.unwrap() < 0.01 && even.server.compressed.unwrap() < 0.01, "{even:?}");
+    let quantiles = even.server.ms.cdf.expect("gaps are measured with their quantiles");
+    assert!(quantiles.iter().filter(|gap| (**gap - 40.0).abs() < 1.0).count() > 190, "{quantiles:?}");
     let uneven = flow(ONE_AT_A_TIME, &["flow.0.max_window=20p", "edge.up.delay=u(200ms, 15ms)"]);
     let uneven = uneven.ack_gap_ms.expect("it was asked for");
     assert!(uneven.edge.compressed.unwrap() > 0.05, "{uneven:?}");

@@ -32,6 +32,7 @@ class Verdict(Enum):
     NOT_CHECKED = "not-checked"
 
 
+SIMULATED = "sim"  # kind of a row whose value comes from the simulator
 COMPUTED = "computed"  # kind of a row whose value comes from a formula
 RESTATED = "restated"  # kind of a row whose printed value is the formula's input or definition
 
@@ -169,7 +170,7 @@ class Paper:
         points: The scenario texts to run.
         claims: Our values by row id.
         figures: Plots the figures.
-        elsewhere: Prefix of row ids -> why such rows are not checked.
+        elsewhere: Row id, or its first parts -> why such rows are not checked.
         tried: Row id -> attempts for a row that is not reproduced.
         caveats: Row id -> deviations that the verdict of a row that holds does not show.
         conditions: Our settings that no source states, printed with all results.
@@ -233,8 +234,8 @@ class Paper:
     def _judged(self, row: Row, claim: Claim | None) -> JudgedRow:
         if claim and row.id in self.restated:
             claim = replace(claim, kind=RESTATED)
-        excuse = next((why for start, why in self.elsewhere.items() if row.id.startswith(start)), None)
-        if row.kind == "measured" and claim is None:
+        excuse = next((why for start, why in self.elsewhere.items() if f"{row.id}-".startswith(f"{start}-")), None)
+        if excuse is None and row.kind == "measured" and claim is None:
             excuse = "field measurement"
         if excuse is not None:
             return JudgedRow(row, Claim(), Verdict.NOT_CHECKED, excuse)

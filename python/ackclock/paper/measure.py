@@ -64,6 +64,26 @@ def file_rate(first: int) -> Measure:
     return of
 
 
+def payload_rate(run: Run) -> float | None:
+    """Payload of the file by the time of its transfer, kbit/s."""
+    return _scaled(_flow(run)["goodput_bps"], 1e-3)
+
+
+def highest_rtt(run: Run) -> float | None:
+    """99th percentile of the round-trip times, a lower bound of their maximum, seconds."""
+    return _scaled(_flow(run)["rtt_ms"]["p99"], 1e-3)
+
+
+def ack_gaps_below(ms: float) -> Measure:
+    """Share of the gaps between ACKs, as they arrive at the server, that are shorter than `ms`."""
+
+    def of(run: Run) -> float | None:
+        gaps = _flow(run).get("ack_gap_ms")
+        return fmean(gap < ms for gap in gaps["server"]["cdf"]) if gaps else None
+
+    return of
+
+
 def packets(run: Run) -> float | None:
     """Packets delivered in order."""
     return _scaled(_flow(run)["wire_goodput_bps"], run["duration_s"] / BITS_PER_PACKET)

@@ -249,6 +249,6 @@ impl Gaps {
     fn result(&self) -> GapResult {
         let half_of_median = self.spans.quantile(0.5).map(|median| median / 2);
         let compressed = half_of_median.and_then(|half| self.spans.share_below(half));
-        GapResult { ms: Distribution::from(&self.spans), compressed }
+        GapResult { ms: Distribution::with_cdf(&self.spans), compressed }
     }
 }
