@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -54,9 +54,9 @@ properties: .venv/.packages checked ## Property tests on twenty times as many ra
 	ACKCLOCK_CASES_TIMES=20 PROPTEST_CASES=5000 $(CARGO) test --workspace --locked --quiet
 	$(ON_CHECKED) pytest tests/python --hypothesis-profile=many
 
-nightly: build checked wheel .venv/.packages ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement; two hours
+nightly: build checked wheel .venv/.packages ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement, the box; over two hours
 	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel pytest tests/python/test_wheel.py
-	.ci/run properties papers check-ns2 fuzz agree
+	.ci/run properties papers check-ns2 fuzz agree box-live
 
 # What tests run on: the command and the module as cargo builds them for its tests, with checks of overflow and assertions.
 # The package is links to that in python/, beside this module instead of the released one.
@@ -136,6 +136,9 @@ scoreboard-kernel: build ## A part of it by the kernel's senders over `ackclock 
 
 bench-criterion: tools ## The engine under criterion
 	CRITERION_HOME=$(CURDIR)/target/criterion $(CARGO) bench --locked --manifest-path benches/criterion/Cargo.toml --target-dir target
+
+box-live: build ## `ackclock box` on the kernel's TCP over three recordings, beside no box and a shaper; needs root, takes 15 minutes
+	python benches/box_live.py
 
 check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 20 % or 10
 	python benches/check_ns2.py
