@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::RadioAccess;
 use super::air::{AIRS, AirConfig, AirKind};
-use super::channel::{Channel, Downwards};
 use super::dedicated::{DedicatedConfig, DedicatedKey};
 use super::flow_control::FLOW_CONTROLS;
 use super::iub::{Iub, IubConfig};
 use super::shared::Shared;
+use super::user::{Downwards, User};
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction};
 use crate::errors::ErrorContext;
 use crate::umts_rlc_am::RlcConfig;
@@ -172,7 +172,7 @@ impl RadioAccessConfig {
         let config = self.served(config)?;
         let control =
             iub.flow_control.config(&FLOW_CONTROLS).map_err(|error| error.under("iub.flow_control"))?;
-        let shared = Shared::new(&config, &self.rlc, &iub, control.kind(), count, context);
+        let shared = Shared::new(&config, &self.rlc, &iub, control.kind(), [count, 1], context);
         let shared = shared.map_err(|error| under(Direction::Down, error))?;
         let user = |number| {
             let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
@@ -183,7 +183,7 @@ impl RadioAccessConfig {
             // The time of a PDU from controller to terminal includes one Iub delay for the PDU, and one for the message
             // that allows it.
             let down = Downwards::Shared(Box::new(down), iub.delay * 2 + config.delay.mean() + config.slot());
-            Channel::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
+            User::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
         };
         let users = (0..count).map(user).collect::<Result<_, _>>()?;
         Ok(RadioAccess::of(users, Some(Box::new(shared)), &self.rlc))

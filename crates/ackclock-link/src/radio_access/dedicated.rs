@@ -6,6 +6,7 @@
 //! starts. A timer that expires between two TTI starts takes effect in the later TTI.
 
 use std::collections::VecDeque;
+use std::collections::vec_deque::Drain;
 
 use ackclock_core::{Config, ConfigError, Rate, Size, Span, Time};
 use schemars::JsonSchema;
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::air::{AirConfig, AirKind};
 use super::allocation::AllocationConfig;
-use super::channel::of_user;
+use super::filling::{Filling, Run};
+use super::user::of_user;
 use crate::bearer::{Change, ChangeContext, DedicatedChange, Direction};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::umts_rlc_am::{Data, Pdu, Places, RlcConfig, in_bounds};
@@ -215,7 +217,18 @@ impl DedicatedKey {
     }
 }
 
-/// One direction of a user's channel.
+/// Part of a TTI in flight: PDUs of one of the user's channels that were not lost.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Arrival time of the TTI.
+    at: Time,
+    pdus: u32,
+    channel: u8,
+    /// Whether the part is the last one of its TTI.
+    is_last: bool,
+}
+
+/// One direction of a user's air interface.
 pub(super) struct Dedicated {
     rate: Rate,
     errors: AnyErrorProcess,
@@ -233,8 +246,8 @@ pub(super) struct Dedicated {
     next: Time,
     /// Start time of the first TTI that was not processed yet.
     not_before: Time,
-    /// Arrival time of each TTI in flight, and its number of PDUs.
-    ttis: VecDeque<(Time, usize)>,
+    /// Parts of the TTIs in flight.
+    parts: VecDeque<Part>,
     pdus: VecDeque<Pdu>,
     /// Start of the first TTI after the latest change.
     since: Time,
@@ -267,7 +280,7 @@ impl Dedicated {
             good: config.good(context.files)?,
             next: Time::NEVER,
             not_before: Time::ZERO,
-            ttis: VecDeque::new(),
+            parts: VecDeque::new(),
             pdus: VecDeque::new(),
             since: Time::ZERO,
             sent: 0,
@@ -370,47 +383,74 @@ impl Dedicated {
     }
 
     /// Sends all PDUs of the TTI that starts at `now`. Returns the time at which the TTI ends.
-    pub(super) fn send(&mut self, now: Time, pdus: &mut Vec<Pdu>) -> Time {
+    pub(super) fn send(&mut self, now: Time, Filling { pdus, runs }: &mut Filling) -> Time {
         self.not_before = now + self.tti;
         let fades = self.fades(now);
         self.sent += if fades { 0 } else { pdus.len() as u64 };
-        let (before, one) = (self.pdus.len(), self.tti / u64::from(self.room));
-        let mut fate = Fate::Arrives;
-        for (place, pdu) in (0u64..).zip(pdus.drain(..)) {
-            if place == 0 || self.by == ErrorsBy::Pdu {
-                fate = self.errors.fate(now + one * place);
-            }
-            match (if fades { Fate::Lost } else { fate }, pdu) {
-                (Fate::Arrives, pdu) => {
-                    self.arrived += 1;
-                    self.pdus.push_back(pdu);
+        let (at, one) = ((self.not_before + self.delay).max(self.earliest), self.tti / u64::from(self.room));
+        let (mut fate, parts) = (Fate::Arrives, self.parts.len());
+        let mut pdus = (0u64..).zip(pdus.drain(..));
+        for &Run { channel, pdus: count, .. } in &*runs {
+            let before = self.pdus.len();
+            for (place, pdu) in pdus.by_ref().take(count as usize) {
+                if place == 0 || self.by == ErrorsBy::Pdu {
+                    fate = self.errors.fate(now + one * place);
                 }
-                (Fate::Lost, Pdu::Data(Data { payload, .. })) => self.pdus.push_back(Pdu::Lost(payload)),
-                (Fate::Lost, _) => {}
+                match (if fades { Fate::Lost } else { fate }, pdu) {
+                    (Fate::Arrives, pdu) => {
+                        self.arrived += 1;
+                        self.pdus.push_back(pdu);
+                    }
+                    (Fate::Lost, Pdu::Data(Data { payload, .. })) => {
+                        self.pdus.push_back(Pdu::Lost(payload));
+                    }
+                    (Fate::Lost, _) => {}
+                }
+            }
+            let pdus = (self.pdus.len() - before) as u32;
+            if pdus > 0 {
+                self.parts.push_back(Part { at, pdus, channel, is_last: false });
             }
         }
-        let count = self.pdus.len() - before;
-        if count > 0 {
-            self.ttis.push_back(((now + self.tti + self.delay).max(self.earliest), count));
+        if let Some(last) = self.parts.range_mut(parts..).last() {
+            last.is_last = true;
         }
         self.not_before
     }
 
     /// Time at which the next PDUs arrive; [`Time::NEVER`] if no PDUs are in flight.
     pub(super) fn due(&self) -> Time {
-        self.ttis.front().map_or(Time::NEVER, |&(at, _)| at)
+        self.parts.front().map_or(Time::NEVER, |part| part.at)
     }
 
-    /// Removes and returns the PDUs that arrive next.
-    pub(super) fn receive(&mut self) -> impl Iterator<Item = Pdu> + '_ {
-        let count = self.ttis.pop_front().map_or(0, |(_, count)| count);
-        self.pdus.drain(..count)
+    /// Passes on the PDUs of the TTI that arrives next, with the number of their channel.
+    pub(super) fn receive(&mut self, mut receive: impl FnMut(usize, Drain<'_, Pdu>)) {
+        while let Some(Part { pdus, channel, is_last, .. }) = self.parts.pop_front() {
+            receive(channel.into(), self.pdus.drain(..pdus as usize));
+            if is_last {
+                return;
+            }
+        }
     }
 
     /// Loses all PDUs in flight.
     pub(super) fn clear(&mut self) {
-        self.ttis.clear();
+        self.parts.clear();
         self.pdus.clear();
+    }
+
+    /// Loses all PDUs of a channel in flight.
+    pub(super) fn lose(&mut self, channel: usize) {
+        let mut first = 0;
+        for part in &mut self.parts {
+            if usize::from(part.channel) == channel {
+                self.pdus.drain(first..first + std::mem::take(&mut part.pdus) as usize);
+            }
+            first += part.pdus as usize;
+        }
+        if self.pdus.is_empty() {
+            self.parts.clear();
+        }
     }
 
     /// Number of PDUs that arrived so far, plus the expected number that would have arrived in unused TTIs until

@@ -5,10 +5,10 @@
 //! RLC of 3GPP TS 25.322 (`umts_rlc_am`); described in `radio-access.md`.
 //!
 //! ## What it does
-//! Every user has a queue and a pair of RLC ends in each direction (`channel`), without a clock. The air interface
-//! requests PDUs from the RLC ends: a dedicated channel once per TTI (`dedicated`), or the Iub to a base station as
-//! soon as the flow control allows (`iub`, `flow_control`). At the base station each user has a queue of PDUs, which a
-//! cell serves (`shared`). A packet departs when its last octet is first sent, over the air or over the Iub to the base
+//! Every user (`user`) has a queue and a pair of RLC ends in each direction (`channel`), without a clock. The air
+//! interface requests PDUs from the RLC ends: a dedicated channel once per TTI (`dedicated`), or the Iub to a base
+//! station as soon as the flow control allows (`iub`, `flow_control`). At the base station each user has a queue of
+//! PDUs, which a cell serves (`shared`). A packet departs when its last octet is first sent, over the air or over the Iub to the base
 //! station.
 //!
 //! A hand-over interrupts the air of one user in both directions. To another cell, the RLC continues; the PDUs at the
@@ -36,14 +36,15 @@
 
 mod air;
 mod allocation;
-mod carrier;
 mod channel;
 mod config;
 mod dedicated;
+mod filling;
 mod flow_control;
 mod iub;
 mod reports;
 mod shared;
+mod user;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -53,20 +54,21 @@ use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, 
 pub use self::air::{AIRS, AirConfig, AirKind};
 use self::allocation::Allocation;
 pub use self::allocation::AllocationConfig;
-use self::carrier::Carrier;
-use self::channel::{Channel, Downwards};
+use self::channel::Channel;
 pub use self::config::{Airs, RadioAccessConfig};
 pub(crate) use self::dedicated::DedicatedKey;
 pub use self::dedicated::{DedicatedConfig, ErrorsBy};
+use self::filling::Filling;
 pub use self::flow_control::{
     CreditConfig, FLOW_CONTROLS, FlowControlConfig, FlowControlKind, OnOffConfig, UncontrolledConfig,
 };
 pub use self::iub::IubConfig;
 use self::reports::Reports;
 use self::shared::Shared;
+use self::user::{Downwards, User};
 use crate::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover};
 use crate::queue::Queue;
-use crate::umts_rlc_am::{Pdu, RlcConfig, Sdus};
+use crate::umts_rlc_am::{RlcConfig, Sdus};
 use crate::{Cause, CellChange, Departures, LinkEvent, LinkView, Load, OutageKind};
 
 /// Payload rate of a dedicated channel, and its number of PDUs in a TTI.
@@ -74,7 +76,7 @@ type DedicatedRate = (Rate, u32);
 
 /// Bearer of all users between the radio network controller and their terminals.
 pub(crate) struct RadioAccess {
-    users: Vec<Channel>,
+    users: Vec<User>,
     /// Time of each user's next event.
     changes: Vec<Time>,
     /// The base station, if the users share a cell.
@@ -85,14 +87,15 @@ pub(crate) struct RadioAccess {
     reports: Option<Reports>,
     /// Whether the users come from `[[edge.user]]`, so that a report names its user.
     names_users: bool,
-    /// User of each flow; user 0 by default.
-    user_of: Vec<u32>,
-    /// Number of the user with the next event, for each direction.
+    /// Number of channels of each user.
+    classes: usize,
+    /// Channel of each flow, counted over all users; channel 0 by default.
+    channel_of: Vec<u32>,
+    /// Channel with the next event, for each direction.
     next: [usize; 2],
     /// Payload size of a PDU, octets.
     octets: u32,
-    /// PDUs that are sent together; kept to reuse the memory.
-    filling: Vec<Pdu>,
+    filling: Filling,
 }
 
 impl RadioAccess {
@@ -106,7 +109,7 @@ impl RadioAccess {
         users: u32,
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
-        let user = |number| Channel::new(rlc, Downwards::Dedicated(down), up, number, context);
+        let user = |number| User::new(rlc, Downwards::Dedicated(down), up, number, context);
         let allocation = down.allocation.as_ref().map(|config| {
             let step = |&rate| (rate, down.pdus_at(rate, rlc) as u32);
             (Allocation::new(config, users as usize), config.steps.iter().map(step).collect())
@@ -120,7 +123,7 @@ impl RadioAccess {
         Self { names_users: true, ..self }
     }
 
-    fn of(users: Vec<Channel>, shared: Option<Box<Shared>>, rlc: &RlcConfig) -> Self {
+    fn of(users: Vec<User>, shared: Option<Box<Shared>>, rlc: &RlcConfig) -> Self {
         Self {
             changes: vec![Time::NEVER; users.len()],
             users,
@@ -128,15 +131,31 @@ impl RadioAccess {
             allocation: None,
             reports: None,
             names_users: false,
-            user_of: Vec::new(),
+            classes: 1,
+            channel_of: Vec::new(),
             next: [0; 2],
             octets: rlc.pdu_octets(),
-            filling: Vec::new(),
+            filling: Filling::default(),
         }
     }
 
-    fn user(&self, flow: FlowId) -> usize {
-        self.user_of.get(flow.index()).map_or(0, |&user| user as usize)
+    /// User of a flow, and number of its channel among those of the user.
+    fn place(&self, flow: FlowId) -> (usize, usize) {
+        self.split(self.channel_of.get(flow.index()).map_or(0, |&channel| channel as usize))
+    }
+
+    /// User of a channel, and number of the channel among those of the user.
+    const fn split(&self, channel: usize) -> (usize, usize) {
+        match self.classes {
+            1 => (channel, 0),
+            classes => (channel / classes, channel % classes),
+        }
+    }
+
+    /// Channel with this number, counted over all users.
+    fn channel(&mut self, number: usize) -> &mut Channel {
+        let (user, channel) = self.split(number);
+        &mut self.users[user].channels[channel]
     }
 
     /// Processes all events up to `now`.
@@ -169,7 +188,7 @@ impl RadioAccess {
                 if *change <= at {
                     user.step(at, &mut self.filling);
                     *change = user.next_change();
-                    allocation.on_data(at, number, user.has_data());
+                    allocation.on_data(at, number, user.undelivered().packets > 0);
                 }
             }
             for (number, step) in allocation.advance(at) {
@@ -190,8 +209,8 @@ impl RadioAccess {
                 return;
             }
             shared.land(at, &mut self.users);
-            for (number, user) in self.users.iter_mut().enumerate() {
-                shared.arrive(at, number, user);
+            for number in 0..self.users.len() * self.classes {
+                shared.arrive(at, number, &mut self.users[number / self.classes]);
             }
             shared.look(at, &mut self.users);
             for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
@@ -212,11 +231,11 @@ impl RadioAccess {
         enqueue: impl FnOnce(&mut Sdus) -> Result<(), Cause>,
     ) -> Result<(), Cause> {
         self.advance(now);
-        let user = self.user(flow);
-        let taken = self.users[user].put(now, direction, enqueue);
+        let (user, channel) = self.place(flow);
+        let taken = self.users[user].put(now, channel, direction, enqueue);
         self.changes[user] = self.users[user].next_change();
         if let Some((allocation, _)) = &mut self.allocation {
-            allocation.on_data(now, user, self.users[user].has_data());
+            allocation.on_data(now, user, self.users[user].undelivered().packets > 0);
         }
         taken
     }
@@ -241,7 +260,7 @@ impl RadioAccess {
     ) {
         let Range { start, end } = numbers;
         for user in self.users.iter_mut().take(end as usize).skip(start as usize) {
-            if let Carrier::Dedicated(air) = &mut user.carriers[direction as usize] {
+            if let Some(air) = &mut user.airs[direction as usize] {
                 air.interrupt(now, until, kind);
             }
         }
@@ -267,12 +286,20 @@ impl RadioAccess {
         shared.change(now, change);
     }
 
+    fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.users.iter().flat_map(|user| &user.channels)
+    }
+
+    fn channels_mut(&mut self) -> impl Iterator<Item = &mut Channel> {
+        self.users.iter_mut().flat_map(|user| &mut user.channels)
+    }
+
     fn sdus(&self, direction: Direction) -> impl Iterator<Item = &Sdus> {
-        self.users.iter().map(move |user| &user.sdus[direction as usize])
+        self.channels().map(move |channel| &channel.sdus[direction as usize])
     }
 
     fn sdus_mut(&mut self) -> impl Iterator<Item = &mut Sdus> {
-        self.users.iter_mut().flat_map(|user| &mut user.sdus)
+        self.channels_mut().flat_map(|channel| &mut channel.sdus)
     }
 }
 
@@ -287,7 +314,7 @@ impl Bearer for RadioAccess {
 
     fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
         self.advance(now);
-        let first = match self.users.len() {
+        let first = match self.users.len() * self.classes {
             1 => 0,
             _ => {
                 let due = self.sdus(direction).map(|sdus| sdus.outcomes.due()).enumerate();
@@ -295,17 +322,19 @@ impl Bearer for RadioAccess {
             }
         };
         self.next[direction as usize] = first;
-        self.users[first].sdus[direction as usize].outcomes.next(now)
+        self.channel(first).sdus[direction as usize].outcomes.next(now)
     }
 
     fn take_segment(&mut self, direction: Direction) -> Segment {
         let first = self.next[direction as usize];
-        self.users[first].sdus[direction as usize].outcomes.take()
+        self.channel(first).sdus[direction as usize].outcomes.take()
     }
 
     fn due(&self, direction: Direction) -> Time {
-        if let ([user], None, None) = (self.users.as_slice(), &self.shared, &self.allocation) {
-            return user.sdus[direction as usize].outcomes.due().min(self.changes[0]);
+        if let ([user], None, None) = (self.users.as_slice(), &self.shared, &self.allocation)
+            && let [channel] = user.channels.as_slice()
+        {
+            return channel.sdus[direction as usize].outcomes.due().min(self.changes[0]);
         }
         let events = self.sdus(direction).map(|sdus| sdus.outcomes.due());
         let shared = self.shared.iter().map(|shared| shared.next_change());
@@ -319,16 +348,18 @@ impl Bearer for RadioAccess {
     }
 
     fn want_departures(&mut self, direction: Direction, departures: Departures) {
-        self.users.iter_mut().for_each(|user| user.sdus[direction as usize].departures = departures);
+        self.channels_mut().for_each(|channel| channel.sdus[direction as usize].departures = departures);
     }
 
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
         self.advance(now);
-        let user = self.user(flow);
-        let view = self.users[user].view(now, direction, flow);
+        let (user, channel) = self.place(flow);
+        let view = self.users[user].view(now, channel, direction, flow);
         match &mut self.shared {
             _ if self.users[user].is_away(now) => LinkView { rate: Rate::ZERO, ..view },
-            Some(shared) if direction == Direction::Down => LinkView { rate: shared.rate(now, user), ..view },
+            Some(shared) if direction == Direction::Down => {
+                LinkView { rate: shared.rate(now, user * self.classes + channel), ..view }
+            }
             _ => view,
         }
     }
@@ -339,21 +370,21 @@ impl Bearer for RadioAccess {
     }
 
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
-        match self.users.as_slice() {
-            [user] => Cow::Borrowed(&user.sdus[direction as usize].waits),
-            _ => {
-                let mut all = Histogram::default();
-                self.sdus(direction).for_each(|sdus| all.merge(&sdus.waits));
-                Cow::Owned(all)
-            }
+        if let [user] = self.users.as_slice()
+            && let [channel] = user.channels.as_slice()
+        {
+            return Cow::Borrowed(&channel.sdus[direction as usize].waits);
         }
+        let mut all = Histogram::default();
+        self.sdus(direction).for_each(|sdus| all.merge(&sdus.waits));
+        Cow::Owned(all)
     }
 
     /// Sums the gauges over all users.
     fn gauges(&self, direction: Direction) -> Vec<f64> {
         let mut sums = Vec::new();
-        for user in &self.users {
-            for (place, value) in user.gauges(direction).enumerate() {
+        for channel in self.channels() {
+            for (place, value) in channel.gauges(direction).enumerate() {
                 match sums.get_mut(place) {
                     Some(sum) => *sum += value,
                     None => sums.push(value),
@@ -381,7 +412,7 @@ impl Bearer for RadioAccess {
         }
         let report = self.shared.as_mut()?.poll_report(now)?;
         let user = self.users.get(report.user? as usize)?;
-        let Load { packets, bytes } = user.sdus[Direction::Down as usize].undelivered();
+        let Load { packets, bytes } = user.undelivered();
         Some(RadioReport { queued_packets: packets, queued_bytes: bytes, ..report })
     }
 
@@ -392,11 +423,8 @@ impl Bearer for RadioAccess {
             return shared.capacity_bps(until);
         }
         let all = until.since(Time::ZERO);
-        let carried = |user: &Channel| match &user.carriers[direction as usize] {
-            Carrier::Dedicated(air) => air.carried(until),
-            Carrier::Iub(_) => 0.0,
-        };
-        let carried: f64 = self.users.iter().map(carried).sum();
+        let airs = self.users.iter().filter_map(|user| user.airs[direction as usize].as_ref());
+        let carried: f64 = airs.map(|air| air.carried(until)).sum();
         (all > Span::ZERO).then(|| carried * f64::from(self.octets) * 8.0 / all.as_secs_f64())
     }
 
@@ -429,11 +457,11 @@ impl Bearer for RadioAccess {
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {
-        if self.user_of.len() <= flow.index() {
-            self.user_of.resize(flow.index() + 1, 0);
+        if self.channel_of.len() <= flow.index() {
+            self.channel_of.resize(flow.index() + 1, 0);
         }
-        let own = user.min(self.users.len() as u32 - 1);
-        self.user_of[flow.index()] = own;
+        let own = user.min(self.users.len() as u32 - 1) * self.classes as u32;
+        self.channel_of[flow.index()] = own;
         self.shared.iter_mut().for_each(|shared| shared.join(own));
         self.sdus_mut().for_each(|sdus| sdus.queue_mut().assign(flow, user));
     }

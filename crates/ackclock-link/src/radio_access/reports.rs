@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 
 use ackclock_core::{RadioReport, Rate, ReportReason, Time};
 
-use super::channel::Channel;
+use super::user::User;
 use crate::Load;
 use crate::bearer::Direction;
-use crate::queue::Queue;
 
 /// Pending reports, and the last reported rate of each user.
 pub(super) struct Reports {
@@ -17,20 +16,22 @@ pub(super) struct Reports {
 
 impl Reports {
     /// Creates the reports of these users; their initial rates are not reported.
-    pub(super) fn new(users: &[Channel]) -> Self {
-        Self { told: users.iter().map(|user| user.rate(Time::ZERO)).collect(), made: VecDeque::new() }
+    pub(super) fn new(users: &[User]) -> Self {
+        Self {
+            told: users.iter().map(|user| user.rate(Time::ZERO, Direction::Down)).collect(),
+            made: VecDeque::new(),
+        }
     }
 
     /// Generates a report at `at` for each user whose rate has changed. `names_users` says whether a report names its
     /// user.
-    pub(super) fn note(&mut self, at: Time, users: &[Channel], names_users: bool) {
+    pub(super) fn note(&mut self, at: Time, users: &[User], names_users: bool) {
         for (number, (user, told)) in (0..).zip(users.iter().zip(&mut self.told)) {
-            let rate = user.rate(at);
+            let rate = user.rate(at, Direction::Down);
             if std::mem::replace(told, rate) == rate {
                 continue;
             }
-            let Load { packets: queued_packets, bytes: queued_bytes } =
-                user.sdus[Direction::Down as usize].queue().load();
+            let Load { packets: queued_packets, bytes: queued_bytes } = user.queued();
             self.made.push_back(RadioReport {
                 number: 0,
                 at,

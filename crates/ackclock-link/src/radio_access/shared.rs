@@ -1,4 +1,4 @@
-//! Base station shared by all users: a queue of PDUs for each user, and a cell that serves the queues.
+//! Base station shared by all users: a queue of PDUs for each user and class, and a cell that serves the queues.
 //!
 //! For the cell a PDU is a packet of fixed size, and a block holds complete PDUs. PDUs that the HARQ of the cell gives
 //! up are lost for the RLC.
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use ackclock_core::{ConfigError, FlowId, RadioReport, Rate, Segment, Seq, Span, Time};
 
-use super::channel::Channel;
 use super::flow_control::{FlowControl, FlowControlKind, Seen};
 use super::iub::{IubConfig, Sent};
+use super::user::User;
 use crate::bearer::BearerContext;
 use crate::queue::DropTailConfig;
 use crate::umts_rlc_am::{Pdu, RlcConfig};
@@ -22,7 +22,10 @@ use crate::{
 /// Base station that all users share.
 pub(super) struct Shared {
     cell: Cell,
-    users: Vec<AtBaseStation>,
+    /// State of each channel, counted over all users.
+    channels: Vec<AtBaseStation>,
+    /// Number of channels of each user.
+    classes: usize,
     delay: Span,
     /// Mean propagation delay of the cell.
     mean_delay: Span,
@@ -37,14 +40,14 @@ pub(super) struct Shared {
     looks: Time,
 }
 
-/// State of a user at the base station.
+/// State of a channel at the base station.
 struct AtBaseStation {
     /// PDUs that have not left the cell, by number; `None` for PDUs that have left.
     pdus: VecDeque<Option<Sent>>,
     /// Number of the first element in `pdus`.
     first: u32,
     control: FlowControl,
-    /// Number of PDUs in the user's queue.
+    /// Number of PDUs in the channel's queue.
     queued: u64,
     /// Set if the queue was empty at any time since the last check while PDUs waited at the controller.
     ran_empty: bool,
@@ -77,7 +80,7 @@ impl AtBaseStation {
 }
 
 impl Shared {
-    /// Creates a base station with a cell for several users.
+    /// Creates a base station with a cell for several users, each with `classes` channels.
     ///
     /// # Errors
     /// Returns an error if a file that the cell's table names is unreadable or malformed.
@@ -86,7 +89,7 @@ impl Shared {
         rlc: &RlcConfig,
         iub: &IubConfig,
         control: FlowControlKind<'_>,
-        users: u32,
+        [users, classes]: [u32; 2],
         context: BearerContext<'_>,
     ) -> Result<Self, ConfigError> {
         let BearerContext { streams, files, .. } = context;
@@ -97,7 +100,7 @@ impl Shared {
         cell.want_reports();
         cell.want_begun();
         let control = FlowControl::new(control);
-        let user = |_| AtBaseStation {
+        let channel = |_| AtBaseStation {
             pdus: VecDeque::new(),
             first: 0,
             control: control.clone(),
@@ -108,7 +111,8 @@ impl Shared {
         };
         Ok(Self {
             cell,
-            users: (0..users).map(user).collect(),
+            channels: (0..users * classes).map(channel).collect(),
+            classes: classes as usize,
             delay: iub.delay,
             mean_delay: config.delay.mean(),
             octets: [rlc.pdu_octets(), rlc.header_octets()],
@@ -119,9 +123,9 @@ impl Shared {
         })
     }
 
-    /// Number of PDUs that each user's controller may send before the first message.
+    /// Number of PDUs of each channel that the controller may send before the first message.
     pub(super) fn initial(&self) -> u64 {
-        self.users[0].allotted
+        self.channels[0].allotted
     }
 
     /// Time of the next event at the base station.
@@ -129,23 +133,29 @@ impl Shared {
         self.cell.poll_timeout().unwrap_or(Time::NEVER).min(self.looks)
     }
 
-    /// Adds a user that gets its first flow.
-    pub(super) fn join(&mut self, user: u32) {
-        self.cell.assign(FlowId(user), user);
+    /// Adds a channel that gets its first flow.
+    pub(super) fn join(&mut self, channel: u32) {
+        self.cell.assign(FlowId(channel), channel / self.classes as u32);
+    }
+
+    /// User of a channel, and number of the channel among those of the user.
+    const fn split(&self, channel: usize) -> (usize, usize) {
+        (channel / self.classes, channel % self.classes)
     }
 
     /// Passes on to the channels the PDUs that the cell has finished by `at`.
-    pub(super) fn land(&mut self, at: Time, channels: &mut [Channel]) {
+    pub(super) fn land(&mut self, at: Time, users: &mut [User]) {
         while let Some((when, event)) = self.cell.peek_event(at) {
-            self.note_begun(channels);
+            self.note_begun(users);
             let pdu = self.cell.take_segment();
-            let user = pdu.flow.index();
+            let number = pdu.flow.index();
             let told = if let LinkEvent::Delivered(repeated) = event { Some(repeated) } else { None };
-            if let Some(sent) = self.users[user].take(pdu.seq) {
-                channels[user].on_landed(when, sent, told);
+            if let Some(sent) = self.channels[number].take(pdu.seq) {
+                let (user, channel) = self.split(number);
+                users[user].on_landed(when, channel, sent, told);
             }
         }
-        self.note_begun(channels);
+        self.note_begun(users);
         while !self.reports && self.cell.poll_report(at).is_some() {}
     }
 
@@ -173,40 +183,41 @@ impl Shared {
     }
 
     /// Informs the channels of the PDUs that the cell has started to send.
-    fn note_begun(&mut self, channels: &mut [Channel]) {
+    fn note_begun(&mut self, users: &mut [User]) {
         while let Some((at, pdu)) = self.cell.poll_begun() {
-            let user = &mut self.users[pdu.flow.index()];
-            user.queued -= 1;
-            if let Some(Some(Sent { pdu: Pdu::Data(data), first: true, .. })) =
-                user.pdus.get(user.place(pdu.seq))
+            let own = &mut self.channels[pdu.flow.index()];
+            own.queued -= 1;
+            if let Some(&Some(Sent { pdu: Pdu::Data(data), first: true, .. })) =
+                own.pdus.get(own.place(pdu.seq))
             {
-                channels[pdu.flow.index()].on_air(at, data.payload);
+                let (user, channel) = self.split(pdu.flow.index());
+                users[user].channels[channel].on_air(at, data.payload);
             }
         }
     }
 
-    /// Processes PDUs of a user that arrive over the Iub at `at`.
-    pub(super) fn arrive(&mut self, at: Time, number: usize, channel: &mut Channel) {
-        let Some(iub) = channel.iub() else { return };
-        let (flow, user) = (FlowId(number as u32), &mut self.users[number]);
+    /// Processes PDUs of a user's channel that arrive over the Iub at `at`.
+    pub(super) fn arrive(&mut self, at: Time, number: usize, user: &mut User) {
+        let (_, channel) = self.split(number);
+        let Some(iub) = &mut user.channels[channel].iub else { return };
+        let (flow, own) = (FlowId(number as u32), &mut self.channels[number]);
         while let Some(sent) = iub.take(at) {
-            user.allotted =
-                if user.allotted == u64::MAX { u64::MAX } else { user.allotted.saturating_sub(1) };
+            own.allotted = if own.allotted == u64::MAX { u64::MAX } else { own.allotted.saturating_sub(1) };
             if sent.fate == Fate::Lost {
                 self.refused.push(sent);
                 continue;
             }
-            let key = user.keep(sent);
+            let key = own.keep(sent);
             let [payload, header] = self.octets.map(|octets| octets as u16);
             if self.cell.enqueue(at, &Segment::data(flow, key, payload, header)).is_err() {
-                self.refused.extend(user.take(key));
+                self.refused.extend(own.take(key));
             } else {
-                user.ran_empty |= user.queued == 0 && user.waits;
-                user.queued += 1;
+                own.ran_empty |= own.queued == 0 && own.waits;
+                own.queued += 1;
             }
         }
-        user.waits = iub.take_waits(at).unwrap_or(user.waits);
-        self.refused.drain(..).for_each(|sent| channel.on_landed(at, sent, None));
+        own.waits = iub.take_waits(at).unwrap_or(own.waits);
+        self.refused.drain(..).for_each(|sent| user.on_landed(at, channel, sent, None));
         if let Some(interval) = self.interval
             && self.looks == Time::NEVER
         {
@@ -216,51 +227,55 @@ impl Shared {
 
     /// Hands a user over: the PDUs of the user at the base station are forwarded, and are the first ones that the new
     /// cell sends, or they are removed.
-    pub(super) fn hand_over(&mut self, now: Time, handover: &Handover, channel: &mut Channel) {
+    pub(super) fn hand_over(&mut self, now: Time, handover: &Handover, user: &mut User) {
         let packets = self.cell.hand_over(now, handover.user, handover.until);
-        let user = &mut self.users[handover.user as usize];
-        user.queued = 0;
-        if handover.to == HandoverTo::Controller {
-            user.control.restart();
-            (user.allotted, user.waits, user.ran_empty) = (user.control.initial(), false, false);
+        let first = handover.user as usize * self.classes;
+        for own in &mut self.channels[first..first + self.classes] {
+            own.queued = 0;
+            if handover.to == HandoverTo::Controller {
+                own.control.restart();
+                (own.allotted, own.waits, own.ran_empty) = (own.control.initial(), false, false);
+            }
         }
         // Another controller re-establishes the RLC, so that its PDUs are of no use.
         let forwards = handover.forward && handover.to == HandoverTo::Cell;
         for packet in packets {
+            let own = &mut self.channels[packet.flow.index()];
             if forwards && self.cell.enqueue(now, &packet).is_ok() {
-                user.queued += 1;
-            } else if let Some(sent) = user.take(packet.seq) {
-                channel.on_removed(now, sent);
+                own.queued += 1;
+            } else if let Some(sent) = own.take(packet.seq) {
+                user.channels[packet.flow.index() - first].on_removed(now, sent);
             }
         }
     }
 
     /// Checks the queues if a check is due, and sends messages to the controllers.
-    pub(super) fn look(&mut self, at: Time, channels: &mut [Channel]) {
+    pub(super) fn look(&mut self, at: Time, users: &mut [User]) {
         let Some(interval) = self.interval.filter(|_| self.looks <= at) else { return };
         let bits = f64::from(self.octets[0] + self.octets[1]) * 8.0;
         let mut active = false;
-        for (number, (user, channel)) in self.users.iter_mut().zip(channels).enumerate() {
+        for (number, own) in self.channels.iter_mut().enumerate() {
             let rate = self.cell.view(at, FlowId(number as u32)).rate;
-            let AtBaseStation { queued, allotted, waits, .. } = *user;
-            let underrun = std::mem::take(&mut user.ran_empty) || waits && queued == 0;
+            let AtBaseStation { queued, allotted, waits, .. } = *own;
+            let underrun = std::mem::take(&mut own.ran_empty) || waits && queued == 0;
             let mut seen =
                 Seen { queued, allotted, per_second: rate.as_bps() as f64 / bits, waits, underrun };
-            if user.control.is_active(seen)
-                && let Some(allocation) = user.control.allocate(seen, self.delay)
+            if own.control.is_active(seen)
+                && let Some(allocation) = own.control.allocate(seen, self.delay)
             {
                 seen.allotted = allocation.allotted(seen.allotted);
-                channel.tell(at, allocation, user.control.target());
+                let (user, channel) = (number / self.classes, number % self.classes);
+                users[user].tell(at, channel, allocation, own.control.target());
             }
-            user.allotted = seen.allotted;
-            active |= user.control.is_active(seen);
+            own.allotted = seen.allotted;
+            active |= own.control.is_active(seen);
         }
         self.looks = if active { at + interval } else { Time::NEVER };
     }
 
-    /// Payload rate of a user at `now`.
-    pub(super) fn rate(&mut self, now: Time, user: usize) -> Rate {
-        let rate = self.cell.view(now, FlowId(user as u32)).rate;
+    /// Payload rate of a channel's user at `now`.
+    pub(super) fn rate(&mut self, now: Time, channel: usize) -> Rate {
+        let rate = self.cell.view(now, FlowId(channel as u32)).rate;
         self.payload(rate)
     }
 
@@ -284,9 +299,9 @@ impl Shared {
 
     /// Gauges: number of PDUs at the base station, and mean target delay, ms.
     pub(super) fn gauges(&self) -> [f64; 2] {
-        let pdus = self.users.iter().map(|user| user.queued as f64).sum();
-        let targets: f64 = self.users.iter().map(|user| user.control.target().as_millis_f64()).sum();
-        [pdus, targets / self.users.len() as f64]
+        let pdus = self.channels.iter().map(|own| own.queued as f64).sum();
+        let targets: f64 = self.channels.iter().map(|own| own.control.target().as_millis_f64()).sum();
+        [pdus, targets / self.channels.len() as f64]
     }
 
     /// Frees the memory of everything in flight.

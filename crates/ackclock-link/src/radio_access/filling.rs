@@ -1,0 +1,22 @@
+//! PDUs that are sent together.
+
+use crate::umts_rlc_am::{Asks, Pdu};
+
+/// PDUs that are sent together; kept to reuse the memory.
+#[derive(Default)]
+pub(super) struct Filling {
+    pub(super) pdus: Vec<Pdu>,
+    /// Channels of the PDUs, in the order of the PDUs.
+    pub(super) runs: Vec<Run>,
+}
+
+/// Consecutive PDUs of one channel.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    /// Number of the channel among those of its user.
+    pub(super) channel: u8,
+    /// Number of PDUs.
+    pub(super) pdus: u32,
+    /// What the RLC end of the channel requests after filling.
+    pub(super) asks: Asks,
+}

@@ -1,0 +1,270 @@
+//! User of the bearer: the channels of its classes of service, and the air interfaces that they share.
+
+use ackclock_core::{ConfigError, FlowId, Rate, Span, Time};
+
+use super::channel::Channel;
+use super::dedicated::{Dedicated, DedicatedConfig};
+use super::filling::{Filling, Run};
+use super::flow_control::Allocation;
+use super::iub::{Iub, Sent};
+use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
+use crate::errors::ErrorContext;
+use crate::queue::Queue;
+use crate::umts_rlc_am::{Asks, RlcConfig, Sdus};
+use crate::{Cause, LinkView, Load, OutageKind, Repetitions};
+
+/// A user with its channels. All arrays are indexed by direction.
+pub(super) struct User {
+    pub(super) channels: Vec<Channel>,
+    /// Dedicated air interface that the channels share; `None` for the downlink over a cell.
+    pub(super) airs: [Option<Dedicated>; 2],
+    /// Time that a PDU takes without queueing delay at the base station.
+    times: [Span; 2],
+    /// End of the last hand-over.
+    away_until: Time,
+}
+
+/// Path of the downlink PDUs of a user.
+pub(super) enum Downwards<'a> {
+    Dedicated(&'a DedicatedConfig),
+    /// The Iub, and the time that a PDU takes from controller to terminal without queueing delay.
+    Shared(Box<Iub>, Span),
+}
+
+/// Name of a random stream of the user with the number `user`.
+pub(super) fn of_user(name: &str, user: u32) -> String {
+    if user == 0 { name.to_owned() } else { format!("{name}/{user}") }
+}
+
+impl User {
+    /// Creates the user with the number `number`. For the first user, random streams have the same names as in a bearer
+    /// with one user.
+    ///
+    /// # Errors
+    /// Returns an error that names the direction if a file of a table is unreadable or malformed.
+    pub(super) fn new(
+        rlc: &RlcConfig,
+        down: Downwards<'_>,
+        up: &DedicatedConfig,
+        number: u32,
+        context: BearerContext<'_>,
+    ) -> Result<Self, (Direction, ConfigError)> {
+        let named = |name: &str| of_user(name, number);
+        let dedicated = |config: &DedicatedConfig, direction: Direction| {
+            let (streams, files) = (context.streams, context.files);
+            let name = &named(["down/errors", "up/errors"][direction as usize]);
+            let errors = ErrorContext { streams, name, files, block: Span::ZERO };
+            Dedicated::new(config, rlc, errors).map_err(|error| (direction, error))
+        };
+        let queues = [("down/queue", context.down), ("up/queue", context.up)]
+            .map(|(name, queue)| queue.named(named(name)).build());
+        let (air, places, iub, time) = match down {
+            Downwards::Dedicated(config) => {
+                let air = dedicated(config, Direction::Down)?;
+                let time = air.time();
+                (Some(air), Some(config.places(rlc)), None, time)
+            }
+            Downwards::Shared(iub, time) => (None, None, Some(iub), time),
+        };
+        let air_up = dedicated(up, Direction::Up)?;
+        let times = [time, air_up.time()];
+        let places = [places, Some(up.places(rlc))];
+        Ok(Self {
+            channels: vec![Channel::new(rlc, queues, places, iub, times[0] + times[1])],
+            airs: [air, Some(air_up)],
+            times,
+            away_until: Time::ZERO,
+        })
+    }
+
+    /// Time of the user's next event.
+    pub(super) fn next_change(&self) -> Time {
+        let airs = self.airs.iter().flatten();
+        let first = airs.fold(Time::NEVER, |first, air| first.min(air.due()).min(air.next()));
+        self.channels.iter().fold(first, |first, channel| first.min(channel.next_change()))
+    }
+
+    /// Processes arrivals at the instant `at`, then sends the PDUs that are due. Arrivals at the base station must have
+    /// been processed before.
+    pub(super) fn step(&mut self, at: Time, filling: &mut Filling) {
+        for direction in Direction::BOTH {
+            if self.airs[direction as usize].as_ref().is_some_and(|air| air.due() == at) {
+                self.receive(at, direction);
+            }
+        }
+        for number in 0..self.channels.len() {
+            if let Some((from, asks)) = self.channels[number].send(at, filling) {
+                if asks == Asks::SetUpAnew {
+                    self.set_up_anew(at, from, number);
+                }
+                self.channels[number].plan(from);
+            }
+        }
+        for direction in Direction::BOTH {
+            if self.airs[direction as usize].as_ref().is_some_and(|air| air.next() == at) {
+                self.send(at, direction, filling);
+            }
+        }
+    }
+
+    /// Receives the PDUs of the TTI that arrives in a direction.
+    fn receive(&mut self, at: Time, direction: Direction) {
+        let Some(air) = &mut self.airs[direction as usize] else { return };
+        air.receive(|number, pdus| {
+            let channel = &mut self.channels[number];
+            channel.receive(at, direction, pdus);
+            if direction == Direction::Up {
+                channel.plan(at);
+            }
+        });
+        self.plan_air(at, direction.other());
+    }
+
+    /// Sends the TTI of a direction that starts at `at`.
+    fn send(&mut self, at: Time, direction: Direction, filling: &mut Filling) {
+        let Some(air) = &mut self.airs[direction as usize] else { return };
+        for (number, channel) in (0..).zip(&mut self.channels) {
+            let before = filling.pdus.len();
+            if before >= air.room() {
+                break;
+            }
+            let asks = channel.fill(at, direction, air.room(), &mut filling.pdus);
+            let pdus = (filling.pdus.len() - before) as u32;
+            filling.runs.push(Run { channel: number, pdus, asks });
+        }
+        let from = air.send(at, filling);
+        for Run { channel, asks, .. } in filling.runs.drain(..) {
+            if asks == Asks::SetUpAnew {
+                self.set_up_anew(at, from, channel.into());
+            }
+        }
+        self.plan_air(from, direction);
+    }
+
+    /// Schedules the next transmission of a channel in a direction, at or after `from`.
+    fn plan(&mut self, from: Time, number: usize, direction: Direction) {
+        if direction == Direction::Down {
+            self.channels[number].plan(from);
+        }
+        self.plan_air(from, direction);
+    }
+
+    /// Schedules the next TTI of a direction's dedicated air interface, at or after `from`.
+    fn plan_air(&mut self, from: Time, direction: Direction) {
+        let Some(air) = &mut self.airs[direction as usize] else { return };
+        let wants = self.channels.iter().map(|channel| channel.wants(direction));
+        air.plan(wants.fold(Time::NEVER, Time::min), from);
+    }
+
+    /// Re-establishes both RLC ends of a channel; they continue at `from`.
+    fn set_up_anew(&mut self, at: Time, from: Time, number: usize) {
+        self.channels[number].set_up_anew(at);
+        // PDUs on the Iub still arrive, but RLC ends that were re-established ignore them.
+        self.airs.iter_mut().flatten().for_each(|air| air.lose(number));
+        Direction::BOTH.into_iter().for_each(|direction| self.plan(from, number, direction));
+    }
+
+    /// Handles a PDU of a channel that the cell has finished. The PDU arrives at the terminal unless `told` is `None`.
+    pub(super) fn on_landed(&mut self, at: Time, channel: usize, sent: Sent, told: Option<Repetitions>) {
+        if self.channels[channel].on_landed(at, sent, told) {
+            self.plan_air(at, Direction::Up);
+        }
+    }
+
+    /// Passes to the controller an allocation of PDUs to a channel, and the base station's target delay.
+    pub(super) fn tell(&mut self, at: Time, channel: usize, allocation: Allocation, target: Span) {
+        self.channels[channel].tell(at, allocation, target);
+        self.channels[channel].set_guards(self.times[0] + self.times[1]);
+    }
+
+    /// Changes a setting of a direction's dedicated channel at `now`.
+    pub(super) fn change(&mut self, now: Time, direction: Direction, change: DedicatedChange) {
+        let index = direction as usize;
+        let Some(air) = &mut self.airs[index] else { return };
+        let from = air.change(now, change);
+        for channel in &mut self.channels {
+            channel.sdus[index].change_ttis(from, air.room(), air.delay());
+        }
+        self.times[index] = air.time();
+        self.set_guards();
+    }
+
+    /// Changes delay and rate of the Iub interface.
+    pub(super) fn change_iub(&mut self, delay: Span, rate: Option<Rate>) {
+        let iubs = self.channels.iter_mut().filter_map(|channel| channel.iub.as_mut());
+        if let Some(before) = iubs.map(|iub| iub.change(delay, rate)).last() {
+            // A PDU waits for the message that allows it, so its time includes two delays of the interface.
+            self.change_time(Direction::Down, before * 2, delay * 2);
+        }
+    }
+
+    /// Replaces a part of the time that a PDU takes in a direction.
+    pub(super) fn change_time(&mut self, direction: Direction, before: Span, after: Span) {
+        let time = &mut self.times[direction as usize];
+        *time = time.saturating_sub(before) + after;
+        self.set_guards();
+    }
+
+    fn set_guards(&mut self) {
+        let round_trip = self.times[0] + self.times[1];
+        self.channels.iter_mut().for_each(|channel| channel.set_guards(round_trip));
+    }
+
+    /// Interrupts both directions for a hand-over at `now`. To another cell, PDUs in transit still arrive; to another
+    /// controller, they are lost.
+    pub(super) fn hand_over(&mut self, now: Time, handover: &Handover) {
+        self.away_until = handover.until;
+        for air in self.airs.iter_mut().flatten() {
+            air.interrupt(now, handover.until, OutageKind::Silent);
+        }
+        self.channels.iter_mut().for_each(|channel| channel.hand_over(now, handover));
+        if handover.to == HandoverTo::Controller {
+            self.airs.iter_mut().flatten().for_each(Dedicated::clear);
+            let from = now + Span::from_nanos(1);
+            self.channels.iter_mut().for_each(|channel| channel.plan(from));
+            Direction::BOTH.into_iter().for_each(|direction| self.plan_air(from, direction));
+        }
+    }
+
+    /// Adds an SDU to the buffer of a channel in a direction.
+    pub(super) fn put(
+        &mut self,
+        now: Time,
+        channel: usize,
+        direction: Direction,
+        enqueue: impl FnOnce(&mut Sdus) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
+        let taken = enqueue(&mut self.channels[channel].sdus[direction as usize]);
+        // The TTI that starts at this instant may already be full, so transmission starts later.
+        self.plan(now + Span::from_nanos(1), channel, direction);
+        taken
+    }
+
+    /// Whether a hand-over is running at `now`.
+    pub(super) fn is_away(&self, now: Time) -> bool {
+        now < self.away_until
+    }
+
+    /// Downlink load of the user that waits or is in transit.
+    pub(super) fn undelivered(&self) -> Load {
+        let loads = self.channels.iter().map(|channel| channel.sdus[Direction::Down as usize].undelivered());
+        loads.fold(Load::NONE, |sum, load| sum + load)
+    }
+
+    /// Downlink load of the user in the queues of its channels.
+    pub(super) fn queued(&self) -> Load {
+        let loads = self.channels.iter().map(|channel| channel.sdus[Direction::Down as usize].queue().load());
+        loads.fold(Load::NONE, |sum, load| sum + load)
+    }
+
+    /// Payload rate of a direction's dedicated air interface at `now`; zero over the Iub, because the controller does
+    /// not know the rate of a shared cell. The edge reports the rate in a hand-over.
+    pub(super) fn rate(&self, now: Time, direction: Direction) -> Rate {
+        self.airs[direction as usize].as_ref().map_or(Rate::ZERO, |air| air.rate(now))
+    }
+
+    /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate of the view.
+    pub(super) fn view(&self, now: Time, channel: usize, direction: Direction, flow: FlowId) -> LinkView {
+        self.channels[channel].view(direction, flow, self.rate(now, direction))
+    }
+}
