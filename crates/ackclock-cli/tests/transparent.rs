@@ -41,7 +41,8 @@ threading.Thread(target=listen, args=(socket.AF_INET, "0.0.0.0")).start()
 threading.Thread(target=listen, args=(socket.AF_INET6, "::")).start()
 "#;
 
-/// Client: `all SERVER PROXY` tries everything with one server, `one SERVER` only a connection.
+/// Client: `all SERVER PROXY` tries everything with one server, `one SERVER` only a connection; `ask PROXY STATUS HOST`
+/// checks the status with which the proxy answers a request for a host.
 const CLIENT: &str = r#"
 import hashlib, socket, struct, sys
 
@@ -68,6 +69,14 @@ def is_reset(address, port, data):
         return False
     except (ConnectionResetError, ConnectionRefusedError):
         return True
+
+if sys.argv[1] == "ask":
+    _, _, proxy, status, host = sys.argv
+    peer = connect(proxy, 7301)
+    peer.sendall(f"CONNECT {host}:80 HTTP/1.1\r\n\r\n".encode())
+    line = peer.makefile("rb").readline().decode()
+    assert line.split()[1] == status, f"{host}: {line}"
+    sys.exit()
 
 exchange(sys.argv[2])
 if sys.argv[1] == "all":
@@ -111,14 +120,17 @@ at_server ip route add default via 10.2.0.1; at_server ip -6 route add default v
 sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 
 nsenter -t $server -n python3 server.py > server.log &
-"$ACKCLOCK" proxy --transparent 0.0.0.0:7300 --transparent '[::]:7300' --allow 10.1.0.0/24 --allow fd01::/64 \
+"$ACKCLOCK" proxy --listen 0.0.0.0:7301 --transparent 0.0.0.0:7300 --transparent '[::]:7300' --allow 10.1.0.0/24 --allow fd01::/64 \
     > summary 2> proxy.log &
 proxy=$!
-until [ "$(grep -c ready server.log)" = 2 ] && grep -q "proxy on 0.0.0.0:7300, \[::\]:7300" proxy.log; do sleep 0.05; done
+until [ "$(grep -c ready server.log)" = 2 ] && grep -q "proxy on 0.0.0.0:7301, 0.0.0.0:7300, \[::\]:7300" proxy.log; do sleep 0.05; done
 sh -eu add.sh
 at_client python3 client.py all 10.2.0.2 10.1.0.1
 at_client python3 client.py all fd02::2 fd01::1
 until [ "$(grep -c "a client reset" server.log)" = 2 ]; do sleep 0.05; done
+
+at_client python3 client.py ask 10.1.0.1 200 10.2.0.2
+for own in 10.1.0.1 10.2.0.1 '[fd02::1]'; do at_client python3 client.py ask 10.1.0.1 403 $own; done
 
 kill -INT $proxy
 wait $proxy
@@ -160,10 +172,11 @@ fn diverted_connections_keep_their_addresses_bytes_ends_and_resets() {
     }
     let err = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success(), "{err}{}", folder.read("proxy.log"));
-    // For each family: an exchange, a reset by each end, and a closed port; a direct connection is refused.
+    // For each family: an exchange, a reset by each end, and a closed port; a direct connection is refused. Of four
+    // requests, one leads to the server and three to the router's own addresses.
     let summary = folder.read("summary");
-    assert!(summary.starts_with("6 connections to servers, "), "{summary}");
-    assert!(summary.contains("; 4 refused, 4 ended by a reset, 0 cut off now"), "{summary}");
+    assert!(summary.starts_with("7 connections to servers, "), "{summary}");
+    assert!(summary.contains("; 7 refused, 4 ended by a reset, 0 cut off now"), "{summary}");
 }
 
 #[test]

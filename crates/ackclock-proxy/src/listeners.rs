@@ -86,8 +86,7 @@ const fn family(address: SocketAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-/// Whether an address belongs to this machine. A client that connects to the listener for diverted connections itself
-/// would otherwise be connected to the proxy again.
+/// Whether an address belongs to an interface of this machine.
 pub(crate) fn is_of_this_machine(address: IpAddr) -> io::Result<bool> {
     let is_it = |own: &SockaddrStorage| match address {
         IpAddr::V4(address) => own.as_sockaddr_in().is_some_and(|own| own.ip() == address),

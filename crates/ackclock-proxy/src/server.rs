@@ -1,5 +1,6 @@
 //! Main loop of the proxy: one thread and one buffer serve all connections.
 
+mod clients;
 mod opening;
 mod steering;
 
@@ -14,11 +15,12 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::socket::{setsockopt, sockopt};
 
+use self::clients::Clients;
 use self::steering::Radio;
 use crate::asked::{Speech, Trouble, Wish};
 use crate::listeners::{Listener, Way};
-use crate::names::Names;
-use crate::pair::{BUFFER, Goes, Pair, reset};
+use crate::names::{Names, addresses};
+use crate::pair::{BUFFER, Goes, reset};
 use crate::reports::gate::RefusedReports;
 use crate::reports::keys::Key;
 use crate::steer::user_of;
@@ -110,7 +112,7 @@ pub enum StartError {
 /// Time limit for a client's request, and for connecting to a server.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_AT_TIMES: Duration = Duration::from_secs(1);
-/// Epoll token of the name lookup events; listeners have the next tokens, and each client then has two tokens.
+/// Epoll token of the name lookup events. The tokens of listeners start at [`LISTENERS`]; those of clients are smaller.
 const BELL: u64 = u64::MAX;
 const LISTENERS: u64 = 1 << 62;
 /// Epoll token of the radio reports.
@@ -119,23 +121,25 @@ const REPORTS: u64 = BELL - 1;
 const HELD: Duration = Duration::from_millis(5);
 
 enum State {
-    Asking { bytes: Vec<u8>, greeted: bool, speech: Speech },
-    Looking { wish: Wish, rest: Vec<u8> },
-    Connecting { wish: Wish, rest: Vec<u8>, server: TcpStream, others: VecDeque<SocketAddr> },
+    Asking {
+        bytes: Vec<u8>,
+        greeted: bool,
+        speech: Speech,
+    },
+    Looking {
+        wish: Wish,
+        rest: Vec<u8>,
+    },
+    Connecting {
+        wish: Wish,
+        rest: Vec<u8>,
+        server: TcpStream,
+        others: VecDeque<SocketAddr>,
+    },
     Relaying,
-}
-
-struct Client {
-    number: u64,
-    socket: Option<TcpStream>,
-    from: SocketAddr,
-    state: State,
-    pair: Option<Pair>,
-    deadline: Option<Instant>,
-    /// Epoll events for which each leg is registered.
-    watched: [EpollFlags; 2],
-    /// Whether the steering was told that the client has a backlog.
-    backlogged: bool,
+    /// The client has left before the end of its name lookup. It counts until then, which limits the lookups of an
+    /// address.
+    Left,
 }
 
 /// Proxy with its listeners and clients.
@@ -144,8 +148,7 @@ pub struct Server {
     listeners: Vec<Listener>,
     epoll: Epoll,
     names: Names,
-    clients: Vec<Option<Client>>,
-    next: u64,
+    clients: Clients,
     counts: Counts,
     buffer: Vec<u8>,
     now: Instant,
@@ -161,7 +164,7 @@ impl Server {
     /// Fails if the proxy cannot listen on an address, or if every machine that reaches an address could use the proxy.
     pub fn start(options: Options, now: Instant) -> Result<Self, StartError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
-        let names = Names::start()?;
+        let names = Names::start(addresses)?;
         epoll.add(names.bell(), EpollEvent::new(EpollFlags::EPOLLIN, BELL)).map_err(io::Error::from)?;
         let listeners = options.listeners()?;
         for (number, listener) in listeners.iter().enumerate() {
@@ -169,22 +172,9 @@ impl Server {
             epoll.add(&listener.socket, event).map_err(io::Error::from)?;
         }
         let radio = options.reports.as_ref().map(|reports| Radio::start(reports, &epoll)).transpose()?;
-        let (clients, counts, buffer) = (Vec::new(), Counts::default(), vec![0; BUFFER]);
-        let (next, looked, started) = (0, now, now);
-        Ok(Self {
-            options,
-            listeners,
-            epoll,
-            names,
-            clients,
-            next,
-            counts,
-            buffer,
-            now,
-            looked,
-            started,
-            radio,
-        })
+        let (clients, counts, buffer) = (Clients::default(), Counts::default(), vec![0; BUFFER]);
+        let (looked, started) = (now, now);
+        Ok(Self { options, listeners, epoll, names, clients, counts, buffer, now, looked, started, radio })
     }
 
     /// Addresses on which the proxy listens, for requests first, with the ports chosen by the kernel.
@@ -232,7 +222,11 @@ impl Server {
                 BELL => self.on_names(),
                 REPORTS => self.on_reports(),
                 token @ LISTENERS.. => self.let_in((token - LISTENERS) as usize),
-                token => self.on_client(token as usize / 2, token as usize % 2, event.events()),
+                token => {
+                    if let Some((slot, leg)) = self.clients.find(token) {
+                        self.on_client(slot, leg, event.events());
+                    }
+                }
             }
         }
         self.steer();
@@ -257,22 +251,9 @@ impl Server {
             }
             let _ = socket.set_nodelay(true);
             let _ = setsockopt(&socket, sockopt::KeepAlive, &true);
-            let slot = self.clients.iter().position(Option::is_none).unwrap_or(self.clients.len());
-            if slot == self.clients.len() {
-                self.clients.push(None);
-            }
-            self.next += 1;
+            let state = State::Asking { bytes: Vec::new(), greeted: false, speech: Speech::Http };
+            let slot = self.clients.add(socket, from, state, self.now + PATIENCE);
             self.counts.connections += 1;
-            self.clients[slot] = Some(Client {
-                number: self.next,
-                socket: Some(socket),
-                from,
-                state: State::Asking { bytes: Vec::new(), greeted: false, speech: Speech::Http },
-                pair: None,
-                deadline: Some(self.now + PATIENCE),
-                watched: [EpollFlags::empty(); 2],
-                backlogged: false,
-            });
             match way {
                 Way::Requests => self.watch(slot),
                 Way::Diverted => self.divert(slot),
@@ -281,19 +262,18 @@ impl Server {
     }
 
     fn admits(&self, from: IpAddr) -> bool {
-        if self.counts.connections >= self.options.max_connections {
+        if self.clients.len() >= self.options.max_connections {
             return false;
         }
         if from.is_loopback() {
             return true;
         }
-        let same = self.clients.iter().flatten().filter(|client| client.from.ip() == from).count();
-        same < self.options.max_connections.div_ceil(4)
+        self.clients.at(from) < self.options.max_connections.div_ceil(4)
             && self.options.allow.iter().any(|prefix| prefix.contains(from))
     }
 
     fn on_client(&mut self, slot: usize, leg: usize, flags: EpollFlags) {
-        let Some(Some(client)) = self.clients.get_mut(slot) else { return };
+        let Some(client) = self.clients.get_mut(slot) else { return };
         match &mut client.state {
             State::Asking { .. } => self.on_asking(slot),
             // The proxy reads a client's further bytes once the server is connected; a client that has disconnected is
@@ -302,11 +282,12 @@ impl Server {
             State::Connecting { .. } if leg == 0 => self.end(slot, true),
             State::Connecting { .. } => self.on_connected(slot),
             State::Relaying => self.on_relaying(slot, flags),
+            State::Left => {}
         }
     }
 
     fn on_relaying(&mut self, slot: usize, flags: EpollFlags) {
-        let Some(pair) = self.clients[slot].as_mut().and_then(|client| client.pair.as_mut()) else { return };
+        let Some(pair) = self.clients.get_mut(slot).and_then(|client| client.pair.as_mut()) else { return };
         if flags.contains(EpollFlags::EPOLLERR) {
             pair.reset();
             self.counts.broken += 1;
@@ -320,7 +301,7 @@ impl Server {
                 if let Some(radio) = self.radio.as_mut().filter(|_| is_held) {
                     radio.held.insert(slot);
                 }
-                if self.clients[slot].as_ref().is_some_and(|client| client.backlogged != is_backlogged) {
+                if self.clients.get(slot).is_some_and(|client| client.backlogged != is_backlogged) {
                     self.show(slot);
                 }
                 self.watch(slot);
@@ -335,7 +316,8 @@ impl Server {
 
     /// Registers the legs of a client for the epoll events for which they wait.
     fn watch(&mut self, slot: usize) {
-        let Some(client) = self.clients[slot].as_mut() else { return };
+        let tokens = [0, 1].map(|leg| self.clients.token(slot, leg));
+        let Some(client) = self.clients.get_mut(slot) else { return };
         let wanted = match (&client.state, &client.pair) {
             (State::Asking { .. }, _) => [EpollFlags::EPOLLIN, EpollFlags::empty()],
             // During a name lookup, epoll reports only a reset or hang-up of the client.
@@ -346,7 +328,7 @@ impl Server {
             }
             (State::Connecting { .. }, _) => [EpollFlags::EPOLLRDHUP, EpollFlags::EPOLLOUT],
             (State::Relaying, Some(pair)) => pair.interests(),
-            (State::Relaying, None) => return,
+            (State::Relaying, None) | (State::Left, _) => return,
         };
         for (leg, wanted) in wanted.into_iter().enumerate() {
             let socket = match (&client.state, &client.pair, leg) {
@@ -359,7 +341,7 @@ impl Server {
                 _ => continue,
             };
             let was = std::mem::replace(&mut client.watched[leg], wanted);
-            let mut event = EpollEvent::new(wanted, (2 * slot + leg) as u64);
+            let mut event = EpollEvent::new(wanted, tokens[leg]);
             // A leg that waits for no event is deregistered, because epoll would report its hang-up repeatedly.
             let _ = match (was.is_empty(), wanted.is_empty()) {
                 (true, true) => Ok(()),
@@ -371,28 +353,29 @@ impl Server {
         }
     }
 
-    /// Removes a client and closes its sockets.
+    /// Closes the sockets of a client and removes it.
     fn end(&mut self, slot: usize, by_reset: bool) {
-        if let Some(client) = self.clients[slot].take() {
-            self.counts.connections -= 1;
-            let now = self.time();
-            if let Some(radio) = &mut self.radio {
-                radio.users.close(now, user_of(client.from.ip()), slot as u32);
-            }
-            if let Some(socket) = client.socket.as_ref().filter(|_| by_reset) {
-                reset(socket);
-            }
+        let now = self.time();
+        let Some(client) = self.clients.get_mut(slot) else { return };
+        if let Some(radio) = &mut self.radio {
+            radio.users.close(now, user_of(client.from.ip()), slot as u32);
         }
-        while self.clients.last().is_some_and(Option::is_none) {
-            self.clients.pop();
+        if let Some(socket) = client.socket.take().filter(|_| by_reset) {
+            reset(&socket);
+        }
+        if matches!(client.state, State::Looking { .. }) {
+            (client.state, client.deadline) = (State::Left, None);
+        } else {
+            self.clients.remove(slot);
+            self.counts.connections -= 1;
         }
     }
 
     /// Removes clients that did not send a complete request in time, or whose server does not answer.
     fn end_late(&mut self) {
         let now = self.now;
-        for slot in 0..self.clients.len() {
-            let Some(client) = self.clients.get(slot).and_then(Option::as_ref) else { continue };
+        for slot in self.clients.slots() {
+            let Some(client) = self.clients.get(slot) else { continue };
             if client.deadline.is_none_or(|deadline| now < deadline) {
                 continue;
             }
@@ -405,5 +388,65 @@ impl Server {
                 None => self.end(slot, true),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::Ipv4Addr;
+    use std::sync::{Mutex, PoisonError};
+
+    use super::*;
+
+    /// Name lookups wait as long as the test holds this lock.
+    static NAME_SERVER: Mutex<()> = Mutex::new(());
+
+    fn slow(_: &str, _: u16) -> Vec<SocketAddr> {
+        drop(NAME_SERVER.lock().unwrap_or_else(PoisonError::into_inner));
+        Vec::new()
+    }
+
+    fn turn_until(server: &mut Server, done: impl Fn(&Server) -> bool) {
+        for _ in 0..6000 {
+            if done(server) {
+                return;
+            }
+            server.turn(Instant::now(), Duration::from_millis(10)).unwrap();
+        }
+        panic!("after a minute: {:?}", server.counts());
+    }
+
+    fn count(server: &Server, wanted: impl Fn(&State) -> bool) -> usize {
+        let clients = server.clients.slots().filter_map(|slot| server.clients.get(slot));
+        clients.filter(|client| wanted(&client.state)).count()
+    }
+
+    #[test]
+    fn a_client_that_leaves_counts_until_its_name_lookup_has_ended() {
+        let held = NAME_SERVER.lock().unwrap();
+        let listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+        let options =
+            Options { listen, transparent: Vec::new(), allow: Vec::new(), max_connections: 8, reports: None };
+        let mut server = Server::start(options, Instant::now()).unwrap();
+        server.names = Names::start(slow).unwrap();
+        server.epoll.add(server.names.bell(), EpollEvent::new(EpollFlags::EPOLLIN, BELL)).unwrap();
+        let address = server.addresses().unwrap()[0];
+        for number in 1..=8 {
+            let mut client = TcpStream::connect(address).unwrap();
+            client.write_all(b"CONNECT slow.example:80 HTTP/1.1\r\n\r\n").unwrap();
+            turn_until(&mut server, |server| {
+                count(server, |state| matches!(state, State::Looking { .. })) == 1
+            });
+            drop(client);
+            turn_until(&mut server, |server| count(server, |state| matches!(state, State::Left)) == number);
+        }
+        let refused = TcpStream::connect(address).unwrap();
+        turn_until(&mut server, |server| server.counts.refused == 1);
+        drop((held, refused));
+        turn_until(&mut server, |server| server.clients.len() == 0);
+        assert_eq!(server.counts.connections, 0);
+        let _client = TcpStream::connect(address).unwrap();
+        turn_until(&mut server, |server| server.clients.len() == 1);
     }
 }

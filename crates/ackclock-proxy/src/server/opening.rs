@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{getsockopt, sockopt};
 
-use super::{Client, PATIENCE, Server, State};
+use super::{PATIENCE, Server, State};
 use crate::asked::{Asked, Speech, Trouble, Wish, read};
 use crate::listeners::{begin, is_of_this_machine};
 use crate::pair::{Leg, Pair};
@@ -16,7 +16,7 @@ use crate::steer::user_of;
 
 impl Server {
     pub(super) fn on_asking(&mut self, slot: usize) {
-        let Some(client) = self.clients[slot].as_mut() else { return };
+        let Some(client) = self.clients.get_mut(slot) else { return };
         let (State::Asking { bytes, .. }, Some(socket)) = (&mut client.state, &mut client.socket) else {
             return;
         };
@@ -30,7 +30,7 @@ impl Server {
     }
 
     fn read_words(&mut self, slot: usize) {
-        let Some(client) = self.clients[slot].as_mut() else { return };
+        let Some(client) = self.clients.get_mut(slot) else { return };
         let (State::Asking { bytes, greeted, speech }, Some(socket)) =
             (&mut client.state, &mut client.socket)
         else {
@@ -52,16 +52,17 @@ impl Server {
                     let rest = bytes.split_off(wish.used);
                     let (host, port) = (wish.host.clone(), wish.port);
                     client.state = State::Looking { wish, rest };
-                    self.names.ask(client.number, host, port);
+                    self.names.ask(self.clients.token(slot, 0), host, port);
                     return self.watch(slot);
                 }
             }
         }
     }
 
-    /// Connects a diverted client to the server that the client wanted to reach.
+    /// Connects a diverted client to the server that the client wanted to reach. A client that connects to the listener
+    /// itself would be connected to the proxy again, so it is refused.
     pub(super) fn divert(&mut self, slot: usize) {
-        let Some(Some(client)) = self.clients.get(slot) else { return };
+        let Some(client) = self.clients.get(slot) else { return };
         let to = client.socket.as_ref().and_then(|socket| socket.local_addr().ok());
         let wish = Wish::diverted();
         match to.filter(|to| is_of_this_machine(to.ip()).is_ok_and(|own| !own)) {
@@ -77,7 +78,7 @@ impl Server {
         if answer.is_empty() {
             return self.end(slot, true);
         }
-        if let Some(socket) = self.clients[slot].as_mut().and_then(|client| client.socket.as_mut()) {
+        if let Some(socket) = self.clients.get_mut(slot).and_then(|client| client.socket.as_mut()) {
             let _ = socket.write(answer);
             let _ = socket.shutdown(std::net::Shutdown::Write);
             // Unread bytes of the client would turn the close into a reset, so they are read first.
@@ -88,12 +89,11 @@ impl Server {
 
     pub(super) fn on_names(&mut self) {
         let found: Vec<_> = self.names.found().collect();
-        for (number, addresses) in found {
-            let is_it =
-                |client: &Option<Client>| client.as_ref().is_some_and(|client| client.number == number);
-            let Some(slot) = self.clients.iter().position(is_it) else { continue };
-            let Some(client) = self.clients[slot].as_mut() else { continue };
+        for (token, addresses) in found {
+            let Some((slot, _)) = self.clients.find(token) else { continue };
+            let Some(client) = self.clients.get_mut(slot) else { continue };
             let State::Looking { wish, rest } = std::mem::replace(&mut client.state, State::Relaying) else {
+                self.end(slot, false);
                 continue;
             };
             let from_here = client.from.ip().is_loopback();
@@ -119,7 +119,7 @@ impl Server {
         mut trouble: Trouble,
     ) {
         while let Some(address) = others.pop_front() {
-            let Some(client) = self.clients[slot].as_mut() else { return };
+            let Some(client) = self.clients.get_mut(slot) else { return };
             let from = (wish.speech == Speech::Diverted).then_some(client.from);
             match begin(from, address) {
                 Ok(server) => {
@@ -134,7 +134,7 @@ impl Server {
     }
 
     pub(super) fn on_connected(&mut self, slot: usize) {
-        let Some(client) = self.clients[slot].as_mut() else { return };
+        let Some(client) = self.clients.get_mut(slot) else { return };
         let State::Connecting { wish, rest, server, others } =
             std::mem::replace(&mut client.state, State::Relaying)
         else {
@@ -165,7 +165,8 @@ impl Server {
 
 /// Whether an address belongs to another machine: neighbours must not reach services of this machine through the proxy.
 fn leads_out(to: IpAddr) -> bool {
-    match to.to_canonical() {
+    let to = to.to_canonical();
+    let is_general = match to {
         IpAddr::V4(to) => {
             !(to.is_loopback()
                 || to.is_unspecified()
@@ -176,7 +177,8 @@ fn leads_out(to: IpAddr) -> bool {
         IpAddr::V6(to) => {
             !(to.is_loopback() || to.is_unspecified() || to.is_unicast_link_local() || to.is_multicast())
         }
-    }
+    };
+    is_general && is_of_this_machine(to).is_ok_and(|own| !own)
 }
 
 fn trouble_of(error: &io::Error) -> Trouble {

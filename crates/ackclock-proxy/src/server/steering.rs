@@ -45,7 +45,7 @@ impl Server {
     /// Reports the state of a client's connection to its steering.
     pub(super) fn show(&mut self, slot: usize) {
         let now = self.time();
-        let (Some(radio), Some(Some(client))) = (&mut self.radio, self.clients.get_mut(slot)) else { return };
+        let (Some(radio), Some(client)) = (&mut self.radio, self.clients.get_mut(slot)) else { return };
         if let Some(view) = client.pair.as_mut().and_then(|pair| pair.view().ok()) {
             client.backlogged = view.backlogged;
             radio.users.see(now, user_of(client.from.ip()), slot as u32, view);
@@ -82,9 +82,7 @@ impl Server {
         self.set_windows();
         let held = self.radio.as_mut().map(|radio| std::mem::take(&mut radio.held));
         for slot in held.into_iter().flatten() {
-            if slot < self.clients.len() {
-                self.on_relaying(slot, EpollFlags::empty());
-            }
+            self.on_relaying(slot, EpollFlags::empty());
         }
     }
 
@@ -92,7 +90,7 @@ impl Server {
         let now = self.time();
         let Some(radio) = &mut self.radio else { return };
         for (slot, window) in radio.users.windows(now) {
-            let client = self.clients.get_mut(slot as usize).and_then(Option::as_mut);
+            let client = self.clients.get_mut(slot as usize);
             if let Some(pair) = client.and_then(|client| client.pair.as_mut()) {
                 pair.limit(window);
                 radio.held.insert(slot as usize);
