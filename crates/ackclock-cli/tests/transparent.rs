@@ -74,8 +74,12 @@ if sys.argv[1] == "ask":
     _, _, proxy, status, host = sys.argv
     peer = connect(proxy, 7301)
     peer.sendall(f"CONNECT {host}:80 HTTP/1.1\r\n\r\n".encode())
-    line = peer.makefile("rb").readline().decode()
+    answer = peer.makefile("rb")
+    line = answer.readline().decode()
     assert line.split()[1] == status, f"{host}: {line}"
+    if status == "200":
+        peer.shutdown(socket.SHUT_WR)
+        answer.read()
     sys.exit()
 
 exchange(sys.argv[2])
