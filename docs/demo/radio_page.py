@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Load a web page over an emulated UMTS bearer during a download, without and with a proxy that knows the radio's rate.
+"""Load a web page over an emulated UMTS bearer during a download, without and with a proxy and a box.
 
 Usage: radio_page.py [FOLDER [IMAGES]]. Writes queue.svg, the radio's queue over time, to FOLDER (default: the current
-folder). The page has IMAGES images (default: 8).
+folder). The page has IMAGES images (default: 8). Only root can run the box.
 """
 
 import contextlib
@@ -44,7 +44,14 @@ steering = "rnf"
 """
 
 # The download fills the queue for five seconds before the page is loaded.
-BEHIND_THE_RADIO = "{download} & download=$!; sleep 5; {page}; kill $download"
+BEHIND_THE_RADIO = "{box}{download} & download=$!; sleep 5; {page}; kill $download"
+
+# The box is on the interface towards the link. A box regulates only connections that begin after its own start.
+BPF = "mount -t bpf bpf /sys/fs/bpf"
+BOX = f"""{BPF}
+ackclock box ackclock0 --act --regulator forecast > box.log & box=$!
+until [ -s box.log ] || ! kill -0 $box; do sleep 0.1; done
+"""
 
 
 class Origin(http.server.BaseHTTPRequestHandler):
@@ -101,18 +108,18 @@ def watch_queue(samples: list[tuple[float, float]], stop: threading.Event) -> No
             samples.extend((time.monotonic() - start, float(row.split()[-1])) for row in rows)
 
 
-def load(proxy: str | None) -> tuple[float, list[tuple[float, float]]]:
+def load(download_by: str | None, page_by: str | None, box: str) -> tuple[float, list[tuple[float, float]]]:
     """Load the page behind the radio; seconds that the page took, and the queue over time."""
-    options = f"--proxy http://{proxy}" if proxy else f"--noproxy {ORIGIN[0]}"
+    options = f"--proxy http://{download_by}" if download_by else f"--noproxy {ORIGIN[0]}"
     download = f"curl -s {options} -o /dev/null http://{ORIGIN[0]}:{ORIGIN[1]}/download"
-    page = f"date +%s.%N > begin; {page_loader(proxy)}; date +%s.%N > end"
+    page = f"date +%s.%N > begin; {page_loader(page_by)}; date +%s.%N > end"
     command = ["ackclock", "link", "--scenario", "umts.toml", "--metrics", str(METRICS), "--radio-reports", REPORTS]
     command += ["--report-key", "radio.keys", "--report-user", "100.64.0.2", "--", "sh", "-c"]
     samples: list[tuple[float, float]] = []
     stop = threading.Event()
     watcher = threading.Thread(target=watch_queue, args=(samples, stop))
     watcher.start()
-    subprocess.run([*command, BEHIND_THE_RADIO.format(download=download, page=page)], check=False)
+    subprocess.run([*command, BEHIND_THE_RADIO.format(box=box, download=download, page=page)], check=False)
     stop.set()
     watcher.join()
     if pathlib.Path("page").read_text().count("svg") < IMAGES:
@@ -128,15 +135,31 @@ def draw(runs: dict[str, list[tuple[float, float]]]) -> str:
     picture += ['<rect width="700" height="320" fill="white"/><path d="M60 20V270H680" fill="none" stroke="black"/>']
     picture += [f'<text x="10" y="15">queue, kB</text><text x="10" y="34">{highest / 1000:.0f}</text>']
     picture += [f'<text x="630" y="290">{longest:.0f} s</text><text x="56" y="290">0</text>']
-    for row, (color, (name, samples)) in enumerate(zip(("#c0392b", "#2471a3"), runs.items(), strict=True)):
+    colors = ("#c0392b", "#2471a3", "#b7950b", "#1e8449")
+    for row, (color, (name, samples)) in enumerate(zip(colors, runs.items(), strict=False)):
         points = " ".join(f"{60 + 620 * at / longest:.1f},{270 - 240 * size / highest:.1f}" for at, size in samples)
         picture.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
-        picture.append(f'<text x="{60 + 200 * row}" y="310" fill="{color}">{name}</text>')
+        picture.append(f'<text x="{60 + 160 * row}" y="310" fill="{color}">{name}</text>')
     return "\n".join([*picture, "</svg>\n"])
 
 
+def cases() -> dict[str, tuple[str | None, str | None, str]]:
+    """By name: the proxies of download and page, and the commands that start a box."""
+    found: dict[str, tuple[str | None, str | None, str]] = {
+        "without proxy": (None, None, ""),
+        "with proxy": (PROXY, PROXY, ""),
+        "past the proxy": (None, PROXY, ""),
+    }
+    checks = ["unshare", "--mount", "sh", "-c", f"{BPF} && ackclock box check lo"]
+    if subprocess.run(checks, capture_output=True, check=False).returncode == 0:
+        found["past the proxy, with box"] = (None, PROXY, BOX)
+    else:
+        print("skipped: the box, which needs root and Linux 6.6: `ackclock box check lo` says what is missing")
+    return found
+
+
 def main() -> None:
-    """Run both cases in a network namespace of their own."""
+    """Run all cases in a network namespace of their own."""
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     if os.environ.get("RADIO_PAGE") is None:
         options = ["-n"] if os.geteuid() == 0 else ["-r", "-n"]
@@ -153,8 +176,8 @@ def main() -> None:
         pathlib.Path("radio.keys").write_text(f"1 {secrets.token_hex(32)} 100.64.0.0/10\n")
         runs = {}
         with subprocess.Popen(["ackclock", "proxy", "proxy.toml"], stdout=subprocess.DEVNULL) as proxy:
-            for name, address in (("without proxy", None), ("with proxy", PROXY)):
-                seconds, runs[name] = load(address)
+            for name, case in cases().items():
+                seconds, runs[name] = load(*case)
                 lengths = sorted(length for _, length in runs[name])
                 p95 = lengths[len(lengths) * 95 // 100] / 1000
                 print(f"{name}: page in {seconds:.1f} s, p95 of the queue {p95:.0f} kB")
