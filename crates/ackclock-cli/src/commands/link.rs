@@ -57,6 +57,9 @@ pub(crate) struct Args {
     /// Override a value of the scenario: `edge.buffer=4p`. `--set` can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Seed of the link's random numbers.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Regulator of ACKs at the edge (`ackclock list regulators`).
     #[arg(long, value_name = "NAME")]
     regulator: Option<String>,
@@ -76,14 +79,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     conditions: Conditions,
     #[command(flatten)]
-    environment: Environment,
+    network: Network,
+    #[command(flatten)]
+    watching: Watching,
     #[command(flatten)]
     spelling: Spelling,
 }
 
-/// Options for the network around an emulated link.
+/// Options for what the command reaches, and through which packets.
 #[derive(Debug, clap::Args)]
-struct Environment {
+#[command(next_help_heading = "Network of the command")]
+struct Network {
     /// Run this server (a shell command line) at the far end of the link, in a separate isolated network. The command
     /// finds the server's address in $ACKCLOCK_BASE.
     #[arg(long, value_name = "COMMAND LINE", conflicts_with = "closed")]
@@ -104,9 +110,12 @@ struct Environment {
     /// Let these flows pass beside the link; written like the flows of `--only`. `--except` can be repeated.
     #[arg(long, value_name = "MATCH")]
     except: Vec<Match>,
-    /// Seed of the link's random numbers.
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+}
+
+/// Options for what an emulated link tells, and who controls it.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Results, captures and control")]
+struct Watching {
     /// Print the results as one JSON object after the command exits.
     #[arg(long)]
     json: bool,
@@ -167,7 +176,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
             Some(word) => {
                 Err(Failure::Input(format!("link --check runs no link; leave `{}` out", word.display())))
             }
-            None => live::check(args.environment.json),
+            None => live::check(args.watching.json),
         };
     }
     let text = text::of(args)?;

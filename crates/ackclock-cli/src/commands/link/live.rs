@@ -33,7 +33,7 @@ use super::requests::Requests;
 use super::running::Current;
 use super::text::Text;
 use super::web::WebControl;
-use super::{Args, Environment};
+use super::{Args, Network, Watching};
 use crate::commands::radio_report::Sender;
 use crate::failure::Failure;
 use crate::report::Draft;
@@ -52,8 +52,8 @@ const SPIN: Span = Span::from_micros(50);
 pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) -> Result<(), Failure> {
     let shown = progress::Place::of(args.words().is_empty());
     // Every operation that may fail in this process runs before other processes are started.
-    let metrics = args.environment.metrics.listen()?;
-    let web_control = args.environment.control.map(WebControl::listen).transpose()?;
+    let metrics = args.watching.metrics.listen()?;
+    let web_control = args.watching.control.map(WebControl::listen).transpose()?;
     let captures = outputs::create_captures(args)?;
     let plan = plan(args, web_control.as_ref())?;
     let (mut world, ends) =
@@ -90,10 +90,10 @@ fn deliver(
     series: Option<&Series>,
 ) -> Result<(), Failure> {
     let line = json_line(results, &[]);
-    if args.environment.json {
+    if args.watching.json {
         output::print(&format!("{line}\n"))?;
     }
-    let (Some(path), Some(series)) = (&args.environment.report_html, series) else { return Ok(()) };
+    let (Some(path), Some(series)) = (&args.watching.report_html, series) else { return Ok(()) };
     let mut draft = Draft::new(scenario, iter::once(line))?;
     draft.add_series("link", series)?;
     draft.draw(path)
@@ -101,23 +101,23 @@ fn deliver(
 
 /// Plans the processes and networks of the link.
 fn plan(args: &Args, web_control: Option<&WebControl>) -> Result<Plan, Failure> {
-    let outside = match &args.environment {
-        Environment { server: Some(server), .. } => Outside::Server(server.clone()),
-        Environment { closed: true, .. } => Outside::Nothing,
-        Environment { .. } => Outside::Machine,
+    let outside = match &args.network {
+        Network { server: Some(server), .. } => Outside::Server(server.clone()),
+        Network { closed: true, .. } => Outside::Nothing,
+        Network { .. } => Outside::Machine,
     };
     Ok(Plan {
         command: command(args.words()),
         environment: web_control.into_iter().flat_map(WebControl::environment).collect(),
         outside,
-        forwards: forward::all(&args.environment.forward)?,
+        forwards: forward::all(&args.network.forward)?,
         web_control: web_control.map(|web_control| web_control.address),
     })
 }
 
 /// Puts what packets meet before the link into the plane: the selection of flows, and the hop with a smaller MTU.
-fn put_before(plane: &mut Plane, environment: &Environment, hop: Option<Hop>) {
-    let selection = Selection { only: environment.only.clone(), except: environment.except.clone() };
+fn put_before(plane: &mut Plane, network: &Network, hop: Option<Hop>) {
+    let selection = Selection { only: network.only.clone(), except: network.except.clone() };
     if !selection.is_everything() {
         plane.select(selection);
     }
@@ -133,9 +133,8 @@ fn hop(edge: &EdgeConfig, pair: &Pair) -> Option<Hop> {
 }
 
 /// Starts the sender of radio reports; the thread ends with the link.
-fn reports(environment: &Environment) -> Result<Option<mpsc::Sender<RadioReport>>, Failure> {
-    let Environment { radio_reports: Some(to), report_key: Some(key), report_user: Some(user), .. } =
-        environment
+fn reports(watching: &Watching) -> Result<Option<mpsc::Sender<RadioReport>>, Failure> {
+    let Watching { radio_reports: Some(to), report_key: Some(key), report_user: Some(user), .. } = watching
     else {
         return Ok(None);
     };
@@ -197,8 +196,8 @@ fn command(words: Vec<OsString>) -> Vec<OsString> {
 
 fn say_reach(world: &World, args: &Args) {
     if let Reach::Closed(why) = &world.reach
-        && args.environment.server.is_none()
-        && !args.environment.closed
+        && args.network.server.is_none()
+        && !args.network.closed
     {
         output::remark(&format!("the inside reaches only {}: {why}", world.pair.base));
     }
@@ -276,20 +275,20 @@ impl Link {
         hop: Option<Hop>,
     ) -> Result<Self, Failure> {
         let mut edge = scenario.tables().edge.clone();
-        let reports = reports(&args.environment)?;
+        let reports = reports(&args.watching)?;
         if reports.is_some() {
-            let table = ReportTable { every: args.environment.report_every, ..ReportTable::default() };
+            let table = ReportTable { every: args.watching.report_every, ..ReportTable::default() };
             table.check().map_err(|error| Failure::Input(format!("--report-every: {error}")))?;
             edge.report = Some(table);
         }
-        let seed = args.environment.seed.unwrap_or(scenario.tables().seed);
+        let seed = args.seed.unwrap_or(scenario.tables().seed);
         let config = PlaneConfig { delay: scenario.tables().path.delay, seed, ..PlaneConfig::new(&edge) };
         let mut plane =
             Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
         if let Some(reports) = reports {
             plane.report_to(reports);
         }
-        put_before(&mut plane, &args.environment, hop);
+        put_before(&mut plane, &args.network, hop);
         let mut account =
             plane.account().ok_or_else(|| Failure::Run("the plane is somebody else's".to_owned()))?;
         account.include_devices(counters);
@@ -309,7 +308,7 @@ impl Link {
             account: Mutex::new(account),
             snapshot: Mutex::new(None),
         };
-        let course = args.environment.report_html.is_some().then(|| Course::begin(shared.remote.clone()));
+        let course = args.watching.report_html.is_some().then(|| Course::begin(shared.remote.clone()));
         Ok(Self { thread, outputs, course, shared: Arc::new(shared) })
     }
 

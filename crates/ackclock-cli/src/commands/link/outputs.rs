@@ -17,7 +17,7 @@ use ackclock_output::create_in_place;
 use ackclock_scenario::Files;
 use serde_json::Value;
 
-use super::{Args, Environment};
+use super::{Args, Watching};
 use crate::commands::run::Capture;
 use crate::failure::Failure;
 use crate::output;
@@ -31,7 +31,7 @@ pub(super) type Captures = [Option<(PathBuf, Capture)>; 2];
 /// # Errors
 /// Fails if a capture file cannot be created, or if two outputs are the same file.
 pub(super) fn create_captures(args: &Args) -> Result<Captures, Failure> {
-    let Environment { pcap, pcap_inside, report_html, .. } = &args.environment;
+    let Watching { pcap, pcap_inside, report_html, .. } = &args.watching;
     let written = [
         ("--pcap", pcap.as_ref()),
         ("--pcap-inside", pcap_inside.as_ref()),

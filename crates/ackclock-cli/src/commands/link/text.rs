@@ -36,7 +36,7 @@ pub(super) struct Text {
 /// Fails if a file cannot be read, or if an operand is neither a rate nor a recording.
 pub(super) fn of(args: &Args) -> Result<Text, Failure> {
     let queues = args.spelling.overrides()?;
-    let seed = args.environment.seed.map(|seed| seed.to_string());
+    let seed = args.seed.map(|seed| seed.to_string());
     let mtu = args.conditions.mtu.map(|bytes| format!("{bytes}B"));
     let own = [
         ("edge.regulator", "--regulator", &args.regulator),
