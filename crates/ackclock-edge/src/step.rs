@@ -537,11 +537,13 @@ mod tests {
                 assert!(error.path == format!("at[0].{path}") || message.is_empty(), "{error}");
             }
         }
-        build(
-            &access,
-            json!({ "time": "1s", "set": { "bearer.iub.delay": "1ms", "bearer.iub.rate": "1Mbit/s" } }),
-        )
-        .unwrap();
+        let step =
+            json!({ "time": "1s", "set": { "bearer.iub.delay": "1ms", "bearer.iub.rate": "1Mbit/s" } });
+        let error = build(&access, step.clone()).unwrap_err();
+        assert!(error.message.contains("`delay` and `rate` of an `iub`"), "{error}");
+        let mut with_iub = access.clone();
+        with_iub["bearer"]["iub"] = json!({});
+        build(&with_iub, step).unwrap();
         let error = build(&link, json!({ "time": "1s", "outage": { "for": "1s" } })).unwrap_err();
         assert_eq!(error.path, "at[0].outage.direction");
     }

@@ -54,14 +54,25 @@ fn every_bearer() -> Vec<Value> {
 fn radio_access() -> Vec<Value> {
     let dedicated = |rate: &str, errors: &str| json!({"kind": "dedicated", "rate": rate, "errors": errors});
     let cell = |harq: Value| json!({"kind": "shared", "slots": 500, "delay": "5ms", "harq": harq});
+    let split = || json!({"kind": "shared", "slots": 500, "delay": "5ms", "pdus": "split", "harq": {"error": "30%", "limit": 1}});
+    let repeated = |rate: &str, error: &str| json!({"kind": "dedicated", "rate": rate, "harq": {"error": error, "limit": 1, "delay": "16ms"}});
     vec![
         json!({}),
         json!({"users": 3, "air": {"down": dedicated("384kbit/s", "rayleigh"), "up": dedicated("64kbit/s", "10%")}, "rlc": {"window": 64, "max_dat": 4}}),
         json!({"users": 3, "air": {"down": dedicated("128kbit/s", "40%")}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
         json!({"users": 2, "air": {"down": dedicated("64kbit/s", "20%")}, "rlc": {"mode": "unacknowledged"}}),
         json!({"users": 3, "air": {"down": cell(json!({"error": "20%"}))}, "rlc": {"poll": {"timer": "100ms"}}}),
+        json!({"users": 3, "air": {"down": cell(json!({"error": "20%"}))}, "iub": {}, "rlc": {"poll": {"timer": "100ms"}}}),
         json!({"users": 3, "air": {"down": cell(json!({"error": "40%", "limit": 0}))}, "iub": {"flow_control": "none", "rate": "2Mbit/s", "delay": "3ms"}, "rlc": {"max_dat": 4, "window": 256, "pdu": "80B"}}),
         json!({"air": {"down": cell(json!({"error": "50%", "limit": 0})), "up": dedicated("64kbit/s", "30%")}, "iub": {"flow_control": "on-off", "base_station_buffer": "40p"}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
+        json!({"users": 2, "air": {"down": cell(json!({"error": "30%", "limit": 0}))}, "rlc": {"mode": "unacknowledged", "pdu": "80B"}}),
+        json!({"air": {"down": cell(json!({"error": "50%", "limit": 0}))}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
+        json!({"users": 2, "air": {"down": cell(json!({"error": "20%"}))}, "rlc": {"pdu": "grant", "max_dat": 5}}),
+        json!({"users": 3, "air": {"down": cell(json!({"error": "40%", "limit": 0})), "up": repeated("1Mbit/s", "20%")}, "rlc": {"pdu": "grant", "window": 64, "max_dat": 4}}),
+        json!({"users": 2, "air": {"down": cell(json!({"error": "30%", "limit": 0}))}, "rlc": {"pdu": "grant", "mode": "unacknowledged"}}),
+        json!({"users": 2, "air": {"down": repeated("384kbit/s", "30%"), "up": repeated("64kbit/s", "10%")}}),
+        json!({"users": 2, "air": {"down": split(), "up": dedicated("64kbit/s", "10%")}, "rlc": {"max_dat": 4}}),
+        json!({"users": 2, "air": {"down": split()}, "iub": {"flow_control": "on-off"}, "rlc": {"mode": "unacknowledged"}}),
         json!({"users": 2, "air": {"down": cell(json!({"error": "20%", "limit": 1, "feedback_error": "20%"}))}, "iub": {"loss": "5%", "flow_control": {"kind": "credit", "target": "40ms"}}, "rlc": {"mode": "unacknowledged"}}),
     ]
 }

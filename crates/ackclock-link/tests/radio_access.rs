@@ -122,6 +122,34 @@ fn a_user_of_a_cell_beside_one_that_has_nothing_has_the_events_that_it_has_alone
     }
 }
 
+/// The bearer above such a cell, with the radio link control in the base station.
+fn without_iub(harq: Value) -> Value {
+    let mut table = over_cell(harq, json!(null));
+    table.as_object_mut().unwrap().remove("iub");
+    table
+}
+
+#[test]
+fn without_an_iub_too_a_user_has_the_events_that_it_has_alone() {
+    let table = without_iub(json!({"error": "20%"}));
+    let alone = events(&mut bearer(&table, 1), 1);
+    assert!(alone.len() >= 300, "{}", alone.len());
+    assert_eq!(alone, events(&mut bearer(&table, 2), 1));
+}
+
+#[test]
+fn a_packet_on_an_idle_cell_without_an_iub_takes_its_slots_and_the_delay() {
+    let mut bearer = of_user(&without_iub(json!({"error": 0})), 1, FadingKind::None);
+    // 3 dB: 4664 bits a slot of 2 ms, 13 PDUs of 40 octets; 600 bytes and their mark fill 16. The slot after 1 ms begins
+    // at 2 ms, the second one ends at 6 ms, and the packet arrives 10 ms later.
+    bearer.enqueue(Time::ZERO + Span::from_millis(1), Direction::Down, &segment(0, 0, 600)).unwrap();
+    let (at, event) = bearer.peek_event(Time::ZERO + Span::from_secs(1), Direction::Down).unwrap();
+    assert!(event.is_delivery());
+    assert_eq!(at, Time::ZERO + Span::from_millis(16));
+    // The wait lasts until the first octet is on the air.
+    assert_eq!(bearer.waits(Direction::Down).mean(), Some(Span::from_millis(1)));
+}
+
 /// What users get who always have something to send.
 struct Got {
     packets: f64,
@@ -147,7 +175,7 @@ fn saturated(bearer: &mut AnyBearer, users: u32, seconds: u64) -> Got {
             }
         }
         if millisecond > 5000 {
-            waits.push(bearer.gauges(Direction::Down)[4]);
+            waits.push(bearer.gauges(Direction::Down).get(4).copied().unwrap_or_default());
         }
     }
     waits.sort_by(f64::total_cmp);
@@ -160,22 +188,110 @@ const PDUS: f64 = 1501.0 / 40.0;
 
 #[test]
 fn a_block_holds_whole_pdus_and_the_rest_is_padding() {
-    let mut table = over_cell(json!({"error": 0}), json!({}));
-    table["air"]["down"].as_object_mut().unwrap().remove("harq");
     // 137, 377, 1262, 2279, 4664 and 7168 bits a slot are 0, 1, 3, 6, 13 and 21 PDUs of 336 bits with their header.
     let expected = 500.0 * 0.15 * (1 + 3 + 6 + 13 + 21) as f64 / PDUS;
+    for mut table in [over_cell(json!({"error": 0}), json!({})), without_iub(json!({"error": 0}))] {
+        table["air"]["down"].as_object_mut().unwrap().remove("harq");
+        let got = saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 200).packets / 200.0;
+        assert!((got / expected - 1.0).abs() < 0.01, "{got} packets a second, expected {expected}: {table}");
+    }
+}
+
+#[test]
+fn a_pdu_that_does_not_fit_continues_in_the_next_block() {
+    // 137, 377, 1262, 2279, 4664 and 7168 bits a slot, and PDUs of 336 bits with their header.
+    let expected = 500.0 * 0.15 * f64::from(137 + 377 + 1262 + 2279 + 4664 + 7168) / 336.0 / PDUS;
+    for mut table in [over_cell(json!({"error": 0}), json!({})), without_iub(json!({"error": 0}))] {
+        table["air"]["down"].as_object_mut().unwrap().remove("harq");
+        table["air"]["down"]["pdus"] = "split".into();
+        let got = saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 200).packets / 200.0;
+        assert!((got / expected - 1.0).abs() < 0.01, "{got} packets a second, expected {expected}: {table}");
+    }
+}
+
+/// A cell without an Iub, each of whose blocks holds one PDU.
+fn granted(harq: Value) -> Value {
+    let mut table = without_iub(harq);
+    table["rlc"]["pdu"] = "grant".into();
+    table["air"]["up"] = json!({"kind": "dedicated", "rate": "384kbit/s", "errors": 0});
+    table
+}
+
+#[test]
+fn a_pdu_that_fills_its_block_leaves_no_padding() {
+    let mut table = granted(json!({"error": 0}));
+    table["air"]["down"].as_object_mut().unwrap().remove("harq");
+    // 17, 47, 157, 284, 583 and 896 octets a slot, each with a header of 2 octets; a block in which a packet ends has 1.5
+    // octets more, rounded up.
     let got = saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 200).packets / 200.0;
-    assert!((got / expected - 1.0).abs() < 0.01, "{got} packets a second, expected {expected}");
+    let blocks = 500.0 * 0.15 * f64::from(17 + 47 + 157 + 284 + 583 + 896 - 6 * 2);
+    let expected = blocks / (1500.0 + 2.0);
+    assert!((got / expected - 1.0).abs() < 0.005, "{got} packets a second, expected {expected}");
+}
+
+#[test]
+fn a_retransmission_larger_than_its_grant_continues_in_the_next_grants() {
+    // Every block is lost at first; the RLC repeats PDUs of good slots also in bad slots.
+    let table = granted(json!({"error": "20%", "limit": 0}));
+    let got = saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 100);
+    assert!(got.repeated_pdus > 5000.0, "{}", got.repeated_pdus);
+    // Without padding and without losses of the RLC, 0.8 of the blocks carry what is delivered.
+    let all = 500.0 * 0.15 * f64::from(17 + 47 + 157 + 284 + 583 + 896) / 1500.0;
+    let share = got.packets / 100.0 / all;
+    assert!((0.6..0.8).contains(&share), "{share}");
+}
+
+#[test]
+fn a_failed_tti_of_a_dedicated_channel_is_sent_again_before_new_data() {
+    let harq = json!({"error": "20%", "repetition_error": 0, "delay": "16ms"});
+    let table = json!({"air": {"down": {"kind": "dedicated", "tti": "10ms", "harq": harq}, "up": {"kind": "dedicated", "errors": 0}}});
+    let got = saturated(&mut bearer(&table, 1), 1, 200);
+    // 12 PDUs in a TTI of 10 ms; 1 / 1.2 of the TTIs have new data.
+    let expected = 100.0 * 12.0 / 1.2 / PDUS;
+    assert!((got.packets / 200.0 / expected - 1.0).abs() < 0.01, "{} and {expected}", got.packets / 200.0);
+    // PDUs arrive in sequence, so that the RLC misses none.
+    assert_eq!(got.repeated_pdus, 0.0);
+}
+
+#[test]
+fn what_a_grant_cannot_have_is_refused_with_its_key() {
+    let refused = |table: Value| {
+        let mut table = table;
+        table["kind"] = "radio-access".into();
+        BEARERS.resolve(&table).map(drop).unwrap_err().to_string()
+    };
+    let mut behind = granted(json!({}));
+    behind["iub"] = json!({});
+    let mut split = granted(json!({}));
+    split["air"]["down"]["pdus"] = "split".into();
+    let mut huge = granted(json!({}));
+    huge["air"]["down"]["rates"] = json!([{"rate": "1Gbit/s", "snr": 0.0}]);
+    let mut odd = granted(json!({}));
+    odd["rlc"]["pdu"] = "grants".into();
+    let mut errors = json!({"air": {"up": {"kind": "dedicated", "harq": {}, "errors": "5%"}}});
+    errors["rlc"] = json!({});
+    for (table, key) in [
+        (behind, "rlc.pdu"),
+        (split, "air.down.pdus"),
+        (huge, "air.down.rates"),
+        (odd, "\"grant\""),
+        (errors, "air.up.errors"),
+    ] {
+        let error = refused(table);
+        assert!(error.contains(key), "{key}: {error}");
+    }
 }
 
 #[test]
 fn the_rlc_repeats_what_harq_gave_up() {
     // 10 % of 10 %: a block is lost with its PDUs after one repetition.
-    let table = over_cell(json!({"error": "10%", "repetition_error": "10%", "limit": 1}), json!({}));
-    let got = saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 400);
-    let share = got.repeated_pdus / (got.packets * PDUS);
-    // 200 000 blocks, of which 2000 are lost: 0.01 +- 0.0003, and blocks differ in size.
-    assert!((share / 0.01 - 1.0).abs() < 0.1, "{share}");
+    let harq = json!({"error": "10%", "repetition_error": "10%", "limit": 1});
+    for table in [over_cell(harq.clone(), json!({})), without_iub(harq)] {
+        let got = saturated(&mut of_user(&table, 1, FadingKind::Table), 1, 400);
+        let share = got.repeated_pdus / (got.packets * PDUS);
+        // 200 000 blocks, of which 2000 are lost: 0.01 +- 0.0003, and blocks differ in size.
+        assert!((share / 0.01 - 1.0).abs() < 0.1, "{share}: {table}");
+    }
 }
 
 #[test]

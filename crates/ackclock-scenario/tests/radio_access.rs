@@ -1,10 +1,14 @@
-//! RLC above a shared cell, from server to terminal: the preset `hsdpa`.
+//! RLC above a shared cell, from server to terminal: the presets `hsdpa` and `lte`.
 
 use ackclock_scenario::{DiskFiles, RunOptions, RunResult, Scenario, run};
 
 /// The result of the preset with these settings.
 fn of(sets: &[&str]) -> RunResult {
-    let text = "preset = \"hsdpa\"\nduration = \"40s\"\n";
+    of_preset("hsdpa", sets)
+}
+
+fn of_preset(preset: &str, sets: &[&str]) -> RunResult {
+    let text = &format!("preset = \"{preset}\"\nduration = \"40s\"\n");
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let scenario = Scenario::load("case.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
     run(&scenario, 0, &DiskFiles::in_folder("."), RunOptions::default()).unwrap().result
@@ -81,4 +85,34 @@ fn what_a_cell_of_pdus_does_not_have_is_refused_with_its_key() {
         let message = refused(set);
         assert!(message.contains(key), "{set}: {message}");
     }
+}
+
+#[test]
+fn one_lte_user_at_the_best_rate_gets_it_less_the_headers() {
+    let result = of_preset(
+        "lte",
+        &[
+            "edge.user=[{ mean_snr = 25.0, fading = \"none\" }]",
+            "edge.bearer.air.down.harq.error=0",
+            "edge.bearer.air.up.harq.error=0",
+            "flow.max_window=4MB",
+            "edge.buffer=2000p",
+        ],
+    );
+    // 4582 octets a ms, of which 2 are the header, and 1.5 each a further packet: three packets of 1500 bytes and a part.
+    let [block, headers] = [4582.0, 2.0 + 1.5 * 4582.0 / 1500.0];
+    let expected = block * 8.0 * 1000.0 * (1.0 - headers / block) * 1460.0 / 1500.0;
+    let goodput = result.flows[0].goodput_bps.unwrap();
+    assert!((goodput / expected - 1.0).abs() < 0.02, "{goodput} and {expected}");
+    let used = result.bottleneck.utilisation.unwrap();
+    assert!((0.97..=1.001).contains(&used), "{used}");
+}
+
+#[test]
+fn a_round_trip_over_an_idle_lte_cell_takes_15_to_30_ms() {
+    // Each packet is sent alone: the next one waits for the ACK.
+    let result = of_preset("lte", &["flow.max_window=1500B", "flow.acks=\"every\""]);
+    let rtt = result.flows[0].rtt_ms.mean.unwrap();
+    assert!((15.0..=30.0).contains(&rtt), "{rtt}");
+    assert_eq!(result.bottleneck.drops, 0);
 }

@@ -41,11 +41,11 @@ fn radio() -> impl Strategy<Value = String> {
                 "air.down = {{ kind = \"dedicated\", errors = {errors}, allocation = {{ pool = \"{pool}kbit/s\" }} }}\n"
             )
         }),
-        (0.0..0.3f64, 0u32..3, 0usize..3).prop_map(|(error, limit, control)| {
-            let control = ["credit", "on-off", "none"][control];
+        (0.0..0.3f64, 0u32..3, 0usize..4).prop_map(|(error, limit, control)| {
+            let iub = |control| format!("iub = {{ flow_control = \"{control}\" }}\n");
+            let iub = ["credit", "on-off", "none"].get(control).map(iub).unwrap_or_default();
             format!(
-                "air.down = {{ kind = \"shared\", delay = \"5ms\", harq = {{ error = {error}, limit = {limit} }} }}\n\
-                 iub = {{ flow_control = \"{control}\" }}\n"
+                "air.down = {{ kind = \"shared\", delay = \"5ms\", harq = {{ error = {error}, limit = {limit} }} }}\n{iub}"
             )
         })
     ];
@@ -118,7 +118,11 @@ fn changing() -> impl Strategy<Value = String> {
         let steps = prop::collection::vec((1u32..2000, any::<bool>(), step(cell)), 1..6);
         (1u32..3, steps, any::<bool>()).prop_map(move |(users, steps, acknowledged)| {
             let mode = if acknowledged { "acknowledged" } else { "unacknowledged" };
-            let air = if cell { "air.down = { kind = \"shared\", harq = { error = 0.1 } }\n" } else { "" };
+            let air = if cell {
+                "air.down = { kind = \"shared\", harq = { error = 0.1 } }\niub = {}\n"
+            } else {
+                ""
+            };
             let mut time = 0;
             let step = |(after, ends, step): (u32, bool, String)| {
                 // The longest outage and the longest value end before the next step.

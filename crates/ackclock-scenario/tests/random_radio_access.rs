@@ -13,11 +13,15 @@ const UP: [&str; 7] = ["none", "ack-regulator", "wrs", "wrd", "wrb", "forecast",
 const FILE: u64 = 60_000;
 
 fn dedicated() -> impl Strategy<Value = String> {
-    (select(vec![64, 128, 384]), 0.0..0.3f64, select(vec!["pdu", "tti"])).prop_map(|(rate, errors, by)| {
-        format!(
-            "{{ kind = \"dedicated\", rate = \"{rate}kbit/s\", errors = {errors}, errors_by = \"{by}\" }}"
-        )
-    })
+    let errors = prop_oneof![
+        3 => (0.0..0.3f64, select(vec!["pdu", "tti"]))
+            .prop_map(|(errors, by)| format!("errors = {errors}, errors_by = \"{by}\"")),
+        1 => (0.0..0.3f64, 0u32..4, 1u32..60).prop_map(|(error, limit, delay)| {
+            format!("harq = {{ error = {error}, limit = {limit}, delay = \"{delay}ms\", feedback_error = 0.01 }}")
+        }),
+    ];
+    (select(vec![64, 128, 384]), errors)
+        .prop_map(|(rate, errors)| format!("{{ kind = \"dedicated\", rate = \"{rate}kbit/s\", {errors} }}"))
 }
 
 fn flow_control() -> impl Strategy<Value = String> {
@@ -48,11 +52,11 @@ fn iub() -> impl Strategy<Value = String> {
 
 fn shared() -> impl Strategy<Value = String> {
     let schedulers = select(vec!["pf", "round-robin", "max-rate"]);
-    let interface = prop_oneof![Just(String::new()), iub()];
+    let interface = (prop_oneof![Just(String::new()), iub()], select(vec!["whole", "split"]));
     (schedulers, 0.0..0.3f64, 0u32..4, 0.0..0.5f64, 10u32..400, interface).prop_map(
-        |(scheduler, error, limit, feedback, release, iub)| {
+        |(scheduler, error, limit, feedback, release, (iub, pdus))| {
             format!(
-                "air.down = {{ kind = \"shared\", scheduler = \"{scheduler}\", delay = \"5ms\", harq = {{ error = {error}, \
+                "air.down = {{ kind = \"shared\", scheduler = \"{scheduler}\", pdus = \"{pdus}\", delay = \"5ms\", harq = {{ error = {error}, \
                  limit = {limit}, feedback_error = {feedback}, release = \"{release}ms\" }} }}\n{iub}"
             )
         },
@@ -64,12 +68,14 @@ fn bearer() -> impl Strategy<Value = String> {
     let down = prop_oneof![2 => shared(), 1 => dedicated().prop_map(|air| format!("air.down = {air}\n"))];
     let rlc = prop_oneof![
         (16u32..2047, 2u32..20, select(vec!["discard", "reset"])).prop_map(|(window, most, then)| format!(
-            "rlc = {{ window = {window}, max_dat = {most}, on_max_dat = \"{then}\" }}\n"
+            "window = {window}, max_dat = {most}, on_max_dat = \"{then}\""
         )),
-        Just("rlc = { mode = \"unacknowledged\" }\n".to_owned()),
+        Just("mode = \"unacknowledged\"".to_owned()),
     ];
-    (down, dedicated(), rlc).prop_map(|(down, up, rlc)| {
-        format!("[edge.bearer]\nkind = \"radio-access\"\n{rlc}{down}air.up = {up}\n")
+    (down, dedicated(), rlc, any::<bool>()).prop_map(|(down, up, rlc, grants)| {
+        let grants = grants && !down.contains("iub") && !down.contains("split");
+        let pdu = if grants { ", pdu = \"grant\"" } else { "" };
+        format!("[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ {rlc}{pdu} }}\n{down}air.up = {up}\n")
     })
 }
 

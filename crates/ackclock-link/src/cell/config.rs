@@ -44,6 +44,8 @@ pub struct CellConfig {
     pub transport: Transport,
     /// Use of the rest of a slot after the end of a packet.
     pub remainder: Remainder,
+    /// PDUs in a block, for an air interface of the bearer "radio-access".
+    pub pdus: BlockPdus,
     /// Rates, each with the SNR that it needs; rates and SNRs increase.
     pub rates: Vec<RateRow>,
     /// Users of the cell, set by the edge; one user by default.
@@ -135,6 +137,17 @@ pub enum Remainder {
     Waste,
 }
 
+/// PDUs of the radio link control in a block of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockPdus {
+    /// A block holds whole PDUs, and the rest is padding (MAC-hs of HSDPA release 5).
+    #[default]
+    Whole,
+    /// A PDU that does not fit continues in the user's next block (MAC-ehs of release 7).
+    Split,
+}
+
 /// Maximum number of users of a cell.
 const MOST_USERS: u64 = 100_000;
 
@@ -154,6 +167,7 @@ impl Default for CellConfig {
             drc_delay: 0,
             transport: Transport::Bits,
             remainder: Remainder::Next,
+            pdus: BlockPdus::Whole,
             rates: rates::evdo(),
             users: vec![CellUser::default()],
         }
@@ -233,6 +247,11 @@ impl CellUser {
 
 impl LinkConfig for CellConfig {
     fn serving(&self, users: &[CellUser]) -> Result<Option<Arc<dyn LinkConfig>>, ConfigError> {
+        if self.pdus != BlockPdus::Whole {
+            let message =
+                "the cell as a link cuts packets, not PDUs; an air interface of \"radio-access\" has PDUs";
+            return Err(ConfigError::new("pdus", message));
+        }
         Ok(Some(Arc::new(self.clone().with_users(users)?)))
     }
 
@@ -279,18 +298,18 @@ impl CellConfig {
         Ok(Self { users: users.to_vec(), ..self })
     }
 
-    /// Returns this cell with blocks of complete PDUs of `pdu_bits` bits; a block without room for a PDU counts as no
-    /// rate.
-    pub(crate) fn of_whole(&self, pdu_bits: u64) -> Self {
+    /// Returns this cell with blocks of complete units of `unit_bits` bits; a block with fewer than `least` units counts
+    /// as no rate.
+    pub(crate) fn of_whole(&self, unit_bits: u64, least: u64) -> Self {
         let whole = |row: &RateRow| {
-            let pdus = match (self.transport, row.bits, row.slots) {
-                (Transport::Packets, Some(bits), Some(_)) => u64::from(bits) / pdu_bits,
-                _ => row.rate.as_bps() / u64::from(self.slots) / pdu_bits,
+            let units = match (self.transport, row.bits, row.slots) {
+                (Transport::Packets, Some(bits), Some(_)) => u64::from(bits) / unit_bits,
+                _ => row.rate.as_bps() / u64::from(self.slots) / unit_bits,
             };
-            let bits = pdus * pdu_bits;
+            let bits = units * unit_bits;
             let slots = u64::from(self.slots)
                 / if self.transport == Transport::Packets { u64::from(row.slots.unwrap_or(1)) } else { 1 };
-            (pdus > 0).then(|| RateRow {
+            (units >= least).then(|| RateRow {
                 rate: Rate::from_bps(bits * slots),
                 bits: Some(bits as u32),
                 ..row.clone()

@@ -75,7 +75,7 @@ impl Default for HarqConfig {
 const RELEASES: RangeInclusive<Span> = Span::from_millis(10)..=Span::from_millis(400);
 
 impl HarqConfig {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.error.check().map_err(|error| error.under("error"))?;
         if !RELEASES.contains(&self.release) {
             let [least, most] = [RELEASES.start(), RELEASES.end()];
@@ -84,14 +84,14 @@ impl HarqConfig {
         self.repetitions().check().map_err(|error| error.under("repetition_error"))
     }
 
-    pub(super) fn complete(self) -> Result<Self, ConfigError> {
+    pub(crate) fn complete(self) -> Result<Self, ConfigError> {
         let error = self.error.complete().map_err(|error| error.under("error"))?;
         let again = self.repetition_error.map(Errors::complete).transpose();
         Ok(Self { error, repetition_error: again.map_err(|error| error.under("repetition_error"))?, ..self })
     }
 
     /// Mean number of transmissions of a block with independent errors.
-    pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
+    pub(crate) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let first = self.error.share(files).map_err(|error| error.under("error"))?;
         let again = self.repetitions().share(files).map_err(|error| error.under("repetition_error"))?;
         // Mean number of transmissions: 1 + e (1 + r + ... + r^(limit - 1)), with the probability e that a first
@@ -113,8 +113,8 @@ impl HarqConfig {
     }
 }
 
-/// Blocks that were sent to a user and contain packets that are neither delivered nor lost.
-pub(super) struct Harq {
+/// Blocks that were sent to a user and contain packets of type `P` that are neither delivered nor lost.
+pub(crate) struct Harq<P = Segment> {
     errors: AnyErrorProcess,
     /// Error process of retransmissions; `None` if retransmissions have the error process of first transmissions.
     repetition_errors: Option<AnyErrorProcess>,
@@ -129,7 +129,7 @@ pub(super) struct Harq {
     counts: RepetitionsAs,
     blocks: VecDeque<Block>,
     /// Packets that end in the stored blocks.
-    packets: VecDeque<Segment>,
+    packets: VecDeque<P>,
     /// Index of the block in transmission.
     air: usize,
     services: Services,
@@ -185,16 +185,16 @@ enum BlockState {
 
 /// Content of a block after the last packet that ends in the block.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(crate) enum Rest {
     /// The rest of the block is empty.
     Empty,
     /// The first part of a packet that continues in the next block.
     Begun,
 }
 
-impl Harq {
+impl<P: Copy> Harq<P> {
     /// Creates the HARQ of a user, from the error contexts of first transmissions, of retransmissions and of NACKs.
-    pub(super) fn new(
+    pub(crate) fn new(
         config: &HarqConfig,
         [first, again, feedback]: [ErrorContext<'_>; 3],
     ) -> Result<Self, ConfigError> {
@@ -222,7 +222,7 @@ impl Harq {
 
     /// Adds a block of `slots` slots that was sent until `now` and in which these packets end. The scheduler counts
     /// `served` as the block's rate.
-    pub(super) fn sent(&mut self, now: Time, packets: &[Segment], rest: Rest, slots: u64, served: f64) {
+    pub(crate) fn sent(&mut self, now: Time, packets: &[P], rest: Rest, slots: u64, served: f64) {
         self.air = self.blocks.len();
         let ends = packets.len() as u32;
         let continues = std::mem::replace(&mut self.goes_on, rest == Rest::Begun);
@@ -246,7 +246,7 @@ impl Harq {
 
     /// Retransmits the first block that is ready at `now`. Returns the block's number of slots and the rate that the
     /// scheduler counts.
-    pub(super) fn repeat(&mut self, now: Time) -> Option<(u64, f64)> {
+    pub(crate) fn repeat(&mut self, now: Time) -> Option<(u64, f64)> {
         self.air = self.blocks.iter().position(|block| block.waits(now))?;
         let block = &mut self.blocks[self.air];
         block.state = BlockState::Sent;
@@ -256,18 +256,18 @@ impl Harq {
     }
 
     /// Whether a block is ready at `now` for retransmission.
-    pub(super) fn waits(&self, now: Time) -> bool {
+    pub(crate) fn waits(&self, now: Time) -> bool {
         self.blocks.iter().any(|block| block.waits(now))
     }
 
     /// Replaces the error process of blocks.
-    pub(super) fn set_errors(&mut self, errors: AnyErrorProcess) {
+    pub(crate) fn set_errors(&mut self, errors: AnyErrorProcess) {
         self.errors = errors;
     }
 
     /// Ends the transmission that lasted from `began` to `now`, with the fate `radio` unless the block has an error. If
     /// the transmission failed, returns the earliest time of a retransmission.
-    pub(super) fn land(&mut self, began: Time, now: Time, radio: Fate) -> Option<Time> {
+    pub(crate) fn land(&mut self, began: Time, now: Time, radio: Fate) -> Option<Time> {
         let block = self.blocks.get_mut(self.air)?;
         if block.repetitions > 0 {
             self.services.carried_again(now);
@@ -294,12 +294,12 @@ impl Harq {
     }
 
     /// Time for which the receiver keeps the packet that it delivers next, because it misses an earlier block.
-    pub(super) fn take_wait(&mut self) -> Span {
+    pub(crate) fn take_wait(&mut self) -> Span {
         if std::mem::take(&mut self.misses) { self.release } else { Span::ZERO }
     }
 
     /// Returns the next packet that is delivered or given up, with the number and delay of its retransmissions.
-    pub(super) fn release(&mut self) -> Option<(Segment, Fate, Repetitions)> {
+    pub(crate) fn release(&mut self) -> Option<(P, Fate, Repetitions)> {
         let next = match self.order {
             DeliveryOrder::InSequence => self.release_first(),
             DeliveryOrder::OutOfSequence => self.release_whole(),
@@ -314,7 +314,7 @@ impl Harq {
     }
 
     /// Returns the first packet whose fate is known, even if the fate of earlier packets is unknown.
-    fn release_whole(&mut self) -> Option<(Segment, Fate, Parts)> {
+    fn release_whole(&mut self) -> Option<(P, Fate, Parts)> {
         while self.blocks.front().is_some_and(|block| block.is_over() && block.ends == 0) {
             self.forget_first();
         }
@@ -366,19 +366,13 @@ impl Harq {
     }
 
     /// Removes a packet that ends in a block; `place` is the packet's index among all packets.
-    fn take(
-        &mut self,
-        block: usize,
-        place: usize,
-        lost: bool,
-        parts: Parts,
-    ) -> Option<(Segment, Fate, Parts)> {
+    fn take(&mut self, block: usize, place: usize, lost: bool, parts: Parts) -> Option<(P, Fate, Parts)> {
         self.blocks[block].ends -= 1;
         Some((self.packets.remove(place)?, if lost { Fate::Lost } else { Fate::Arrives }, parts))
     }
 
     /// Returns the next packet in order of transmission.
-    fn release_first(&mut self) -> Option<(Segment, Fate, Parts)> {
+    fn release_first(&mut self) -> Option<(P, Fate, Parts)> {
         loop {
             let block = self.blocks.front_mut()?;
             let lost = match block.state {
@@ -409,7 +403,7 @@ impl Harq {
     }
 
     /// Forgets all blocks, and returns the packets that end in them.
-    pub(super) fn withdraw(&mut self) -> impl Iterator<Item = Segment> + '_ {
+    pub(crate) fn withdraw(&mut self) -> impl Iterator<Item = P> + '_ {
         self.blocks.clear();
         self.services.forget_before(None);
         (self.air, self.before) = (0, None);
@@ -418,7 +412,7 @@ impl Harq {
     }
 
     /// Packets that were sent and are neither delivered nor given up yet.
-    pub(super) fn unacknowledged(&self) -> impl Iterator<Item = &Segment> {
+    pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = &P> {
         self.packets.iter()
     }
 }

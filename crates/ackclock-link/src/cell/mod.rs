@@ -38,6 +38,7 @@ mod handover;
 mod harq;
 mod link;
 mod member;
+mod pull;
 mod rates;
 mod reports;
 mod saturated;
@@ -47,8 +48,12 @@ mod synthetic;
 
 pub use crate::short_flows::{CountsAt, ShortFlows};
 pub use change::{CellChange, numbers_of};
-pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport};
+pub use config::{
+    BlockPdus, BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport,
+};
+pub(crate) use harq::{Harq, Rest};
 pub use harq::{HarqConfig, RepetitionsAs};
+pub(crate) use pull::Granted;
 pub use rates::RateRow;
 pub use synthetic::Synthetic;
 
@@ -63,8 +68,8 @@ use crate::{BufferMeaning, Cause, Departures, Fate, LinkContext, LinkEvent, Load
 use air::{Air, Carries};
 use backlog::{Backlog, Place, Rules};
 use grant::{Grant, grants};
-use harq::Rest;
 use member::{Fragment, Member};
+use pull::Pull;
 use reports::Reports;
 use saturated::Reference;
 use slots::Slots;
@@ -103,6 +108,8 @@ pub struct Cell {
     /// Packets whose transmission has started, each with its start time, for a bearer above the cell; `None` unless
     /// requested.
     begun: Option<VecDeque<(Time, Segment)>>,
+    /// Requests for packets at each grant; `None` if packets are queued in the cell.
+    pull: Option<Pull>,
     /// Total capacity used, in the unit of [`Grant`]: bits times slots per second.
     sent: u128,
     bytes: u64,
@@ -141,6 +148,7 @@ impl Cell {
             reports: Reports::default(),
             waits: Histogram::default(),
             begun: None,
+            pull: None,
             sent: 0,
             bytes: 0,
             reference: Reference::new(config, streams, name),
@@ -159,7 +167,7 @@ impl Cell {
 
     /// Selects the users for all slots that start up to `now`, and ends transmissions that are over.
     fn advance(&mut self, now: Time) {
-        loop {
+        while !self.is_granted() {
             if self.air.ends <= now {
                 self.land();
             } else if self.air.ends == Time::NEVER
@@ -212,6 +220,13 @@ impl Cell {
             Some(chosen) => self.serve(start, self.candidates[chosen].user),
             None => self.next += 1,
         }
+        if !self.is_granted() {
+            self.count_backlogged(start);
+        }
+    }
+
+    /// Counts the slots from `start` up to the next decision as time in which the candidates had data.
+    fn count_backlogged(&mut self, start: Time) {
         if self.reports.wanted() {
             let time = self.slots.start(self.next).since(start);
             for &Candidate { user, .. } in &self.candidates {
@@ -231,32 +246,44 @@ impl Cell {
 
     /// Gives a user its slots: for a retransmission if one is ready, otherwise for new data.
     fn serve(&mut self, start: Time, user: u32) {
-        let member = &mut self.members[user as usize];
-        let grant = self.grants[member.state.1];
-        let repetition = member.harq.as_mut().and_then(|harq| harq.repeat(start));
-        let (carries, slots, served) = match repetition {
-            Some((slots, served)) => (Carries::Repetition, slots, served),
-            None => {
-                let sent = self.send(start, user, grant);
-                self.sent += u128::from(sent);
-                (Carries::New, grant.slots, grant.bps * (sent as f64 / grant.work as f64))
-            }
-        };
+        let harq = &mut self.members[user as usize].harq;
+        match (harq.as_mut().and_then(|harq| harq.repeat(start)), &mut self.pull) {
+            (Some((slots, served)), _) => self.occupy(start, user, Carries::Repetition, slots, served),
+            (None, Some(pull)) => pull.grant(user),
+            (None, None) => self.serve_new(start, user),
+        }
+    }
+
+    /// Gives a user its slots for new data.
+    fn serve_new(&mut self, start: Time, user: u32) {
+        let grant = self.grants[self.members[user as usize].state.1];
+        let sent = self.send(start, user, grant);
+        self.sent += u128::from(sent);
+        let served = grant.bps * (sent as f64 / grant.work as f64);
+        self.occupy(start, user, Carries::New, grant.slots, served);
+    }
+
+    /// Occupies `slots` slots from `start` on with data of a user; the scheduler counts `served` as their rate.
+    fn occupy(&mut self, start: Time, user: u32, carries: Carries, slots: u64, served: f64) {
         self.used[carries as usize] += slots;
-        let rate = grant.bps;
+        let rate = self.grants[self.members[user as usize].state.1].bps;
         self.scheduler.served(Service { user, slot: self.next, slots, rate, served });
         self.next += slots;
         let (ends, last) = (self.slots.start(self.next), std::mem::take(&mut self.air.last));
         self.air = Air { user, carries, begins: start, slots, served, ends, last };
         let member = &self.members[user as usize];
         let waits = member.begun.is_some() || member.harq.as_ref().is_some_and(|harq| harq.waits(start));
-        if !waits
-            && self.backlog.is_empty(user)
-            && let Ok(at) = self.busy.binary_search(&user)
-        {
-            self.busy.remove(at);
+        if !waits && !self.has_new(user) {
+            self.leave_turn(user);
         }
         self.tell_drops(start);
+    }
+
+    /// Removes a user that has no data to send.
+    fn leave_turn(&mut self, user: u32) {
+        if let Ok(at) = self.busy.binary_search(&user) {
+            self.busy.remove(at);
+        }
     }
 
     /// Sends the packets of a user that fit into a grant; returns the used part of the grant.
@@ -400,17 +427,20 @@ impl Cell {
         let user = self.backlog.user(segment.flow);
         let taken = self.backlog.enqueue(now, segment, self.unqueued(segment.flow), place);
         self.tell_drops(now);
-        if self.backlog.is_empty(user) {
-            return taken;
+        if !self.backlog.is_empty(user) {
+            self.await_turn(now, user);
         }
+        taken
+    }
+
+    /// Serves a user that has data from the next slot on, or after its hand-over.
+    fn await_turn(&mut self, now: Time, user: u32) {
         if self.members[user as usize].away_until > now {
-            self.await_return(user);
-            return taken;
+            return self.await_return(user);
         }
         if self.busy.is_empty() {
             self.next = self.next.max(self.slots.after(now));
         }
         self.join(user);
-        taken
     }
 }

@@ -5,6 +5,7 @@ use ackclock_core::{FlowId, Rate, Span, Time};
 
 use super::filling::Filling;
 use super::flow_control::Allocation;
+use super::grants::Grants;
 use super::iub::{Iub, Sent};
 use crate::bearer::{Direction, Handover, HandoverTo};
 use crate::queue::{AnyQueue, Queue};
@@ -18,6 +19,8 @@ pub(super) struct Channel {
     pub(super) sdus: [Sdus; 2],
     /// The controller's side of the Iub, if the downlink has a base station.
     pub(super) iub: Option<Box<Iub>>,
+    /// Requests for grants, if the RLC stands in the base station.
+    pub(super) grants: Option<Grants>,
     /// Target delay of the base station's queue.
     target: Span,
     /// Whether the RLC table sets the guard of the ends.
@@ -32,7 +35,7 @@ impl Channel {
         rlc: &RlcConfig,
         queues: [AnyQueue; 2],
         places: [Option<Places>; 2],
-        iub: Option<Box<Iub>>,
+        (iub, grants): (Option<Box<Iub>>, Option<Grants>),
         round_trip: Span,
     ) -> Self {
         let ([queue_down, queue_up], [down, up]) = (queues, places);
@@ -41,15 +44,17 @@ impl Channel {
             ends: Direction::BOTH.map(|_| End::new(rlc, round_trip)),
             sdus: [Sdus::new(queue_down, down), Sdus::new(queue_up, up)],
             iub,
+            grants,
             target: Span::ZERO,
             has_guard: rlc.guard.is_some(),
             setups: 0,
         }
     }
 
-    /// Time at which the Iub next has an event; [`Time::NEVER`] without an Iub.
+    /// Time at which the Iub next has an event, or a grant is needed; [`Time::NEVER`] without either.
     pub(super) fn next_change(&self) -> Time {
-        self.iub.as_ref().map_or(Time::NEVER, |iub| iub.due().min(iub.next()))
+        let grants = self.grants.as_ref().map_or(Time::NEVER, Grants::next);
+        self.iub.as_ref().map_or(grants, |iub| iub.due().min(iub.next()))
     }
 
     /// Earliest time at which the RLC end of a direction has something to send.
@@ -57,10 +62,11 @@ impl Channel {
         self.ends[direction as usize].due(&self.sdus[direction as usize])
     }
 
-    /// Schedules the next transmission over the Iub, at or after `from`.
+    /// Schedules the next transmission over the Iub, or the next request for a grant, at or after `from`.
     pub(super) fn plan(&mut self, from: Time) {
         let wanted = self.wants(Direction::Down);
         self.iub.iter_mut().for_each(|iub| iub.plan(wanted, from));
+        self.grants.iter_mut().for_each(|grants| grants.plan(wanted, from));
     }
 
     /// Receives PDUs that a TTI has carried in a direction.
@@ -73,7 +79,32 @@ impl Channel {
         }
     }
 
-    /// Adds PDUs to a TTI of `room` PDUs that starts at `at`.
+    /// Room that a TTI or block of `room` PDUs, or octets if PDUs fill it, has after these PDUs.
+    pub(super) fn left(&self, direction: Direction, room: usize, pdus: &[Pdu]) -> usize {
+        self.ends[direction as usize].left(room, pdus)
+    }
+
+    /// Returns how the PDUs are marked that a direction's end sends next.
+    pub(super) fn marks(&self, direction: Direction) -> impl Fn(Pdu) -> Sent + use<> {
+        let (new, setup) = (self.ends[direction as usize].next_new(), self.setups);
+        let first = move |pdu: &Pdu| new.is_none_or(|new| pdu.is_new(new));
+        move |pdu| Sent { first: first(&pdu), pdu, setup, fate: Fate::Arrives }
+    }
+
+    /// Registers that `pdus` PDUs were cut for a block of the cell at `at`.
+    pub(super) fn on_cut(&mut self, at: Time, pdus: u32) {
+        let wanted = self.wants(Direction::Down);
+        self.grants.iter_mut().for_each(|grants| grants.on_sent(at, pdus, wanted));
+    }
+
+    /// Handles the start of the first transmission of a direction's PDU.
+    pub(super) fn begin(&mut self, at: Time, direction: Direction, sent: &Sent) {
+        if let (Pdu::Data(data), true) = (sent.pdu, sent.first) {
+            self.sdus[direction as usize].on_air(at, data.payload);
+        }
+    }
+
+    /// Adds PDUs to a TTI or block of `room` PDUs, or octets if PDUs fill it, that starts at `at`.
     pub(super) fn fill(&mut self, at: Time, direction: Direction, room: usize, pdus: &mut Vec<Pdu>) -> Asks {
         let index = direction as usize;
         self.ends[index].fill(at, room, &mut self.sdus[index], pdus)
@@ -82,32 +113,37 @@ impl Channel {
     /// Sends the PDUs that may be sent over the Iub at `at`, if any are due. Returns the time from which on more PDUs may
     /// be sent.
     pub(super) fn send(&mut self, at: Time, filling: &mut Filling) -> Option<(Time, Asks)> {
-        let (end, sdus, setup) = (&mut self.ends[0], &mut self.sdus[0], self.setups);
+        let marked = self.marks(Direction::Down);
+        let (end, sdus) = (&mut self.ends[0], &mut self.sdus[0]);
         let iub = self.iub.as_mut().filter(|iub| iub.next() == at)?;
         let room = iub.room(at);
         if room == 0 {
             return Some((at, Asks::Nothing));
         }
-        let new = end.next_new();
         let asks = end.fill(at, room, sdus, &mut filling.pdus);
-        let first = |pdu: &Pdu| new.is_none_or(|new| pdu.is_new(new));
-        let sent = |pdu: Pdu| Sent { first: first(&pdu), pdu, setup, fate: Fate::Arrives };
-        Some((iub.send(at, filling.pdus.drain(..).map(sent)), asks))
+        Some((iub.send(at, filling.pdus.drain(..).map(marked)), asks))
     }
 
-    /// Handles a PDU that the cell has finished. The PDU arrives at the terminal unless `told` is `None`. Returns
-    /// whether the terminal may have something to send.
-    pub(super) fn on_landed(&mut self, at: Time, sent: Sent, told: Option<Repetitions>) -> bool {
+    /// Handles a PDU that HARQ has finished. The PDU arrives at the far end of its direction unless `told` is `None`.
+    /// Returns whether the far end may have something to send.
+    pub(super) fn on_landed(
+        &mut self,
+        at: Time,
+        direction: Direction,
+        sent: Sent,
+        told: Option<Repetitions>,
+    ) -> bool {
         if sent.setup != self.setups {
             return false;
         }
         let [down, up] = &mut self.sdus;
+        let (of_peer, own) = if direction == Direction::Down { (down, up) } else { (up, down) };
         let mut pdu = sent.pdu;
         if let Pdu::Data(Data { payload, .. }) = pdu {
             let Repetitions { times, delay } = told.unwrap_or(Repetitions::NONE);
-            down.on_repeat_below(payload, times);
+            of_peer.on_repeat_below(payload, times);
             if sent.first {
-                down.on_unrepeated(at - delay, payload);
+                of_peer.on_unrepeated(at - delay, payload);
             }
             if told.is_none() {
                 pdu = Pdu::Lost(payload);
@@ -115,7 +151,7 @@ impl Channel {
         } else if told.is_none() {
             return false;
         }
-        self.ends[Direction::Up as usize].on_pdu(at, &pdu, down, up);
+        self.ends[direction.other() as usize].on_pdu(at, &pdu, of_peer, own);
         true
     }
 
@@ -151,6 +187,7 @@ impl Channel {
     /// Starts a hand-over at `now`. Another controller re-establishes both RLC ends, and has a new Iub that starts when
     /// the hand-over ends. To another cell, the Iub goes on.
     pub(super) fn hand_over(&mut self, now: Time, handover: &Handover) {
+        self.grants.iter_mut().for_each(|grants| grants.hand_over(handover.until));
         if handover.to == HandoverTo::Cell {
             return;
         }

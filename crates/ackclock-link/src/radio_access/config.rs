@@ -10,11 +10,11 @@ use serde_json::json;
 use super::RadioAccess;
 use super::air::{AIRS, AirConfig, AirKind};
 use super::dedicated::{DedicatedConfig, DedicatedKey};
-use super::flow_control::FLOW_CONTROLS;
 use super::iub::{Iub, IubConfig};
 use super::shared::Shared;
 use super::user::{Downwards, User};
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction};
+use crate::cell::{BlockPdus, RateRow};
 use crate::errors::ErrorContext;
 use crate::umts_rlc_am::RlcConfig;
 use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal, OutageKind};
@@ -26,7 +26,8 @@ use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal, Out
 pub struct RadioAccessConfig {
     /// Radio link control between controller and terminals.
     pub rlc: RlcConfig,
-    /// Interface between the controller and the base station of a cell. Default: 10 ms delay with credits.
+    /// Interface between the controller and the base station of a cell. Without this table the radio link control stands
+    /// in the base station and is asked for PDUs at each grant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iub: Option<IubConfig>,
     /// Air interfaces that transmit the PDUs.
@@ -80,7 +81,10 @@ impl Config for RadioAccessConfig {
             AirKind::Dedicated(down) => {
                 down.check_rates(&self.rlc).map_err(|error| under(Direction::Down, error))
             }
-            AirKind::Cell(cell) => self.check_cell(cell).map_err(|error| under(Direction::Down, error)),
+            AirKind::Cell(cell) => {
+                self.check_cell(cell).map_err(|error| under(Direction::Down, error))?;
+                self.check_grants(cell)
+            }
         }
     }
 
@@ -128,15 +132,45 @@ impl RadioAccessConfig {
         }
     }
 
-    /// Returns the cell with blocks of complete PDUs.
+    /// Returns the cell with the blocks that hold PDUs.
     fn of_whole(&self, cell: &CellConfig) -> Result<CellConfig, ConfigError> {
-        let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
-        let whole = cell.of_whole(u64::from(octets) * 8);
+        if cell.pdus == BlockPdus::Split {
+            return Ok(cell.clone());
+        }
+        let octets: u32 = self.rlc.unit().iter().sum();
+        let least = self.rlc.least_units();
+        let whole = cell.of_whole(u64::from(octets) * 8, least.into());
         if whole.rates.is_empty() {
+            let octets = octets * least;
             let message = format!("no row has room for a PDU of {octets} octets with its header in a block");
             return Err(ConfigError::new("rates", message));
         }
         Ok(whole)
+    }
+
+    /// Checks that PDUs can fill the blocks that a cell grants.
+    fn check_grants(&self, cell: &CellConfig) -> Result<(), ConfigError> {
+        if !self.rlc.grants() {
+            return Ok(());
+        }
+        if self.iub.is_some() {
+            let message =
+                "\"grant\": behind an `iub` the controller does not know the grants of the base station";
+            return Err(ConfigError::new("rlc.pdu", message));
+        }
+        if cell.pdus == BlockPdus::Split {
+            let message = "\"split\": rlc.pdu = \"grant\" has one PDU in a block";
+            return Err(under(Direction::Down, ConfigError::new("pdus", message)));
+        }
+        let most = u64::from(u16::MAX) * 8;
+        let bits = |row: &RateRow| row.bits.map_or(row.rate.as_bps() / u64::from(cell.slots), u64::from);
+        match self.of_whole(cell)?.rates.iter().any(|row| bits(row) > most) {
+            true => Err(under(
+                Direction::Down,
+                ConfigError::new("rates", format!("a block has more than the {most} bits of a PDU")),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Returns an error for a setting that a cell of PDUs does not support.
@@ -153,7 +187,7 @@ impl RadioAccessConfig {
                 "the controller has the buffer, `edge.buffer`",
             ),
             ("overflow", cell.overflow != usual.overflow, "the controller has the buffer, `edge.buffer`"),
-            ("remainder", cell.remainder != usual.remainder, "a block holds whole PDUs"),
+            ("remainder", cell.remainder != usual.remainder, "`pdus` says what a block holds"),
             ("harq.order", order, "PDUs leave the base station in sequence"),
         ];
         if let Some((key, _, why)) = said.into_iter().find(|(_, said, _)| *said) {
@@ -162,27 +196,32 @@ impl RadioAccessConfig {
         self.of_whole(cell).map(drop)
     }
 
-    fn iub(&self) -> IubConfig {
-        self.iub.clone().unwrap_or_default()
+    /// One-way delay of the Iub; zero without an Iub.
+    fn iub_delay(&self) -> Span {
+        self.iub.as_ref().map_or(Span::ZERO, |iub| iub.delay)
     }
 
     /// Builds the bearer for users that share a cell.
     fn over_cell(&self, config: &CellConfig, context: BearerContext<'_>) -> Result<RadioAccess, ConfigError> {
-        let (iub, up, count) = (self.iub(), self.up()?, self.count() as u32);
+        let (up, count) = (self.up()?, self.count() as u32);
         let config = self.served(config)?;
-        let control =
-            iub.flow_control.config(&FLOW_CONTROLS).map_err(|error| error.under("iub.flow_control"))?;
-        let shared = Shared::new(&config, &self.rlc, &iub, control.kind(), [count, 1], context);
+        let iub = self.iub.as_ref().map(|iub| Ok((iub, iub.control()?))).transpose();
+        let iub = iub.map_err(|error: ConfigError| error.under("iub"))?;
+        let shared = Shared::new(&config, &self.rlc, iub, [count, 1], context);
         let shared = shared.map_err(|error| under(Direction::Down, error))?;
+        let time = config.delay.mean() + config.slot();
         let user = |number| {
-            let octets = self.rlc.pdu_octets() + self.rlc.header_octets();
+            let octets = self.rlc.unit().iter().sum();
             let (name, block) = (&format!("down/iub/{number}"), Span::ZERO);
             let errors = ErrorContext { streams: context.streams, name, files: context.files, block };
-            let down = Iub::new(&iub, octets, shared.initial(), errors)
-                .map_err(|error| error.under("loss").under("iub"))?;
+            let interface = |iub| Iub::new(iub, octets, shared.initial(), errors);
+            let iub = self.iub.as_ref().map(interface).transpose();
             // The time of a PDU from controller to terminal includes one Iub delay for the PDU, and one for the message
             // that allows it.
-            let down = Downwards::Shared(Box::new(down), iub.delay * 2 + config.delay.mean() + config.slot());
+            let down = match iub.map_err(|error| error.under("loss").under("iub"))? {
+                Some(iub) => Downwards::Shared(Box::new(iub), self.iub_delay() * 2 + time),
+                None => Downwards::Granted(time),
+            };
             User::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
         };
         let users = (0..count).map(user).collect::<Result<_, _>>()?;
@@ -204,15 +243,15 @@ impl RadioAccessConfig {
             Some((Some(down), _)) if is_cell => Some(AccessKey::Cell(down)),
             Some((Some(down), _)) => of(Direction::Down, down),
             Some((_, Some(up))) => of(Direction::Up, up),
-            _ if is_cell && (key == "iub.delay" || key == "iub.rate") => Some(AccessKey::Iub),
+            _ if self.iub.is_some() && (key == "iub.delay" || key == "iub.rate") => Some(AccessKey::Iub),
             _ if is_cell && key.starts_with("user.") => Some(AccessKey::Cell(key)),
             _ => None,
         };
         changed.ok_or_else(|| {
             let may = match is_cell {
                 true => {
-                    "`rate`, `delay` and `errors` of `air.up`, `loss`, `delay` and `harq.error` of `air.down`, \
-                     `iub.delay` and `iub.rate`"
+                    "`rate`, `delay` and `errors` of `air.up`, `loss`, `delay` and `harq.error` of `air.down`, and \
+                     `delay` and `rate` of an `iub`"
                 }
                 false => "`rate`, `delay` and `errors` of `air.down` and `air.up`",
             };
@@ -262,7 +301,10 @@ impl BearerConfig for RadioAccessConfig {
                 let change = self.served(cell)?.change(path, context);
                 (Direction::Down, Change::Cell(change.map_err(|error| of_cell(path, error))?))
             }
-            (AccessKey::Iub, _) => (Direction::Down, Change::Iub(self.iub().delay, self.iub().rate)),
+            (AccessKey::Iub, _) => {
+                let rate = self.iub.as_ref().and_then(|iub| iub.rate);
+                (Direction::Down, Change::Iub(self.iub_delay(), rate))
+            }
             (AccessKey::Dedicated(direction, key), down) => {
                 let air = match (direction, down) {
                     (Direction::Down, AirKind::Dedicated(down)) => down,
@@ -323,9 +365,9 @@ impl BearerConfig for RadioAccessConfig {
                     .with_users(&self.users)?
                     .nominal(files)
                     .map_err(under)?;
-                let [payload, header] = [self.rlc.pdu_octets(), self.rlc.header_octets()].map(u64::from);
+                let [payload, header] = self.rlc.unit().map(u64::from);
                 let rate = Rate::from_bps(rate.as_bps() * payload / (payload + header));
-                Nominal { rate, delay: delay + self.iub().delay }
+                Nominal { rate, delay: delay + self.iub_delay() }
             }
         };
         let up = dedicated(up, Direction::Up)?;
@@ -335,7 +377,7 @@ impl BearerConfig for RadioAccessConfig {
 
     fn gauges(&self) -> &'static [&'static str] {
         match self.down() {
-            Ok(AirKind::Cell(_)) => self.rlc.gauges_over_cell(),
+            Ok(AirKind::Cell(_)) if self.iub.is_some() => self.rlc.gauges_over_cell(),
             _ => self.rlc.gauges(),
         }
     }

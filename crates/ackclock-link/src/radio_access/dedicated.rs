@@ -4,6 +4,8 @@
 //! TTIs start at multiples of their length; a TTI without data needs no simulation. A TTI that starts at t arrives
 //! completely at t + TTI + delay. A TTI may contain all data that arrived, or entered the buffer, before the TTI
 //! starts. A timer that expires between two TTI starts takes effect in the later TTI.
+//!
+//! With `harq`, a TTI that failed is sent again, and PDUs arrive in the order sent (`repeated`).
 
 use std::collections::VecDeque;
 use std::collections::vec_deque::Drain;
@@ -14,18 +16,20 @@ use serde::{Deserialize, Serialize};
 
 use super::air::{AirConfig, AirKind};
 use super::allocation::AllocationConfig;
-use super::filling::{Filling, Run};
+use super::filling::{Filling, OfChannel, Run};
+use super::repeated::{Landed, Repeated};
 use super::user::of_user;
 use crate::bearer::{Change, ChangeContext, DedicatedChange, Direction};
+use crate::cell::{HarqConfig, RepetitionsAs};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::umts_rlc_am::{Data, Pdu, Places, RlcConfig, in_bounds};
-use crate::{Fate, Files, OutageKind};
+use crate::{DeliveryOrder, Fate, Files, OutageKind};
 
 /// A channel of constant rate for a single user.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DedicatedConfig {
-    /// Payload rate of the PDUs.
+    /// Payload rate of the PDUs; the rate with their headers if a PDU fills a TTI.
     pub rate: Rate,
     /// Transmission time interval: all PDUs of a TTI are sent together.
     pub tti: Span,
@@ -35,6 +39,9 @@ pub struct DedicatedConfig {
     pub errors: Errors,
     /// Unit of loss: "tti" loses all PDUs of a TTI together, "pdu" loses each PDU separately.
     pub errors_by: ErrorsBy,
+    /// HARQ: a TTI that failed is sent again. The errors of TTIs are then those of `harq`, not `errors`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harq: Option<HarqConfig>,
     /// Allocation of each user's downlink rate by the number of active users, in place of `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation: Option<AllocationConfig>,
@@ -53,6 +60,8 @@ pub enum ErrorsBy {
 
 /// Maximum number of PDUs in a TTI.
 const MOST_PDUS: u64 = 1000;
+/// Maximum size of a PDU that fills a TTI, octets.
+const MOST_OCTETS: u64 = 65_535;
 const TTIS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
 
 impl Default for DedicatedConfig {
@@ -64,6 +73,7 @@ impl Default for DedicatedConfig {
             delay: Span::from_millis(15),
             errors: Errors::Share(crate::Loss(0.1)),
             errors_by: ErrorsBy::Tti,
+            harq: None,
             allocation: None,
         }
     }
@@ -73,6 +83,7 @@ impl Config for DedicatedConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.errors.check().map_err(|error| error.under("errors"))?;
         self.allocation.iter().try_for_each(Config::check).map_err(|error| error.under("allocation"))?;
+        self.check_harq()?;
         in_bounds("tti", self.tti, TTIS)?;
         if self.delay > TTIS[1] {
             return Err(ConfigError::new("delay", format!("{} is more than {}", self.delay, TTIS[1])));
@@ -81,7 +92,9 @@ impl Config for DedicatedConfig {
     }
 
     fn complete(self) -> Result<Self, ConfigError> {
-        Ok(Self { errors: self.errors.complete().map_err(|error| error.under("errors"))?, ..self })
+        let errors = self.errors.complete().map_err(|error| error.under("errors"))?;
+        let harq = self.harq.map(HarqConfig::complete).transpose().map_err(|error| error.under("harq"))?;
+        Ok(Self { errors, harq, ..self })
     }
 }
 
@@ -92,6 +105,25 @@ impl AirConfig for DedicatedConfig {
 }
 
 impl DedicatedConfig {
+    /// Returns an error for a key that has no effect with HARQ.
+    fn check_harq(&self) -> Result<(), ConfigError> {
+        let Some(harq) = &self.harq else { return Ok(()) };
+        harq.check().map_err(|error| error.under("harq"))?;
+        let usual = Self::default();
+        let said = [
+            ("errors", self.errors != usual.errors, "`harq.error` has the errors of a TTI"),
+            ("errors_by", self.errors_by != usual.errors_by, "HARQ sends a TTI again as a whole"),
+            ("harq.order", harq.order != DeliveryOrder::InSequence, "PDUs leave the channel in sequence"),
+            ("harq.repetitions", harq.repetitions != RepetitionsAs::default(), "no scheduler counts them"),
+        ];
+        match said.into_iter().find(|(_, said, _)| *said) {
+            Some((key, _, why)) => {
+                Err(ConfigError::new(key, format!("{why}: leave this key at its default")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Payload rate of a user at the start.
     fn start_rate(&self) -> Rate {
         self.allocation.as_ref().map_or(self.rate, |allocation| allocation.steps[0])
@@ -107,9 +139,9 @@ impl DedicatedConfig {
         self.pdus_at(self.start_rate(), rlc)
     }
 
-    /// Number of PDUs in a TTI at the given payload rate.
+    /// Number of PDUs, or octets if a PDU fills a TTI, in a TTI at the given rate.
     pub(super) fn pdus_at(&self, rate: Rate, rlc: &RlcConfig) -> u64 {
-        rate.bytes_in(self.tti) / u64::from(rlc.pdu_octets().max(1))
+        rate.bytes_in(self.tti) / u64::from(rlc.unit()[0].max(1))
     }
 
     /// Checks that a TTI holds a whole number of PDUs at each rate.
@@ -124,19 +156,28 @@ impl DedicatedConfig {
     }
 
     fn check_rate(&self, key: &str, rate: Rate, rlc: &RlcConfig) -> Result<(), ConfigError> {
-        let pdus = self.pdus_at(rate, rlc);
-        let one = u64::from(rlc.pdu_octets()) * 8_000_000_000 / self.tti.as_nanos();
-        if (1..=MOST_PDUS).contains(&pdus) && rate.as_bps().abs_diff(one * pdus) <= pdus {
+        let (count, octets) = (self.pdus_at(rate, rlc), rlc.unit()[0]);
+        let [least, most] = [rlc.least_units().into(), if rlc.grants() { MOST_OCTETS } else { MOST_PDUS }];
+        let one = u64::from(octets) * 8_000_000_000 / self.tti.as_nanos();
+        if (least..=most).contains(&count) && rate.as_bps().abs_diff(one * count) <= count {
             return Ok(());
         }
-        let (pdu, tti, one) = (Size::Bytes(rlc.pdu_octets().into()), self.tti, Rate::from_bps(one));
+        let (tti, one) = (self.tti, Rate::from_bps(one));
+        let unit = match rlc.grants() {
+            true => "octets".to_owned(),
+            false => format!("PDUs of {}", Size::Bytes(octets.into())),
+        };
         let message =
-            format!("{rate} is not 1 to {MOST_PDUS} PDUs of {pdu} in each TTI of {tti}: a multiple of {one}");
+            format!("{rate} is not {least} to {most} {unit} in each TTI of {tti}: a multiple of {one}");
         Err(ConfigError::new(key, message))
     }
 
-    /// Share of the PDUs that arrive.
+    /// Share of the PDUs that arrive. With HARQ, the share of the TTIs that hold new data.
     fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
+        if let Some(harq) = &self.harq {
+            let transmissions = harq.transmissions(files).map_err(|error| error.under("harq"))?;
+            return Ok(1.0 / transmissions);
+        }
         let bad = self.errors.share(files).map_err(|error| error.under("errors"))?;
         if bad >= 1.0 {
             return Err(ConfigError::new("errors", "everything is lost: nothing would ever be delivered"));
@@ -151,7 +192,7 @@ impl DedicatedConfig {
         users: u64,
         files: &dyn Files,
     ) -> Result<Rate, ConfigError> {
-        let octets = self.pdus_at(self.rate_among(users), rlc) * u64::from(rlc.pdu_octets());
+        let octets = self.pdus_at(self.rate_among(users), rlc) * u64::from(rlc.unit()[0]);
         Ok(Rate::from_bps_f64(octets as f64 * 8.0 / self.tti.as_secs_f64() * self.good(files)?))
     }
 
@@ -234,7 +275,7 @@ pub(super) struct Dedicated {
     errors: AnyErrorProcess,
     by: ErrorsBy,
     tti: Span,
-    /// Number of PDUs in a TTI.
+    /// Number of PDUs in a TTI, or of octets if PDUs fill TTIs.
     room: u32,
     /// Delay from the end of a TTI until its PDUs have arrived.
     delay: Span,
@@ -249,11 +290,15 @@ pub(super) struct Dedicated {
     /// Parts of the TTIs in flight.
     parts: VecDeque<Part>,
     pdus: VecDeque<Pdu>,
+    /// TTIs that may be sent again; `None` without HARQ.
+    harq: Option<Box<Repeated>>,
+    /// Whether PDUs fill TTIs, so that the room of a TTI is counted in octets.
+    fills: bool,
     /// Start of the first TTI after the latest change.
     since: Time,
-    /// Number of PDUs that were sent since then.
+    /// Number of PDUs or octets that were sent since then.
     sent: u64,
-    /// Expected number of PDUs that would have arrived in unused TTIs before then.
+    /// Expected number of PDUs or octets that would have arrived in unused TTIs before then.
     unused: f64,
     /// The last outage: start, end, and kind.
     outage: Option<(Time, Time, OutageKind)>,
@@ -269,7 +314,11 @@ impl Dedicated {
         rlc: &RlcConfig,
         context: ErrorContext<'_>,
     ) -> Result<Self, ConfigError> {
+        let block = ErrorContext { block: config.tti, ..context };
+        let harq = config.harq.as_ref().map(|harq| Repeated::new(harq, block)).transpose();
         Ok(Self {
+            harq: harq.map_err(|error| error.under("harq"))?.map(Box::new),
+            fills: rlc.grants(),
             rate: config.start_rate(),
             errors: config.error_process(rlc, context)?,
             by: config.errors_by,
@@ -326,7 +375,7 @@ impl Dedicated {
         }
     }
 
-    /// Number of PDUs in a TTI.
+    /// Number of PDUs in a TTI, or of octets if PDUs fill TTIs.
     pub(super) const fn room(&self) -> usize {
         self.room as usize
     }
@@ -336,13 +385,14 @@ impl Dedicated {
         self.next
     }
 
-    /// Schedules the next TTI with data: at or after `wanted`, and not before `from`.
+    /// Schedules the next TTI with data: at or after `wanted` and not before `from`, or when HARQ repeats a TTI.
     pub(super) fn plan(&mut self, wanted: Time, from: Time) {
         let tti = self.tti.as_nanos();
-        self.next = match wanted {
-            Time::NEVER => Time::NEVER,
-            _ => {
-                let first = wanted.max(from).as_nanos().div_ceil(tti);
+        let repeats = self.harq.as_ref().map_or(Time::NEVER, |harq| harq.due());
+        self.next = match wanted.max(from).min(repeats) {
+            _ if wanted == Time::NEVER && repeats == Time::NEVER => Time::NEVER,
+            first => {
+                let first = first.as_nanos().div_ceil(tti);
                 let next = Time::from_nanos(first * tti).max(self.not_before);
                 self.after_silence(next)
             }
@@ -383,22 +433,24 @@ impl Dedicated {
     }
 
     /// Sends all PDUs of the TTI that starts at `now`. Returns the time at which the TTI ends.
-    pub(super) fn send(&mut self, now: Time, Filling { pdus, runs }: &mut Filling) -> Time {
-        self.not_before = now + self.tti;
-        let fades = self.fades(now);
-        self.sent += if fades { 0 } else { pdus.len() as u64 };
+    pub(super) fn send(&mut self, now: Time, Filling { pdus, runs, .. }: &mut Filling) -> Time {
+        let (units, fades) = (pdus.iter().map(|pdu| self.units(pdu)).sum(), self.fades(now));
+        self.occupy(now, units);
+        self.sent += if fades { 0 } else { units };
         let (at, one) = ((self.not_before + self.delay).max(self.earliest), self.tti / u64::from(self.room));
-        let (mut fate, parts) = (Fate::Arrives, self.parts.len());
-        let mut pdus = (0u64..).zip(pdus.drain(..));
+        let (mut fate, mut place, parts) = (Fate::Arrives, 0, self.parts.len());
+        let mut pdus = pdus.drain(..);
         for &Run { channel, pdus: count, .. } in &*runs {
             let before = self.pdus.len();
-            for (place, pdu) in pdus.by_ref().take(count as usize) {
+            for pdu in pdus.by_ref().take(count as usize) {
                 if place == 0 || self.by == ErrorsBy::Pdu {
                     fate = self.errors.fate(now + one * place);
                 }
+                let units = self.units(&pdu);
+                place += units;
                 match (if fades { Fate::Lost } else { fate }, pdu) {
                     (Fate::Arrives, pdu) => {
-                        self.arrived += 1;
+                        self.arrived += units;
                         self.pdus.push_back(pdu);
                     }
                     (Fate::Lost, Pdu::Data(Data { payload, .. })) => {
@@ -418,8 +470,67 @@ impl Dedicated {
         self.not_before
     }
 
+    /// Number of units of room that a PDU takes.
+    fn units(&self, pdu: &Pdu) -> u64 {
+        if self.fills { pdu.octets().into() } else { 1 }
+    }
+
+    /// Occupies the TTI at `now` with `units` units. A PDU that was cut at a higher rate takes several TTIs.
+    fn occupy(&mut self, now: Time, units: u64) {
+        let ttis = if self.fills { units.div_ceil(self.room.into()).max(1) } else { 1 };
+        self.not_before = now + self.tti * ttis;
+    }
+
+    /// Whether failed TTIs are sent again.
+    pub(super) const fn repeats(&self) -> bool {
+        self.harq.is_some()
+    }
+
+    /// Sends a failed TTI again at `now` if one is due. Returns the time at which the TTI ends.
+    pub(super) fn repeat(&mut self, now: Time) -> Option<Time> {
+        let units = self.harq.as_mut()?.repeat(now)?;
+        Some(self.end_block(now, units))
+    }
+
+    /// Sends the block of a TTI that starts at `now` and may be sent again. Returns the time at which the TTI ends.
+    pub(super) fn send_block(&mut self, now: Time, block: &[OfChannel]) -> Time {
+        let units = block.iter().map(|(_, sent)| self.units(&sent.pdu)).sum();
+        self.occupy(now, units);
+        if let Some(harq) = self.harq.as_mut().filter(|_| !block.is_empty()) {
+            harq.add(self.not_before, block, units);
+            return self.end_block(now, units);
+        }
+        self.not_before
+    }
+
+    fn end_block(&mut self, now: Time, units: u64) -> Time {
+        self.occupy(now, units);
+        let fades = self.fades(now);
+        self.sent += if fades { 0 } else { units };
+        if let Some(harq) = &mut self.harq {
+            harq.land(now, self.not_before, if fades { Fate::Lost } else { Fate::Arrives });
+        }
+        self.not_before
+    }
+
+    /// Returns the next PDU that HARQ has finished and that arrives, or is found lost, by `now`.
+    pub(super) fn take_landed(&mut self, now: Time) -> Option<Landed> {
+        if self.due() > now {
+            return None;
+        }
+        let landed = self.harq.as_mut()?.take()?;
+        if landed.1.is_some() {
+            self.arrived += self.units(&landed.0.1.pdu);
+        }
+        Some(landed)
+    }
+
     /// Time at which the next PDUs arrive; [`Time::NEVER`] if no PDUs are in flight.
     pub(super) fn due(&self) -> Time {
+        if let Some(harq) = &self.harq {
+            let landed = |at: Time| (at + self.delay).max(self.earliest);
+            return harq.next_landed().map_or(Time::NEVER, landed);
+        }
         self.parts.front().map_or(Time::NEVER, |part| part.at)
     }
 
@@ -437,9 +548,11 @@ impl Dedicated {
     pub(super) fn clear(&mut self) {
         self.parts.clear();
         self.pdus.clear();
+        self.harq.iter_mut().for_each(|harq| harq.clear());
     }
 
-    /// Loses all PDUs of a channel in flight.
+    /// Loses all PDUs of a channel in flight. HARQ still sends PDUs again, but RLC ends that were re-established ignore
+    /// them.
     pub(super) fn lose(&mut self, channel: usize) {
         let mut first = 0;
         for part in &mut self.parts {
@@ -453,13 +566,13 @@ impl Dedicated {
         }
     }
 
-    /// Number of PDUs that arrived so far, plus the expected number that would have arrived in unused TTIs until
+    /// Number of PDUs or octets that arrived so far, plus the expected number that would have arrived in unused TTIs until
     /// `time`.
     pub(super) fn carried(&self, time: Time) -> f64 {
         self.arrived as f64 + self.unused_until(time)
     }
 
-    /// Expected number of PDUs that would have arrived in unused TTIs until `time`.
+    /// Expected number of PDUs or octets that would have arrived in unused TTIs until `time`.
     fn unused_until(&self, time: Time) -> f64 {
         let usable = time.since(self.since).saturating_sub(self.interrupted_until(time));
         let all = usable.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room);

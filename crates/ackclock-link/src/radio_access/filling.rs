@@ -1,5 +1,6 @@
 //! PDUs that are sent together.
 
+use super::iub::Sent;
 use crate::umts_rlc_am::{Asks, Pdu};
 
 /// PDUs that are sent together; kept to reuse the memory.
@@ -8,7 +9,12 @@ pub(super) struct Filling {
     pub(super) pdus: Vec<Pdu>,
     /// Channels of the PDUs, in the order of the PDUs.
     pub(super) runs: Vec<Run>,
+    /// PDUs of a block that HARQ may send again.
+    pub(super) block: Vec<OfChannel>,
 }
+
+/// A PDU, and the number of its channel among those of its user.
+pub(super) type OfChannel = (u8, Sent);
 
 /// Consecutive PDUs of one channel.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use ackclock_core::{Component, Config, ConfigError, Rate, Size, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::flow_control::{Allocation, FLOW_CONTROLS, FlowControlConfig};
+use super::flow_control::{Allocation, FLOW_CONTROLS, FlowControlConfig, FlowControlKind};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::umts_rlc_am::Pdu;
 use crate::{Capacity, Fate, Loss};
@@ -60,7 +60,7 @@ impl Config for IubConfig {
             let message = format!("{size} is not a number of PDUs, such as \"500p\", or of bytes above 0");
             return Err(ConfigError::new("base_station_buffer", message));
         }
-        self.flow_control.config(&FLOW_CONTROLS).map(drop).map_err(|error| error.under("flow_control"))
+        self.control().map(drop)
     }
 
     fn complete(self) -> Result<Self, ConfigError> {
@@ -70,6 +70,12 @@ impl Config for IubConfig {
 }
 
 impl IubConfig {
+    /// Returns the flow control.
+    pub(super) fn control(&self) -> Result<FlowControlKind<'_>, ConfigError> {
+        let control = self.flow_control.config(&FLOW_CONTROLS);
+        control.map(|control| control.kind()).map_err(|error| error.under("flow_control"))
+    }
+
     /// Capacity of each user's queue at the base station.
     pub(super) const fn capacity(&self) -> Capacity {
         match self.base_station_buffer {

@@ -8,8 +8,9 @@
 //! Every user (`user`) has a queue and a pair of RLC ends in each direction (`channel`), without a clock. The air
 //! interface requests PDUs from the RLC ends: a dedicated channel once per TTI (`dedicated`), or the Iub to a base
 //! station as soon as the flow control allows (`iub`, `flow_control`). At the base station each user has a queue of
-//! PDUs, which a cell serves (`shared`). A packet departs when its last octet is first sent, over the air or over the Iub to the base
-//! station.
+//! PDUs, which a cell serves (`shared`). Without an Iub the RLC ends stand in the base station, and the cell requests
+//! the PDUs of each block when it grants the block (`grants`). A packet departs when its last octet is first sent, over
+//! the air or over the Iub to the base station.
 //!
 //! A hand-over interrupts the air of one user in both directions. To another cell, the RLC continues; the PDUs at the
 //! base station are forwarded or removed, and PDUs on the Iub arrive at the new base station. To another controller,
@@ -41,7 +42,9 @@ mod config;
 mod dedicated;
 mod filling;
 mod flow_control;
+mod grants;
 mod iub;
+mod repeated;
 mod reports;
 mod shared;
 mod user;
@@ -93,7 +96,7 @@ pub(crate) struct RadioAccess {
     channel_of: Vec<u32>,
     /// Channel with the next event, for each direction.
     next: [usize; 2],
-    /// Payload size of a PDU, octets.
+    /// Payload of a unit of room in a TTI, octets.
     octets: u32,
     filling: Filling,
 }
@@ -134,7 +137,7 @@ impl RadioAccess {
             classes: 1,
             channel_of: Vec::new(),
             next: [0; 2],
-            octets: rlc.pdu_octets(),
+            octets: rlc.unit()[0],
             filling: Filling::default(),
         }
     }
@@ -208,14 +211,17 @@ impl RadioAccess {
             if at > now || at == Time::NEVER {
                 return;
             }
-            shared.land(at, &mut self.users);
+            shared.land(at, &mut self.users, &mut self.filling);
             for number in 0..self.users.len() * self.classes {
                 shared.arrive(at, number, &mut self.users[number / self.classes]);
             }
             shared.look(at, &mut self.users);
-            for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
+            for (number, (user, change)) in (0..).zip(self.users.iter_mut().zip(&mut self.changes)) {
                 *change = user.next_change();
                 if *change <= at {
+                    if user.requests(at) {
+                        shared.request(at, number);
+                    }
                     user.step(at, &mut self.filling);
                     *change = user.next_change();
                 }
@@ -391,7 +397,7 @@ impl Bearer for RadioAccess {
                 }
             }
         }
-        if let Some(shared) = &self.shared {
+        if let Some(shared) = self.shared.as_ref().filter(|shared| shared.has_iub()) {
             sums.extend(if direction == Direction::Down { shared.gauges() } else { [0.0; 2] });
         }
         sums

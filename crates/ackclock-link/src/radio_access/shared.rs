@@ -8,18 +8,22 @@ use std::sync::Arc;
 
 use ackclock_core::{ConfigError, FlowId, RadioReport, Rate, Segment, Seq, Span, Time};
 
+use super::filling::Filling;
 use super::flow_control::{FlowControl, FlowControlKind, Seen};
 use super::iub::{IubConfig, Sent};
 use super::user::User;
 use crate::bearer::BearerContext;
+use crate::cell::{BlockPdus, Granted};
 use crate::queue::DropTailConfig;
 use crate::umts_rlc_am::{Pdu, RlcConfig};
 use crate::{
-    BufferMeaning, Cell, CellChange, CellConfig, Fate, Handover, HandoverTo, Link, LinkContext, LinkEvent,
-    QueuePlan,
+    BufferMeaning, Capacity, Cell, CellChange, CellConfig, Fate, Handover, HandoverTo, Link, LinkContext,
+    LinkEvent, QueuePlan,
 };
 
 /// Base station that all users share.
+///
+/// With an Iub the cell serves the PDUs that have arrived. Without an Iub it requests the PDUs at each grant.
 pub(super) struct Shared {
     cell: Cell,
     /// State of each channel, counted over all users.
@@ -29,9 +33,18 @@ pub(super) struct Shared {
     delay: Span,
     /// Mean propagation delay of the cell.
     mean_delay: Span,
-    /// Payload size and header size of a PDU, octets.
+    /// Payload size and header size of a unit of room in a block, octets.
     octets: [u32; 2],
+    /// Whether a PDU that does not fit continues in the user's next block.
+    splits: bool,
+    /// Header size of PDUs that fill their blocks, octets; 0 for PDUs of one size.
+    header: u32,
+    /// Octets of all PDUs that filled their blocks, and of their headers.
+    filled: [u64; 2],
     interval: Option<Span>,
+    has_iub: bool,
+    /// Packets that stand for the PDUs of a block in the cell; kept to reuse the memory.
+    packets: Vec<Segment>,
     /// PDUs that were lost on the Iub or did not fit into a queue; kept to reuse the memory.
     refused: Vec<Sent>,
     /// Whether radio reports are requested.
@@ -87,19 +100,22 @@ impl Shared {
     pub(super) fn new(
         config: &CellConfig,
         rlc: &RlcConfig,
-        iub: &IubConfig,
-        control: FlowControlKind<'_>,
+        iub: Option<(&IubConfig, FlowControlKind<'_>)>,
         [users, classes]: [u32; 2],
         context: BearerContext<'_>,
     ) -> Result<Self, ConfigError> {
         let BearerContext { streams, files, .. } = context;
         let drop_tail = Arc::new(DropTailConfig::default());
-        let queue = QueuePlan::new(drop_tail, iub.capacity(), streams, "down/base-station/queue");
+        let capacity = iub.map_or(Capacity::Unlimited, |(iub, _)| iub.capacity());
+        let queue = QueuePlan::new(drop_tail, capacity, streams, "down/base-station/queue");
         let context = LinkContext { queue, meaning: BufferMeaning::Waiting, streams, name: "down", files };
         let mut cell = config.build_cell(context)?;
         cell.want_reports();
         cell.want_begun();
-        let control = FlowControl::new(control);
+        if iub.is_none() {
+            cell.want_grants();
+        }
+        let control = FlowControl::new(iub.map_or(FlowControlKind::None, |(_, control)| control));
         let channel = |_| AtBaseStation {
             pdus: VecDeque::new(),
             first: 0,
@@ -113,10 +129,15 @@ impl Shared {
             cell,
             channels: (0..users * classes).map(channel).collect(),
             classes: classes as usize,
-            delay: iub.delay,
+            delay: iub.map_or(Span::ZERO, |(iub, _)| iub.delay),
             mean_delay: config.delay.mean(),
-            octets: [rlc.pdu_octets(), rlc.header_octets()],
+            octets: rlc.unit(),
+            splits: config.pdus == BlockPdus::Split,
+            header: if rlc.grants() { rlc.header_octets() } else { 0 },
+            filled: [0; 2],
             interval: control.interval(),
+            has_iub: iub.is_some(),
+            packets: Vec::new(),
             refused: Vec::new(),
             reports: false,
             looks: Time::NEVER,
@@ -143,8 +164,47 @@ impl Shared {
         (channel / self.classes, channel % self.classes)
     }
 
+    /// Whether controller and base station are apart.
+    pub(super) const fn has_iub(&self) -> bool {
+        self.has_iub
+    }
+
+    /// Requests a grant for a user that has data from `at` on.
+    pub(super) fn request(&mut self, at: Time, user: u32) {
+        self.cell.request(at, user);
+    }
+
+    /// Passes on to the channels the PDUs that the cell has finished by `at`, and requests PDUs for its grants.
+    pub(super) fn land(&mut self, at: Time, users: &mut [User], filling: &mut Filling) {
+        self.hand_on(at, users);
+        while let Some(granted) = self.cell.granted() {
+            self.fill(granted, &mut users[granted.user as usize], filling);
+            self.hand_on(at, users);
+        }
+    }
+
+    /// Fills a block with PDUs of the user that is granted the block.
+    fn fill(&mut self, granted: Granted, user: &mut User, filling: &mut Filling) {
+        let [payload, header] = self.octets.map(|octets| octets as u16);
+        let unit = u64::from(payload + header) * 8;
+        let room = if self.splits { granted.bits.div_ceil(unit) } else { granted.bits / unit };
+        // A retransmission that is larger than its block may leave no room.
+        let more = room == 0 || user.cut(granted.at, room as usize, filling);
+        self.packets.clear();
+        for (channel, sent) in filling.block.drain(..) {
+            let number = granted.user as usize * self.classes + usize::from(channel);
+            let payload = if self.header > 0 { sent.pdu.octets() as u16 } else { payload };
+            self.filled[0] += u64::from(payload);
+            self.filled[1] += u64::from(self.header);
+            let own = &mut self.channels[number];
+            own.queued += 1;
+            self.packets.push(Segment::data(FlowId(number as u32), own.keep(sent), payload, header));
+        }
+        self.cell.fill(&self.packets, more);
+    }
+
     /// Passes on to the channels the PDUs that the cell has finished by `at`.
-    pub(super) fn land(&mut self, at: Time, users: &mut [User]) {
+    fn hand_on(&mut self, at: Time, users: &mut [User]) {
         while let Some((when, event)) = self.cell.peek_event(at) {
             self.note_begun(users);
             let pdu = self.cell.take_segment();
@@ -281,14 +341,23 @@ impl Shared {
 
     /// Converts a rate of PDUs to a payload rate.
     fn payload(&self, rate: Rate) -> Rate {
-        let [payload, header] = self.octets.map(u64::from);
-        Rate::from_bps(rate.as_bps() * payload / (payload + header))
+        let [payload, all] = self.payload_share();
+        Rate::from_bps((u128::from(rate.as_bps()) * u128::from(payload) / u128::from(all)) as u64)
+    }
+
+    /// Payload of PDUs, in relation to their size. For PDUs that fill their blocks, the PDUs sent so far count.
+    fn payload_share(&self) -> [u64; 2] {
+        match (self.octets.map(u64::from), self.filled) {
+            ([payload, header], _) if self.header == 0 => [payload, payload + header],
+            (_, [0, _]) => [1, 1],
+            (_, [all, headers]) => [all - headers.min(all), all],
+        }
     }
 
     /// Mean payload capacity of the cell until `until`, bit/s.
     pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
-        let [payload, header] = self.octets.map(f64::from);
-        Some(self.cell.capacity_bps(until)? * payload / (payload + header))
+        let [payload, all] = self.payload_share().map(|part| part as f64);
+        Some(self.cell.capacity_bps(until)? * payload / all)
     }
 
     /// Returns the next report of the cell up to `now`, with rates converted to payload rates.

@@ -6,6 +6,7 @@ use super::channel::Channel;
 use super::dedicated::{Dedicated, DedicatedConfig};
 use super::filling::{Filling, Run};
 use super::flow_control::Allocation;
+use super::grants::Grants;
 use super::iub::{Iub, Sent};
 use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
 use crate::errors::ErrorContext;
@@ -29,6 +30,8 @@ pub(super) enum Downwards<'a> {
     Dedicated(&'a DedicatedConfig),
     /// The Iub, and the time that a PDU takes from controller to terminal without queueing delay.
     Shared(Box<Iub>, Span),
+    /// Grants of a cell, and the time that a PDU takes from base station to terminal.
+    Granted(Span),
 }
 
 /// Name of a random stream of the user with the number `user`.
@@ -58,19 +61,22 @@ impl User {
         };
         let queues = [("down/queue", context.down), ("up/queue", context.up)]
             .map(|(name, queue)| queue.named(named(name)).build());
-        let (air, places, iub, time) = match down {
+        // HARQ reports the arrival times of PDUs instead of their places.
+        let places = |config: &DedicatedConfig| config.harq.is_none().then(|| config.places(rlc));
+        let (air, places_down, source, time) = match down {
             Downwards::Dedicated(config) => {
                 let air = dedicated(config, Direction::Down)?;
                 let time = air.time();
-                (Some(air), Some(config.places(rlc)), None, time)
+                (Some(air), places(config), (None, None), time)
             }
-            Downwards::Shared(iub, time) => (None, None, Some(iub), time),
+            Downwards::Shared(iub, time) => (None, None, (Some(iub), None), time),
+            Downwards::Granted(time) => (None, None, (None, Some(Grants::new())), time),
         };
         let air_up = dedicated(up, Direction::Up)?;
         let times = [time, air_up.time()];
-        let places = [places, Some(up.places(rlc))];
+        let places = [places_down, places(up)];
         Ok(Self {
-            channels: vec![Channel::new(rlc, queues, places, iub, times[0] + times[1])],
+            channels: vec![Channel::new(rlc, queues, places, source, times[0] + times[1])],
             airs: [air, Some(air_up)],
             times,
             away_until: Time::ZERO,
@@ -110,6 +116,12 @@ impl User {
     /// Receives the PDUs of the TTI that arrives in a direction.
     fn receive(&mut self, at: Time, direction: Direction) {
         let Some(air) = &mut self.airs[direction as usize] else { return };
+        while let Some(((number, sent), told)) = air.take_landed(at) {
+            let channel = &mut self.channels[usize::from(number)];
+            if channel.on_landed(at, direction, sent, told) && direction == Direction::Up {
+                channel.plan(at);
+            }
+        }
         air.receive(|number, pdus| {
             let channel = &mut self.channels[number];
             channel.receive(at, direction, pdus);
@@ -120,25 +132,50 @@ impl User {
         self.plan_air(at, direction.other());
     }
 
-    /// Sends the TTI of a direction that starts at `at`.
+    /// Sends the TTI of a direction that starts at `at`: again a TTI that failed, or new PDUs.
     fn send(&mut self, at: Time, direction: Direction, filling: &mut Filling) {
         let Some(air) = &mut self.airs[direction as usize] else { return };
-        for (number, channel) in (0..).zip(&mut self.channels) {
-            let before = filling.pdus.len();
-            if before >= air.room() {
-                break;
-            }
-            let asks = channel.fill(at, direction, air.room(), &mut filling.pdus);
-            let pdus = (filling.pdus.len() - before) as u32;
-            filling.runs.push(Run { channel: number, pdus, asks });
+        if let Some(from) = air.repeat(at) {
+            return self.plan_air(from, direction);
         }
-        let from = air.send(at, filling);
+        fill(&mut self.channels, at, direction, air.room(), filling, air.repeats());
+        let from = match air.repeats() {
+            true => air.send_block(at, &filling.block),
+            false => air.send(at, filling),
+        };
+        for (number, sent) in filling.block.drain(..) {
+            self.channels[usize::from(number)].begin(at, direction, &sent);
+        }
+        filling.pdus.clear();
+        self.finish(at, from, filling);
+        self.plan_air(from, direction);
+    }
+
+    /// Re-establishes the RLC ends that request it after `filling`; they continue at `from`.
+    fn finish(&mut self, at: Time, from: Time, filling: &mut Filling) {
         for Run { channel, asks, .. } in filling.runs.drain(..) {
             if asks == Asks::SetUpAnew {
                 self.set_up_anew(at, from, channel.into());
             }
         }
-        self.plan_air(from, direction);
+    }
+
+    /// Whether the user requests a grant of the cell at `at`.
+    pub(super) fn requests(&mut self, at: Time) -> bool {
+        let requests = |channel: &mut Channel| channel.grants.as_mut().is_some_and(|own| own.requests(at));
+        self.channels.iter_mut().map(requests).fold(false, |any, one| any | one)
+    }
+
+    /// Cuts PDUs for a block of the cell that starts at `at`: at most `room` PDUs, or octets if PDUs fill blocks. Returns
+    /// whether the user has more data.
+    pub(super) fn cut(&mut self, at: Time, room: usize, filling: &mut Filling) -> bool {
+        fill(&mut self.channels, at, Direction::Down, room, filling, true);
+        filling.pdus.clear();
+        for &Run { channel, pdus, .. } in &filling.runs {
+            self.channels[usize::from(channel)].on_cut(at, pdus);
+        }
+        self.finish(at, at, filling);
+        self.channels.iter().any(|channel| channel.grants.as_ref().is_some_and(Grants::is_requested))
     }
 
     /// Schedules the next transmission of a channel in a direction, at or after `from`.
@@ -166,7 +203,7 @@ impl User {
 
     /// Handles a PDU of a channel that the cell has finished. The PDU arrives at the terminal unless `told` is `None`.
     pub(super) fn on_landed(&mut self, at: Time, channel: usize, sent: Sent, told: Option<Repetitions>) {
-        if self.channels[channel].on_landed(at, sent, told) {
+        if self.channels[channel].on_landed(at, Direction::Down, sent, told) {
             self.plan_air(at, Direction::Up);
         }
     }
@@ -266,5 +303,28 @@ impl User {
     /// View of the buffer that serves `flow` in a direction. For a cell the caller sets the rate of the view.
     pub(super) fn view(&self, now: Time, channel: usize, direction: Direction, flow: FlowId) -> LinkView {
         self.channels[channel].view(direction, flow, self.rate(now, direction))
+    }
+}
+
+/// Fills a TTI or block of `room` units with PDUs of the channels, in order of the channels. `in_block` says whether the
+/// PDUs are marked for a block.
+fn fill(
+    channels: &mut [Channel],
+    at: Time,
+    direction: Direction,
+    room: usize,
+    Filling { pdus, runs, block }: &mut Filling,
+    in_block: bool,
+) {
+    for (number, channel) in (0..).zip(channels) {
+        if channel.left(direction, room, pdus) == 0 {
+            break;
+        }
+        let (before, marked) = (pdus.len(), channel.marks(direction));
+        let asks = channel.fill(at, direction, room, pdus);
+        runs.push(Run { channel: number, pdus: (pdus.len() - before) as u32, asks });
+        if in_block {
+            block.extend(pdus[before..].iter().map(|pdu| (number, marked(*pdu))));
+        }
     }
 }

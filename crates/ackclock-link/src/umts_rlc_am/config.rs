@@ -4,6 +4,7 @@ use ackclock_core::{Config, ConfigError, Rate, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pdu_size::PduSize;
 use super::poll::PollConfig;
 use super::receiver::StatusConfig;
 use super::rlc::{OnMaxDat, RlcConfig, RlcMode, Tries};
@@ -109,7 +110,7 @@ impl UmtsRlcAmConfig {
     pub(super) fn rlc(&self) -> RlcConfig {
         RlcConfig {
             mode: self.mode,
-            pdu: self.pdu,
+            pdu: PduSize::Fixed(self.pdu),
             order: self.order,
             window: self.window,
             max_dat: self.max_dat,
@@ -128,7 +129,7 @@ impl UmtsRlcAmConfig {
             Direction::Up => (self.up_rate, self.up_errors.as_ref().unwrap_or(&self.errors)),
         };
         let Self { tti, delay, errors_by, .. } = *self;
-        DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by, allocation: None }
+        DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by, harq: None, allocation: None }
     }
 
     /// Returns the directions that a key changes while the bearer runs, and the channel's name of the key.

@@ -19,6 +19,9 @@ use super::transmitter::{Limits, Transmitter};
 use super::unacknowledged::Unacknowledged;
 use crate::Cause;
 
+/// Maximum size of a STATUS PDU if PDUs fill grants, octets.
+const MOST_STATUS: u32 = 42;
+
 /// Entity that sends in one direction and receives in the opposite direction.
 pub(crate) enum End {
     /// RLC entity in acknowledged mode.
@@ -40,11 +43,11 @@ impl End {
     /// Creates an end that retransmits a PDU only from `guard` after the PDU's last transmission on, when a STATUS can
     /// cover the PDU.
     pub(crate) fn new(config: &RlcConfig, guard: Span) -> Self {
-        let octets = config.pdu_octets();
+        let ([octets, _], header) = (config.unit(), config.header_octets());
+        let shape = if config.grants() { Shape::Grant(header) } else { Shape::fixed(octets, header) };
+        let status_octets = if config.grants() { MOST_STATUS } else { octets + header };
         if config.mode == RlcMode::Unacknowledged {
-            return Self::Unacknowledged(Unacknowledged {
-                shape: Shape::new(octets, config.header_octets()),
-            });
+            return Self::Unacknowledged(Unacknowledged { shape });
         }
         // The configuration check accepts only window sizes of at most 11 bits.
         let window = config.window as u16;
@@ -54,20 +57,24 @@ impl End {
         let tells_window =
             if config.status.windows.is_empty() { TellsWindow::Never } else { TellsWindow::Sometimes };
         Self::Acknowledged(Box::new(Entity {
-            transmitter: Transmitter::new(
-                Shape::new(octets, config.header_octets()),
-                limits,
-                polling,
-                discard,
-            ),
+            transmitter: Transmitter::new(shape, limits, polling, discard),
             receiver: Receiver::new(config.status.clone(), config.order, window),
             resets: Resets::new(config.reset.timer, config.reset.most),
-            status_room: status::room(octets + config.header_octets(), tells_window),
+            status_room: status::room(status_octets, tells_window),
             piggyback: config.status.piggyback,
         }))
     }
 
-    /// Fills `pdus` with at most `room` PDUs to send at `now`.
+    /// Room that a TTI of `room` PDUs, or octets if PDUs fill grants, has after these PDUs.
+    pub(crate) fn left(&self, room: usize, pdus: &[Pdu]) -> usize {
+        let shape = match self {
+            Self::Acknowledged(entity) => entity.transmitter.shape,
+            Self::Unacknowledged(end) => end.shape,
+        };
+        shape.left(room, pdus).units
+    }
+
+    /// Fills `pdus` with PDUs to send at `now`: at most `room` PDUs, or octets if PDUs fill grants.
     pub(crate) fn fill(&mut self, now: Time, room: usize, sdus: &mut Sdus, pdus: &mut Vec<Pdu>) -> Asks {
         match self {
             Self::Acknowledged(entity) => {

@@ -7,6 +7,7 @@ use super::pdu::{Data, Pdu};
 use super::receiver::Receiver;
 use super::reset::Resets;
 use super::sdus::Sdus;
+use super::segmentation;
 use super::status::Status;
 use super::transmitter::Transmitter;
 
@@ -22,7 +23,8 @@ pub(crate) struct Entity {
 }
 
 impl Entity {
-    /// Fills a TTI of `room` PDUs that starts at `now`: control PDUs first, then retransmissions, then new data.
+    /// Fills a TTI of `room` PDUs, or octets if PDUs fill grants, that starts at `now`: control PDUs first, then
+    /// retransmissions, then new data.
     pub(crate) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         self.transmitter.polling.expire(now);
         self.receiver.expire(now);
@@ -31,15 +33,19 @@ impl Entity {
             self.put_status(now, room, tti);
             self.put_data(now, room, sdus, tti);
         }
-        if tti.len() < room {
+        if self.left(room, tti).units > 0 {
             tti.extend(self.resets.poll(now).map(Pdu::Reset));
         }
+    }
+
+    fn left(&self, room: usize, tti: &[Pdu]) -> segmentation::Room {
+        self.transmitter.shape.left(room, tti)
     }
 
     fn put_status(&mut self, now: Time, room: usize, tti: &mut Vec<Pdu>) {
         let (mrw_ack, window) = (self.receiver.mrw_ack.take(), self.receiver.peer_window());
         let mut status = Status { mrw_ack, window, ..Status::default() };
-        let most = room.saturating_sub(tti.len()) as u32;
+        let most = self.left(room, tti).units as u32;
         if self.receiver.reports_at(now) && most > 0 {
             self.receiver.report(now, self.status_room, most, |report| {
                 status.report = Some(report);
@@ -52,7 +58,11 @@ impl Entity {
 
     fn put_data(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         sdus.begin_tti(now);
-        while tti.len() < room {
+        loop {
+            let left = self.left(room, tti);
+            if left.units == 0 {
+                break;
+            }
             let discard = &mut self.transmitter.discard;
             if let Some(mrw) = discard.poll(now) {
                 tti.push(Pdu::Status(Status { mrw: Some(mrw), ..Status::default() }));
@@ -62,8 +72,8 @@ impl Entity {
                 self.resets.begin(now);
                 return;
             }
-            sdus.go_to(tti.len());
-            let Some(outgoing) = self.transmitter.next_pdu(now, sdus) else {
+            sdus.go_to(room - left.units);
+            let Some(outgoing) = self.transmitter.next_pdu(now, left, sdus) else {
                 if self.transmitter.discard.due() <= now {
                     continue;
                 }

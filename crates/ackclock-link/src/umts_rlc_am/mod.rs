@@ -8,7 +8,8 @@
 //! An RLC entity at each end of the radio cuts the packets of its direction (SDUs) into PDUs of one size. The entity
 //! sends as many PDUs as fit into a TTI, and retransmits PDUs that its peer reports as missing. Each part of the
 //! protocol has a file:
-//! - `segmentation`: fills PDUs, packet by packet, with length indicators and padding;
+//! - `segmentation`: fills PDUs, packet by packet, with length indicators and padding; or fills what a grant leaves
+//!   (TS 36.322);
 //! - `transmitter`: VT(S), VT(A), VT(DAT), the window, and retransmissions, lowest number first;
 //! - `poll`: the triggers and timers of polls;
 //! - `receiver`: VR(R), VR(H), the window, reassembly in or out of sequence, the triggers and timers of STATUS;
@@ -52,6 +53,7 @@ mod end;
 mod entity;
 mod missing;
 mod pdu;
+mod pdu_size;
 mod places;
 mod poll;
 mod receiver;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::sn::{SduNumber, Sn};
 use super::status::Status;
 
-/// RLC protocol data unit; all PDUs have the same size.
+/// RLC protocol data unit. All PDUs have the same size, or each PDU fills a grant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pdu {
     /// AMD or UMD PDU with parts of SDUs.
@@ -21,6 +21,15 @@ pub(crate) enum Pdu {
 }
 
 impl Pdu {
+    /// Size of the PDU where PDUs fill grants, octets. A RESET has 4 octets (TS 25.322 section 9.2.1.7).
+    pub(crate) fn octets(&self) -> u32 {
+        match self {
+            Self::Data(Data { payload, .. }) | Self::Lost(payload) => payload.octets.into(),
+            Self::Status(status) => status.octets(),
+            Self::Reset(_) | Self::ResetAck(_) => 4,
+        }
+    }
+
     /// Whether the PDU is new data, not a retransmission. The argument `new` is the sequence number of the next new PDU
     /// before the TTI was filled.
     pub(crate) fn is_new(&self, new: Sn) -> bool {
@@ -52,6 +61,8 @@ pub(crate) struct Payload {
     pub(crate) ends: u16,
     /// Whether the PDU also contains a part of an SDU that continues in the next PDU.
     pub(crate) goes_on: bool,
+    /// Octets of a PDU that fills a grant, with its header; 0 if all PDUs have the same size.
+    pub(crate) octets: u16,
 }
 
 impl Payload {

@@ -1,4 +1,5 @@
-//! Positions of PDUs in the TTIs of a direction, to calculate arrival times without retransmissions.
+//! Positions of PDUs in the TTIs of a direction, to calculate arrival times without retransmissions. If PDUs fill
+//! grants, each octet has a position.
 
 use ackclock_core::{Span, Time};
 
@@ -34,7 +35,7 @@ struct Piece {
 pub(crate) struct Place {
     /// Number of the position since time zero, including unused positions.
     number: u64,
-    /// Number of PDUs retransmitted so far.
+    /// Number of positions that held retransmissions so far.
     repeated: u64,
 }
 
@@ -89,9 +90,9 @@ impl Places {
         self.next
     }
 
-    /// Registers that the next PDU is a retransmission.
-    pub(crate) const fn on_repeat(&mut self) {
-        self.next.repeated += 1;
+    /// Registers that the next PDU is a retransmission that takes `units` positions.
+    pub(crate) const fn on_repeat(&mut self, units: u64) {
+        self.next.repeated += units;
     }
 
     /// Arrival time of a packet without the retransmissions between its first and its last PDU, which have the given

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HEADER;
 use super::bounds::{TIMERS, in_bounds};
+use super::pdu_size::PduSize;
 use super::poll::PollConfig;
 use super::receiver::StatusConfig;
 use super::sn::Sn;
@@ -17,8 +18,8 @@ use crate::DeliveryOrder;
 pub struct RlcConfig {
     /// Whether lost PDUs are retransmitted: "acknowledged" or "unacknowledged".
     pub mode: RlcMode,
-    /// Payload octets of a PDU, for packets and their length indicators.
-    pub pdu: Size,
+    /// Payload octets of a PDU, for packets and their length indicators; or "grant": a PDU fills its block or TTI.
+    pub pdu: PduSize,
     /// Whether packets are delivered in order, or each packet as soon as it is complete.
     pub order: DeliveryOrder,
     /// Maximum number of unacknowledged PDUs at the transmitter and the receiver.
@@ -79,7 +80,7 @@ impl Default for RlcConfig {
     fn default() -> Self {
         Self {
             mode: RlcMode::Acknowledged,
-            pdu: Size::Bytes(40),
+            pdu: PduSize::Fixed(Size::Bytes(40)),
             order: DeliveryOrder::InSequence,
             window: 2047,
             max_dat: 15,
@@ -110,8 +111,10 @@ impl RlcConfig {
     /// # Errors
     /// Fails if a setting is invalid; the error names its key.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if !matches!(self.pdu, Size::Bytes(bytes) if (PDU_BYTES[0]..=PDU_BYTES[1]).contains(&bytes)) {
-            let message = format!("{} is not a size from \"10B\" to \"1000B\"", self.pdu);
+        if let PduSize::Fixed(size) = self.pdu
+            && !matches!(size, Size::Bytes(bytes) if (PDU_BYTES[0]..=PDU_BYTES[1]).contains(&bytes))
+        {
+            let message = format!("{size} is not a size from \"10B\" to \"1000B\", or \"grant\"");
             return Err(ConfigError::new("pdu", message));
         }
         if !(1..=MOST_WINDOW).contains(&self.window) {
@@ -126,13 +129,24 @@ impl RlcConfig {
         self.check_timers()
     }
 
-    /// Payload size of a PDU, octets.
-    pub(crate) const fn pdu_octets(&self) -> u32 {
+    /// Whether a PDU fills its block or TTI.
+    pub(crate) fn grants(&self) -> bool {
+        self.pdu == PduSize::Grant
+    }
+
+    /// Unit in which room for PDUs is counted: its payload and its header, octets. The unit is a PDU, or one octet if a
+    /// PDU fills its block or TTI.
+    pub(crate) const fn unit(&self) -> [u32; 2] {
         match self.pdu {
-            Size::Bytes(bytes) => bytes as u32,
+            PduSize::Fixed(Size::Bytes(bytes)) => [bytes as u32, self.header_octets()],
             // The configuration check accepts only PDU sizes in bytes.
-            _ => 0,
+            PduSize::Fixed(_) | PduSize::Grant => [1, 0],
         }
+    }
+
+    /// Minimum number of units that hold a part of a packet.
+    pub(crate) fn least_units(&self) -> u32 {
+        if self.grants() { self.header_octets() + 1 } else { 1 }
     }
 
     /// Rejects keys that have no effect in the configured mode.

@@ -160,7 +160,8 @@ impl Sdus {
 
     /// Records that a PDU was retransmitted; `payload` lists the parts of SDUs in this PDU.
     pub(crate) fn on_repeat(&mut self, payload: Payload) {
-        self.places.iter_mut().for_each(Places::on_repeat);
+        let units = u64::from(payload.octets).max(1);
+        self.places.iter_mut().for_each(|places| places.on_repeat(units));
         self.on_repeat_below(payload, 1);
     }
 

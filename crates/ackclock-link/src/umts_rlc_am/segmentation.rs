@@ -1,21 +1,38 @@
-//! Segmentation and concatenation of SDUs (TS 25.322 sections 9.2.2.8 and 11.3.2.1).
+//! Segmentation and concatenation of SDUs (TS 25.322 sections 9.2.2.8 and 11.3.2.1; for grants TS 36.322 section 6.2.1).
 //!
-//! A PDU has room for a fixed number of octets. A length indicator, which takes octets of the payload, marks the end of
-//! an SDU; the next SDU follows in the same PDU. If an SDU leaves no room for its indicator, the next PDU marks the
-//! SDU's end. A PDU with spare room has another indicator for its padding, or for a STATUS in the padding's place.
+//! A PDU of fixed size has room for a fixed number of octets. A length indicator, which takes octets of the payload,
+//! marks the end of an SDU; the next SDU follows in the same PDU. If an SDU leaves no room for its indicator, the next
+//! PDU marks the SDU's end. A PDU with spare room has another indicator for its padding, or for a STATUS in the
+//! padding's place.
+//!
+//! A PDU that fills a grant has no padding. Each part of an SDU after the first part takes 1.5 octets more of the header.
 
 use ackclock_core::Time;
 
-use super::pdu::Payload;
+use super::pdu::{Payload, Pdu};
 use super::sdus::Sdus;
 
-/// Layout of PDUs, in octets.
+/// Layout of PDUs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    /// Room in a PDU for SDUs and length indicators, octets.
-    pub(super) octets: u32,
-    /// Size of a length indicator, octets.
-    pub(super) indicator: u32,
+pub(super) enum Shape {
+    /// All PDUs have the same size.
+    Fixed {
+        /// Room in a PDU for SDUs and length indicators, octets.
+        octets: u32,
+        /// Size of a length indicator, octets.
+        indicator: u32,
+    },
+    /// A PDU fills the rest of a grant; its header has this many octets.
+    Grant(u32),
+}
+
+/// Room for a PDU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Number of PDUs, or of octets if PDUs fill grants.
+    pub(super) units: usize,
+    /// Whether the PDU is the first one of its grant. The first PDU may be larger than the grant.
+    pub(super) is_first: bool,
 }
 
 /// Largest PDU with 7-bit length indicators, octets including its header; larger PDUs have 15-bit indicators.
@@ -23,8 +40,25 @@ const MOST_OF_SHORT: u32 = 126;
 
 impl Shape {
     /// Layout of PDUs with this many octets after the header.
-    pub(super) const fn new(octets: u32, header: u32) -> Self {
-        Self { octets, indicator: if octets + header <= MOST_OF_SHORT { 1 } else { 2 } }
+    pub(super) const fn fixed(octets: u32, header: u32) -> Self {
+        Self::Fixed { octets, indicator: if octets + header <= MOST_OF_SHORT { 1 } else { 2 } }
+    }
+
+    /// Room that a grant of `units` has after these PDUs.
+    pub(super) fn left(self, units: usize, pdus: &[Pdu]) -> Room {
+        let used = match self {
+            Self::Fixed { .. } => pdus.len(),
+            Self::Grant(_) => pdus.iter().map(Pdu::octets).sum::<u32>() as usize,
+        };
+        Room { units: units.saturating_sub(used), is_first: pdus.is_empty() }
+    }
+
+    /// Whether a PDU that was sent before fits into this room.
+    pub(super) fn holds(self, payload: Payload, room: Room) -> bool {
+        match self {
+            Self::Fixed { .. } => true,
+            Self::Grant(_) => room.is_first || usize::from(payload.octets) <= room.units,
+        }
     }
 }
 
@@ -37,10 +71,17 @@ pub(super) struct Filled {
 }
 
 impl Sdus {
-    /// Fills a PDU to be sent at `now`; `None` if no data is queued.
-    pub(super) fn fill(&mut self, now: Time, shape: Shape) -> Option<Filled> {
-        let Shape { octets: mut room, indicator } = shape;
-        let mut payload = Payload { first: self.next(), ends: 0, goes_on: false };
+    /// Fills a PDU to be sent at `now`; `None` if no data is queued, or none fits.
+    pub(super) fn fill(&mut self, now: Time, shape: Shape, room: Room) -> Option<Filled> {
+        match shape {
+            Shape::Fixed { octets, indicator } => self.fill_fixed(now, octets, indicator),
+            Shape::Grant(header) => self.fill_grant(now, header, room.units),
+        }
+    }
+
+    fn fill_fixed(&mut self, now: Time, octets: u32, indicator: u32) -> Option<Filled> {
+        let mut room = octets;
+        let mut payload = Payload { first: self.next(), ..Payload::default() };
         if self.uncut > 0 || self.owes_end {
             payload.first -= 1;
         }
@@ -73,5 +114,34 @@ impl Sdus {
         }
         self.on_cut(payload);
         Some(Filled { payload, padding: room.saturating_sub(indicator) })
+    }
+
+    /// Fills a PDU of at most `most` octets.
+    fn fill_grant(&mut self, now: Time, header: u32, most: usize) -> Option<Filled> {
+        let most = most.min(u16::MAX.into()) as u32;
+        let mut payload = Payload { first: self.next() - u64::from(self.uncut > 0), ..Payload::default() };
+        let mut octets = 0;
+        for parts in 0.. {
+            // An odd number of lengths of 12 bits each ends with 4 bits of padding.
+            let used = header + (3 * parts as u32).div_ceil(2) + octets;
+            if used >= most || !(self.uncut > 0 || self.begin(now)) {
+                break;
+            }
+            payload.octets = used as u16;
+            let part = self.uncut.min(most - used);
+            payload.octets += part as u16;
+            (self.uncut, octets) = (self.uncut - part, octets + part);
+            payload.goes_on = self.uncut > 0;
+            if payload.goes_on {
+                break;
+            }
+            self.depart(now);
+            payload.ends += 1;
+        }
+        if payload.sdus().is_empty() {
+            return None;
+        }
+        self.on_cut(payload);
+        Some(Filled { payload, padding: 0 })
     }
 }

@@ -6,13 +6,13 @@ use super::discard::Discard;
 use super::pdu::{Data, Payload};
 use super::poll::{Polling, Sent};
 use super::sdus::Sdus;
-use super::segmentation::{Filled, Shape};
+use super::segmentation::{Filled, Room, Shape};
 use super::sn::{Sn, SnSet};
 use super::status::{MrwAck, Report};
 
 /// State of the PDUs sent by an RLC entity, and of their acknowledgements.
 pub(super) struct Transmitter {
-    shape: Shape,
+    pub(super) shape: Shape,
     /// VT(WS): window size, PDUs.
     pub(super) window: u16,
     configured: u16,
@@ -99,14 +99,18 @@ impl Transmitter {
     }
 
     /// Returns the next PDU to send: the retransmission with the lowest number, else a new PDU, else a retransmission
-    /// only to send a poll. Returns `None` if no PDU can be sent, or if the content of the next PDU was given up.
-    pub(super) fn next_pdu(&mut self, now: Time, sdus: &mut Sdus) -> Option<Outgoing> {
+    /// only to send a poll. Returns `None` if no PDU can be sent, or if the content of the next PDU was given up. A
+    /// retransmission that is larger than its room waits for a grant of its own.
+    pub(super) fn next_pdu(&mut self, now: Time, room: Room, sdus: &mut Sdus) -> Option<Outgoing> {
         if let Some(sn) = self.repeats.first_from(self.vt_a) {
+            if !self.fits(sn, room) {
+                return None;
+            }
             self.repeats.remove(sn);
             return self.repeat(now, sn, sdus);
         }
         if self.is_open()
-            && let Some(filled) = sdus.fill(now, self.shape)
+            && let Some(filled) = sdus.fill(now, self.shape, room)
         {
             return Some(self.send_new(now, filled, sdus));
         }
@@ -114,12 +118,18 @@ impl Transmitter {
             return None;
         }
         match self.newest_unacknowledged() {
+            Some(sn) if !self.fits(sn, room) => None,
             Some(sn) => self.repeat(now, sn, sdus),
             None => {
                 self.polling.drop_wish();
                 None
             }
         }
+    }
+
+    fn fits(&mut self, sn: Sn, room: Room) -> bool {
+        let payload = self.slot(sn).payload;
+        self.shape.holds(payload, room)
     }
 
     fn send_new(&mut self, now: Time, filled: Filled, sdus: &Sdus) -> Outgoing {

@@ -14,12 +14,15 @@ pub(crate) struct Unacknowledged {
 }
 
 impl Unacknowledged {
-    /// Fills a TTI of `room` PDUs that starts at `now`.
+    /// Fills a TTI of `room` PDUs, or octets if PDUs fill grants, that starts at `now`.
     pub(crate) fn fill_tti(&self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         sdus.begin_tti(now);
-        while tti.len() < room
-            && let Some(filled) = sdus.fill(now, self.shape)
-        {
+        loop {
+            let left = self.shape.left(room, tti);
+            if left.units == 0 {
+                return;
+            }
+            let Some(filled) = sdus.fill(now, self.shape, left) else { return };
             sdus.free(filled.payload);
             let data = Data { sn: Sn::ZERO, poll: false, payload: filled.payload, piggyback: None };
             tti.push(Pdu::Data(data));
