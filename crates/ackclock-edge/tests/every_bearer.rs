@@ -73,7 +73,15 @@ fn radio_access() -> Vec<Value> {
     let tables = [
         json!({"air": {"down": {"kind": "dedicated", "errors": "20%", "errors_by": "pdu"}}}),
         json!({"rlc": {"mode": "unacknowledged"}}),
-        json!({"air": {"down": {"kind": "shared", "delay": "5ms", "harq": {}}}}),
+        json!({"air": {"down": {"kind": "shared", "delay": "5ms", "harq": {}}}, "iub": {}}),
+        json!({"air": {"down": {"kind": "shared", "delay": "5ms", "pdus": "split", "harq": {}}}}),
+        json!({
+            "rlc": {"pdu": "grant", "window": 512, "max_dat": 9},
+            "air": {
+                "down": {"kind": "shared", "slots": 1000, "delay": "5ms", "harq": {"delay": "8ms"}},
+                "up": {"kind": "dedicated", "rate": "10Mbit/s", "tti": "1ms", "delay": "5ms", "harq": {"delay": "8ms"}},
+            },
+        }),
         json!({
             "iub": {"loss": 0.02, "base_station_buffer": "100p", "flow_control": "on-off"},
             "air": {"down": {"kind": "shared", "delay": "5ms", "harq": {"feedback_error": 0.1}}},

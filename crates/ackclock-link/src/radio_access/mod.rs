@@ -37,6 +37,7 @@
 
 mod air;
 mod allocation;
+mod blocks;
 mod channel;
 mod config;
 mod dedicated;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use ackclock_core::{ConfigError, FlowId, RadioReport, Rate, Segment, Seq, Span, Time};
 
+use super::blocks::Blocks;
 use super::filling::Filling;
 use super::flow_control::{FlowControl, FlowControlKind, Seen};
 use super::iub::{IubConfig, Sent};
 use super::user::User;
 use crate::bearer::BearerContext;
-use crate::cell::{BlockPdus, Granted};
+use crate::cell::Granted;
 use crate::queue::DropTailConfig;
 use crate::umts_rlc_am::{Pdu, RlcConfig};
 use crate::{
@@ -33,14 +34,7 @@ pub(super) struct Shared {
     delay: Span,
     /// Mean propagation delay of the cell.
     mean_delay: Span,
-    /// Payload size and header size of a unit of room in a block, octets.
-    octets: [u32; 2],
-    /// Whether a PDU that does not fit continues in the user's next block.
-    splits: bool,
-    /// Header size of PDUs that fill their blocks, octets; 0 for PDUs of one size.
-    header: u32,
-    /// Octets of all PDUs that filled their blocks, and of their headers.
-    filled: [u64; 2],
+    blocks: Blocks,
     interval: Option<Span>,
     has_iub: bool,
     /// Packets that stand for the PDUs of a block in the cell; kept to reuse the memory.
@@ -71,6 +65,18 @@ struct AtBaseStation {
 }
 
 impl AtBaseStation {
+    fn new(control: FlowControl) -> Self {
+        Self {
+            pdus: VecDeque::new(),
+            first: 0,
+            queued: 0,
+            ran_empty: false,
+            allotted: control.initial(),
+            waits: false,
+            control,
+        }
+    }
+
     fn place(&self, number: Seq) -> usize {
         number.0.wrapping_sub(self.first) as usize
     }
@@ -116,25 +122,14 @@ impl Shared {
             cell.want_grants();
         }
         let control = FlowControl::new(iub.map_or(FlowControlKind::None, |(_, control)| control));
-        let channel = |_| AtBaseStation {
-            pdus: VecDeque::new(),
-            first: 0,
-            control: control.clone(),
-            queued: 0,
-            ran_empty: false,
-            allotted: control.initial(),
-            waits: false,
-        };
+        let channel = |_| AtBaseStation::new(control.clone());
         Ok(Self {
             cell,
             channels: (0..users * classes).map(channel).collect(),
             classes: classes as usize,
             delay: iub.map_or(Span::ZERO, |(iub, _)| iub.delay),
             mean_delay: config.delay.mean(),
-            octets: rlc.unit(),
-            splits: config.pdus == BlockPdus::Split,
-            header: if rlc.grants() { rlc.header_octets() } else { 0 },
-            filled: [0; 2],
+            blocks: Blocks::new(config, rlc),
             interval: control.interval(),
             has_iub: iub.is_some(),
             packets: Vec::new(),
@@ -185,17 +180,14 @@ impl Shared {
 
     /// Fills a block with PDUs of the user that is granted the block.
     fn fill(&mut self, granted: Granted, user: &mut User, filling: &mut Filling) {
-        let [payload, header] = self.octets.map(|octets| octets as u16);
-        let unit = u64::from(payload + header) * 8;
-        let room = if self.splits { granted.bits.div_ceil(unit) } else { granted.bits / unit };
+        let room = self.blocks.room(granted.bits);
         // A retransmission that is larger than its block may leave no room.
         let more = room == 0 || user.cut(granted.at, room as usize, filling);
         self.packets.clear();
         for (channel, sent) in filling.block.drain(..) {
             let number = granted.user as usize * self.classes + usize::from(channel);
-            let payload = if self.header > 0 { sent.pdu.octets() as u16 } else { payload };
-            self.filled[0] += u64::from(payload);
-            self.filled[1] += u64::from(self.header);
+            let [payload, header] = self.blocks.sizes(&sent.pdu);
+            self.blocks.on_sent(&sent.pdu);
             let own = &mut self.channels[number];
             own.queued += 1;
             self.packets.push(Segment::data(FlowId(number as u32), own.keep(sent), payload, header));
@@ -268,7 +260,7 @@ impl Shared {
                 continue;
             }
             let key = own.keep(sent);
-            let [payload, header] = self.octets.map(|octets| octets as u16);
+            let [payload, header] = self.blocks.sizes(&sent.pdu);
             if self.cell.enqueue(at, &Segment::data(flow, key, payload, header)).is_err() {
                 self.refused.extend(own.take(key));
             } else {
@@ -312,7 +304,7 @@ impl Shared {
     /// Checks the queues if a check is due, and sends messages to the controllers.
     pub(super) fn look(&mut self, at: Time, users: &mut [User]) {
         let Some(interval) = self.interval.filter(|_| self.looks <= at) else { return };
-        let bits = f64::from(self.octets[0] + self.octets[1]) * 8.0;
+        let bits = self.blocks.unit_bits();
         let mut active = false;
         for (number, own) in self.channels.iter_mut().enumerate() {
             let rate = self.cell.view(at, FlowId(number as u32)).rate;
@@ -341,22 +333,13 @@ impl Shared {
 
     /// Converts a rate of PDUs to a payload rate.
     fn payload(&self, rate: Rate) -> Rate {
-        let [payload, all] = self.payload_share();
+        let [payload, all] = self.blocks.payload_share();
         Rate::from_bps((u128::from(rate.as_bps()) * u128::from(payload) / u128::from(all)) as u64)
-    }
-
-    /// Payload of PDUs, in relation to their size. For PDUs that fill their blocks, the PDUs sent so far count.
-    fn payload_share(&self) -> [u64; 2] {
-        match (self.octets.map(u64::from), self.filled) {
-            ([payload, header], _) if self.header == 0 => [payload, payload + header],
-            (_, [0, _]) => [1, 1],
-            (_, [all, headers]) => [all - headers.min(all), all],
-        }
     }
 
     /// Mean payload capacity of the cell until `until`, bit/s.
     pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
-        let [payload, all] = self.payload_share().map(|part| part as f64);
+        let [payload, all] = self.blocks.payload_share().map(|part| part as f64);
         Some(self.cell.capacity_bps(until)? * payload / all)
     }
 

@@ -1,0 +1,63 @@
+//! Blocks of a cell: their room for PDUs, and the share of payload in them.
+
+use crate::cell::{BlockPdus, CellConfig};
+use crate::umts_rlc_am::{Pdu, RlcConfig};
+
+/// Layout of a cell's blocks.
+pub(super) struct Blocks {
+    /// Payload size and header size of a unit of room in a block, octets.
+    unit: [u32; 2],
+    pdus: BlockPdus,
+    /// Header size of PDUs that fill their blocks, octets; 0 for PDUs of one size.
+    header: u32,
+    /// Octets of all PDUs that filled their blocks, and of the headers of these PDUs.
+    filled: [u64; 2],
+}
+
+impl Blocks {
+    pub(super) fn new(cell: &CellConfig, rlc: &RlcConfig) -> Self {
+        let header = if rlc.grants() { rlc.header_octets() } else { 0 };
+        Self { unit: rlc.unit(), pdus: cell.pdus, header, filled: [0; 2] }
+    }
+
+    /// Number of units that a block has room for in this number of bits.
+    pub(super) fn room(&self, bits: u64) -> u64 {
+        let unit = u64::from(self.unit[0] + self.unit[1]) * 8;
+        match self.pdus {
+            BlockPdus::Whole => bits / unit,
+            BlockPdus::Split => bits.div_ceil(unit),
+        }
+    }
+
+    /// Payload size and header size of a PDU in a block, octets.
+    pub(super) fn sizes(&self, pdu: &Pdu) -> [u16; 2] {
+        match self.header {
+            0 => self.unit.map(|octets| octets as u16),
+            // The header of a PDU that fills its block is part of the PDU.
+            _ => [pdu.octets() as u16, 0],
+        }
+    }
+
+    /// Registers a PDU that is sent in a block.
+    pub(super) fn on_sent(&mut self, pdu: &Pdu) {
+        if self.header > 0 {
+            self.filled[0] += u64::from(pdu.octets());
+            self.filled[1] += u64::from(self.header);
+        }
+    }
+
+    /// Payload of PDUs, and the size of the PDUs with this payload. For PDUs that fill their blocks, the PDUs sent so far
+    /// count.
+    pub(super) fn payload_share(&self) -> [u64; 2] {
+        match (self.unit.map(u64::from), self.filled) {
+            ([payload, header], _) if self.header == 0 => [payload, payload + header],
+            (_, [0, _]) => [1, 1],
+            (_, [all, headers]) => [all - headers.min(all), all],
+        }
+    }
+
+    /// Size of a PDU or octet of room, bits.
+    pub(super) fn unit_bits(&self) -> f64 {
+        f64::from(self.unit[0] + self.unit[1]) * 8.0
+    }
+}
