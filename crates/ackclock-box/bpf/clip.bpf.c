@@ -559,6 +559,8 @@ int clip_acks(struct __sk_buff *skb)
 	counted->acks++;
 	__u32 ack = net32(packet.tcp.ack), offered = net16(packet.tcp.window), scale = flow->scale & 15;
 	int ahead = (flow->flags & ARRIVED) && after(flow->arrived, ack);
+	/* The mobile has data that did not pass here: the data takes another path. A FIN counts as one byte. */
+	int elsewhere = (flow->flags & ARRIVED) && after(ack, flow->arrived + 1);
 	int duplicate = 0, advances = !(flow->flags & ACKED) || after(ack, flow->acked);
 	if (advances) {
 		flow->acked = ack;
@@ -577,6 +579,8 @@ int clip_acks(struct __sk_buff *skb)
 	int fresh = allowed && allowed->at_ns && now - allowed->at_ns < set->stale_ns;
 	if ((packet.tcp.flags & FIN) && !ahead) {
 		/* So is the last ACK of a connection. */
+	} else if (elsewhere) {
+		counted->unknown++;
 	} else if (fresh) {
 		int lower = 0;
 		__u32 base = ack;

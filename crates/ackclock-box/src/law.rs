@@ -51,14 +51,17 @@ impl Clip {
         self.arrived = self.arrived.max(end);
     }
 
-    /// Writes the window of an ACK. Without an allowance, the ACK keeps the receiver's window.
+    /// Writes the window of an ACK. The ACK keeps the receiver's window without an allowance, and if it acknowledges data
+    /// that did not pass here.
     pub fn on_ack(&mut self, ack: &mut Segment, allowed: Option<Allowed>) {
         ack.set_scale(Some(self.scale));
         let ahead = self.arrived.after(ack.ack);
         let kind = self.kind_of(ack, ahead);
         self.offered = ack.window;
         let ends = ack.flags.intersects(Flags::FIN) && !ahead;
-        let Some(Allowed { base, bytes, least }) = allowed.filter(|_| !ends) else {
+        // The mobile has data that did not pass here: the data takes another path. A FIN counts as one byte.
+        let elsewhere = ack.ack.after(self.arrived + 1);
+        let Some(Allowed { base, bytes, least }) = allowed.filter(|_| !ends && !elsewhere) else {
             return self.law.pass(ack);
         };
         let base = match base {

@@ -115,7 +115,7 @@ pub struct Counts {
     pub lower: u64,
     /// Number of ACKs left unchanged because the allowance was too old.
     pub stale: u64,
-    /// Number of ACKs of connections whose handshake the box did not see.
+    /// Number of ACKs of connections whose handshake or data the box did not see.
     pub unknown: u64,
     /// Number of ACKs left unchanged because the packet's bytes differed between reading and writing.
     pub refused: u64,

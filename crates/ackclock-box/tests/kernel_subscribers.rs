@@ -73,7 +73,9 @@ fn an_allowance_is_of_one_subscriber() {
     // The law's lower window is counted of subscribers who are left alone too.
     assert_eq!(counts.lower, 4);
     clip.dismiss(address("::ffff:10.0.0.3")).unwrap();
-    assert!(!is_clipped(&mut clip, Tcp { ack: 1 + (5000 << 7), ..BARE_ACK }, 3));
+    let next = Tcp { ack: 1 + (5000 << 7), ..BARE_ACK };
+    run(&mut clip, false, &frame(Tcp { from_mobile: false, seq: next.ack, payload: 100, ..BARE_ACK }, 3));
+    assert!(!is_clipped(&mut clip, next, 3));
 }
 
 #[test]

@@ -83,9 +83,11 @@ impl Course {
         allowed: Option<Allowed>,
         number: usize,
     ) {
-        let ack = match random.random_range(0..10) {
-            0..4 => self.acked,
-            4 => self.acked.wrapping_sub(random.random_range(0..3000)),
+        let ack = match random.random_range(0..40) {
+            // Data that took another path.
+            0 => self.arrived.wrapping_add(random.random_range(0..3000)),
+            1..16 => self.acked,
+            16..20 => self.acked.wrapping_sub(random.random_range(0..3000)),
             _ => self.acked.wrapping_add(random.random_range(0..=Seq(self.arrived).since(Seq(self.acked)))),
         };
         let window = match random.random_range(0..10) {
@@ -125,8 +127,9 @@ fn the_kernel_writes_what_the_law_says() {
         compare(&mut clip, &mut random, 1024 + port, 100);
     }
     let counts = clip.counts().unwrap();
-    assert_eq!((counts.refused, counts.unknown, counts.acks), (0, 0, 100_000), "{counts:?}");
-    assert!(counts.clipped > 10_000 && counts.stale > 1000, "all branches were met: {counts:?}");
+    assert_eq!((counts.refused, counts.acks), (0, 100_000), "{counts:?}");
+    let branches = [counts.clipped, counts.stale, counts.unknown];
+    assert!(branches.iter().all(|count| *count > 1000), "all branches were met: {counts:?}");
 }
 
 #[test]

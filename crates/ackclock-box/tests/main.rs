@@ -5,8 +5,11 @@
 
 mod config;
 mod frames;
+mod inside;
 mod kernel_subscribers;
 mod law;
+mod loopback;
+mod memory;
 mod object;
 mod observers;
 mod subscribers;

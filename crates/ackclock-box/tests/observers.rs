@@ -61,6 +61,33 @@ fn a_window_regulator_allows_its_buffer_in_packets_of_the_largest_size_seen() {
     }
 }
 
+/// The subscriber's buffer is shared by the connections that had data within two seconds.
+#[test]
+fn four_connections_share_one_buffer() {
+    let mut observer = observer("wrs");
+    let begin = Time::from_nanos(5_000_000_000);
+    for flow in 0..4 {
+        observer.learn(&Record { flow, ..record(begin, Record::OPENED, 1, 4 * PAYLOAD) });
+    }
+    let mut now = begin;
+    for packet in 1..=60u32 {
+        now += EVERY;
+        for flow in 0..4 {
+            let end = 1 + packet * PAYLOAD;
+            observer.learn(&Record { flow, ..record(now, Record::DATA, end, 0) });
+            observer.learn(&Record { flow, ..record(now, Record::ACK, end, end + 4 * PAYLOAD) });
+        }
+    }
+    assert_eq!(observer.allowed(now).map(|allowed| allowed.bytes), Some(5 * PAYLOAD));
+    // One of them goes on alone.
+    for packet in 61..=400u32 {
+        now += EVERY;
+        let end = 1 + packet * PAYLOAD;
+        observer.learn(&Record { flow: 2, ..record(now, Record::DATA, end, 0) });
+    }
+    assert_eq!(observer.allowed(now).map(|allowed| allowed.bytes), Some(20 * PAYLOAD));
+}
+
 #[test]
 fn a_forecast_allows_less_than_the_buffer_where_less_fills_the_link() {
     let mut observer = observer("forecast");

@@ -13,7 +13,7 @@ const BEGIN: Time = Time::from_nanos(5_000_000_000);
 /// Shortest loop of every subscriber, packets per loop.
 const LOOP_PACKETS: u32 = 4;
 
-fn policy(more: &str) -> Policy {
+pub(crate) fn policy(more: &str) -> Policy {
     let text =
         format!("[box]\ninterface = \"wwan0\"\nsubscribers = [\"10.0.0.0/16\", \"2001:db8::/32\"]\n{more}");
     let edge = EdgeValues { regulator: "wrd".into(), buffer: Size::Packets(20), observed: None };

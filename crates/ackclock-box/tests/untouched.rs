@@ -115,6 +115,33 @@ fn packets_that_carry_no_window_pass() {
     assert!(taken > 5000, "{taken}");
 }
 
+#[test]
+fn connections_of_which_one_direction_passes_elsewhere_are_left_alone() {
+    let Some(mut clip) = acting() else { return };
+    let syn = Tcp { flags: SYN, ack: 0, scale: Some(7), ..BARE_ACK };
+    let answer = Tcp { from_mobile: false, flags: SYN | ACK, ..syn };
+    // Only what the mobile sends, then only what the server sends.
+    let (of_mobile, of_server) = ([syn, BARE_ACK, Tcp { ack: 5000, ..BARE_ACK }], [answer, DATA, DATA]);
+    for (mobile_port, packets) in [(1, of_mobile), (2, of_server)] {
+        for packet in packets {
+            let packet = Tcp { mobile_port, ..packet };
+            assert_eq!(run(&mut clip, packet.from_mobile, &packet.frame()), packet.frame(), "{packet:?}");
+        }
+        assert_eq!(clip.flow(Tcp { mobile_port, ..BARE_ACK }.tuple()).unwrap(), None);
+    }
+    // Both, until ACKs show that data takes another path; a FIN is no data. Then data comes back.
+    opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
+    run(&mut clip, false, &DATA.frame());
+    let far = 5000 << 7;
+    for (ack, is_clipped) in [(101, true), (102, true), (103, false), (far, false)] {
+        let ack = Tcp { ack, ..BARE_ACK };
+        assert_eq!(run(&mut clip, true, &ack.frame()) != ack.frame(), is_clipped, "{ack:?}");
+    }
+    let back = Tcp { ack: 3 * far, ..BARE_ACK };
+    run(&mut clip, false, &Tcp { seq: back.ack, ..DATA }.frame());
+    assert_ne!(run(&mut clip, true, &back.frame()), back.frame());
+}
+
 /// Data of the server to the mobile of `BARE_ACK`.
 const DATA: Tcp = Tcp { from_mobile: false, payload: 100, ..BARE_ACK };
 
@@ -169,6 +196,7 @@ fn what_is_bypassed_passes() {
     assert_eq!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame());
     clip.set(ACTING).unwrap();
     let next = Tcp { ack: 1 + (5000 << 7), ..BARE_ACK };
+    run(&mut clip, false, &Tcp { seq: next.ack, ..DATA }.frame());
     assert_ne!(run(&mut clip, true, &next.frame()), next.frame());
 }
 
