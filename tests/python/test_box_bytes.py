@@ -26,7 +26,7 @@ def test_only_windows_of_those_acted_on_change(side, offloads):
     for one in [direction for phase in phases for direction in phase.values()]:
         assert one["frames"][0] == one["frames"][1], one
         assert one["faults"] == []
-        assert one["bytes"] > 5000
+        assert one["bytes"] > 1000
     # A box that measures changes no byte, though it would lower windows; and never one of a server.
     assert seen["lower"] > 100
     assert [seen["measured"]["up"]["changed"], seen["measured"]["down"]["changed"]] == [{}, {}]
