@@ -89,8 +89,8 @@ impl Flows {
         }
         let flow = self.flows.entry(key).or_default();
         flow.bytes += packet.bytes;
-        let Some(Segment { has_data, stamps: Some((value, echo)), .. }) = packet.segment else { return };
-        if has_data {
+        let Some(Segment { data, stamps: Some((value, echo)), .. }) = packet.segment else { return };
+        if data > 0 {
             let ticks = flow.ticks.since_first(value);
             flow.envelope.add(packet.at, ticks);
         }

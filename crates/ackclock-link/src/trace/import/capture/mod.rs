@@ -38,7 +38,7 @@ use ackclock_core::{Rate, Span};
 
 use busy::Busy;
 use flows::{Chosen, Flows, Key};
-use packets::{Packet, each};
+use packets::{FRAME, Packet, each};
 use sender_clock::{Clock, Ticks};
 
 use super::{Certainty, Form, Grade, Imported, Options};
@@ -62,8 +62,6 @@ const GRADE_CAPACITY: f64 = 0.9;
 const GRADE_MIXED: f64 = 0.3;
 /// Share of the bytes from which a sender has to be busy itself; smaller senders are merged without a judgement.
 const SENDER: f64 = 0.01;
-/// Largest IP packet of an Ethernet frame; longer ones were merged before the capture.
-const FRAME: u64 = 1500;
 
 /// Reads rates from a packet capture, which is read twice.
 ///
@@ -131,16 +129,17 @@ impl Arrivals {
         if index >= self.most() {
             return;
         }
-        self.total += packet.bytes;
-        self.merged += u64::from(packet.bytes > FRAME);
+        let bytes = packet.on_link();
+        self.total += bytes;
+        self.merged += u64::from(packet.is_merged());
         let sender = self.judged.get_mut(&packet.from).unwrap_or(&mut self.others);
         if sender.bytes.len() <= index {
             sender.bytes.resize(index + 1, 0);
         }
-        sender.bytes[index] += packet.bytes;
-        let stamps = packet.segment.and_then(|segment| Some((segment.has_data, segment.stamps?)));
+        sender.bytes[index] += bytes;
+        let stamps = packet.segment.and_then(|segment| Some((segment.data > 0, segment.stamps?)));
         let Some((has_data, (value, _))) = stamps else {
-            self.unstamped += packet.bytes;
+            self.unstamped += bytes;
             return;
         };
         let Some((clock, ticks)) = self.clocks.get_mut(&Key::of(packet)).filter(|_| has_data) else { return };
@@ -216,7 +215,7 @@ impl Arrivals {
         let mut notes = vec![
             format!("rates count the IP bytes that arrived at {}{more}", receivers.join(", ")),
             format!(
-                "limits: packets without TCP timestamps (UDP, QUIC) show no queue: {percent:.1} % of the bytes; {} packets above {FRAME} bytes were merged before the capture and shift times by up to their length; a path that becomes longer looks like a queue; RTT, queue and loss are not derived",
+                "limits: packets without TCP timestamps (UDP, QUIC) show no queue: {percent:.1} % of the bytes; {} packets above {FRAME} bytes were merged before the capture: their headers are added, and they shift times by up to their length; a path that becomes longer looks like a queue; RTT, queue and loss are not derived",
                 self.merged
             ),
         ];

@@ -35,10 +35,31 @@ pub(super) struct Packet {
 pub(super) struct Segment {
     /// Ports of sender and receiver.
     pub(super) ports: (u16, u16),
-    /// Whether the segment carries data.
-    pub(super) has_data: bool,
+    /// Data in bytes, also if the capture contains only the start of it.
+    pub(super) data: u64,
     /// Value of the sender's clock (TSval), and the echoed value of the receiver's clock (TSecr) if it is valid.
     pub(super) stamps: Option<(u32, Option<u32>)>,
+}
+
+/// Largest IP packet of an Ethernet frame; longer ones were merged before the capture.
+pub(super) const FRAME: u64 = 1500;
+/// Smallest MSS that a merged packet is assumed to consist of (RFC 9293, section 3.7.1).
+const LEAST_MSS: u64 = 536;
+
+impl Packet {
+    /// Bytes of the IP packets on the link. The segments that were merged into a packet had headers of their own; they
+    /// are assumed to fill Ethernet frames.
+    pub(super) fn on_link(&self) -> u64 {
+        let Some(segment) = self.segment.filter(|_| self.is_merged()) else { return self.bytes };
+        let headers = self.bytes - segment.data;
+        let mss = FRAME.saturating_sub(headers).max(LEAST_MSS);
+        segment.data + headers * segment.data.div_ceil(mss)
+    }
+
+    /// Whether the kernel or the network interface merged several segments into the packet.
+    pub(super) fn is_merged(&self) -> bool {
+        self.bytes > FRAME
+    }
 }
 
 /// First bytes of capture files: pcap with microseconds and nanoseconds in both byte orders, and pcapng.
@@ -222,7 +243,7 @@ fn segment(parsed: &LaxSlicedPacket<'_>, length: u64) -> Option<Segment> {
     });
     Some(Segment {
         ports: (tcp.source_port(), tcp.destination_port()),
-        has_data: length > tcp.header_slice().len() as u64,
+        data: length.saturating_sub(tcp.header_slice().len() as u64),
         stamps,
     })
 }

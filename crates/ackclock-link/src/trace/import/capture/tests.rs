@@ -122,6 +122,28 @@ fn a_pause_of_the_sender_is_idle_and_one_of_the_link_is_busy() {
 }
 
 #[test]
+fn merged_segments_count_their_headers() {
+    let times = times(1.0);
+    let whole = frames(&times, End::Receiver);
+    // Ten segments of 1448 bytes arrive as one packet, with the clock of the last one.
+    let data: Vec<&Frame> = whole.iter().filter(|(_, frame)| frame.len() > 1000).collect();
+    let others = whole.iter().filter(|(_, frame)| frame.len() < 1000).chain([data[0]]).cloned();
+    let mut merged: Vec<Frame> = data[1..]
+        .chunks_exact(10)
+        .zip(times[1..].chunks_exact(10))
+        .map(|(segments, sent)| (segments[9].0, frame(SERVER, MOBILE, 10 * 1448, Some((sent[9], -1.0)))))
+        .chain(others)
+        .collect();
+    merged.sort_by(|one, next| one.0.total_cmp(&next.0));
+    let rate = |frames: &[Frame]| {
+        let imported = import(&pcap(frames, 96), &Options::default()).unwrap();
+        imported.recording.mean_rate().as_bps() as f64
+    };
+    let (one_by_one, merged) = (rate(&whole), rate(&merged));
+    assert!((merged / one_by_one - 1.0).abs() < 0.01, "{merged} and {one_by_one}");
+}
+
+#[test]
 fn a_capture_at_the_sender_is_refused() {
     let bytes = pcap(&frames(&times(1.3), End::Sender), 66);
     let error = import(&bytes, &Options::default()).unwrap_err().to_string();
