@@ -5,6 +5,7 @@
 //! No result depends on the machine or the time of day, so repeated runs print identical output.
 
 mod measured;
+mod radio;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::measured::{AckGapResult, GapResult, LinkShareResult, SpuriousResult};
+pub use self::radio::{
+    BlockUse, HarqResult, IubCounts, IubResult, LostBy, RadioCounts, RadioResult, RlcResult, UserRadioResult,
+};
 use crate::{Histogram, Span};
 
 /// Results of one run of a scenario.
@@ -237,6 +241,9 @@ pub struct UserResult {
     pub retransmits: u64,
     /// Number of retransmission timeouts on the user's flows.
     pub timeouts: u64,
+    /// Results of the radio network for this user. The key `radio` is left out unless `measure` contains `radio`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<Box<UserRadioResult>>,
 }
 
 /// Results of the transfers in one size class.
@@ -313,22 +320,15 @@ pub struct LinkResult {
     pub resent: u64,
     /// Queueing delay of packets until their transmission starts, ms.
     pub queue_ms: Distribution,
-    /// Dropped packets by cause, present only for a scenario with a hand-over.
+    /// Queues, PDUs and losses of the radio network, present only for a bearer with radio link control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lost_by: Option<LostBy>,
+    pub radio: Option<Box<RadioResult>>,
     /// Counts of impaired packets, present only for a link with `reorder`, `duplicate` or `corrupt`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub impaired: Option<ImpairedTraffic>,
     /// Counts of real packets, present only in the results of `ackclock link`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealTraffic>,
-}
-
-/// Packets among `drops`, by the cause of the loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LostBy {
-    /// Number of packets that a hand-over did not forward.
-    pub handover: u64,
 }
 
 /// Counts of impaired packets in one direction.
@@ -415,8 +415,8 @@ pub struct LinkCounts {
     pub waits: Histogram,
     /// Impaired packets; `None` for a link without impairments.
     pub impaired: Option<ImpairedCounts>,
-    /// Packets lost by hand-overs; `None` without a hand-over.
-    pub lost_by_handover: Option<u64>,
+    /// Counters of the radio network; `None` without radio link control.
+    pub radio: Option<Box<RadioCounts>>,
 }
 
 /// Counters of the impaired packets of one direction.
@@ -483,7 +483,7 @@ impl LinkCounts {
             made: self.made,
             resent: self.resent,
             queue_ms: Distribution::from(&self.waits),
-            lost_by: self.lost_by_handover.map(|handover| LostBy { handover }),
+            radio: self.radio.as_ref().map(|radio| Box::new(radio.result())),
             impaired: self.impaired.as_ref().map(ImpairedCounts::result),
             real: None,
         }
@@ -500,8 +500,8 @@ impl std::ops::AddAssign<&Self> for LinkCounts {
         self.made += other.made;
         self.resent += other.resent;
         self.waits.merge(&other.waits);
-        if let Some(theirs) = other.lost_by_handover {
-            *self.lost_by_handover.get_or_insert_default() += theirs;
+        if let Some(theirs) = &other.radio {
+            **self.radio.get_or_insert_default() += theirs;
         }
         if let Some(theirs) = &other.impaired {
             *self.impaired.get_or_insert_default() += theirs;

@@ -318,7 +318,7 @@ impl EdgeConfig {
     ///
     /// # Errors
     /// Fails if the bearer is invalid.
-    pub fn gauges(&self) -> Result<&'static [&'static str], ConfigError> {
+    pub fn gauges(&self) -> Result<Vec<&'static str>, ConfigError> {
         Ok(self.bearer()?.gauges())
     }
 

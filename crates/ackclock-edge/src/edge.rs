@@ -9,7 +9,7 @@ mod regulation;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ackclock_core::results::{ImpairedCounts, LinkCounts};
+use ackclock_core::results::{ImpairedCounts, LinkCounts, RadioCounts};
 use ackclock_core::{FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time};
 use ackclock_link::{AnyBearer, Bearer, BearerListener, Change, Direction, LinkEvent, LinkView, Load};
 
@@ -105,7 +105,14 @@ impl Edge {
         // Computing the capacity runs the link up to `until`, so that queueing delays are complete.
         let capacity_bps = self.capacity_bps(until, direction);
         let waits = self.waits(direction).into_owned();
-        LinkCounts { capacity_bps, waits, ..self.statistics.of(direction) }
+        let radio = self.bearer.radio(direction, None).map(Box::new);
+        LinkCounts { capacity_bps, waits, radio, ..self.statistics.of(direction) }
+    }
+
+    /// Counters of the radio network in one direction for the user with the number `user`, as of the latest event;
+    /// `None` if the bearer does not tell its users apart.
+    pub fn radio_of(&self, direction: Direction, user: u32) -> Option<RadioCounts> {
+        self.bearer.radio(direction, Some(user))
     }
 
     /// Queueing delays of the packets of a direction until their transmission starts, as of the latest event.
@@ -189,9 +196,8 @@ impl Edge {
         self.note_planned();
     }
 
-    /// Schedules these hand-overs. Packets that they lose are counted, even if there are none.
+    /// Schedules these hand-overs.
     pub(crate) fn expect_handovers(&mut self, handovers: Handovers) {
-        self.statistics.lost_by_handover = [(!handovers.is_empty()).then_some(0); 2];
         self.handovers = handovers;
         self.note_planned();
     }

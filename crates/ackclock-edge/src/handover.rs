@@ -59,11 +59,6 @@ pub(crate) enum HandoverEvent {
 pub(crate) struct Handovers(Vec<(Time, HandoverEvent)>);
 
 impl Handovers {
-    /// Whether no event is left.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Time of the next event; [`Time::NEVER`] without one.
     pub(crate) fn due(&self) -> Time {
         self.0.last().map_or(Time::NEVER, |&(time, _)| time)

@@ -33,8 +33,6 @@ pub struct EdgeStatistics {
     pub delivered_up: u64,
     /// Impaired segments, by [`Direction`]; `None` for a link without impairments.
     pub impaired: [Option<ImpairedCounts>; 2],
-    /// Segments that a hand-over lost, by [`Direction`]; `None` without a hand-over.
-    pub lost_by_handover: [Option<u64>; 2],
 }
 
 impl EdgeStatistics {
@@ -49,17 +47,7 @@ impl EdgeStatistics {
         let impaired = self.impaired[direction as usize]
             .as_ref()
             .map(|counts| ImpairedCounts { delivered, ..counts.clone() });
-        let lost_by_handover = self.lost_by_handover[direction as usize];
-        LinkCounts {
-            delivered_bytes,
-            drops,
-            discarded,
-            made,
-            resent,
-            impaired,
-            lost_by_handover,
-            ..LinkCounts::default()
-        }
+        LinkCounts { delivered_bytes, drops, discarded, made, resent, impaired, ..LinkCounts::default() }
     }
 
     #[inline]

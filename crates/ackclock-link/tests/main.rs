@@ -12,6 +12,7 @@ mod impair;
 mod laws;
 mod power_controlled;
 mod radio_access;
+mod radio_counts;
 mod reports;
 mod theory;
 mod trace;

@@ -1,4 +1,4 @@
-//! Optional measurements of a scenario: `measure = ["rtt_ms", "transit", "ack-gaps", "spurious", "utilisation"]`.
+//! Optional measurements of a scenario: `measure = ["rtt_ms", "transit", "ack-gaps", "spurious", "utilisation", "radio"]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,13 @@ pub enum Measure {
     Spurious,
     /// Share of the link capacity that each transfer used while it was active (`link`).
     Utilisation,
+    /// Queues, PDUs and losses of the radio network for each user (`users[].radio`).
+    Radio,
 }
 
 impl Measure {
     /// Whether the measurement uses packets on the wired links.
     pub(crate) fn is_at_wires(self) -> bool {
-        !matches!(self, Self::Rtt | Self::Utilisation)
+        matches!(self, Self::Transit | Self::AckGaps | Self::Spurious)
     }
 }

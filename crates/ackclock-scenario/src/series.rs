@@ -262,7 +262,7 @@ fn sample_edge(boxes: &mut Boxes<'_>, now: Time, counts: &mut EdgeCounts, push: 
 fn gauges(edge: &EdgeConfig) -> Result<Vec<String>, ConfigError> {
     let mut gauges = Vec::new();
     for (place, table) in [("", Some(edge)), ("behind.", edge.behind.as_deref())] {
-        let names = table.map_or(Ok(&[][..]), EdgeConfig::gauges)?;
+        let names = table.map_or(Ok(Vec::new()), EdgeConfig::gauges)?;
         for direction in ["down", "up"] {
             gauges.extend(names.iter().map(|name| format!("{place}{direction}.{name}")));
         }

@@ -35,7 +35,7 @@ pub struct Tables {
     /// Number of runs. The runs differ only in their random numbers.
     pub runs: u32,
     /// Optional measurements, which cost time and memory: "rtt_ms" (200 quantiles of the RTT samples), "transit" (one-way delay of segments), "ack-gaps" (time
-    /// between ACKs), "spurious" (spurious retransmits and timeouts), "utilisation" (link share of each transfer).
+    /// between ACKs), "spurious" (spurious retransmits and timeouts), "utilisation" (link share of each transfer), "radio" (queues and PDUs of each user of `bearer = "radio-access"`).
     pub measure: Vec<Measure>,
     /// Wired path between the servers and the edge; with a relay, between the servers and the relay.
     pub path: PathTable,
@@ -247,6 +247,7 @@ impl Tables {
             let checked = flow.check().and_then(|()| self.check_user(flow));
             checked.map_err(|error| error.under(&format!("flow.{index}")))?;
         }
+        self.check_measure()?;
         self.check_uploads()?;
         self.check_flows()
     }
@@ -267,6 +268,19 @@ impl Tables {
             let message =
                 "acts on uploads, but there is none: add a flow with `towards = \"server\"`, or use \"none\"";
             return Err(ConfigError::new("edge.up_regulator", message));
+        }
+        Ok(())
+    }
+
+    /// Checks that the bearer has results of each user, if they are measured.
+    fn check_measure(&self) -> Result<(), ConfigError> {
+        let radio = &self.edge.radio().bearer;
+        if self.measure.contains(&Measure::Radio) && name_of(radio) != "radio-access" {
+            let message = format!(
+                "\"radio\" measures the users of bearer = \"radio-access\"; here the bearer is `{}`",
+                name_of(radio)
+            );
+            return Err(ConfigError::new("measure", message));
         }
         Ok(())
     }

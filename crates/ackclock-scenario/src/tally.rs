@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ackclock_core::results::{
-    Distribution, EngineResult, FairnessResult, FlowResult, LegResult, LinkCounts, LossCycles, RelayResult,
-    RunResult, UserResult,
+    Distribution, EngineResult, FairnessResult, FlowResult, LegResult, LinkCounts, LossCycles, RadioCounts,
+    RelayResult, RunResult, UserRadioResult, UserResult,
 };
 use ackclock_core::{FlowId, Histogram, Span, Time, name_of};
 use ackclock_edge::EdgeConfig;
@@ -33,6 +33,8 @@ pub(crate) struct Tally {
     rtts: fn(&Histogram) -> Distribution,
     flows: Vec<FlowResult>,
     users: BTreeMap<u32, Counts>,
+    /// Counters of the radio network of each user, by direction, if `measure` contains `radio`.
+    radio: Option<BTreeMap<u32, [RadioCounts; 2]>>,
     transfers: Transfers,
     /// Link counters by direction, with the time that they cover.
     links: [(LinkCounts, CoveredTime); 2],
@@ -52,6 +54,7 @@ impl Tally {
             },
             flows: Vec::with_capacity(flows),
             users: BTreeMap::new(),
+            radio: builder.tables.measure.contains(&Measure::Radio).then(BTreeMap::new),
             transfers: Transfers::default(),
             links: Default::default(),
             delivered: 0,
@@ -94,15 +97,33 @@ impl Tally {
                 sum.1.add(&mut counts, active, self.duration);
                 sum.0 += &counts;
             }
+            self.read_radio(&mut boxes, flows);
         }
         self.events += executor.events();
+    }
+
+    /// Adds the counters of the radio network of the users of these flows, if they are measured.
+    fn read_radio(&mut self, boxes: &mut Boxes<'_>, flows: &[FlowPlan]) {
+        let Some(users) = &mut self.radio else { return };
+        for &FlowPlan { user, cell_user, .. } in flows {
+            let queue = boxes.queue();
+            let counts = Direction::BOTH.map(|direction| queue.radio_of(direction, cell_user));
+            if let [Some(down), Some(up)] = counts {
+                users.insert(user, [down, up]);
+            }
+        }
     }
 
     /// Results of all islands added so far.
     pub(crate) fn result(self, scenario: &Scenario, run: u32) -> RunResult {
         let seconds = self.duration.as_secs_f64();
         let [bottleneck, uplink] = self.links.map(|(counts, over)| counts.result(over.seconds()));
-        let users: Vec<_> = self.users.iter().map(|(&id, counts)| user(id, counts, seconds)).collect();
+        let radio = |id: &u32| {
+            let [down, up] = self.radio.as_ref()?.get(id)?.each_ref().map(RadioCounts::result);
+            Some(Box::new(UserRadioResult { down, up }))
+        };
+        let with_radio = |(&id, counts)| UserResult { radio: radio(&id), ..user(id, counts, seconds) };
+        let users: Vec<_> = self.users.iter().map(with_radio).collect();
         RunResult {
             scenario: scenario.name().to_owned(),
             seed: scenario.tables().seed,
@@ -245,6 +266,7 @@ fn user(id: u32, counts: &Counts, seconds: f64) -> UserResult {
         segments_sent: counts.segments_sent,
         retransmits: counts.retransmits,
         timeouts: counts.timeouts,
+        radio: None,
     }
 }
 

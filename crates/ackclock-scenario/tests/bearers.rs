@@ -113,7 +113,7 @@ fn a_series_shows_the_state_of_the_link_layer() {
     let series = outcome.series.unwrap();
     let gauges = BEARERS.resolve(&"umts-rlc-am".into()).unwrap().gauges();
     for direction in ["down", "up"] {
-        for gauge in gauges {
+        for gauge in &gauges {
             let name = format!("edge.{direction}.{gauge}");
             assert_eq!(series.column(&name).unwrap().len(), 2401, "{name}");
         }

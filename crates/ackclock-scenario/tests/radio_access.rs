@@ -116,3 +116,32 @@ fn a_round_trip_over_an_idle_lte_cell_takes_15_to_30_ms() {
     assert!((15.0..=30.0).contains(&rtt), "{rtt}");
     assert_eq!(result.bottleneck.drops, 0);
 }
+
+#[test]
+fn users_have_results_of_the_radio_network_where_they_are_measured() {
+    let few = ["edge.user=[{ count = 2 }]", "flow.count=2", "duration=5s"];
+    let without = of(&few);
+    let with = of(&[&few[..], &["measure=[\"radio\"]"]].concat());
+    assert!(without.users.iter().all(|user| user.radio.is_none()));
+    let users: Vec<_> = with.users.iter().map(|user| user.radio.as_ref().unwrap()).collect();
+    let [down, up] = [&with.bottleneck, &with.uplink].map(|link| link.radio.as_ref().unwrap());
+    let pdus =
+        users.iter().fold([0, 0], |[down, up], user| [down + user.down.rlc.pdus, up + user.up.rlc.pdus]);
+    assert_eq!((users.len(), pdus), (2, [down.rlc.pdus, up.rlc.pdus]));
+    // Only the rows of the users differ.
+    assert_eq!(with.bottleneck, without.bottleneck);
+    // `queue_ms` lasts until the first octet is on the air, so it contains both queues.
+    let [both, controller] =
+        [&with.bottleneck.queue_ms, &down.controller_queue_ms].map(|one| one.mean.unwrap());
+    assert!(both > controller + 10.0, "{both} {controller}: the Iub alone takes 10 ms");
+}
+
+#[test]
+fn the_radio_network_is_measured_only_where_there_is_one() {
+    let text = "measure = [\"radio\"]\npreset = \"linux\"\n";
+    let error = Scenario::load("case.toml", text, &[]).err().unwrap().to_string();
+    assert!(
+        error.contains("measure") && error.contains("radio-access") && error.contains("links"),
+        "{error}"
+    );
+}

@@ -189,9 +189,6 @@ impl Edge {
         out: &mut impl Sink,
     ) {
         self.count_drop(direction);
-        if cause == Cause::Handover {
-            *self.statistics.lost_by_handover[direction as usize].get_or_insert_default() += 1;
-        }
         out.discard(segment);
         if direction == Direction::Up && !self.regulates_up {
             return;

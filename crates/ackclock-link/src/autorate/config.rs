@@ -72,8 +72,8 @@ impl BearerConfig for AutorateConfig {
         Ok(Nominal { rate: self.base, delay: Span::ZERO })
     }
 
-    fn gauges(&self) -> &'static [&'static str] {
-        &["shaper_rate_bps", "achieved_rate_bps", "usual_round_trip_ms", "late_ms"]
+    fn gauges(&self) -> Vec<&'static str> {
+        vec!["shaper_rate_bps", "achieved_rate_bps", "usual_round_trip_ms", "late_ms"]
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {

@@ -123,7 +123,7 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
     ) -> Result<Nominal, ConfigError>;
 
     /// Names of the bearer's link-layer gauges, with units, for each direction.
-    fn gauges(&self) -> &'static [&'static str];
+    fn gauges(&self) -> Vec<&'static str>;
 
     /// Builds the bearer from its table.
     ///

@@ -53,8 +53,8 @@ impl BearerConfig for LinksConfig {
         Ok(Nominal { rate, delay: down.delay + up.delay })
     }
 
-    fn gauges(&self) -> &'static [&'static str] {
-        &[]
+    fn gauges(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 
     fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {

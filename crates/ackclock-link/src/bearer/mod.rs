@@ -7,6 +7,7 @@ mod links;
 
 use std::borrow::Cow;
 
+use ackclock_core::results::RadioCounts;
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use delegate::delegate;
 use schemars::JsonSchema;
@@ -102,6 +103,12 @@ pub trait Bearer: Send {
     /// Link-layer state of a direction: one value for each name in [`BearerConfig::gauges`], in the order of the names.
     fn gauges(&self, _direction: Direction) -> Vec<f64> {
         Vec::new()
+    }
+
+    /// Counters of the radio network in a direction, for all users or for the user with this number. `None` without
+    /// radio link control, or if the bearer does not tell its users apart.
+    fn radio(&self, _direction: Direction, _user: Option<u32>) -> Option<RadioCounts> {
+        None
     }
 
     /// Mean capacity of a direction from the start until `until`; see
@@ -227,6 +234,7 @@ impl Bearer for AnyBearer {
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
             fn gauges(&self, direction: Direction) -> Vec<f64>;
+            fn radio(&self, direction: Direction, user: Option<u32>) -> Option<RadioCounts>;
             fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
             fn start_capacity(&mut self, now: Time, direction: Direction);
             fn want_reports(&mut self);

@@ -302,16 +302,18 @@ impl CellConfig {
     /// as no rate.
     pub(crate) fn of_whole(&self, unit_bits: u64, least: u64) -> Self {
         let whole = |row: &RateRow| {
-            let units = match (self.transport, row.bits, row.slots) {
-                (Transport::Packets, Some(bits), Some(_)) => u64::from(bits) / unit_bits,
-                _ => row.rate.as_bps() / u64::from(self.slots) / unit_bits,
+            let block = match (self.transport, row.bits, row.slots) {
+                (Transport::Packets, Some(bits), Some(_)) => u64::from(bits),
+                _ => row.rate.as_bps() / u64::from(self.slots),
             };
+            let units = block / unit_bits;
             let bits = units * unit_bits;
             let slots = u64::from(self.slots)
                 / if self.transport == Transport::Packets { u64::from(row.slots.unwrap_or(1)) } else { 1 };
             (units >= least).then(|| RateRow {
                 rate: Rate::from_bps(bits * slots),
                 bits: Some(bits as u32),
+                block: Some(block as u32),
                 ..row.clone()
             })
         };

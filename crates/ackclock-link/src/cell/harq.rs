@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
+use ackclock_core::results::HarqResult;
 use ackclock_core::{ConfigError, Segment, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -139,6 +140,8 @@ pub(crate) struct Harq<P = Segment> {
     before: Option<Parts>,
     /// Set if the last packet sent continues in the next block.
     goes_on: bool,
+    /// Counts of all blocks so far.
+    pub(crate) counted: HarqResult,
 }
 
 /// A block: the data that one service sends to a user.
@@ -217,6 +220,7 @@ impl<P: Copy> Harq<P> {
             broken: false,
             before: None,
             goes_on: false,
+            counted: HarqResult::default(),
         })
     }
 
@@ -224,6 +228,7 @@ impl<P: Copy> Harq<P> {
     /// `served` as the block's rate.
     pub(crate) fn sent(&mut self, now: Time, packets: &[P], rest: Rest, slots: u64, served: f64) {
         self.air = self.blocks.len();
+        self.counted.blocks += 1;
         let ends = packets.len() as u32;
         let continues = std::mem::replace(&mut self.goes_on, rest == Rest::Begun);
         let is_middle = continues && ends == 0;
@@ -248,6 +253,7 @@ impl<P: Copy> Harq<P> {
     /// scheduler counts.
     pub(crate) fn repeat(&mut self, now: Time) -> Option<(u64, f64)> {
         self.air = self.blocks.iter().position(|block| block.waits(now))?;
+        self.counted.repeated += 1;
         let block = &mut self.blocks[self.air];
         block.state = BlockState::Sent;
         block.repetitions += 1;
@@ -289,7 +295,10 @@ impl<P: Copy> Harq<P> {
         };
         match block.state {
             BlockState::Failed(due) => Some(due),
-            _ => None,
+            state => {
+                self.counted.lost += u64::from(state == BlockState::Lost);
+                None
+            }
         }
     }
 

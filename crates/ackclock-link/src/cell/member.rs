@@ -1,5 +1,6 @@
 //! A user of a cell: its channel, its random streams, and the packet of which a part was sent.
 
+use ackclock_core::results::BlockUse;
 use ackclock_core::{ConfigError, Segment, Time};
 
 use super::change::Interruption;
@@ -28,6 +29,8 @@ pub(super) struct Member {
     pub(super) state: (u64, usize),
     /// Latest outage of the channel.
     pub(super) interruption: Option<Interruption>,
+    /// Use of the user's blocks, in the unit of `Grant`.
+    pub(super) used: BlockUse,
 }
 
 impl Member {
@@ -61,6 +64,7 @@ impl Member {
             mean_bps: config.mean_rate(user),
             state: (u64::MAX, 0),
             interruption: None,
+            used: BlockUse::default(),
         })
     }
 

@@ -59,6 +59,7 @@ pub use synthetic::Synthetic;
 
 use std::collections::VecDeque;
 
+use ackclock_core::results::{BlockUse, HarqResult};
 use ackclock_core::{ConfigError, FlowId, Histogram, Segment, Span, Time};
 
 use crate::errors::ErrorProcess;
@@ -73,6 +74,14 @@ use pull::Pull;
 use reports::Reports;
 use saturated::Reference;
 use slots::Slots;
+
+/// Start of a packet's first transmission.
+pub(crate) struct Begun {
+    /// Arrival time of the packet at the cell.
+    pub(crate) arrived: Time,
+    pub(crate) start: Time,
+    pub(crate) segment: Segment,
+}
 
 /// Assumed packet size before the first packet, bytes.
 const FULL_PACKET: u64 = 1500;
@@ -105,9 +114,8 @@ pub struct Cell {
     outcomes: Outcomes,
     reports: Reports,
     waits: Histogram,
-    /// Packets whose transmission has started, each with its start time, for a bearer above the cell; `None` unless
-    /// requested.
-    begun: Option<VecDeque<(Time, Segment)>>,
+    /// Packets whose transmission has started, for a bearer above the cell; `None` unless requested.
+    begun: Option<VecDeque<Begun>>,
     /// Requests for packets at each grant; `None` if packets are queued in the cell.
     pull: Option<Pull>,
     /// Total capacity used, in the unit of [`Grant`]: bits times slots per second.
@@ -155,14 +163,20 @@ impl Cell {
         })
     }
 
-    /// Starts to record the packets whose transmission starts.
+    /// Starts to record the packets whose transmission starts. The caller then counts their queueing delays.
     pub(crate) fn want_begun(&mut self) {
         self.begun = Some(VecDeque::new());
     }
 
-    /// Returns the next packet whose transmission has started, with its start time.
-    pub(crate) fn poll_begun(&mut self) -> Option<(Time, Segment)> {
+    /// Returns the next packet whose transmission has started.
+    pub(crate) fn poll_begun(&mut self) -> Option<Begun> {
         self.begun.as_mut()?.pop_front()
+    }
+
+    /// Counts of a user's HARQ blocks, and the use of the user's blocks.
+    pub(crate) fn blocks(&self, user: usize) -> (Option<HarqResult>, BlockUse) {
+        let member = &self.members[user];
+        (member.harq.as_ref().map(|harq| harq.counted), member.used)
     }
 
     /// Selects the users for all slots that start up to `now`, and ends transmissions that are over.
@@ -259,6 +273,9 @@ impl Cell {
         let grant = self.grants[self.members[user as usize].state.1];
         let sent = self.send(start, user, grant);
         self.sent += u128::from(sent);
+        let used = &mut self.members[user as usize].used;
+        used.capacity += grant.block;
+        used.used += sent;
         let served = grant.bps * (sent as f64 / grant.work as f64);
         self.occupy(start, user, Carries::New, grant.slots, served);
     }
@@ -293,8 +310,10 @@ impl Cell {
         while room > 0 {
             let begun = member.begun.take().or_else(|| {
                 let (arrived, segment) = self.backlog.take(start, user)?;
-                self.waits.record(start.since(arrived));
-                self.begun.iter_mut().for_each(|begun| begun.push_back((start, segment)));
+                match &mut self.begun {
+                    None => self.waits.record(start.since(arrived)),
+                    Some(begun) => begun.push_back(Begun { arrived, start, segment }),
+                }
                 let bytes = u64::from(segment.wire_bytes());
                 self.bytes += bytes;
                 let left = bytes * 8 * self.slots.per_second();

@@ -22,6 +22,9 @@ pub struct RateRow {
     /// Number of slots of a physical packet, for `transport = "packets"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
+    /// Number of bits of a block that has room for fewer bits of complete PDUs.
+    #[serde(skip)]
+    pub(crate) block: Option<u32>,
 }
 
 /// Rows of the 1xEV-DO rate table (`links.md` section 4): rate in units of 100 bit/s, SNR in dB, share of slots after
@@ -48,6 +51,7 @@ pub(super) fn evdo() -> Vec<RateRow> {
         probability: Some(probability),
         bits: Some(bits),
         slots: Some(slots),
+        block: None,
     };
     EVDO.iter().map(row).collect()
 }

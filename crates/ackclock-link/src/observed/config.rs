@@ -68,8 +68,8 @@ impl BearerConfig for ObservedConfig {
         Ok(Nominal { rate: Rate::ZERO, delay: Span::ZERO })
     }
 
-    fn gauges(&self) -> &'static [&'static str] {
-        &["estimated_rate_bps", "estimated_wait_bytes", "least_loop_ms", "probes"]
+    fn gauges(&self) -> Vec<&'static str> {
+        vec!["estimated_rate_bps", "estimated_wait_bytes", "least_loop_ms", "probes"]
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {

@@ -1,6 +1,7 @@
 //! Channel of one user and class of service. In each direction the channel has a queue and an RLC end. Over a cell it
 //! also has the controller's side of the Iub.
 
+use ackclock_core::results::{RadioCounts, RlcResult};
 use ackclock_core::{FlowId, Rate, Span, Time};
 
 use super::filling::Filling;
@@ -9,7 +10,7 @@ use super::grants::Grants;
 use super::iub::{Iub, Sent};
 use crate::bearer::{Direction, Handover, HandoverTo};
 use crate::queue::{AnyQueue, Queue};
-use crate::umts_rlc_am::{Asks, Data, End, Payload, Pdu, Places, RlcConfig, Sdus};
+use crate::umts_rlc_am::{Asks, Data, End, LossCause, Payload, Pdu, Places, RlcConfig, Sdus};
 use crate::{Fate, LinkView, Repetitions};
 
 /// Both directions of a user's class, with an RLC end on each side. All arrays are indexed by direction.
@@ -27,6 +28,8 @@ pub(super) struct Channel {
     has_guard: bool,
     /// Number of times that both RLC ends were re-established.
     setups: u32,
+    /// Number of data PDUs that were lost over the Iub, in the cell or by HARQ.
+    lost: [u64; 2],
 }
 
 impl Channel {
@@ -48,6 +51,7 @@ impl Channel {
             target: Span::ZERO,
             has_guard: rlc.guard.is_some(),
             setups: 0,
+            lost: [0; 2],
         }
     }
 
@@ -124,16 +128,18 @@ impl Channel {
         Some((iub.send(at, filling.pdus.drain(..).map(marked)), asks))
     }
 
-    /// Handles a PDU that HARQ has finished. The PDU arrives at the far end of its direction unless `told` is `None`.
-    /// Returns whether the far end may have something to send.
+    /// Handles a PDU that HARQ has finished. The PDU arrives at the far end of its direction, or was lost for the cause
+    /// in `told`. Returns whether the far end may have something to send.
     pub(super) fn on_landed(
         &mut self,
         at: Time,
         direction: Direction,
         sent: Sent,
-        told: Option<Repetitions>,
+        told: Result<Repetitions, LossCause>,
     ) -> bool {
-        if sent.setup != self.setups {
+        let is_stale = sent.setup != self.setups;
+        self.lost[direction as usize] += u64::from((is_stale || told.is_err()) && sent.pdu.is_data());
+        if is_stale {
             return false;
         }
         let [down, up] = &mut self.sdus;
@@ -145,14 +151,27 @@ impl Channel {
             if sent.first {
                 of_peer.on_unrepeated(at - delay, payload);
             }
-            if told.is_none() {
-                pdu = Pdu::Lost(payload);
+            if let Err(cause) = told {
+                pdu = Pdu::Lost(payload, cause);
             }
-        } else if told.is_none() {
+        } else if told.is_err() {
             return false;
         }
         self.ends[direction.other() as usize].on_pdu(at, &pdu, of_peer, own);
         true
+    }
+
+    /// Counters of a direction, without those of the base station and of dedicated air interfaces.
+    pub(super) fn counts(&self, direction: Direction) -> RadioCounts {
+        let (there, back) = (direction as usize, direction.other() as usize);
+        let (lost_by, discarded_sdus) = self.sdus[there].lost();
+        let sent = self.ends[there].counts(&self.ends[back]);
+        RadioCounts {
+            queue: self.sdus[there].queue_waits().clone(),
+            rlc: RlcResult { lost: self.lost[there], discarded_sdus, ..sent },
+            lost_by,
+            ..RadioCounts::default()
+        }
     }
 
     /// Handles the start of the first transmission of a PDU with these parts in the cell.
@@ -191,7 +210,7 @@ impl Channel {
         if handover.to == HandoverTo::Cell {
             return;
         }
-        self.iub.iter_mut().for_each(|iub| iub.restart(handover.until));
+        self.lost[0] += self.iub.as_mut().map_or(0, |iub| iub.restart(handover.until));
         self.setups += 1;
         for (end, sdus) in self.ends.iter_mut().zip(&mut self.sdus) {
             end.re_establish();
@@ -208,6 +227,7 @@ impl Channel {
 
     /// Handles a PDU that a hand-over has removed from the base station.
     pub(super) fn on_removed(&mut self, at: Time, sent: Sent) {
+        self.lost[0] += u64::from(sent.pdu.is_data());
         if sent.setup == self.setups {
             self.ends[Direction::Up as usize].on_removed(
                 at,

@@ -225,7 +225,7 @@ impl RadioAccessConfig {
             User::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
         };
         let users = (0..count).map(user).collect::<Result<_, _>>()?;
-        Ok(RadioAccess::of(users, Some(Box::new(shared)), &self.rlc))
+        Ok(RadioAccess::of(users, Some(Box::new(shared)), &self.rlc).naming_users())
     }
 
     /// Returns the part of the bearer that a key changes while the bearer runs.
@@ -375,11 +375,15 @@ impl BearerConfig for RadioAccessConfig {
         Ok(Nominal { rate, delay: down.delay + up.delay })
     }
 
-    fn gauges(&self) -> &'static [&'static str] {
-        match self.down() {
-            Ok(AirKind::Cell(_)) if self.iub.is_some() => self.rlc.gauges_over_cell(),
-            _ => self.rlc.gauges(),
-        }
+    fn gauges(&self) -> Vec<&'static str> {
+        let below: &[_] = match self.down() {
+            Ok(AirKind::Cell(_)) if self.iub.is_some() => {
+                &["base_station_pdus", "base_station_target_ms", "credits"]
+            }
+            Ok(AirKind::Dedicated(DedicatedConfig { allocation: Some(_), .. })) => &["allocated_bps"],
+            _ => &[],
+        };
+        [self.rlc.gauges(), below].concat()
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::collections::vec_deque::Drain;
 
+use ackclock_core::results::RadioCounts;
 use ackclock_core::{Config, ConfigError, Rate, Size, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,7 @@ use super::user::of_user;
 use crate::bearer::{Change, ChangeContext, DedicatedChange, Direction};
 use crate::cell::{HarqConfig, RepetitionsAs};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
-use crate::umts_rlc_am::{Data, Pdu, Places, RlcConfig, in_bounds};
+use crate::umts_rlc_am::{Data, LossCause, Pdu, Places, RlcConfig, in_bounds};
 use crate::{DeliveryOrder, Fate, Files, OutageKind};
 
 /// A channel of constant rate for a single user.
@@ -305,6 +306,8 @@ pub(super) struct Dedicated {
     /// Total length of the outages before the last outage, since the latest change.
     interrupted: Span,
     arrived: u64,
+    /// Number of data PDUs that were lost, without those that HARQ lost.
+    lost: u64,
 }
 
 impl Dedicated {
@@ -337,6 +340,7 @@ impl Dedicated {
             outage: None,
             interrupted: Span::ZERO,
             arrived: 0,
+            lost: 0,
         })
     }
 
@@ -454,7 +458,8 @@ impl Dedicated {
                         self.pdus.push_back(pdu);
                     }
                     (Fate::Lost, Pdu::Data(Data { payload, .. })) => {
-                        self.pdus.push_back(Pdu::Lost(payload));
+                        self.lost += 1;
+                        self.pdus.push_back(Pdu::Lost(payload, LossCause::Air));
                     }
                     (Fate::Lost, _) => {}
                 }
@@ -479,6 +484,17 @@ impl Dedicated {
     fn occupy(&mut self, now: Time, units: u64) {
         let ttis = if self.fills { units.div_ceil(self.room.into()).max(1) } else { 1 };
         self.not_before = now + self.tti * ttis;
+    }
+
+    /// Payload rate without outages.
+    pub(super) const fn given_rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Adds the number of data PDUs that were lost without HARQ, or the counts of HARQ.
+    pub(super) fn count(&self, counts: &mut RadioCounts) {
+        counts.rlc.lost += self.lost;
+        counts.harq = self.harq.as_ref().map(|harq| harq.counted());
     }
 
     /// Whether failed TTIs are sent again.
@@ -547,8 +563,8 @@ impl Dedicated {
     /// Loses all PDUs in flight.
     pub(super) fn clear(&mut self) {
         self.parts.clear();
-        self.pdus.clear();
-        self.harq.iter_mut().for_each(|harq| harq.clear());
+        self.lost += self.pdus.drain(..).filter(Pdu::is_data).count() as u64;
+        self.lost += self.harq.as_mut().map_or(0, |harq| harq.clear());
     }
 
     /// Loses all PDUs of a channel in flight. HARQ still sends PDUs again, but RLC ends that were re-established ignore
@@ -557,7 +573,8 @@ impl Dedicated {
         let mut first = 0;
         for part in &mut self.parts {
             if usize::from(part.channel) == channel {
-                self.pdus.drain(first..first + std::mem::take(&mut part.pdus) as usize);
+                let lost = self.pdus.drain(first..first + std::mem::take(&mut part.pdus) as usize);
+                self.lost += lost.filter(Pdu::is_data).count() as u64;
             }
             first += part.pdus as usize;
         }

@@ -155,13 +155,15 @@ impl Iub {
         })
     }
 
-    /// Replaces the interface by that of another controller and base station, which sends from `from` on.
-    pub(super) fn restart(&mut self, from: Time) {
+    /// Replaces the interface by that of another controller and base station, which sends from `from` on. Returns the
+    /// number of data PDUs that are lost.
+    pub(super) fn restart(&mut self, from: Time) -> u64 {
         (self.credits, self.not_before, self.next) = (self.initial, from, Time::NEVER);
         self.allocations.clear();
-        self.pdus.clear();
+        let lost = self.pdus.drain(..).filter(|(_, sent)| sent.pdu.is_data()).count() as u64;
         self.waits.clear();
         self.told = false;
+        lost
     }
 
     /// Changes the delay, and the rate of PDUs that are sent later. No PDU or message overtakes an earlier one. Returns
@@ -169,6 +171,17 @@ impl Iub {
     pub(super) fn change(&mut self, delay: Span, rate: Option<Rate>) -> Span {
         self.one = rate.map_or(Span::ZERO, |rate| rate.time_for(self.bytes.into()));
         std::mem::replace(&mut self.delay, delay)
+    }
+
+    /// Number of PDUs that the controller has not sent, of `allotted` PDUs that were granted and have not arrived;
+    /// `None` without a limit.
+    pub(super) fn unused(&self, allotted: u64) -> Option<u64> {
+        (allotted != u64::MAX).then(|| allotted.saturating_sub(self.pdus.len() as u64))
+    }
+
+    /// Number of PDUs that the controller may send, as of the last transmission; NaN without a limit.
+    pub(super) const fn credits(&self) -> f64 {
+        if self.credits == u64::MAX { f64::NAN } else { self.credits as f64 }
     }
 
     /// Time of the controller's next event.

@@ -53,6 +53,7 @@ mod user;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use ackclock_core::results::RadioCounts;
 use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
 
 pub use self::air::{AIRS, AirConfig, AirKind};
@@ -387,6 +388,27 @@ impl Bearer for RadioAccess {
         Cow::Owned(all)
     }
 
+    /// Only users of `[[edge.user]]` are told apart.
+    fn radio(&self, direction: Direction, user: Option<u32>) -> Option<RadioCounts> {
+        let numbers = match user {
+            None => 0..self.users.len(),
+            Some(user) if self.names_users && (user as usize) < self.users.len() => {
+                user as usize..user as usize + 1
+            }
+            Some(_) => return None,
+        };
+        let mut sum = RadioCounts::default();
+        for number in numbers {
+            let user = &self.users[number];
+            let mut counts = user.counts(direction);
+            if let (Some(shared), Direction::Down) = (&self.shared, direction) {
+                shared.count(number, user, &mut counts);
+            }
+            sum += &counts;
+        }
+        Some(sum)
+    }
+
     /// Sums the gauges over all users.
     fn gauges(&self, direction: Direction) -> Vec<f64> {
         let mut sums = Vec::new();
@@ -399,7 +421,13 @@ impl Bearer for RadioAccess {
             }
         }
         if let Some(shared) = self.shared.as_ref().filter(|shared| shared.has_iub()) {
-            sums.extend(if direction == Direction::Down { shared.gauges() } else { [0.0; 2] });
+            let credits = self.users.iter().map(User::credits).sum();
+            let [pdus, target_ms] = shared.gauges();
+            sums.extend(if direction == Direction::Down { [pdus, target_ms, credits] } else { [0.0; 3] });
+        }
+        if self.allocation.is_some() {
+            let allocated = || self.users.iter().map(|user| user.allocated().as_bps() as f64).sum();
+            sums.push(if direction == Direction::Down { allocated() } else { 0.0 });
         }
         sums
     }

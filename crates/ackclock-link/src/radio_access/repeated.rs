@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use ackclock_core::results::HarqResult;
 use ackclock_core::{ConfigError, Time};
 
 use super::filling::OfChannel;
@@ -67,10 +68,15 @@ impl Repeated {
         self.landed.pop_front().map(|(_, landed)| landed)
     }
 
-    /// Loses all PDUs.
-    pub(super) fn clear(&mut self) {
-        self.harq.withdraw().for_each(drop);
+    /// Counts of all blocks so far.
+    pub(super) const fn counted(&self) -> HarqResult {
+        self.harq.counted
+    }
+
+    /// Loses all PDUs. Returns the number of data PDUs among them.
+    pub(super) fn clear(&mut self) -> u64 {
         self.returns.clear();
-        self.landed.clear();
+        let landed = self.landed.drain(..).map(|(_, (sent, _))| sent);
+        self.harq.withdraw().chain(landed).filter(|(_, sent)| sent.pdu.is_data()).count() as u64
     }
 }

@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ackclock_core::{ConfigError, FlowId, RadioReport, Rate, Segment, Seq, Span, Time};
+use ackclock_core::results::{IubCounts, RadioCounts};
+use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Seq, Span, Time};
 
 use super::blocks::Blocks;
 use super::filling::Filling;
@@ -14,9 +15,9 @@ use super::flow_control::{FlowControl, FlowControlKind, Seen};
 use super::iub::{IubConfig, Sent};
 use super::user::User;
 use crate::bearer::BearerContext;
-use crate::cell::Granted;
+use crate::cell::{Begun, Granted};
 use crate::queue::DropTailConfig;
-use crate::umts_rlc_am::{Pdu, RlcConfig};
+use crate::umts_rlc_am::{LossCause, Pdu, RlcConfig};
 use crate::{
     BufferMeaning, Capacity, Cell, CellChange, CellConfig, Fate, Handover, HandoverTo, Link, LinkContext,
     LinkEvent, QueuePlan,
@@ -62,6 +63,9 @@ struct AtBaseStation {
     allotted: u64,
     /// Whether PDUs wait for credits at the controller.
     waits: bool,
+    /// Queueing delays of the channel's PDUs.
+    queueing: Histogram,
+    counts: IubCounts,
 }
 
 impl AtBaseStation {
@@ -73,6 +77,8 @@ impl AtBaseStation {
             ran_empty: false,
             allotted: control.initial(),
             waits: false,
+            queueing: Histogram::default(),
+            counts: IubCounts::NONE,
             control,
         }
     }
@@ -201,7 +207,8 @@ impl Shared {
             self.note_begun(users);
             let pdu = self.cell.take_segment();
             let number = pdu.flow.index();
-            let told = if let LinkEvent::Delivered(repeated) = event { Some(repeated) } else { None };
+            let told =
+                if let LinkEvent::Delivered(repeated) = event { Ok(repeated) } else { Err(LossCause::Air) };
             if let Some(sent) = self.channels[number].take(pdu.seq) {
                 let (user, channel) = self.split(number);
                 users[user].on_landed(when, channel, sent, told);
@@ -236,9 +243,10 @@ impl Shared {
 
     /// Informs the channels of the PDUs that the cell has started to send.
     fn note_begun(&mut self, users: &mut [User]) {
-        while let Some((at, pdu)) = self.cell.poll_begun() {
+        while let Some(Begun { arrived, start: at, segment: pdu }) = self.cell.poll_begun() {
             let own = &mut self.channels[pdu.flow.index()];
             own.queued -= 1;
+            own.queueing.record(at.since(arrived));
             if let Some(&Some(Sent { pdu: Pdu::Data(data), first: true, .. })) =
                 own.pdus.get(own.place(pdu.seq))
             {
@@ -269,7 +277,9 @@ impl Shared {
             }
         }
         own.waits = iub.take_waits(at).unwrap_or(own.waits);
-        self.refused.drain(..).for_each(|sent| user.on_landed(at, channel, sent, None));
+        self.refused
+            .drain(..)
+            .for_each(|sent| user.on_landed(at, channel, sent, Err(LossCause::BaseStation)));
         if let Some(interval) = self.interval
             && self.looks == Time::NEVER
         {
@@ -312,12 +322,16 @@ impl Shared {
             let underrun = std::mem::take(&mut own.ran_empty) || waits && queued == 0;
             let mut seen =
                 Seen { queued, allotted, per_second: rate.as_bps() as f64 / bits, waits, underrun };
-            if own.control.is_active(seen)
-                && let Some(allocation) = own.control.allocate(seen, self.delay)
-            {
-                seen.allotted = allocation.allotted(seen.allotted);
-                let (user, channel) = (number / self.classes, number % self.classes);
-                users[user].tell(at, channel, allocation, own.control.target());
+            if own.control.is_active(seen) {
+                let allocation = own.control.allocate(seen, self.delay);
+                let target = own.control.target();
+                own.counts.on_check(underrun, target);
+                if let Some(allocation) = allocation {
+                    own.counts.allocations += 1;
+                    seen.allotted = allocation.allotted(seen.allotted);
+                    let (user, channel) = (number / self.classes, number % self.classes);
+                    users[user].tell(at, channel, allocation, target);
+                }
             }
             own.allotted = seen.allotted;
             active |= own.control.is_active(seen);
@@ -354,6 +368,18 @@ impl Shared {
         let pdus = self.channels.iter().map(|own| own.queued as f64).sum();
         let targets: f64 = self.channels.iter().map(|own| own.control.target().as_millis_f64()).sum();
         [pdus, targets / self.channels.len() as f64]
+    }
+
+    /// Adds the counters of a user at the base station.
+    pub(super) fn count(&self, number: usize, user: &User, counts: &mut RadioCounts) {
+        (counts.harq, counts.blocks) = self.cell.blocks(number);
+        let first = number * self.classes;
+        for (own, channel) in self.channels[first..first + self.classes].iter().zip(&user.channels) {
+            let Some(iub) = &channel.iub else { continue };
+            counts.base_station.get_or_insert_default().merge(&own.queueing);
+            let unused = iub.unused(own.allotted);
+            *counts.iub.get_or_insert(IubCounts::NONE) += IubCounts { credits_unused: unused, ..own.counts };
+        }
     }
 
     /// Frees the memory of everything in flight.

@@ -1,5 +1,6 @@
 //! User of the bearer: the channels of its classes of service, and the air interfaces that they share.
 
+use ackclock_core::results::RadioCounts;
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Time};
 
 use super::channel::Channel;
@@ -11,7 +12,7 @@ use super::iub::{Iub, Sent};
 use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
 use crate::errors::ErrorContext;
 use crate::queue::Queue;
-use crate::umts_rlc_am::{Asks, RlcConfig, Sdus};
+use crate::umts_rlc_am::{Asks, LossCause, RlcConfig, Sdus};
 use crate::{Cause, LinkView, Load, OutageKind, Repetitions};
 
 /// A user with its channels. All arrays are indexed by direction.
@@ -118,7 +119,9 @@ impl User {
         let Some(air) = &mut self.airs[direction as usize] else { return };
         while let Some(((number, sent), told)) = air.take_landed(at) {
             let channel = &mut self.channels[usize::from(number)];
-            if channel.on_landed(at, direction, sent, told) && direction == Direction::Up {
+            if channel.on_landed(at, direction, sent, told.ok_or(LossCause::Air))
+                && direction == Direction::Up
+            {
                 channel.plan(at);
             }
         }
@@ -201,8 +204,15 @@ impl User {
         Direction::BOTH.into_iter().for_each(|direction| self.plan(from, number, direction));
     }
 
-    /// Handles a PDU of a channel that the cell has finished. The PDU arrives at the terminal unless `told` is `None`.
-    pub(super) fn on_landed(&mut self, at: Time, channel: usize, sent: Sent, told: Option<Repetitions>) {
+    /// Handles a PDU of a channel that the cell has finished. The PDU arrives at the terminal, or was lost for the cause
+    /// in `told`.
+    pub(super) fn on_landed(
+        &mut self,
+        at: Time,
+        channel: usize,
+        sent: Sent,
+        told: Result<Repetitions, LossCause>,
+    ) {
         if self.channels[channel].on_landed(at, Direction::Down, sent, told) {
             self.plan_air(at, Direction::Up);
         }
@@ -292,6 +302,24 @@ impl User {
     pub(super) fn queued(&self) -> Load {
         let loads = self.channels.iter().map(|channel| channel.sdus[Direction::Down as usize].queue().load());
         loads.fold(Load::NONE, |sum, load| sum + load)
+    }
+
+    /// Counters of a direction, without those of the base station.
+    pub(super) fn counts(&self, direction: Direction) -> RadioCounts {
+        let mut sum = RadioCounts::default();
+        self.channels.iter().for_each(|channel| sum += &channel.counts(direction));
+        self.airs[direction as usize].iter().for_each(|air| air.count(&mut sum));
+        sum
+    }
+
+    /// Number of PDUs that the controller may send over the Iub; NaN without a limit.
+    pub(super) fn credits(&self) -> f64 {
+        self.channels.iter().filter_map(|channel| channel.iub.as_ref()).map(|iub| iub.credits()).sum()
+    }
+
+    /// Rate that the controller has given to the dedicated downlink channel, also in an outage.
+    pub(super) fn allocated(&self) -> Rate {
+        self.airs[Direction::Down as usize].as_ref().map_or(Rate::ZERO, Dedicated::given_rate)
     }
 
     /// Payload rate of a direction's dedicated air interface at `now`; zero over the Iub, because the controller does

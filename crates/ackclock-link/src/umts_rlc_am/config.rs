@@ -196,8 +196,8 @@ impl BearerConfig for UmtsRlcAmConfig {
         Ok(Nominal { rate, delay: (self.tti + self.delay) * 2 })
     }
 
-    fn gauges(&self) -> &'static [&'static str] {
-        self.rlc().gauges()
+    fn gauges(&self) -> Vec<&'static str> {
+        self.rlc().gauges().to_vec()
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {

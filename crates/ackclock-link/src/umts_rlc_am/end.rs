@@ -1,11 +1,12 @@
 //! Sending end of a direction, which implements the RLC protocol without a clock. The channel decides when the end may
 //! send, and how many PDUs.
 
+use ackclock_core::results::RlcResult;
 use ackclock_core::{Span, Time};
 
 use super::discard::Discard;
 use super::entity::Entity;
-use super::pdu::Pdu;
+use super::pdu::{LossCause, Pdu};
 use super::poll::Polling;
 use super::receiver::Receiver;
 use super::reset::Resets;
@@ -17,7 +18,6 @@ use super::sn::Sn;
 use super::status::{self, TellsWindow};
 use super::transmitter::{Limits, Transmitter};
 use super::unacknowledged::Unacknowledged;
-use crate::Cause;
 
 /// Maximum size of a STATUS PDU if PDUs fill grants, octets.
 const MOST_STATUS: u32 = 42;
@@ -47,7 +47,7 @@ impl End {
         let shape = if config.grants() { Shape::Grant(header) } else { Shape::fixed(octets, header) };
         let status_octets = if config.grants() { MOST_STATUS } else { octets + header };
         if config.mode == RlcMode::Unacknowledged {
-            return Self::Unacknowledged(Unacknowledged { shape });
+            return Self::Unacknowledged(Unacknowledged { shape, pdus: 0 });
         }
         // The configuration check accepts only window sizes of at most 11 bits.
         let window = config.window as u16;
@@ -62,6 +62,7 @@ impl End {
             resets: Resets::new(config.reset.timer, config.reset.most),
             status_room: status::room(status_octets, tells_window),
             piggyback: config.status.piggyback,
+            statuses: 0,
         }))
     }
 
@@ -101,7 +102,7 @@ impl End {
     /// Processes the removal of a PDU by a hand-over. Without retransmissions, the SDUs of the PDU are lost.
     pub(crate) fn on_removed(&self, now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
         if let (Self::Unacknowledged(_), Pdu::Data(data)) = (self, pdu) {
-            data.payload.sdus().for_each(|number| of_peer.lose(now, number, Cause::Handover));
+            data.payload.sdus().for_each(|number| of_peer.lose(now, number, LossCause::Handover));
         }
     }
 
@@ -134,6 +135,24 @@ impl End {
     pub(crate) fn set_guard(&mut self, guard: Span) {
         if let Self::Acknowledged(entity) = self {
             entity.transmitter.guard = guard;
+        }
+    }
+
+    /// Counts of the PDUs that this end has sent, and of duplicates that its peer `peer` has received.
+    pub(crate) fn counts(&self, peer: &Self) -> RlcResult {
+        let (entity, peer) = match (self, peer) {
+            (Self::Acknowledged(entity), Self::Acknowledged(peer)) => (entity, peer),
+            (Self::Unacknowledged(end), _) => return RlcResult { pdus: end.pdus, ..RlcResult::default() },
+            _ => return RlcResult::default(),
+        };
+        let Transmitter { new_pdus, retransmissions, .. } = entity.transmitter;
+        RlcResult {
+            pdus: new_pdus + retransmissions,
+            retransmitted: retransmissions,
+            duplicates: peer.receiver.duplicates,
+            status: entity.statuses,
+            resets: entity.resets.requested,
+            ..RlcResult::default()
         }
     }
 

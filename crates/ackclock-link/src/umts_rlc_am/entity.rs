@@ -20,6 +20,8 @@ pub(crate) struct Entity {
     pub(super) status_room: Room,
     /// Whether a STATUS may replace the padding of a PDU.
     pub(super) piggyback: bool,
+    /// Total number of STATUS reports sent.
+    pub(super) statuses: u64,
 }
 
 impl Entity {
@@ -46,6 +48,7 @@ impl Entity {
         let (mrw_ack, window) = (self.receiver.mrw_ack.take(), self.receiver.peer_window());
         let mut status = Status { mrw_ack, window, ..Status::default() };
         let most = self.left(room, tti).units as u32;
+        let before = tti.len();
         if self.receiver.reports_at(now) && most > 0 {
             self.receiver.report(now, self.status_room, most, |report| {
                 status.report = Some(report);
@@ -54,6 +57,7 @@ impl Entity {
         } else if !status.is_empty() {
             tti.push(Pdu::Status(status));
         }
+        self.statuses += (tti.len() - before) as u64;
     }
 
     fn put_data(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
@@ -66,6 +70,7 @@ impl Entity {
             let discard = &mut self.transmitter.discard;
             if let Some(mrw) = discard.poll(now) {
                 tti.push(Pdu::Status(Status { mrw: Some(mrw), ..Status::default() }));
+                self.statuses += 1;
                 continue;
             }
             if discard.has_failed() {
@@ -113,7 +118,7 @@ impl Entity {
                 }
             }
             Pdu::Status(status) => self.on_status(now, &status, of_peer, own),
-            Pdu::Lost(_) => {}
+            Pdu::Lost(..) => {}
         }
     }
 

@@ -74,7 +74,7 @@ pub use rlc::{OnMaxDat, RlcConfig, RlcMode, Tries};
 
 pub(crate) use bounds::in_bounds;
 pub(crate) use end::{Asks, End};
-pub(crate) use pdu::{Data, Payload, Pdu};
+pub(crate) use pdu::{Data, LossCause, Payload, Pdu};
 pub(crate) use places::Places;
 pub(crate) use sdus::Sdus;
 

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use super::sn::{SduNumber, Sn};
 use super::status::Status;
+use crate::Cause;
 
 /// RLC protocol data unit. All PDUs have the same size, or each PDU fills a grant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pdu {
     /// AMD or UMD PDU with parts of SDUs.
     Data(Data),
-    /// A UMD PDU whose content the radio lost.
-    Lost(Payload),
+    /// A PDU with this content that was lost below the RLC, with the cause.
+    Lost(Payload, LossCause),
     /// STATUS PDU, which reports received and missing PDUs.
     Status(Status),
     /// RESET PDU with its number.
@@ -24,10 +25,15 @@ impl Pdu {
     /// Size of the PDU where PDUs fill grants, octets. A RESET has 4 octets (TS 25.322 section 9.2.1.7).
     pub(crate) fn octets(&self) -> u32 {
         match self {
-            Self::Data(Data { payload, .. }) | Self::Lost(payload) => payload.octets.into(),
+            Self::Data(Data { payload, .. }) | Self::Lost(payload, _) => payload.octets.into(),
             Self::Status(status) => status.octets(),
             Self::Reset(_) | Self::ResetAck(_) => 4,
         }
+    }
+
+    /// Whether the PDU has parts of SDUs.
+    pub(crate) const fn is_data(&self) -> bool {
+        matches!(self, Self::Data(_))
     }
 
     /// Whether the PDU is new data, not a retransmission. The argument `new` is the sequence number of the next new PDU
@@ -35,6 +41,31 @@ impl Pdu {
     pub(crate) fn is_new(&self, new: Sn) -> bool {
         // Sequence numbers of retransmissions are at most a window below `new`.
         matches!(self, Self::Data(data) if data.sn.above(new) < Sn::MOST / 2)
+    }
+}
+
+/// Cause of the loss of an SDU, or of a PDU below the RLC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LossCause {
+    /// A PDU was sent as often as MaxDAT allows.
+    MaxDat,
+    /// The RLC entities were reset or re-established.
+    Reset,
+    /// The air interface lost a PDU.
+    Air,
+    /// The Iub interface lost a PDU, or the queue of the base station was full.
+    BaseStation,
+    /// A hand-over did not forward the data.
+    Handover,
+}
+
+impl LossCause {
+    /// Cause of the event that reports the loss.
+    pub(super) const fn event(self) -> Cause {
+        match self {
+            Self::Handover => Cause::Handover,
+            Self::MaxDat | Self::Reset | Self::Air | Self::BaseStation => Cause::Medium,
+        }
     }
 }
 

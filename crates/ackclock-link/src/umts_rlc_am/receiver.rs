@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{TIMERS, in_bounds};
 use super::missing::{MissingFormat, Room};
-use super::pdu::{Data, Payload};
+use super::pdu::{Data, LossCause, Payload};
 use super::sdus::Sdus;
 use super::sn::{Sn, SnSet};
 use super::status::{Mrw, MrwAck, Report, reports};
@@ -103,6 +103,8 @@ pub(super) struct Receiver {
     windows: usize,
     /// Acknowledgement of an MRW that is still to be sent.
     pub(super) mrw_ack: Option<MrwAck>,
+    /// Total number of PDUs that had arrived before.
+    pub(super) duplicates: u64,
 }
 
 impl Receiver {
@@ -121,6 +123,7 @@ impl Receiver {
             prohibited: Time::ZERO,
             windows: 0,
             mrw_ack: None,
+            duplicates: 0,
         }
     }
 
@@ -131,6 +134,7 @@ impl Receiver {
         self.unreported = true;
         let ahead = data.sn.above(self.vr_r);
         if ahead >= self.window || self.received.contains(data.sn) {
+            self.duplicates += 1;
             return;
         }
         let expected = self.vr_h.above(self.vr_r);
@@ -169,7 +173,7 @@ impl Receiver {
         // A sequence number outside the receive window lies below the window and belongs to a repeated MRW that was
         // already processed.
         if ahead <= self.window {
-            sdus.lose_before(now, mrw.keep);
+            sdus.lose_before(now, mrw.keep, LossCause::MaxDat);
             let expected = self.vr_h.above(self.vr_r);
             for sn in (0..ahead).map(|step| self.vr_r.plus(step)) {
                 self.received.remove(sn);

@@ -18,6 +18,8 @@ pub(super) struct Resets {
     of_peer: Option<ResetNumber>,
     /// RESET ACK to be sent.
     answer: Option<ResetNumber>,
+    /// Total number of requested resets.
+    pub(super) requested: u64,
 }
 
 /// Unanswered RESET.
@@ -31,12 +33,15 @@ struct Pending {
 
 impl Resets {
     pub(super) const fn new(timer: Span, most: u32) -> Self {
-        Self { timer, most, number: false, pending: None, of_peer: None, answer: None }
+        Self { timer, most, number: false, pending: None, of_peer: None, answer: None, requested: 0 }
     }
 
     /// Requests a reset, unless a request is already pending.
     pub(super) fn begin(&mut self, now: Time) {
-        self.pending.get_or_insert(Pending { next: now, sent: 0 });
+        if self.pending.is_none() {
+            self.requested += 1;
+            self.pending = Some(Pending { next: now, sent: 0 });
+        }
     }
 
     /// Whether a RESET is unanswered, so that all other PDUs are ignored.
@@ -86,6 +91,6 @@ impl Resets {
 
     /// Restores the initial state when the bearer is set up again.
     pub(super) const fn renew(&mut self) {
-        *self = Self::new(self.timer, self.most);
+        *self = Self { requested: self.requested, ..Self::new(self.timer, self.most) };
     }
 }

@@ -192,21 +192,6 @@ impl RlcConfig {
         }
     }
 
-    /// Names of the measured quantities (gauges) of a direction in a cell shared by several users.
-    pub(crate) const fn gauges_over_cell(&self) -> &'static [&'static str] {
-        match self.mode {
-            RlcMode::Acknowledged => &[
-                "buffer_packets",
-                "outstanding_pdus",
-                "open_window_pdus",
-                "retransmitted_pdus",
-                "base_station_pdus",
-                "base_station_target_ms",
-            ],
-            RlcMode::Unacknowledged => &["buffer_packets", "base_station_pdus", "base_station_target_ms"],
-        }
-    }
-
     fn check_timers(&self) -> Result<(), ConfigError> {
         let Self { poll, status, mrw, reset, .. } = self;
         poll.check().map_err(|error| error.under("poll"))?;

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use ackclock_core::results::LostBy;
 use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 
-use super::pdu::Payload;
+use super::pdu::{LossCause, Payload};
 use super::places::{Place, Places};
 use super::sn::SduNumber;
 use crate::outcomes::Outcomes;
@@ -29,6 +30,11 @@ pub(crate) struct Sdus {
     pub(crate) outcomes: Outcomes,
     pub(crate) departures: Departures,
     pub(crate) waits: Histogram,
+    /// Queueing delays until the first octet is in a PDU, if a PDU is queued again before its transmission.
+    queued: Histogram,
+    lost: LostBy,
+    /// Number of SDUs that the transmitter gave up because of MaxDAT.
+    discarded: u64,
 }
 
 /// An SDU with a part in a PDU.
@@ -72,6 +78,9 @@ impl Sdus {
             outcomes: Outcomes::default(),
             departures: Departures::Unwatched,
             waits: Histogram::default(),
+            queued: Histogram::default(),
+            lost: LostBy::default(),
+            discarded: 0,
         }
     }
 
@@ -113,9 +122,8 @@ impl Sdus {
         let next = self.queue.dequeue(now);
         self.tell_drops(now);
         let Some((arrived, segment)) = next else { return false };
-        if self.places.is_some() {
-            self.waits.record(now.since(arrived));
-        }
+        let waits = if self.places.is_some() { &mut self.waits } else { &mut self.queued };
+        waits.record(now.since(arrived));
         self.uncut = segment.wire_bytes();
         let here = self.here();
         self.begun.push_back(Sdu {
@@ -281,31 +289,45 @@ impl Sdus {
     }
 
     /// Reports an SDU as lost, unless the SDU was delivered.
-    pub(crate) fn lose(&mut self, now: Time, number: SduNumber, cause: Cause) {
+    pub(crate) fn lose(&mut self, now: Time, number: SduNumber, cause: LossCause) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
         let segment = sdu.segment;
-        self.outcomes.push(now, LinkEvent::Dropped(cause), segment);
+        self.note_lost(now, segment, cause);
         self.trim();
     }
 
+    /// Counts and reports the loss of an SDU.
+    fn note_lost(&mut self, now: Time, segment: Segment, cause: LossCause) {
+        *match cause {
+            LossCause::MaxDat => &mut self.lost.max_dat,
+            LossCause::Reset => &mut self.lost.reset,
+            LossCause::Air => &mut self.lost.air,
+            LossCause::BaseStation => &mut self.lost.base_station,
+            LossCause::Handover => &mut self.lost.handover,
+        } += 1;
+        self.outcomes.push(now, LinkEvent::Dropped(cause.event()), segment);
+    }
+
     /// Reports every undelivered SDU before `keep` as lost.
-    pub(crate) fn lose_before(&mut self, now: Time, keep: SduNumber) {
-        (self.first..keep.min(self.next())).for_each(|number| self.lose(now, number, Cause::Medium));
+    pub(crate) fn lose_before(&mut self, now: Time, keep: SduNumber, cause: LossCause) {
+        (self.first..keep.min(self.next())).for_each(|number| self.lose(now, number, cause));
     }
 
     /// Removes every SDU before `keep` from the transmitter. If the newest SDU is removed, its unsent rest is dropped,
     /// so the SDU is lost.
-    pub(crate) fn give_up_before(&mut self, now: Time, keep: SduNumber) {
+    pub(crate) fn give_up_before(&mut self, now: Time, keep: SduNumber, cause: LossCause) {
         for number in self.first..keep.min(self.next()) {
             if let Some(sdu) = self.get(number) {
                 sdu.cut = true;
+                let held = !sdu.freed;
+                self.discarded += u64::from(held && cause == LossCause::MaxDat);
             }
             self.free_one(now, number);
         }
         if keep >= self.next() && (self.uncut > 0 || self.owes_end) {
             (self.uncut, self.owes_end) = (0, false);
-            self.lose(now, self.newest(), Cause::Medium);
+            self.lose(now, self.newest(), cause);
         }
         self.trim();
     }
@@ -313,8 +335,8 @@ impl Sdus {
     /// Resets the transmitter's state of sent data; undelivered SDUs are lost.
     pub(crate) fn reset(&mut self, now: Time) {
         let keep = self.next();
-        self.lose_before(now, keep);
-        self.give_up_before(now, keep);
+        self.lose_before(now, keep, LossCause::Reset);
+        self.give_up_before(now, keep, LossCause::Reset);
     }
 
     /// Forgets all PDUs. SDUs that the transmitter holds, or that the receiver has not delivered, are sent again as a
@@ -324,7 +346,7 @@ impl Sdus {
         let keep = self.next();
         for number in self.first..keep {
             if self.get(number).is_some_and(|sdu| sdu.freed && sdu.acknowledged < sdu.pdus) {
-                self.lose(now, number, Cause::Handover);
+                self.lose(now, number, LossCause::Handover);
             }
         }
         self.first = keep;
@@ -336,12 +358,12 @@ impl Sdus {
     /// Loses all SDUs that were to be sent again.
     pub(crate) fn lose_returned(&mut self, now: Time) {
         let watched = self.departures != Departures::Unwatched;
-        for sdu in self.returned.drain(..) {
+        for sdu in std::mem::take(&mut self.returned) {
             if watched && !sdu.freed {
                 self.outcomes.push(now, LinkEvent::Freed, sdu.segment);
             }
             if !sdu.ended {
-                self.outcomes.push(now, LinkEvent::Dropped(Cause::Handover), sdu.segment);
+                self.note_lost(now, sdu.segment, LossCause::Handover);
             }
         }
     }
@@ -349,9 +371,19 @@ impl Sdus {
     /// Loses all SDUs in the queue.
     pub(crate) fn lose_queued(&mut self, now: Time) {
         while let Some((_, segment)) = self.queue.dequeue(now) {
-            self.outcomes.push(now, LinkEvent::Dropped(Cause::Handover), segment);
+            self.note_lost(now, segment, LossCause::Handover);
         }
         self.tell_drops(now);
+    }
+
+    /// Queueing delays of SDUs until their first octet is in a PDU.
+    pub(crate) const fn queue_waits(&self) -> &Histogram {
+        if self.places.is_some() { &self.waits } else { &self.queued }
+    }
+
+    /// Lost SDUs by cause, and the number of SDUs that the transmitter gave up because of MaxDAT.
+    pub(crate) const fn lost(&self) -> (LostBy, u64) {
+        (self.lost, self.discarded)
     }
 
     /// Load that has not departed and counts against the capacity of `flow`: the queue, and SDUs that are sent again

@@ -158,7 +158,7 @@ fn written(pdu: &Pdu) -> String {
         Pdu::Status(status) => told(status),
         Pdu::Reset(number) => format!("RESET{}", u8::from(*number)),
         Pdu::ResetAck(number) => format!("RESET_ACK{}", u8::from(*number)),
-        Pdu::Lost(_) => "lost".to_owned(),
+        Pdu::Lost(..) => "lost".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use ackclock_core::{Span, Time};
 
 use super::discard::Discard;
-use super::pdu::{Data, Payload};
+use super::pdu::{Data, LossCause, Payload};
 use super::poll::{Polling, Sent};
 use super::sdus::Sdus;
 use super::segmentation::{Filled, Room, Shape};
@@ -30,6 +30,8 @@ pub(super) struct Transmitter {
     repeats: SnSet,
     /// Number of PDUs whose fate is unknown.
     pub(super) unacknowledged: u32,
+    /// Total number of new PDUs sent so far.
+    pub(super) new_pdus: u64,
     /// Total number of retransmissions so far.
     pub(super) retransmissions: u64,
     pub(super) polling: Polling,
@@ -78,6 +80,7 @@ impl Transmitter {
             slots: vec![Slot::default(); usize::from(window).next_power_of_two()],
             repeats: SnSet::default(),
             unacknowledged: 0,
+            new_pdus: 0,
             retransmissions: 0,
             polling,
             discard,
@@ -137,6 +140,7 @@ impl Transmitter {
         self.vt_s = sn.plus(1);
         *self.slot(sn) = Slot { payload: filled.payload, sends: 1, sent: now, done: false };
         self.unacknowledged += 1;
+        self.new_pdus += 1;
         let last = !sdus.has_new() || !self.is_open();
         let poll = self.polls(now, sn, last, false);
         let data = Data { sn, poll, payload: filled.payload, piggyback: None };
@@ -224,7 +228,7 @@ impl Transmitter {
     /// Gives up every SDU with a part in the PDUs up to `sn` (TS 25.322 section 11.6.2).
     fn give_up(&mut self, now: Time, sn: Sn, sdus: &mut Sdus) {
         let keep = self.slot(sn).payload.sdus().end;
-        sdus.give_up_before(now, keep);
+        sdus.give_up_before(now, keep, LossCause::MaxDat);
         let (mut first_kept, mut ends) = (self.vt_s, 0);
         let vt_a = self.vt_a;
         for at in (0..self.outstanding()).map(|step| vt_a.plus(step)) {

@@ -6,16 +6,17 @@ use super::pdu::{Data, Pdu};
 use super::sdus::Sdus;
 use super::segmentation::Shape;
 use super::sn::Sn;
-use crate::Cause;
 
 /// Transmitter and receiver in unacknowledged mode, which keep no state of sent PDUs.
 pub(crate) struct Unacknowledged {
     pub(super) shape: Shape,
+    /// Total number of PDUs sent.
+    pub(super) pdus: u64,
 }
 
 impl Unacknowledged {
     /// Fills a TTI of `room` PDUs, or octets if PDUs fill grants, that starts at `now`.
-    pub(crate) fn fill_tti(&self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
+    pub(crate) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         sdus.begin_tti(now);
         loop {
             let left = self.shape.left(room, tti);
@@ -26,13 +27,16 @@ impl Unacknowledged {
             sdus.free(filled.payload);
             let data = Data { sn: Sn::ZERO, poll: false, payload: filled.payload, piggyback: None };
             tti.push(Pdu::Data(data));
+            self.pdus += 1;
         }
     }
 
     /// Processes a PDU that arrives or is lost.
     pub(crate) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
         match pdu {
-            Pdu::Lost(payload) => payload.sdus().for_each(|number| of_peer.lose(now, number, Cause::Medium)),
+            Pdu::Lost(payload, cause) => {
+                payload.sdus().for_each(|number| of_peer.lose(now, number, *cause));
+            }
             Pdu::Data(data) => {
                 data.payload.ended().for_each(|number| of_peer.deliver(now, number, Some(now)))
             }
