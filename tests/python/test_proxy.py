@@ -1,8 +1,10 @@
 """`ackclock proxy`: real clients and servers on the loopback interface."""
 
+import contextlib
 import http.server
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import urllib.request
@@ -75,3 +77,35 @@ def test_curl_is_led_through(server, proxy, scheme):
 def test_mistakes_are_told(words, said):
     ended = subprocess.run([shutil.which("ackclock"), "proxy", *words], capture_output=True, text=True, timeout=20)
     assert (ended.returncode, said in ended.stderr) == (2, True), ended.stderr
+
+
+def test_a_killed_proxy_ends_its_connections_and_a_restart_serves_again(server, proxy):
+    address, started = proxy
+    host, port = address.split(":")
+    with socket.create_server(("127.0.0.1", 0)) as origin, socket.create_connection((host, int(port))) as client:
+        client.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % origin.getsockname()[1])
+        with origin.accept()[0] as peer:
+            peer.sendall(bytes(SIZE))
+            assert client.recv(1) == b"H"
+            started.kill()
+            started.wait()
+            assert ends(client)
+            assert ends(peer)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)))
+    command = [shutil.which("ackclock"), "proxy", "--listen", address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as again:
+        assert f"proxy on {address};" in again.stderr.readline()
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": f"http://{address}"}))
+        with opener.open(f"http://127.0.0.1:{server}/") as answer:
+            assert len(answer.read()) == SIZE
+        again.kill()
+
+
+def ends(connection: socket.socket) -> bool:
+    """Whether a connection ends, by EOF or a reset; one that stays open is a timeout."""
+    connection.settimeout(60)
+    with contextlib.suppress(ConnectionResetError):
+        while connection.recv(65536):
+            pass
+    return True
