@@ -385,7 +385,7 @@ fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, 
          bytes that can be regulated: {can:.0} % of {in_bytes} from the servers (TCP: {tcp:.0} %, QUIC: {quic:.0} %, other UDP: {udp:.0} %, ESP: {esp:.0} %)\n\
          wait in the queue: {wait}\n\
          windows: {acks} ACKs, the law asks for less at {asks:.0} %, lowered at {does:.0} %\n\
-         left alone: {unknown} ACKs without a beginning, {stale} with too old an allowance, {refused} refused; \
+         left alone: {unknown} ACKs of connections that pass only in part, {stale} with too old an allowance, {refused} refused; \
          {lost_records} records lost\n{more}"
     )
 }
