@@ -159,6 +159,9 @@ def main() -> None:
     run("ip", "link", "add", "radio0", "type", "veth", "peer", "name", "server0", "netns", str(server.pid))
     run("ip", "address", "add", f"{ROUTER}/24", "dev", "radio0")
     run("ip", "link", "set", "radio0", "up")
+    # The kernel itself drops packets for milliseconds while this queue discipline is added.
+    if sys.argv[4:] == ["clsact"]:
+        run("tc", "qdisc", "add", "dev", "radio0", "clsact")
     server.stdin.write("go\n")
     server.stdin.flush()
     assert server.stdout.readline() == "ready\n"
@@ -181,6 +184,7 @@ def main() -> None:
     # The interface goes with the server.
     needs = json.loads(run(ACKCLOCK, "box", "check", "radio0", "--json"))
     hook = next(need["found"] for need in needs if need["what"] == "hook of the interface")
+    qdiscs = [qdisc["kind"] for qdisc in json.loads(run("tc", "-json", "qdisc", "show", "dev", "radio0"))]
     server.stdin.close()
     seen = json.loads(server.stdout.readline())
     numbers = seen.pop("datagrams")
@@ -192,6 +196,7 @@ def main() -> None:
             "datagrams_out_of_order": sum(later < earlier for earlier, later in itertools.pairwise(numbers)),
             "left_behind": [name for name in os.listdir("/sys/fs/bpf") if name == "ackclock"],
             "hook": hook,
+            "qdiscs": qdiscs,
         }
     )
     print(json.dumps(outcome))

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 WORLD = Path(__file__).with_name("box_world.py")
+DEVICE_WORLD = Path(__file__).with_name("box_device_world.py")
+WITHOUT_TCX = f"{sys.executable} {Path(__file__).with_name('without_tcx.py')}"
 # Files of its own below /sys/fs/bpf and /run/ackclock.
 INSIDE = """
 mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf || exit 99
@@ -42,9 +44,11 @@ def needs() -> None:
         pytest.skip(f"{missing[0]['what']}: {missing[0]['found']}")
 
 
-def test_nothing_breaks_while_a_box_is_killed_stopped_and_started():
+@pytest.mark.parametrize(("hook", "regulator"), [("tcx", "forecast"), ("clsact", "wrd")])
+def test_nothing_breaks_while_a_box_is_killed_stopped_and_started(hook, regulator):
     """`test_box_crowd.py` does this with many connections and `wrs`."""
-    ended = inside(f'{sys.executable} {WORLD} main "$0" forecast')
+    kernel = WITHOUT_TCX if hook == "clsact" else ""
+    ended = inside(f'{kernel} {sys.executable} {WORLD} main "$0" {regulator} {hook}')
     assert ended.returncode == 0, ended.stderr
     seen = json.loads(ended.stdout)
     # The laws: nothing lost, nothing out of order, no right edge moved left, no connection broken, nothing left behind.
@@ -53,7 +57,8 @@ def test_nothing_breaks_while_a_box_is_killed_stopped_and_started():
     assert (seen["downloaded"], seen["broken"]) == (True, 0)
     assert seen["connections"] > 20
     assert (seen["datagrams_lost"], seen["datagrams_out_of_order"]) == (0, 0)
-    assert (seen["left_behind"], seen["hook"]) == ([], "free")
+    assert (seen["left_behind"], seen["hook"]) == ([], f"{hook}, free")
+    assert ("clsact" in seen["qdiscs"]) == (hook == "clsact")
     # It did something meanwhile, and what was pinned went on without a process.
     assert seen["second_start"] == 1
     assert seen["killed"] is None
@@ -65,10 +70,49 @@ def test_nothing_breaks_while_a_box_is_killed_stopped_and_started():
     assert seen["ended"] == 0
 
 
-def test_an_interface_that_comes_again_has_its_program_again():
-    ended = inside("""
+@pytest.mark.parametrize(
+    "ends", ['kill -9 $box && wait $box; "$0" box cleanup lo', '"$0" box stop lo'], ids=["kill", "stop"]
+)
+@pytest.mark.parametrize("earlier", ["nothing", "qdisc", "filter", "filter meanwhile"])
+def test_without_tcx_a_box_removes_its_filters_and_only_a_qdisc_of_its_own(earlier, ends):
+    """A clsact that was there before the box stays, as does one that somebody else uses meanwhile."""
+    before, meanwhile = {"nothing": ("", ""), "filter meanwhile": ("", "filter")}.get(earlier, (earlier, ""))
+    ended = inside(f"""
+qdisc() {{ tc qdisc add dev lo clsact; }}
+filter() {{
+    tc qdisc show dev lo | grep -q clsact || qdisc
+    tc filter add dev lo ingress bpf bytecode '1,6 0 0 4294967295'
+}}
+filters() {{ tc -json filter show dev lo $1; }}
+show() {{ echo "[$(tc -json qdisc show dev lo), $(filters ingress), $(filters egress)]"; }}
+{before}
+{WITHOUT_TCX} "$0" box lo --json > /run/ackclock/out & box=$!
+for _ in $(seq 600); do grep -q . /run/ackclock/out && break; sleep 0.1; done
+show
+{meanwhile}
+{ends} > /run/ackclock/ended
+show
+find /sys/fs/bpf -name ackclock
+""")
+    assert ended.returncode == 0, ended.stderr
+    running, after = [
+        (
+            sum(one["kind"] == "clsact" for one in qdiscs),
+            *[sum("options" in one for one in filters) for filters in hooks],
+        )
+        for qdiscs, *hooks in map(json.loads, ended.stdout.splitlines())
+    ]
+    assert running == (1, 1 + (before == "filter"), 1)
+    assert after == (int(earlier != "nothing"), int("filter" in earlier), 0)
+
+
+@pytest.mark.parametrize("kernel", ["", WITHOUT_TCX], ids=["tcx", "clsact"])
+def test_an_interface_that_comes_again_has_its_program_again(kernel):
+    ended = inside(
+        f"kernel={kernel!r}"
+        + """
 ip link add radio0 type veth peer name other0 && ip link set radio0 up
-"$0" box radio0 --json > /run/ackclock/out & box=$!
+$kernel "$0" box radio0 --json > /run/ackclock/out & box=$!
 ip link set other0 up && ip address add 10.78.0.1/24 dev radio0
 sleep 1.5
 python3 - << END
@@ -93,7 +137,8 @@ after=$("$0" box status radio0 --json)
 wait $box
 echo "[$first, $before, $after, $?]"
 ls /sys/fs/bpf
-""")
+"""
+    )
     assert ended.returncode == 0, ended.stderr
     (first, before, after, status), listed = json.loads(ended.stdout.splitlines()[0]), ended.stdout.splitlines()[1:]
     # What passed while no program was there is unknown, so all of before is forgotten.
@@ -102,6 +147,63 @@ ls /sys/fs/bpf
     assert after["counts"]["out_bytes"] > before["counts"]["out_bytes"], "it sees what leaves"
     assert status == 0
     assert "ackclock" not in listed
+
+
+def clips(ended: subprocess.CompletedProcess) -> bool:
+    """Whether a world of `box_device_world.py` was clipped and lost nothing."""
+    assert ended.returncode == 0, ended.stderr
+    seen = json.loads(ended.stdout.splitlines()[-1])
+    assert (seen["downloaded"], seen["ended"], seen["counts"]["refused"]) == (True, 0, 0)
+    return seen["counts"]["clipped"] > 0
+
+
+@pytest.mark.parametrize("device", ["lo", "radio0"])
+def test_a_device_without_ethernet_headers_is_clipped(device):
+    """A TUN device has no link header, the loopback device one of Ethernet; `box_world.py` has an Ethernet device."""
+    if not Path("/dev/net/tun").exists():
+        pytest.skip("/dev/net/tun is missing")
+    assert clips(inside(f'{sys.executable} {DEVICE_WORLD} {device} "$0" box'))
+
+
+def as_nobody(*capabilities: str) -> str:
+    """Command that runs another one as nobody with these capabilities only."""
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is missing")
+    only = ",".join(f"+{capability}" for capability in capabilities)
+    some = f"--bounding-set=-all,{only} --inh-caps={only} --ambient-caps={only}"
+    return f"setpriv --reuid=65534 --regid=65534 --clear-groups {some} --no-new-privs"
+
+
+# As systemd mounts it: only root may look into it. The folder of the pins belongs to the user.
+PINS = """
+chmod 700 /sys/fs/bpf
+setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$0" || { echo "the command belongs to root" >&2; exit 99; }
+"""
+OWN = "chmod 711 /sys/fs/bpf && mkdir /sys/fs/bpf/ackclock && chown 65534 /sys/fs/bpf/ackclock\n"
+
+
+@pytest.mark.parametrize("kernel", ["", WITHOUT_TCX], ids=["tcx", "clsact"])
+def test_nobody_runs_a_box_with_three_capabilities(kernel):
+    nobody = as_nobody("net_admin", "bpf", "perfmon")
+    ended = inside(
+        f'{PINS}{OWN}{nobody} {kernel} "$0" box check lo && '
+        f'{sys.executable} {DEVICE_WORLD} lo {nobody} {kernel} "$0" box && ls /sys/fs/bpf/ackclock >&2'
+    )
+    assert clips(ended)
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("prepare", "capabilities", "said"),
+    [
+        (OWN, ["net_admin", "perfmon"], "capabilities: missing: this process lacks CAP_BPF\n"),
+        (OWN, ["setuid"], "capabilities: missing: this process lacks CAP_NET_ADMIN and CAP_BPF and CAP_PERFMON\n"),
+        ("", ["net_admin", "bpf", "perfmon"], "BPF file system: missing: user 65534 cannot write"),
+    ],
+)
+def test_a_check_names_what_a_user_lacks(prepare, capabilities, said):
+    ended = inside(f'{PINS}{prepare}{as_nobody(*capabilities)} "$0" box check lo')
+    assert (ended.returncode, said in ended.stdout) == (1, True), ended.stdout
 
 
 def test_a_box_acts_for_a_time_and_goes_on_where_it_is_told_to():

@@ -6,7 +6,7 @@
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::net::Ipv6Addr;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
 use ackclock_link::Side;
@@ -17,6 +17,7 @@ use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, ProgramError, SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 
+use crate::clsact;
 use crate::maps::{Allowance, Counts, Flow, Knobs, Subscriber, Totals, Tuple};
 
 #[cfg(target_endian = "little")]
@@ -138,6 +139,9 @@ impl Pins {
                 continue;
             }
             let folder = folder.path();
+            if let Some(is_added) = qdisc(&folder) {
+                clsact::remove(&self.interface, is_added).map_err(|error| at(&folder, error))?;
+            }
             for file in fs::read_dir(&folder).map_err(|error| at(&folder, error))?.filter_map(Result::ok) {
                 fs::remove_file(file.path()).map_err(|error| at(&file.path(), error))?;
             }
@@ -160,6 +164,29 @@ impl Pins {
             .recursive(true)
             .create(&self.folder)
             .map_err(|error| ClipError::File(self.folder.clone(), error))
+    }
+
+    /// Attaches a program by tcx and pins the link.
+    fn attach_by_tcx(
+        &self,
+        program: &mut SchedClassifier,
+        pin: &str,
+        hook: TcAttachType,
+    ) -> Result<(), ClipError> {
+        let options = TcAttachOptions::TcxOrder(LinkOrder::default());
+        let link = program.attach_with_options(&self.interface, hook, options)?;
+        let (link, pin) = (FdLink::try_from(program.take_link(link)?)?, self.folder.join(pin));
+        link.pin(&pin).map(drop).map_err(|error| ClipError::File(pin, io::Error::other(error)))
+    }
+
+    /// Attaches a program by clsact, and notes who added this queue discipline.
+    fn attach_by_clsact(&self, program: &mut SchedClassifier, hook: TcAttachType) -> Result<(), ClipError> {
+        if qdisc(&self.folder).is_none() {
+            let note = if clsact::add(&self.interface)? { ADDED } else { FOUND };
+            let path = self.folder.join(QDISC);
+            symlink(note, &path).map_err(|error| ClipError::File(path, error))?;
+        }
+        Ok(clsact::attach(program, &self.interface, hook)?)
     }
 
     fn map(&self, name: &str) -> Result<MapData, ClipError> {
@@ -192,6 +219,19 @@ impl Pins {
         change(&mut knobs);
         Ok(map.set(0, knobs, 0)?)
     }
+}
+
+/// Name of the symbolic link among the pins that says how the interface got the queue discipline clsact. A BPF file system
+/// has no files with content.
+const QDISC: &str = "clsact";
+/// Target of the symbolic link if the box added clsact.
+const ADDED: &str = "added";
+/// Target of the symbolic link if the interface had clsact before.
+const FOUND: &str = "found";
+
+/// Whether a box added clsact to its interface; `None` if the box does not use clsact.
+fn qdisc(folder: &Path) -> Option<bool> {
+    fs::read_link(folder.join(QDISC)).ok().map(|note| note == Path::new(ADDED))
 }
 
 fn counts_of(map: &PerCpuArray<impl std::borrow::Borrow<MapData>, Counts>) -> Result<Counts, ClipError> {
@@ -231,21 +271,29 @@ impl Clip {
         let mut clip = Self::with_maps(pins, many)?;
         for (name, (pin, hook)) in PROGRAMS.into_iter().zip(hooks(side)) {
             let program = clip.program(name)?;
-            let options = TcAttachOptions::TcxOrder(LinkOrder::default());
-            let link = program.attach_with_options(&pins.interface, hook, options)?;
-            let (link, pin) = (FdLink::try_from(program.take_link(link)?)?, pins.folder.join(pin));
-            link.pin(&pin).map_err(|error| ClipError::File(pin, io::Error::other(error)))?;
+            match pins.attach_by_tcx(program, pin, hook) {
+                Err(ClipError::Attach(error)) if clsact::is_needed(&error) => {
+                    pins.attach_by_clsact(program, hook)?;
+                }
+                attached => attached?,
+            }
         }
         Ok((clip, false))
     }
 
-    /// Replaces the attached program and keeps its maps. Fails if a pinned link is missing or the interface no longer
-    /// exists.
+    /// Replaces the attached program and keeps its maps. Fails if a pinned link or a filter is missing, or the
+    /// interface no longer exists.
     fn take_over(pins: &Pins, side: Side, many: bool) -> Result<Self, ClipError> {
         let mut clip = Self::with_maps(pins, many)?;
-        for (name, (pin, _)) in PROGRAMS.into_iter().zip(hooks(side)) {
-            let link = FdLink::from(PinnedLink::from_pin(pins.folder.join(pin))?);
-            clip.program(name)?.attach_to_link(link.try_into()?)?;
+        let is_clsact = qdisc(&pins.folder).is_some();
+        for (name, (pin, hook)) in PROGRAMS.into_iter().zip(hooks(side)) {
+            let program = clip.program(name)?;
+            if is_clsact {
+                clsact::replace(program, &pins.interface, hook)?;
+            } else {
+                let link = FdLink::from(PinnedLink::from_pin(pins.folder.join(pin))?);
+                program.attach_to_link(link.try_into()?)?;
+            }
         }
         Ok(clip)
     }

@@ -6,12 +6,14 @@
 //! attached when the user-space process exits.
 
 pub mod clip;
+mod clsact;
 pub mod config;
 pub mod daemon;
 pub mod files;
 pub mod law;
 pub mod machine;
 pub mod maps;
+mod netlink;
 pub mod observers;
 pub mod subscribers;
 pub mod summary;

@@ -2,16 +2,19 @@
 //! interface.
 
 use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd;
+use std::path::Path;
 
-use aya::programs::{SchedClassifier, TcAttachType};
+use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
 use nix::ifaddrs::getifaddrs;
-use nix::libc;
 use nix::net::if_::if_nametoindex;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use nix::unistd::{AccessFlags, access};
+use rustix::process::geteuid;
+use rustix::thread::{CapabilitySet, capabilities as capabilities_of};
 use serde::Serialize;
 
-use crate::clip::Clip;
+use crate::clip::{Clip, PINS};
+use crate::{clsact, netlink};
 
 /// Length of the link header before the IP header, bytes, by device type (ARPHRD).
 const HEADERS: [(u16, u32); 5] = [(1, 14), (772, 14), (65534, 0), (519, 0), (778, 0)];
@@ -33,37 +36,20 @@ pub struct Interface {
 /// Fails with a sentence that says why the interface cannot be used.
 pub fn interface(name: &str) -> Result<Interface, String> {
     let all = || getifaddrs().map_err(|error| format!("the interfaces cannot be listed: {error}"));
-    let Some(kind) = kind(name) else {
+    let Some(index) = index(name) else {
         let mut names: Vec<_> = all()?.map(|one| one.interface_name).collect();
         names.sort();
         names.dedup();
         return Err(format!("there is no interface `{name}`; there are {}", names.join(", ")));
     };
+    // A file of sysfs may describe another namespace.
+    let kind = netlink::device(index).map_err(|error| format!("`{name}`: {error}"))?.kind;
     let Some((_, header)) = HEADERS.into_iter().find(|(known, _)| *known == kind) else {
         return Err(format!("`{name}` is a device of type {kind}, whose header has an unknown length"));
     };
     let address = |one: nix::ifaddrs::InterfaceAddress| Some(one.address?.as_sockaddr_in()?.ip());
     let addresses = all()?.filter(|one| one.interface_name == name).filter_map(address).collect();
     Ok(Interface { name: name.to_owned(), header, addresses })
-}
-
-/// Type (ARPHRD) of the device with this name in this network namespace. A file of sysfs may describe another namespace,
-/// and a list of addresses lacks devices without a link address, such as TUN.
-#[allow(unsafe_code, reason = "a request to the kernel that no safe wrapper offers")]
-fn kind(name: &str) -> Option<u16> {
-    let any = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
-    // SAFETY: an interface request is plain data, for which zeros are valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if name.len() >= request.ifr_name.len() {
-        return None;
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    // SAFETY: the socket is open and the request outlives the call, which writes only into it.
-    let done = unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) };
-    // SAFETY: the kernel has written the address, and the initial zeros are a valid address as well.
-    (done == 0).then(|| unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
 }
 
 /// Returns the kernel's index of an interface, or `None` if the interface does not exist.
@@ -90,23 +76,77 @@ pub fn needs(name: &str) -> Vec<Need> {
         found: found.unwrap_or_else(|why| why),
     };
     let device = interface(name).map(|found| format!("{} bytes of link header", found.header));
-    let folder = nix::sys::statfs::statfs("/sys/fs/bpf").ok();
-    let mounted = folder.is_some_and(|found| found.filesystem_type() == nix::sys::statfs::BPF_FS_MAGIC);
-    let mounted =
-        if mounted { Ok("mounted".to_owned()) } else { Err("mount -t bpf bpf /sys/fs/bpf".to_owned()) };
     let loads = Clip::load().map(|_| "loads and passes the verifier".to_owned());
-    let loads =
-        loads.map_err(|error| format!("{error}; root, or the capabilities BPF and NET_ADMIN, may load it"));
-    let beside = |side| SchedClassifier::query_tcx(name, side).map(|(_, programs)| programs.len());
-    let hook = match (beside(TcAttachType::Ingress), beside(TcAttachType::Egress)) {
-        (Ok(0), Ok(0)) => Ok("free".to_owned()),
-        (Ok(down), Ok(up)) => Ok(format!("{down} programs before ours on data, {up} on ACKs")),
-        (Err(error), _) | (_, Err(error)) => Err(format!("no tcx, which Linux has from 6.6 on: {error}")),
-    };
+    let loads = loads.map_err(|error| error.to_string());
     vec![
         need("interface", device),
-        need("BPF file system", mounted),
+        need("capabilities", capabilities()),
+        need("BPF file system", file_system()),
         need("program", loads),
-        need("hook of the interface", hook),
+        need("hook of the interface", hook(name)),
     ]
+}
+
+/// Checks the capabilities of this process.
+fn capabilities() -> Result<String, String> {
+    let own = capabilities_of(None).map_err(|error| error.to_string())?.effective;
+    let is_missing = |needed: &&(&str, CapabilitySet)| !own.intersects(needed.1);
+    let missing: Vec<_> = CAPABILITIES.iter().filter(is_missing).map(|(name, _)| *name).collect();
+    if missing.is_empty() {
+        return Ok(CAPABILITIES.map(|(name, _)| name).join(", "));
+    }
+    Err(format!("this process lacks {}", missing.join(" and ")))
+}
+
+/// Capabilities of a box. The verifier allows some pointer arithmetic of the program only with CAP_PERFMON. CAP_SYS_ADMIN
+/// includes CAP_BPF and CAP_PERFMON.
+const CAPABILITIES: [(&str, CapabilitySet); 3] = [
+    ("CAP_NET_ADMIN", CapabilitySet::NET_ADMIN),
+    ("CAP_BPF", CapabilitySet::BPF.union(CapabilitySet::SYS_ADMIN)),
+    ("CAP_PERFMON", CapabilitySet::PERFMON.union(CapabilitySet::SYS_ADMIN)),
+];
+
+/// Checks the file system of the pins, and the folder of the pins in it.
+fn file_system() -> Result<String, String> {
+    let root = Path::new(PINS).parent().unwrap_or(Path::new("/"));
+    let found = statfs(root).ok();
+    if found.is_none_or(|found| found.filesystem_type() != BPF_FS_MAGIC) {
+        return Err(format!("mount -t bpf bpf {}", root.display()));
+    }
+    let folder = if Path::new(PINS).exists() { Path::new(PINS) } else { root };
+    let user = geteuid().as_raw();
+    access(folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(|_| {
+        let root = root.display();
+        format!(
+            "user {user} cannot write in it; as root: chmod a+x {root}; mkdir -p {PINS}; chown {user} {PINS}"
+        )
+    })?;
+    Ok(format!("mounted, pins in {PINS}"))
+}
+
+/// Way to attach the programs of a box to an interface, and the number of other programs there.
+fn hook(name: &str) -> Result<String, String> {
+    let said = |way: &str, others: String| Ok(format!("{way}, {others}"));
+    let error = match tcx_programs(name) {
+        Ok((0, 0)) => return said("tcx", "free".to_owned()),
+        Ok((down, up)) => return said("tcx", format!("{down} other programs at ingress, {up} at egress")),
+        Err(ProgramError::SyscallError(error)) if error.call == "bpf_prog_get_fd_by_id" => {
+            return said("tcx", "other programs, which only root may list".to_owned());
+        }
+        Err(error) => error,
+    };
+    if !clsact::is_needed(&error) {
+        return Err(error.to_string());
+    }
+    match index(name).map_or(Ok(0), clsact::filters) {
+        Ok(0) => said("clsact", "free".to_owned()),
+        Ok(others) => said("clsact", format!("{others} other filters")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Numbers of programs at ingress and egress.
+fn tcx_programs(name: &str) -> Result<(usize, usize), ProgramError> {
+    let count = |side| SchedClassifier::query_tcx(name, side).map(|(_, programs)| programs.len());
+    Ok((count(TcAttachType::Ingress)?, count(TcAttachType::Egress)?))
 }

@@ -1,0 +1,131 @@
+//! Attaches the BPF program by the queue discipline clsact, on kernels without tcx (before Linux 6.6).
+//!
+//! A clsact filter stays attached when the process that attached it exits. All filters of a box have one priority and
+//! one handle, by which the next process replaces them and `cleanup` removes them.
+
+use std::io;
+use std::mem::ManuallyDrop;
+
+use aya::programs::links::Link;
+use aya::programs::tc::{
+    NlOptions, SchedClassifierLink, TcAttachOptions, TcError, TcHandle, qdisc_add_clsact,
+};
+use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+
+use crate::netlink::{ACKNOWLEDGE, DUMP, request};
+
+/// Priority of a box's filters. Filters without a priority of their own are less urgent, so none of them hides a
+/// packet from the box.
+const PRIORITY: u16 = 0xacc;
+/// Handle of a box's filters within the priority.
+const HANDLE: TcHandle = TcHandle::new(0xacc1, 0x0c10);
+
+/// Whether an attempt to attach by tcx failed because the kernel has no tcx.
+pub(crate) fn is_needed(error: &ProgramError) -> bool {
+    matches!(error, ProgramError::SyscallError(error) if error.io_error.raw_os_error() == Some(Errno::EINVAL as i32))
+}
+
+/// Adds the queue discipline to an interface. Returns false if the interface had it already.
+///
+/// # Errors
+/// Fails if the kernel refuses the queue discipline.
+pub(crate) fn add(interface: &str) -> Result<bool, ProgramError> {
+    match qdisc_add_clsact(interface) {
+        Err(TcError::NetlinkError(error)) if error.raw_os_error() == Some(Errno::EEXIST as i32) => Ok(false),
+        added => Ok(added.map(|()| true)?),
+    }
+}
+
+/// Attaches a program by a new filter.
+///
+/// # Errors
+/// Fails if the kernel refuses the filter.
+pub(crate) fn attach(
+    program: &mut SchedClassifier,
+    interface: &str,
+    hook: TcAttachType,
+) -> Result<(), ProgramError> {
+    let options = NlOptions { priority: PRIORITY, handle: HANDLE, classid: None };
+    let link = program.attach_with_options(interface, hook, TcAttachOptions::Netlink(options))?;
+    // Dropping the link would remove the filter.
+    let _ = ManuallyDrop::new(program.take_link(link)?);
+    Ok(())
+}
+
+/// Replaces the program of the filter that an earlier process attached.
+///
+/// # Errors
+/// Fails if there is no such filter, or the kernel refuses the program.
+pub(crate) fn replace(
+    program: &mut SchedClassifier,
+    interface: &str,
+    hook: TcAttachType,
+) -> Result<(), ProgramError> {
+    let link = program.attach_to_link(filter(interface, hook)?)?;
+    let _ = ManuallyDrop::new(program.take_link(link)?);
+    Ok(())
+}
+
+/// Removes a box's filters from an interface. Removes the queue discipline too if the box added it and no other filter
+/// uses it.
+///
+/// # Errors
+/// Fails if the kernel refuses a removal.
+pub(crate) fn remove(interface: &str, is_added: bool) -> io::Result<()> {
+    let Ok(index) = if_nametoindex(interface) else { return Ok(()) };
+    for hook in [TcAttachType::Ingress, TcAttachType::Egress] {
+        let removed = filter(interface, hook).map_err(io::Error::other)?.detach();
+        if let Err(error) = removed
+            && !is_missing(&error)
+        {
+            return Err(io::Error::other(error));
+        }
+    }
+    if !is_added || filters(index)? > 0 {
+        return Ok(());
+    }
+    match request(DELETE_QDISC, ACKNOWLEDGE, &about(index, QDISC, PARENT)) {
+        // An interface that was recreated has no queue discipline.
+        Err(error) if !MISSING.contains(&error.raw_os_error()) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn filter(interface: &str, hook: TcAttachType) -> Result<SchedClassifierLink, ProgramError> {
+    Ok(SchedClassifierLink::attached(interface, hook, PRIORITY, HANDLE, None).map_err(TcError::IoError)?)
+}
+
+/// The kernel's errors if a filter, its queue discipline or its interface does not exist.
+const MISSING: [Option<i32>; 3] =
+    [Some(Errno::ENOENT as i32), Some(Errno::EINVAL as i32), Some(Errno::ENODEV as i32)];
+
+/// Whether a filter cannot be removed because it does not exist.
+fn is_missing(error: &ProgramError) -> bool {
+    matches!(error, ProgramError::NetlinkError(error) if MISSING.contains(&error.raw_os_error()))
+}
+
+/// Number of filters of both directions of an interface.
+///
+/// # Errors
+/// Fails if the kernel does not list the filters.
+pub(crate) fn filters(index: u32) -> io::Result<usize> {
+    let list = |hook| request(LIST_FILTERS, DUMP, &about(index, 0, hook));
+    Ok(list(INGRESS)?.iter().chain(&list(EGRESS)?).filter(|(kind, _)| *kind == FILTER).count())
+}
+
+// Numbers of linux/rtnetlink.h and linux/pkt_sched.h.
+const DELETE_QDISC: u16 = 37;
+const FILTER: u16 = 44;
+const LIST_FILTERS: u16 = 46;
+const QDISC: u32 = 0xffff_0000;
+const PARENT: u32 = 0xffff_fff1;
+const INGRESS: u32 = 0xffff_fff2;
+const EGRESS: u32 = 0xffff_fff3;
+
+/// Content of a request about traffic control of an interface.
+const fn about(index: u32, handle: u32, parent: u32) -> [u32; 5] {
+    let (family, info) = (0, 0);
+    [family, index, handle, parent, info]
+}
