@@ -438,7 +438,11 @@ impl Dedicated {
 
     /// Sends all PDUs of the TTI that starts at `now`. Returns the time at which the TTI ends.
     pub(super) fn send(&mut self, now: Time, Filling { pdus, runs, .. }: &mut Filling) -> Time {
-        let (units, fades) = (pdus.iter().map(|pdu| self.units(pdu)).sum(), self.fades(now));
+        let fades = self.fades(now);
+        let units = match self.fills {
+            true => pdus.iter().map(|pdu| self.units(pdu)).sum(),
+            false => pdus.len() as u64,
+        };
         self.occupy(now, units);
         self.sent += if fades { 0 } else { units };
         let (at, one) = ((self.not_before + self.delay).max(self.earliest), self.tti / u64::from(self.room));

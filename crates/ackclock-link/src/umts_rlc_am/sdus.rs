@@ -155,6 +155,7 @@ impl Sdus {
     }
 
     /// Registers a new PDU that was filled with the SDU parts in `payload`.
+    #[inline]
     pub(crate) fn on_cut(&mut self, payload: Payload) {
         let here = self.here();
         for number in payload.sdus() {

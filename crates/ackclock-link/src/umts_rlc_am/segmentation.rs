@@ -45,6 +45,7 @@ impl Shape {
     }
 
     /// Room that a grant of `units` has after these PDUs.
+    #[inline]
     pub(super) fn left(self, units: usize, pdus: &[Pdu]) -> Room {
         let used = match self {
             Self::Fixed { .. } => pdus.len(),
@@ -54,6 +55,7 @@ impl Shape {
     }
 
     /// Whether a PDU that was sent before fits into this room.
+    #[inline]
     pub(super) fn holds(self, payload: Payload, room: Room) -> bool {
         match self {
             Self::Fixed { .. } => true,
@@ -72,6 +74,7 @@ pub(super) struct Filled {
 
 impl Sdus {
     /// Fills a PDU to be sent at `now`; `None` if no data is queued, or none fits.
+    #[inline]
     pub(super) fn fill(&mut self, now: Time, shape: Shape, room: Room) -> Option<Filled> {
         match shape {
             Shape::Fixed { octets, indicator } => self.fill_fixed(now, octets, indicator),
