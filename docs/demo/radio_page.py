@@ -165,7 +165,8 @@ def main() -> None:
         options = ["-n"] if os.geteuid() == 0 else ["-r", "-n"]
         words = ["unshare", *options, sys.executable, str(pathlib.Path(__file__).resolve()), str(folder), str(IMAGES)]
         os.execvpe("unshare", words, {**os.environ, "RADIO_PAGE": "1"})
-    for words in ("ip link set lo up", "ip addr add 10.9.0.1/32 dev lo"):
+    # The proxy leads no client to an address of an interface of its machine.
+    for words in ("ip link set lo up", "ip route add local 10.9.0.1 dev lo"):
         subprocess.run(words.split(), check=True)
     start_origin()
     with tempfile.TemporaryDirectory() as work:

@@ -153,7 +153,8 @@ fn a_link_reports_its_rate() {
 const DOWNLOAD: &str = r#"
 set -eu
 ip link set lo up
-ip addr add 10.9.0.1/32 dev lo
+# The proxy leads no client to an address of an interface of its machine.
+ip route add local 10.9.0.1 dev lo
 sysctl -qw net.ipv4.tcp_congestion_control=reno
 head -c 300000 /dev/zero > file
 python3 -m http.server 8000 --bind 10.9.0.1 > server.log 2>&1 &

@@ -26,7 +26,7 @@ steering = { kind = "rnf", tau = "120ms", stale = "60s" }
 "#;
 const WINDOW: u64 = 10 * 1448;
 
-/// Serves `/BYTES` at once, and `/slow/BYTES` at 18 kB/s for the first 80 kB, 145 kbit/s.
+/// Serves `/BYTES` at once, and `/slow/BYTES` at 18 kB/s for the first 20 s, 145 kbit/s.
 const ORIGIN: &str = r#"
 import http.server, time
 
@@ -37,10 +37,10 @@ class Origin(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(size))
         self.end_headers()
         if "slow" in self.path:
-            for _ in range(40):
+            for _ in range(180):
                 self.wfile.write(bytes(2000))
                 time.sleep(2000 / 18000)
-            size -= 80_000
+            size -= 360_000
         self.wfile.write(bytes(size))
 
     def log_message(self, *_):
@@ -87,7 +87,8 @@ while True:
 const WORLD: &str = r#"
 set -eu
 ip link set lo up
-ip addr add 10.9.0.1/32 dev lo
+# The proxy leads no client to an address of an interface of its machine.
+ip route add local 10.9.0.1 dev lo
 sysctl -qw net.ipv4.tcp_congestion_control=reno
 python3 origin.py & origin=$!
 "$ACKCLOCK" proxy proxy.toml --metrics 9101 > summary 2> proxy.log & proxy=$!
@@ -159,7 +160,7 @@ fn four_connections_of_a_user_share_one_window_and_lose_nothing() {
 
 #[test]
 fn a_connection_whose_server_is_slow_gets_no_larger_window() {
-    let Some(run) = run("python3 load.py slow/250000") else { return };
+    let Some(run) = run("python3 load.py slow/500000") else { return };
     run.is_clean();
     let most = *run.windows.iter().max().unwrap();
     assert!(most <= 2 * WINDOW, "{most} bytes of window");
