@@ -145,7 +145,7 @@ def values(schemas: list[Schema]) -> str:
 
 def scenario_page(tables: list[Schema], presets: list[Schema]) -> str:
     """The tables of the file itself, and the presets."""
-    scenario, flow, _ = tables
+    scenario, flow, _, *others = tables
     everything = keys(scenario["schema"], scenario["defaults"], scenario["schema"])
     # Those of a flow have a table of their own, with their defaults.
     found = [key for key in everything if not key.path.startswith("flow[]")]
@@ -166,6 +166,10 @@ every key, as a scenario.
     text += f"\n## `[[flow]]`\n\n{flow['description']}\n\n" + key_table(
         list(keys(flow["schema"], flow["defaults"], flow["schema"]))
     )
+    for table in others:
+        text += f"\n## `[{table['name']}]`\n\n{table['description']}\n\n" + key_table(
+            list(keys(table["schema"], table["defaults"], table["schema"]))
+        )
     text += "\n## Presets\n\n" + "".join(f"`{preset['name']}`\n: {preset['description']}\n\n" for preset in presets)
     return text.rstrip("\n") + "\n"
 

@@ -8,14 +8,15 @@ use std::path::PathBuf;
 
 use ackclock_core::{ConfigError, Prefix, Size, Span};
 use ackclock_link::{ObservedConfig, Side};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::daemon::STALE;
 use crate::observers::Observer;
 
-/// The `[box]` table.
-#[derive(Clone, Debug, Deserialize)]
+/// The `[box]` table of the configuration file of `ackclock box`. `[edge]` in the same file is that of a scenario.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoxTable {
     /// Network interface towards the radio.
@@ -65,11 +66,12 @@ const STALES: [Span; 2] = [Span::from_secs(1), Span::from_secs(60)];
 const MOST_NETWORKS: usize = 1024;
 
 /// Subscribers whose windows a box lowers.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "Value")]
+#[schemars(!try_from, untagged)]
 pub enum ActOn {
     /// Share of the subscribers, 0 to 1. A hash of the address decides, so each subscriber stays in its group.
-    Share(f64),
+    Share(#[schemars(with = "String")] f64),
     /// The subscribers of these networks.
     Networks(Vec<Prefix>),
 }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// An IP network: the addresses that share the first bits of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 pub struct Prefix {
     address: IpAddr,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ackclock_core::{Component, Prefix, SteeringConfig, name_of};
 use ackclock_edge::STEERINGS;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::reports::keys::Key;
@@ -21,8 +22,8 @@ pub struct File {
     pub relay: RelayTable,
 }
 
-/// The `[proxy]` table.
-#[derive(Clone, Debug, Deserialize)]
+/// The `[proxy]` table of the configuration file of `ackclock proxy`. `[relay]` in the same file is that of a scenario.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyTable {
     /// Addresses on which the proxy listens for requests.
@@ -43,7 +44,7 @@ pub struct ProxyTable {
 }
 
 /// The `[proxy.reports]` table.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportsTable {
     /// UDP address at which the reports arrive.

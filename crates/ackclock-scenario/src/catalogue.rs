@@ -44,7 +44,11 @@ pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
             name: "tables",
-            components: vec![table::<Tables>("scenario"), table::<FlowGroup>("flow"), result()],
+            components: vec![
+                table::<Tables>("scenario"),
+                table::<FlowGroup>("flow"),
+                table_alone::<RunResult>("result"),
+            ],
         },
         kind("bearers", &BEARERS),
         kind("airs", &AIRS),
@@ -89,10 +93,14 @@ fn table<T: Default + Serialize + JsonSchema>(name: &'static str) -> Component {
     described(name, schema, serde_json::to_value(T::default()).unwrap_or(Value::Null))
 }
 
-/// Describes the result object of a run, which has no defaults.
-fn result() -> Component {
-    let schema = SchemaGenerator::default().into_root_schema_for::<RunResult>().to_value();
-    described("result", schema, Value::Object(Map::new()))
+/// Describes a table that has no default as a whole, such as the result object of a run or a table of another
+/// configuration file.
+pub fn table_alone<T: JsonSchema>(name: &'static str) -> Component {
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+    let keys = schema["properties"].as_object().into_iter().flatten();
+    let defaults = keys.filter_map(|(key, of)| Some((key.clone(), of.get("default")?.clone())));
+    let defaults = Value::Object(defaults.collect());
+    described(name, schema, defaults)
 }
 
 fn described(name: &'static str, schema: Value, defaults: Value) -> Component {

@@ -42,7 +42,7 @@ pub use ackclock_core::results::RunResult;
 pub use ackclock_link::{Files, NoFiles};
 pub use axes::{Axis, Point};
 pub use batch::{BatchEvent, Job, in_parallel, jobs, json_line, threads_of_each};
-pub use catalogue::{Component, Kind, catalogue, catalogue_json, component_json};
+pub use catalogue::{Component, Kind, catalogue, catalogue_json, component_json, table_alone};
 pub use chance::said_of_begins;
 pub use disk::{DiskFiles, Reading};
 pub use error::{RunError, ScenarioError};

@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 
-use ackclock_scenario::{Component, Kind, catalogue, catalogue_json, component_json};
+use ackclock_box::config::BoxTable;
+use ackclock_proxy::file::ProxyTable;
+use ackclock_scenario::{Component, Kind, catalogue, catalogue_json, component_json, table_alone};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -43,7 +45,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if args.what.as_deref().is_some_and(|what| what == "profile" || what == "profiles") {
         return profiles::list(args.name.as_deref(), args.json);
     }
-    let mut kinds = catalogue();
+    let mut kinds = everything();
     if let Some(what) = &args.what {
         kinds = vec![find_kind(kinds, what)?];
     }
@@ -53,6 +55,16 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         (None, true) => print_json(&catalogue_json(&kinds)),
         (None, false) => output::print(&kinds.iter().map(overview).collect::<Vec<_>>().join("\n")),
     }
+}
+
+/// The catalogue, with the tables of the configuration files of a box and of a proxy.
+fn everything() -> Vec<Kind> {
+    let mut kinds = catalogue();
+    for kind in kinds.iter_mut().filter(|kind| kind.name == "tables") {
+        kind.components.push(table_alone::<BoxTable>("box"));
+        kind.components.push(table_alone::<ProxyTable>("proxy"));
+    }
+    kinds
 }
 
 fn print_json(value: &Value) -> Result<(), Failure> {
