@@ -1,6 +1,8 @@
 //! Profiles of links: named delays, rates and losses, each in a file with the source of its numbers.
 
 use ackclock_core::{Rate, Span};
+use ackclock_link::synthetic;
+use ackclock_link::trace::Recording;
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
@@ -22,8 +24,22 @@ macro_rules! profiles {
 }
 
 /// List of all link profiles.
-static PROFILES: &[Profile] =
-    profiles!["edge", "3g-slow", "3g", "4g-slow", "4g-fast", "lte", "dsl", "cable", "geo", "cdma-1x"];
+static PROFILES: &[Profile] = profiles![
+    "edge",
+    "3g-slow",
+    "3g",
+    "4g-slow",
+    "4g-fast",
+    "lte",
+    "dsl",
+    "cable",
+    "geo",
+    "cdma-1x",
+    "evdo-driving",
+    "lte-driving-like",
+    "starlink-like",
+    "wifi-bad-like",
+];
 
 /// Finds the profile called `name`.
 pub(crate) fn find(name: &str) -> Option<Profile> {
@@ -59,19 +75,38 @@ impl Profile {
         self.edge().get(direction)?.get(key)?.as_str().map(str::to_owned)
     }
 
+    /// Rate of the profile; the mean rate of a recording.
     fn rate(&self, direction: &str) -> Option<Rate> {
-        self.key(direction, "rate")?.parse().ok()
+        match self.key(direction, "rate") {
+            Some(rate) => rate.parse().ok(),
+            None => self.recording(direction).map(|recording| recording.mean_rate()),
+        }
+    }
+
+    /// Built-in recording that the link of the profile plays.
+    fn recording(&self, direction: &str) -> Option<Recording> {
+        let text = synthetic::read(&self.key(direction, "file")?)?.ok()?;
+        Recording::parse(text.as_bytes()).ok()
+    }
+
+    /// Properties of the recording besides rates: "delay", "loss".
+    fn recorded(&self) -> Vec<&'static str> {
+        self.recording("down").map(|recording| recording.impairments()).unwrap_or_default()
     }
 
     /// Round-trip propagation delay of the profile; `None` if a delay is random.
     fn rtt(&self) -> Option<Span> {
+        // Without the key, the delays are in the recording.
         let delay = |direction: &str| self.key(direction, "delay")?.parse::<Span>().ok();
         Some(delay("down")? + delay("up")?)
     }
 
-    /// Distributions of the profile's random delays, as text.
+    /// Distribution of the profile's random delays as text, or the recording that has the delays.
     fn law(&self) -> Option<String> {
-        if self.rtt().is_some() { None } else { self.key("down", "delay") }
+        match self.rtt() {
+            Some(_) => None,
+            None => self.key("down", "delay").or_else(|| self.key("down", "file")),
+        }
     }
 
     fn buffer(&self) -> Option<String> {
@@ -120,7 +155,7 @@ pub(crate) fn list(name: Option<&str>, as_json: bool) -> Result<(), Failure> {
     }
     let notes: String = profiles.iter().map(notes).collect();
     output::print(&format!(
-        "{}\nNo profile loses packets; add --loss. Sources:\n{notes}",
+        "{}\nOnly recordings with losses lose packets; add --loss. Sources:\n{notes}",
         table.render(terminal_width())
     ))
 }
@@ -129,6 +164,9 @@ fn notes(profile: &Profile) -> String {
     let lines = [
         profile.said("source").map(|source| format!("{}: {source}", profile.name)),
         profile.law().map(|law| format!("  delay of downlink packets: {law}")),
+        profile
+            .key("down", "file")
+            .map(|file| format!("  downlink: {file}, a recording generated from models")),
         profile.said("assumed").map(|assumed| format!("  assumed: {assumed}")),
         profile.said("fitted").map(|fitted| format!("  fitted: {fitted}")),
     ];

@@ -47,6 +47,20 @@ fn a_recording_is_made_described_and_set_beside_another() {
 }
 
 #[test]
+fn a_built_in_recording_is_what_its_preset_makes() {
+    let folder = Folder::new();
+    for (preset, seed) in [("evdo-driving", "14"), ("lte-driving", "26"), ("starlink", "1")] {
+        let built_in = format!("synthetic:{preset}");
+        folder.prints(&["trace", "synth", "--preset", preset, "--seed", seed, "--out", "made"]);
+        let figures = |name: &str| {
+            let line = folder.prints(&["trace", "info", "--json", name]);
+            line.split_once("\"length_s\"").unwrap().1.to_owned()
+        };
+        assert_eq!(figures(&built_in), figures("made"), "{preset}");
+    }
+}
+
+#[test]
 fn what_cannot_be_made_is_refused() {
     let folder = Folder::new();
     for (arguments, part) in [
@@ -54,6 +68,8 @@ fn what_cannot_be_made_is_refused() {
         (&["--doppler", "fast"], "such as 2.3Hz"),
         (&["--scheduler", "fair"], "scheduler"),
         (&["--duration", "1us"], "duration"),
+        (&["--preset", "starlink", "--users", "4"], "--users: the preset starlink is no cell"),
+        (&["--preset", "starlink", "--format", "mahimahi"], "--format mahimahi"),
         (&["--duration", "100000s"], "at most"),
         (&["--beside", "case.toml"], "--out"),
     ] {

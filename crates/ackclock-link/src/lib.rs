@@ -38,6 +38,7 @@ mod serial;
 pub mod shadowing;
 mod short_flows;
 mod silence;
+pub mod synthetic;
 pub mod trace;
 mod umts_rlc;
 mod umts_rlc_am;

@@ -14,5 +14,6 @@ mod power_controlled;
 mod radio_access;
 mod radio_counts;
 mod reports;
+mod synthetic;
 mod theory;
 mod trace;

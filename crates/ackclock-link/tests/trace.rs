@@ -129,7 +129,7 @@ fn a_bad_file_is_named_with_its_line() {
 /// The recording at `path` in the folder of public recordings; `None`, with the reason printed, if it is not
 /// available.
 #[allow(clippy::print_stderr)]
-fn shared(path: &str) -> Option<PathBuf> {
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     match std::env::var_os("ACKCLOCK_SHARED") {
         Some(folder) => Some(PathBuf::from(folder).join("traces").join(path)),
         None => {

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ackclock_link::Files;
+use ackclock_link::{Files, synthetic};
 
 /// Input files in a folder. Each file is read once and shared by all runs.
 #[derive(Debug)]
@@ -51,13 +51,21 @@ impl Files for DiskFiles {
         if let Some(bytes) = read.get(path) {
             return Ok(Arc::clone(bytes));
         }
+        let bytes: Arc<[u8]> = match synthetic::read(path) {
+            Some(text) => text?.into_bytes().into(),
+            None => self.read_disk(path)?.into(),
+        };
+        read.insert(path.to_owned(), Arc::clone(&bytes));
+        Ok(bytes)
+    }
+}
+
+impl DiskFiles {
+    fn read_disk(&self, path: &str) -> Result<Vec<u8>, String> {
         let whole = self.folder.join(path);
         let mut bytes = Ok(Vec::new());
         (self.reading)(&whole, &mut || bytes = read_bounded(&whole));
-        let bytes: Arc<[u8]> =
-            bytes.map_err(|why| format!("{}: cannot be read: {why}", whole.display()))?.into();
-        read.insert(path.to_owned(), Arc::clone(&bytes));
-        Ok(bytes)
+        bytes.map_err(|why| format!("{}: cannot be read: {why}", whole.display()))
     }
 }
 
@@ -80,6 +88,16 @@ mod tests {
         let first = files.read("Cargo.toml").unwrap();
         assert!(first.starts_with(b"[package]"));
         assert!(Arc::ptr_eq(&first, &files.read("Cargo.toml").unwrap()));
+    }
+
+    #[test]
+    fn the_built_in_recording_of_a_car_is_the_shipped_file() {
+        let files = DiskFiles::in_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/recordings"));
+        assert!(
+            files.read("synthetic:evdo-driving").unwrap()
+                == files.read("synthetic-evdo-driving.down").unwrap()
+        );
+        assert!(files.read("synthetic:walking").unwrap_err().contains("there are evdo-driving"));
     }
 
     #[test]

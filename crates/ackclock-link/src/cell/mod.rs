@@ -55,7 +55,7 @@ pub(crate) use harq::{Harq, Rest};
 pub use harq::{HarqConfig, RepetitionsAs};
 pub(crate) use pull::Granted;
 pub use rates::RateRow;
-pub use synthetic::Synthetic;
+pub use synthetic::{Radio, Synthetic};
 
 use std::collections::VecDeque;
 

@@ -56,6 +56,28 @@ pub(super) fn evdo() -> Vec<RateRow> {
     EVDO.iter().map(row).collect()
 }
 
+/// Spectral efficiencies of the channel quality indicators 1 to 15 of LTE, bits per symbol (3GPP TS 36.213, table
+/// 7.2.3-1).
+const LTE: [f64; 15] = [
+    0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234,
+    5.1152, 5.5547,
+];
+
+/// Returns the rate table of LTE for one antenna and a carrier of 10 MHz: 50 blocks of 12 carriers with 14 symbols per
+/// millisecond, of which we assume that a quarter is control and reference symbols. The SNR of each rate is ours: steps
+/// of 2.1 dB from -6.7 dB.
+pub(super) fn lte() -> Vec<RateRow> {
+    const DATA_SYMBOLS: f64 = 0.75 * 50.0 * 12.0 * 14.0 * 1000.0;
+    let row = |(index, efficiency): (usize, &f64)| RateRow {
+        rate: Rate::from_bps_f64(efficiency * DATA_SYMBOLS),
+        snr: -6.7 + 2.1 * index as f64,
+        probability: None,
+        bits: None,
+        slots: None,
+    };
+    LTE.iter().enumerate().map(row).collect()
+}
+
 /// Converts decibels to a ratio of powers.
 pub(super) fn linear(decibels: f64) -> f64 {
     libm::pow(10.0, decibels / 10.0)

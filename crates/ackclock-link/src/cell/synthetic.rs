@@ -2,9 +2,9 @@
 //!
 //! ## Source
 //! Source: the cell of this folder, combined with the fading of `fading.rs` and the shadowing of `shadowing.rs`. The
-//! preset is fitted to statistics of the 1xEV-DO driving recording of Winstein, Sivaraman and Balakrishnan ("Stochastic
-//! Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013); the preset contains none of the
-//! recording's data.
+//! preset of 1xEV-DO is fitted to statistics of the 1xEV-DO driving recording of Winstein, Sivaraman and Balakrishnan ("Stochastic
+//! Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013), and the preset of LTE to the
+//! recording of LTE while driving that comes with mahimahi (2016); the presets contain none of the recordings' data.
 //!
 //! ## What it does
 //! All users always have data. In every slot the power of each channel is the product of its fading and its shadowing,
@@ -16,20 +16,22 @@
 //!
 //! ## Validation
 //! Unit tests check that without shadowing the mean rate equals the cell's mean rate. `docs/how-to/recordings.md`
-//! compares the preset with the recording in mean rate, rates per second and outages.
+//! compares the presets with the recordings in mean rate, rates per second and outages, and so does
+//! `tests/synthetic.rs` where the recordings are available.
 
 use ackclock_core::{ConfigError, Rate, Span, Streams};
 
 use super::channel::crossed;
 use super::config::thresholds;
-use super::rates::RateRow;
+use super::rates::{self, RateRow};
 use super::saturated::{Look, Saturated};
 use super::slots::Slots;
 use super::{CellConfig, CellUser};
 use crate::Loss;
 use crate::fading::Fading;
 use crate::shadowing::Shadowing;
-use crate::trace::{Sample, Samples};
+use crate::synthetic::unprintable;
+use crate::trace::{Recording, Sample, Samples};
 
 /// Parameters of a synthetic recording.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +48,22 @@ pub struct Synthetic {
     pub correlation: Span,
     /// Name of the cell's scheduler.
     pub scheduler: String,
+    /// Radio technology of the cell.
+    pub radio: Radio,
+}
+
+/// Time per row of a recording that is written in mahimahi's format, in which times are whole milliseconds: about one
+/// slot of 1xEV-DO (1/600 s).
+const ROW: Span = Span::from_millis(2);
+
+/// Radio technology of a synthetic cell: its slots and its rate table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Radio {
+    /// 1xEV-DO: 600 slots per second and the rates of [`CellConfig::default`].
+    #[default]
+    Evdo,
+    /// LTE with a carrier of 10 MHz: 1000 slots per second and the rates of 3GPP TS 36.213.
+    Lte,
 }
 
 impl Default for Synthetic {
@@ -59,6 +77,7 @@ impl Default for Synthetic {
             shadowing: 0.0,
             correlation: Span::from_secs(6),
             scheduler: "pf".into(),
+            radio: Radio::Evdo,
         }
     }
 }
@@ -72,6 +91,20 @@ impl Synthetic {
             doppler: 3.0,
             shadowing: 7.5,
             correlation: Span::from_secs(6),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the parameters of LTE while driving, fitted to the recording in mean rate, rates per second and longest
+    /// gap.
+    pub fn lte_driving() -> Self {
+        Self {
+            users: 3,
+            mean_snr: 7.0,
+            doppler: 3.0,
+            shadowing: 7.5,
+            correlation: Span::from_secs(10),
+            radio: Radio::Lte,
             ..Self::default()
         }
     }
@@ -106,6 +139,14 @@ impl Synthetic {
         Samples::new(rows, begins(count)).map_err(|error| ConfigError::new("duration", error.message))
     }
 
+    /// Generates a recording in the format of mahimahi.
+    ///
+    /// # Errors
+    /// Returns the errors of [`record`](Self::record), and an error for a recording that is too large for a file.
+    pub fn to_mahimahi(&self, length: Span, seed: u64) -> Result<String, ConfigError> {
+        Recording::Samples(self.record(length, ROW, seed)?).to_mahimahi().map_err(unprintable)
+    }
+
     /// Returns the configuration of the cell and of its users.
     fn cell(&self) -> Result<(CellConfig, CellUser), ConfigError> {
         if !(0.0..=30.0).contains(&self.shadowing) {
@@ -119,6 +160,9 @@ impl Synthetic {
         };
         let mut cell = CellConfig::default();
         cell.scheduler = self.scheduler.as_str().into();
+        if self.radio == Radio::Lte {
+            (cell.slots, cell.rates) = (1000, rates::lte());
+        }
         Ok((cell.with_users(std::slice::from_ref(&user))?, user))
     }
 }
@@ -151,12 +195,9 @@ impl Look for Mobile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Recording;
-
-    const SLOT: Span = Span::from_millis(2);
 
     fn mean_kbps(synthetic: &Synthetic) -> f64 {
-        let samples = synthetic.record(Span::from_secs(400), SLOT, 1).unwrap();
+        let samples = synthetic.record(Span::from_secs(400), ROW, 1).unwrap();
         Recording::Samples(samples).mean_rate().as_bps() as f64 / 1e3
     }
 
@@ -179,13 +220,13 @@ mod tests {
             Recording::Samples(samples).mean_rate().as_bps() as f64
         };
         // A rate is rounded down to a whole bit/s in each row.
-        assert!((work(SLOT) - work(Span::from_millis(100))).abs() < 2.0);
+        assert!((work(ROW) - work(Span::from_millis(100))).abs() < 2.0);
     }
 
     #[test]
     fn shadowing_makes_outages() {
         let of = |synthetic: Synthetic| {
-            let samples = synthetic.record(Span::from_secs(300), SLOT, 1).unwrap();
+            let samples = synthetic.record(Span::from_secs(300), ROW, 1).unwrap();
             Recording::parse(Recording::Samples(samples).to_mahimahi().unwrap().as_bytes())
                 .unwrap()
                 .statistics()
@@ -196,14 +237,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_by_its_key() {
-        let refused = |synthetic: Synthetic| synthetic.record(Span::from_secs(1), SLOT, 1).unwrap_err().path;
+        let refused = |synthetic: Synthetic| synthetic.record(Span::from_secs(1), ROW, 1).unwrap_err().path;
         let usual = Synthetic::default;
         assert_eq!(refused(Synthetic { users: 0, ..usual() }), "user.0.count");
         assert_eq!(refused(Synthetic { mean_snr: f64::NAN, ..usual() }), "user.0.mean_snr");
         assert_eq!(refused(Synthetic { doppler: 400.0, ..usual() }), "user.0.doppler");
         assert_eq!(refused(Synthetic { shadowing: -1.0, ..usual() }), "shadowing");
         assert_eq!(refused(Synthetic { scheduler: "fair".into(), ..usual() }), "scheduler");
-        let none = Synthetic::default().record(Span::from_millis(1), SLOT, 1).unwrap_err();
+        let none = Synthetic::default().record(Span::from_millis(1), ROW, 1).unwrap_err();
         assert_eq!(none.path, "duration");
     }
 }

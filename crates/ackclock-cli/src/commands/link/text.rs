@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ackclock_core::Rate;
-use ackclock_link::Direction;
+use ackclock_link::{Direction, synthetic};
 use ackclock_scenario::{Scenario, ScenarioError};
 use toml::{Table, Value};
 
@@ -123,14 +123,14 @@ pub(super) fn generated(scenario: &Scenario, folder: &Path) -> Result<String, Fa
         .map_err(|error| Failure::Run(format!("{}: cannot be printed: {error}", scenario.name())))
 }
 
-/// Replaces the paths of recordings, which have the key `file`, by absolute paths.
+/// Replaces the paths of recordings, which have the key `file`, by absolute paths. Built-in recordings have no path.
 fn with_whole_paths(value: &mut serde_json::Value, folder: &Path) {
     use serde_json::Value as Json;
     match value {
         Json::Object(table) => {
             for (key, value) in table {
                 match value {
-                    Json::String(file) if key == "file" => {
+                    Json::String(file) if key == "file" && !file.starts_with(synthetic::PREFIX) => {
                         if let Ok(whole) = std::path::absolute(folder.join(&file)) {
                             *file = whole.to_string_lossy().into_owned();
                         }

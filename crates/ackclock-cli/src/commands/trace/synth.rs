@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ackclock_core::Span;
+use ackclock_core::{ConfigError, Span};
 use ackclock_link::cell::Synthetic;
+use ackclock_link::synthetic::Starlink;
 use ackclock_link::trace::import::{Imported, Options};
 use ackclock_link::trace::{Recording, Samples};
 use clap::ValueEnum;
@@ -45,9 +46,9 @@ pub(crate) struct Args {
     /// Seed of the models' random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Output format of the recording.
-    #[arg(long, value_enum, default_value = "mahimahi")]
-    format: Form,
+    /// Output format of the recording. The default format is mahimahi, and csv for recordings with delays.
+    #[arg(long, value_enum)]
+    format: Option<Form>,
     /// Interval over which each rate of the CSV is averaged.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
     bin: Span,
@@ -72,11 +73,13 @@ enum Preset {
     Evdo,
     /// Parameters fitted to a 1xEV-DO recording while driving: mean rate, distribution of the rate per second, outages.
     EvdoDriving,
+    /// Parameters fitted to an LTE recording while driving: mean rate, distribution of the rate per second, longest gap.
+    LteDriving,
+    /// Starlink: rate and delay change every 15 s, with delay spikes and losses at the change. No cell: `--duration`,
+    /// `--seed` and `--out` apply, and the format is CSV.
+    Starlink,
 }
 
-/// Time per row of a recording that is written in mahimahi's format. A row of 2 ms is about one slot of the cell (1/600
-/// s).
-const SLOT: Span = Span::from_millis(2);
 /// Maximum length of a recording.
 const LONGEST: Span = Span::from_secs(36_000);
 
@@ -86,17 +89,22 @@ pub(super) fn perform(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input(format!("--duration {}: at most {LONGEST} is made", args.duration)));
     }
     let wrong = |error: &dyn std::fmt::Display| Failure::Input(format!("trace synth: {error}"));
+    let csv = |samples: Result<Samples, ConfigError>| -> Result<String, Failure> {
+        let rows = Recording::Samples(samples.map_err(|error| wrong(&error))?).to_csv(args.bin);
+        rows.map(|rows| format!("# Synthetic, made by `ackclock trace synth` from models.\n{rows}"))
+            .map_err(|error| wrong(&error))
+    };
     let synthetic = args.synthetic();
-    let record = |row: Span| -> Result<Samples, Failure> {
-        synthetic.record(args.duration, row, args.seed).map_err(|error| wrong(&error))
+    let text = match (args.preset, args.format) {
+        (Preset::Starlink, _) => {
+            args.refuse_cell()?;
+            csv(Starlink::default().record(args.duration, args.seed))?
+        }
+        (_, Some(Form::Csv)) => csv(synthetic.record(args.duration, args.bin, args.seed))?,
+        (_, None | Some(Form::Mahimahi)) => {
+            synthetic.to_mahimahi(args.duration, args.seed).map_err(|error| wrong(&error))?
+        }
     };
-    let text = match args.format {
-        Form::Mahimahi => Recording::Samples(record(SLOT)?).to_mahimahi(),
-        Form::Csv => Recording::Samples(record(args.bin)?)
-            .to_csv(args.bin)
-            .map(|rows| format!("# Synthetic, made by `ackclock trace synth` from models.\n{rows}")),
-    };
-    let text = text.map_err(|error| wrong(&error))?;
     let Some(path) = &args.out else { return output::print(&text) };
     write(path, &text)?;
     let files = std::iter::once(path).chain(&args.beside).map(PathBuf::as_path);
@@ -106,11 +114,31 @@ pub(super) fn perform(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
+    /// Refuses options that the preset `starlink` has no use for.
+    fn refuse_cell(&self) -> Result<(), Failure> {
+        let given = [
+            ("--mean-snr", self.mean_snr.is_some()),
+            ("--doppler", self.doppler.is_some()),
+            ("--shadowing", self.shadowing.is_some()),
+            ("--correlation", self.correlation.is_some()),
+            ("--users", self.users.is_some()),
+            ("--scheduler", self.scheduler.is_some()),
+            ("--format mahimahi", self.format == Some(Form::Mahimahi)),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(Failure::Input(format!(
+                "{option}: the preset starlink is no cell and has delays and losses, which only csv can hold; leave {option} out"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the preset's parameters, with the values of the given options in place of the preset's values.
     fn synthetic(&self) -> Synthetic {
         let preset = match self.preset {
-            Preset::Evdo => Synthetic::default(),
+            Preset::Evdo | Preset::Starlink => Synthetic::default(),
             Preset::EvdoDriving => Synthetic::evdo_driving(),
+            Preset::LteDriving => Synthetic::lte_driving(),
         };
         Synthetic {
             users: self.users.unwrap_or(preset.users),
@@ -119,6 +147,7 @@ impl Args {
             shadowing: self.shadowing.unwrap_or(preset.shadowing),
             correlation: self.correlation.unwrap_or(preset.correlation),
             scheduler: self.scheduler.clone().unwrap_or(preset.scheduler),
+            radio: preset.radio,
         }
     }
 }
