@@ -74,6 +74,7 @@ pub(super) fn lte() -> Vec<RateRow> {
         probability: None,
         bits: None,
         slots: None,
+        block: None,
     };
     LTE.iter().enumerate().map(row).collect()
 }
