@@ -117,11 +117,7 @@ impl EdgeConfig {
             );
             return Err(ConfigError::new("user", message));
         }
-        let users: u32 = self.user.iter().map(|user| user.count).sum();
-        if table.user >= users {
-            let message = format!("{} is not below {users}, the number of users", table.user);
-            return Err(ConfigError::new("user", message));
-        }
+        self.check_user(table.user)?;
         if table.regulator.is_some() && table.to == HandoverTo::Cell {
             let message = "a hand-over to another cell keeps the controller and its regulator; \
                            to = \"controller\" takes this key";

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ackclock_core::{ConfigError, Span, Streams, Time, name_of};
-use ackclock_link::{CellChange, Change, Direction, Faded, Files, Medium, OutageKind, Silence, numbers_of};
+use ackclock_link::{CellChange, Change, Direction, Faded, Files, Medium, OutageKind, Silence};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -52,7 +52,7 @@ pub struct Outage {
     /// Direction that the outage interrupts. By default, both directions are interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// Number of the table `[[edge.user]]` whose users the outage interrupts. By default, all users are interrupted.
+    /// Number of the user that the outage interrupts. By default, all users are interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<u32>,
 }
@@ -239,16 +239,25 @@ impl EdgeConfig {
 
     /// Numbers of the users that an outage interrupts.
     fn interrupted(&self, outage: &Outage) -> Result<Range<u32>, ConfigError> {
-        let Some(group) = outage.user else { return Ok(0..u32::MAX) };
-        match self.cell_users()? {
-            Some(users) if (group as usize) < users.len() => Ok(numbers_of(users, group as usize)),
-            Some(users) => {
-                let last = users.len().saturating_sub(1);
-                let message = format!("{group} is not the number of a table [[edge.user]]: 0 to {last}");
-                Err(ConfigError::new("user", message))
-            }
-            None => Err(ConfigError::new("user", "this radio has no users: leave out this key")),
+        let Some(user) = outage.user else { return Ok(0..u32::MAX) };
+        self.check_user(user)?;
+        Ok(user..user + 1)
+    }
+
+    /// Checks that the radio has a user with this number.
+    pub(crate) fn check_user(&self, user: u32) -> Result<(), ConfigError> {
+        let Some(groups) = self.cell_users()? else {
+            return Err(ConfigError::new("user", "this radio has no users: leave out this key"));
+        };
+        let users: u32 = groups.iter().map(|group| group.count).sum();
+        if user < users {
+            return Ok(());
         }
+        let message = match users {
+            1 => format!("{user} is not the number of a user: there is one, number 0"),
+            _ => format!("{user} is not the number of a user: there are {users}, from 0 to {}", users - 1),
+        };
+        Err(ConfigError::new("user", message))
     }
 }
 
@@ -486,6 +495,20 @@ mod tests {
     }
 
     #[test]
+    fn an_outage_interrupts_the_user_with_its_number() {
+        let user = json!([{ "count": 2 }, { "count": 3, "mean_snr": 5.0 }]);
+        let config: EdgeConfig =
+            serde_json::from_value(json!({ "down": { "kind": "cell" }, "user": user })).unwrap();
+        let interrupted = |user| {
+            let outage = serde_json::from_value(json!({ "for": "1s", "user": user })).unwrap();
+            config.interrupted(&outage)
+        };
+        // The users 0 and 1 are of the first table, and the users 2 to 4 of the second.
+        assert_eq!([1, 4].map(|user| interrupted(user).unwrap()), [1..2, 4..5]);
+        assert!(interrupted(5).unwrap_err().to_string().contains("user: 5"));
+    }
+
+    #[test]
     fn a_step_changes_a_cell_and_its_users() {
         let build = |table: &Value, step: Value| -> Result<(), ConfigError> {
             let mut table = table.clone();
@@ -528,7 +551,7 @@ mod tests {
                 ),
                 (json!({ "set": { "user.0.doppler": 1e6 } }), "set.user.0.doppler", "half the slots"),
                 (json!({ "set": { format!("{prefix}.loss"): 2 } }), &*format!("set.{prefix}.loss"), ""),
-                (json!({ "outage": { "for": "1s", "user": 3 } }), "outage.user", "0 to 2"),
+                (json!({ "outage": { "for": "1s", "user": 4 } }), "outage.user", "from 0 to 3"),
             ] {
                 let mut step = step;
                 step["time"] = "1s".into();

@@ -163,7 +163,11 @@ fn steps_that_make_no_sense_are_refused_with_their_key() {
         ),
         (json!([both]), None, "at[0].outage: a step is an outage or a hand-over, not both"),
         (json!([step(1000, moves)]), None, "at[0].handover.regulator: a hand-over to another cell keeps"),
-        (json!([one(2, 1000)]), None, "at[0].handover.user: 2 is not below 2, the number of users"),
+        (
+            json!([one(2, 1000)]),
+            None,
+            "at[0].handover.user: 2 is not the number of a user: there are 2, from 0 to 1",
+        ),
         (
             json!([one(0, 1000)]),
             Some("links"),

@@ -50,7 +50,7 @@ pub use bearer::{
     AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Change,
     ChangeContext, DedicatedChange, Direction, Handover, HandoverTo, LinksConfig, OutageKind, PlainBearer,
 };
-pub use cell::{Cell, CellChange, CellConfig, CellUser, numbers_of};
+pub use cell::{Cell, CellChange, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
 pub use errors::Errors;

@@ -105,7 +105,7 @@ impl CellConfig {
 }
 
 /// Numbers of the users of a group.
-pub fn numbers_of(users: &[CellUser], group: usize) -> Range<u32> {
+fn numbers_of(users: &[CellUser], group: usize) -> Range<u32> {
     let count = |users: &[CellUser]| users.iter().map(|user| user.count).sum::<u32>();
     count(&users[..group])..count(&users[..=group])
 }

@@ -47,7 +47,7 @@ mod slots;
 mod synthetic;
 
 pub use crate::short_flows::{CountsAt, ShortFlows};
-pub use change::{CellChange, numbers_of};
+pub use change::CellChange;
 pub use config::{
     BlockPdus, BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport,
 };
