@@ -89,11 +89,6 @@ impl Profile {
         Recording::parse(text.as_bytes()).ok()
     }
 
-    /// Properties of the recording besides rates: "delay", "loss".
-    fn recorded(&self) -> Vec<&'static str> {
-        self.recording("down").map(|recording| recording.impairments()).unwrap_or_default()
-    }
-
     /// Round-trip propagation delay of the profile; `None` if a delay is random.
     fn rtt(&self) -> Option<Span> {
         // Without the key, the delays are in the recording.

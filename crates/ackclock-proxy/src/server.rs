@@ -392,6 +392,7 @@ impl Server {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests use real sockets and the real clock")]
 mod tests {
     use std::io::Write;
     use std::net::Ipv4Addr;

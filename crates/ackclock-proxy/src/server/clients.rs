@@ -1,7 +1,7 @@
 //! Table of the clients. An epoll event or the result of a name lookup can arrive after its client has left, so a token
 //! contains the number of the client in addition to its place in the table.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ pub(super) struct Clients {
     slots: Vec<Option<Client>>,
     free: Vec<usize>,
     next: u64,
-    of_address: HashMap<IpAddr, usize>,
+    of_address: BTreeMap<IpAddr, usize>,
 }
 
 impl Clients {
@@ -107,6 +107,7 @@ impl Clients {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests use real sockets and the real clock")]
 mod tests {
     use std::net::TcpListener;
 
