@@ -210,7 +210,11 @@ def figures(runs: Runs) -> Iterator[Figure]:
     caption = "Figure 3.5: a file of 5.7 MB, what arrives in 300 ms, beside the rate of the radio."
     yield Figure("figure-3-5", caption, _drawn(lines, "kbit/s", (0.0, 62.0)))
     for number, (name, (since, until)) in enumerate(FROM_SERVER.items(), start=6):
-        yield Figure(f"figure-3-{number}", f"Figure 3.{number}: the same, {name}.", _drawn(lines, "kbit/s", (max(since - 2, 0), until)))
+        yield Figure(
+            f"figure-3-{number}",
+            f"Figure 3.{number}: the same, {name}.",
+            _drawn(lines, "kbit/s", (max(since - 2, 0), until)),
+        )
     trace = _trace("proxy")
     caption = "Figure 3.9: the queue under the proxy; the rate grows at 28 s."
     yield Figure("figure-3-9", caption, _drawn({"proxy": (trace["time"], trace["queue"])}, "packets", (26.0, 34.0)))
