@@ -13,8 +13,8 @@ use crate::output;
 /// Lines between two headers.
 const PAGE: usize = 20;
 
-const HEADER: &str =
-    "  time s  down Mbit/s  used %  queued  drops    up Mbit/s  used %  queued  drops  connections\n";
+/// Fits a terminal of 80 columns.
+const HEADER: &str = "time s down Mbit/s used % queued drops   up Mbit/s used % queued drops flows\n";
 
 /// Minimum interval: each line asks the link for all results.
 const SHORTEST: Span = Span::from_millis(100);
@@ -74,11 +74,11 @@ fn text(before: &Value, now: &Value) -> String {
             if could > 0.0 { format!("{:.0}", (100.0 * bytes / could).min(100.0)) } else { "-".to_owned() };
         let queued = number(now, &format!("/{link}/waiting"));
         let drops = rise(&format!("/{link}/drops"));
-        format!("{:>11.3} {used:>7} {queued:>7} {drops:>6}", 8e-6 * bytes / seconds)
+        format!("{:>11.3} {used:>6} {queued:>6} {drops:>5}", 8e-6 * bytes / seconds)
     };
-    let connections = now["flows"].as_array().map_or(0, Vec::len);
+    let flows = now["flows"].as_array().map_or(0, Vec::len);
     let time = number(now, "/duration_s");
-    format!("{time:>8.1}  {}  {}  {connections:>11}\n", direction("bottleneck"), direction("uplink"))
+    format!("{time:>6.1} {} {} {flows:>5}\n", direction("bottleneck"), direction("uplink"))
 }
 
 #[cfg(test)]
@@ -100,5 +100,6 @@ mod tests {
         let fields: Vec<_> = line.split_whitespace().collect();
         assert_eq!(fields, ["12.0", "2.000", "50", "7", "1", "0.200", "-", "0", "0", "2"]);
         assert_eq!(HEADER.len(), line.len(), "{HEADER}{line}");
+        assert!(line.trim_end().len() <= 80, "{line}");
     }
 }
