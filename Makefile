@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -56,7 +56,7 @@ properties: .venv/.packages checked ## Property tests on twenty times as many ra
 
 nightly: build checked wheel .venv/.packages ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement, the box; over two hours
 	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel pytest tests/python/test_wheel.py
-	.ci/run properties papers check-ns2 fuzz agree box-live
+	.ci/run properties papers check-ns2 fuzz agree box-live profiles
 
 # What tests run on: the command and the module as cargo builds them for its tests, with checks of overflow and assertions.
 # The package is links to that in python/, beside this module instead of the released one.
@@ -139,6 +139,9 @@ bench-criterion: tools ## The engine under criterion
 
 box-live: build ## `ackclock box` on the kernel's TCP over three recordings, beside no box and a shaper; needs root, takes 15 minutes
 	python benches/box_live.py
+
+profiles: build ## The profiles of `ackclock link` on real packets: rate and round-trip time against the stated ones
+	python benches/profiles.py
 
 check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 20 % or 10
 	python benches/check_ns2.py
