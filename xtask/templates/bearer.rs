@@ -44,8 +44,8 @@ impl BearerConfig for Config {
         LinksConfig {}.nominal(direction, links, files)
     }
 
-    fn gauges(&self) -> &'static [&'static str] {
-        &[]
+    fn gauges(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 
     fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
