@@ -149,18 +149,7 @@ fn measuring_writes_nothing_and_counts_what_would_be_lower() {
 fn an_allowance_that_is_too_old_opens_the_windows() {
     let Some(mut clip) = program(true) else { return };
     clip.set(Knobs { stale_ns: 1_000_000_000, ..ACTING }).unwrap();
-    let of = Tcp {
-        v6: true,
-        from_mobile: true,
-        mobile_port: 5000,
-        seq: 1,
-        ack: 1,
-        flags: ACK,
-        window: 5000,
-        payload: 0,
-        scale: None,
-        sack: None,
-    };
+    let of = Tcp { v6: true, ..BARE_ACK };
     opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
     clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
     assert_eq!(run(&mut clip, true, &of.frame()), of.frame(), "written a second after the machine began");
