@@ -41,6 +41,12 @@ MOST_PACKETS = 100_000
 # A page is a connection of this many bytes, requested some time after the previous one has arrived.
 WORK = 'workload = { kind = "ftp", size = "60kB", interval = "e(3s)", interval_from = "end" }'
 PAGE = f'\n[[flow]]\nuser = 1\nsender = "cubic"\n{WORK}\n'
+# A proxy at the radio whose window follows reports, as docs/discussion/radio-feedback.md has it on a recording. Its
+# buffer is longer than any wired path needs.
+RELAY = (
+    'buffer = "200p"\n\n[edge.report]\nevery = "1s"\ndelay = "150ms"\n\n'
+    '[relay]\nbuffer = "4MB"\ncore = {{ delay = "0ms" }}\nsteering = {{ kind = "rnf", q_ref = "{q_ref}" }}'
+)
 PACKET_BITS = 12_000
 
 
@@ -90,7 +96,7 @@ class Cell:
 
 
 def disciplines(recording: Recording) -> dict[str, str]:
-    """The keys of `[edge]` by the name of the discipline; the regulators are those that this build has."""
+    """The tables of the edge by the name of the discipline; the regulators are those that this build has."""
     there = {one["name"] for one in json.loads(_core.list_components())["regulators"]}
     found = {f"drop-tail {buffer}": f'buffer = "{buffer}"' for buffer in ("20p", "50p", "200p", "1000p")}
     found["drop-tail 1 s"] = f'buffer = "{recording.second_p}p"'
@@ -104,7 +110,8 @@ def disciplines(recording: Recording) -> dict[str, str]:
         # It keeps its own queue short, and needs places for the fastest second. Pages and download have one queue.
         found["forecast"] = 'buffer = "2000p"\nregulator = { kind = "forecast", scope = "queue" }'
         found["forecast short-first"] = found["forecast"] + '\nqueue = "short-first"'
-    return found
+    found |= {f"rnf {q_ref}": RELAY.format(q_ref=q_ref) for q_ref in ("6p", "12p", "20p")}
+    return {name: f"[edge]\n{keys}" for name, keys in found.items()}
 
 
 def main() -> int:
@@ -213,7 +220,7 @@ def scenario(recording: Recording, cell: Cell, begin: float, lasts: float) -> st
     count, beside = (1, PAGE + f'start = "{begin:.3f}s"\n') if cell.load == "pages" else (int(cell.load), "")
     return (
         f'version = 1\npreset = "linux"\nduration = "{begin + lasts:.3f}s"\nseed = {1 + cell.start}\n\n'
-        f'[path]\ndelay = "{cell.wire_ms}ms"\n\n[edge]\n{disciplines(recording)[cell.discipline]}\n\n'
+        f'[path]\ndelay = "{cell.wire_ms}ms"\n\n{disciplines(recording)[cell.discipline]}\n\n'
         f'[edge.down]\nkind = "trace"\nfile = "{recording.file.resolve()}"\naccounting = "ip"\n\n'
         f'[edge.up]\nrate = "10Mbit/s"\n\n'
         f'[[flow]]\nsender = "{cell.sender}"\ncount = {count}\nstart = "{begin:.3f}s"\n{beside}'

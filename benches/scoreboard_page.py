@@ -25,18 +25,21 @@ from standings import (
 from ackclock import plot, report
 from ackclock.models.bound import Point
 from ackclock.paper import Figure, Table
+from ackclock.plot.style import COLOURS
 
 # Families of disciplines by the first word of their name: colour and mark; those of a family are joined by a line.
+BLUE, RED, GREEN, PINK, AMBER, LIGHT_BLUE, BLACK = COLOURS
 FAMILIES = {
     "drop-tail": ("#777777", "o"),
-    "codel": ("#E69F00", "P"),
-    "fq-codel": ("#E69F00", "X"),
-    "pie": ("#E69F00", "v"),
-    "ack-regulator": ("#CC79A7", "D"),
-    "wrs": ("#56B4E9", "s"),
-    "wrd": ("#0072B2", "^"),
-    "wrb": ("#009E73", "v"),
-    "forecast": ("#D55E00", "*"),
+    "codel": (AMBER, "P"),
+    "fq-codel": (AMBER, "X"),
+    "pie": (AMBER, "v"),
+    "ack-regulator": (PINK, "D"),
+    "wrs": (LIGHT_BLUE, "s"),
+    "wrd": (BLUE, "^"),
+    "wrb": (GREEN, "v"),
+    "forecast": (RED, "*"),
+    "rnf": (BLACK, "p"),
 }
 # A fair index; what pages are compared with, and how much longer is not told apart by a histogram.
 FAIR, RIVALS, RESOLUTION = 0.95, ("drop-tail 200p", "codel"), 1.02
@@ -110,8 +113,8 @@ GOAL = (
 
 CAPTION = (
     "One CUBIC download: goodput against p95 queueing delay. Each mark is a queue discipline or a regulator, a line "
-    "joins its buffer sizes. Up and to the left is better. No controller that knows the law of these runs beforehand "
-    "reaches the grey region; the dotted line is what the law of the rest of the recording allows without learning "
+    "joins its buffer sizes. Up and to the left is better. No sender behind the wire that knows the law of these runs "
+    "beforehand reaches the grey region; rnf sends from the radio; the dotted line is what the law of the rest of the recording allows without learning "
     "from the run (docs/discussion/bound.md). With one download FQ-CoDel does what CoDel does: their marks coincide."
 )
 

@@ -24,6 +24,8 @@ POINT = 0.01
 # Disciplines without a regulator. They may drop what is queued, which no order of the model can: they are not held to
 # the limit.
 QUEUES = ("drop-tail", "codel", "fq-codel", "pie")
+# Disciplines whose sender stands at the radio. The limit is that of a sender behind the wire.
+AT_THE_RADIO = ("rnf",)
 # A standing lies beyond the limit only by more than this: the histogram of the queue, and the slots of the model.
 RESOLUTION, RESOLUTION_S, RESOLUTION_GOODPUT = 0.03, 0.002, 0.001
 # Several downloads wait no longer than so many times as one, or than so many packets of each at the mean rate.
@@ -190,7 +192,7 @@ def verdicts(found: Sequence[Standing], bounds: Bounds, discipline: str, kind: K
 def beyond(found: Sequence[Standing], bounds: Bounds) -> Iterator[Standing]:
     """Standings of regulators with one download that lie beyond the limit of the same runs, which then is none."""
     for one in found:
-        is_held = one.load == "1" and one.discipline.split()[0] not in QUEUES
+        is_held = one.load == "1" and one.discipline.split()[0] not in QUEUES + AT_THE_RADIO
         curve = bounds.curve(one, "runs") if is_held else []
         least = bound.at(curve, one["goodput"] - RESOLUTION_GOODPUT)
         if curve and (least is None or one["p95_s"] < (1 - RESOLUTION) * least - RESOLUTION_S):
