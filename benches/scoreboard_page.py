@@ -114,8 +114,9 @@ GOAL = (
 CAPTION = (
     "One CUBIC download: goodput against p95 queueing delay. Each mark is a queue discipline or a regulator, a line "
     "joins its buffer sizes. Up and to the left is better. No sender behind the wire that knows the law of these runs "
-    "beforehand reaches the grey region; rnf sends from the radio; the dotted line is what the law of the rest of the recording allows without learning "
-    "from the run (docs/discussion/bound.md). With one download FQ-CoDel does what CoDel does: their marks coincide."
+    "beforehand reaches the grey region; rnf sends from the radio. The dotted line is what the law of the rest of the "
+    "recording allows without learning from the run (docs/discussion/bound.md). With one download FQ-CoDel does what "
+    "CoDel does: their marks coincide."
 )
 
 
