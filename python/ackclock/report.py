@@ -64,6 +64,23 @@ TRANSFER_COLUMNS = (
     ("goodput_bps", "goodput (kbit/s)", 1e-3),
     ("link.utilisation", "link used (%)", 100.0),
 )
+RADIO_COLUMNS = (
+    ("controller_queue_ms.p50", "RLC queue p50 (ms)", 1.0),
+    ("controller_queue_ms.p95", "RLC queue p95 (ms)", 1.0),
+    ("base_station_queue_ms.p50", "base station p50 (ms)", 1.0),
+    ("base_station_queue_ms.p95", "base station p95 (ms)", 1.0),
+    ("rlc.retransmitted", "RLC retransmitted (%)", 100.0),
+    ("rlc.duplicates", "duplicates (%)", 100.0),
+    ("harq.repeated", "HARQ retransmitted (%)", 100.0),
+    ("padding", "padding (%)", 100.0),
+    ("lost_by.max_dat", "lost: MaxDAT", 1.0),
+    ("lost_by.reset", "lost: reset", 1.0),
+    ("lost_by.air", "lost: air", 1.0),
+    ("lost_by.base_station", "lost: base station", 1.0),
+    ("lost_by.handover", "lost: hand-over", 1.0),
+)
+# Counts of radio results that are shown as a share of another count.
+RADIO_SHARES = (("rlc.retransmitted", "rlc.pdus"), ("rlc.duplicates", "rlc.pdus"), ("harq.repeated", "harq.blocks"))
 LINK_COLUMNS = (
     ("capacity_bps", "capacity (kbit/s)", 1e-3),
     ("utilisation", "utilisation (%)", 100.0),
@@ -232,6 +249,26 @@ def _tables(results: Results) -> Iterator[Table]:
     if not results.transfers.empty:
         yield _transfers(results, users)
     yield _table("Bottleneck", results.runs, results.varied or ["scenario"], BOTTLENECK_COLUMNS, results.confidence)
+    if "radio.down.padding" in results.users:
+        yield _table("Radio", _radio(results), [*results.varied, "direction"], RADIO_COLUMNS, results.confidence)
+
+
+def _radio(results: Results) -> pd.DataFrame:
+    """One row per run and direction with the results of the radio network; causes without a lost packet are omitted."""
+    import pandas as pd
+
+    ways = (("bottleneck.radio.", "down"), ("uplink.radio.", "up"))
+    names = list(map(str, results.runs))
+    of_way = [
+        results.runs.rename(columns={name: name.removeprefix(start) for name in names}).assign(direction=way)
+        for start, way in ways
+    ]
+    radio = pd.concat(of_way, ignore_index=True)
+    for part, total in RADIO_SHARES:
+        if part in radio:
+            radio[part] /= radio[total].where(radio[total] > 0)
+    causes = [name for name, *_ in RADIO_COLUMNS if name.startswith("lost_by.")]
+    return radio.drop(columns=[cause for cause in causes if not radio[cause].any()])
 
 
 def _tables_of_link(results: Results) -> Iterator[Table]:

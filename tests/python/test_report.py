@@ -53,6 +53,38 @@ def test_a_number_that_some_runs_lack_is_shown_as_such():
     assert rows == {"reno": "-", "sack": "3"}
 
 
+def test_the_radio_is_shown_by_direction_where_it_is_measured():
+    waits = dict.fromkeys(("mean", "p50", "p95", "p99"), 20.0)
+    lost = dict.fromkeys(("max_dat", "reset", "air", "base_station", "handover"), 0)
+    up = {
+        "controller_queue_ms": waits,
+        "rlc": {"pdus": 0, "retransmitted": 0, "duplicates": 0},
+        "padding": None,
+        "lost_by": lost,
+    }
+    down = up | {
+        "base_station_queue_ms": dict.fromkeys(waits, 40.0),
+        "rlc": {"pdus": 1000, "retransmitted": 30, "duplicates": 10},
+        "harq": {"blocks": 50, "repeated": 5},
+        "padding": 0.125,
+        "lost_by": lost | {"handover": 7},
+    }
+    run = run_object()
+    run["bottleneck"]["radio"] = down
+    run["uplink"]["radio"] = up
+    assert "<h2>Radio</h2>" not in report.of_runs(Results([run]))
+    run["users"] = [{"id": 0, "flows": 1, "radio": {"down": down, "up": up}}]
+    html = report.of_runs(Results([run]))
+    table = html[html.index("<h2>Radio</h2>") :]
+    cells = [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in re.findall(r"<tr>.*?</tr>", table)]
+    assert cells == [
+        ["direction", "RLC queue p50 (ms)", "RLC queue p95 (ms)", "base station p50 (ms)", "base station p95 (ms)",
+         "RLC retransmitted (%)", "duplicates (%)", "HARQ retransmitted (%)", "padding (%)", "lost: hand-over"],
+        ["down", "20", "20", "40", "40", "3", "1", "10", "12.5", "7"],
+        ["up", "20", "20", "-", "-", "-", "-", "-", "-", "0"],
+    ]  # fmt: skip
+
+
 def test_flows_that_come_and_go_are_shown_by_user_and_by_size():
     html = report.of_runs(Results([web_object(), web_object(seed=2)]))
     assert "<h2>Flows</h2>" not in html

@@ -1,5 +1,7 @@
 //! Prints results as tables for human readers.
 
+mod radio;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,6 +131,7 @@ pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confide
         tables.push(table(&["user"], &users, USER, confidence));
     }
     tables.push(links(runs, uploads, confidence));
+    tables.extend(radio::of_points(&[], [(Vec::new(), runs)].into_iter(), confidence));
     tables.extend(transfers(runs, confidence));
     let tables: Vec<_> = tables.iter().map(|table| table.render(width)).collect();
     tables.join("\n") + &note([(all, runs.len())].into_iter(), confidence)
@@ -182,11 +185,17 @@ pub(crate) fn of_points(
         Marks::Best => undominated(points, confidence),
         Marks::None => BTreeSet::new(),
     };
+    let labels = |point: &PointRuns<'_>| point.labels.iter().map(|(_, value)| plain(value)).collect();
+    let radio = radio::of_points(
+        &keys,
+        points.iter().map(|point| (labels(point), different(&point.runs))),
+        confidence,
+    );
     let rows: Vec<_> = points
         .iter()
         .enumerate()
         .map(|(index, point)| {
-            let mut names: Vec<String> = point.labels.iter().map(|(_, value)| plain(value)).collect();
+            let mut names: Vec<String> = labels(point);
             if marks == Marks::Best {
                 names.insert(0, if best.contains(&index) { "*" } else { "" }.to_owned());
             }
@@ -204,7 +213,9 @@ pub(crate) fn of_points(
         add_changes(&mut shown, points, baseline, confidence);
     }
     let paired = baseline.map_or_else(String::new, |baseline| paired_note(&plain(&baseline.value)));
-    shown.render(terminal_width()) + &legend(marks, repeated) + &note(counts(), confidence) + &paired
+    let width = terminal_width();
+    let radio = radio.map_or_else(String::new, |radio| format!("\n{}", radio.render(width)));
+    shown.render(width) + &legend(marks, repeated) + &radio + &note(counts(), confidence) + &paired
 }
 
 /// Explanation of the star in the table, for single or repeated runs.
@@ -382,18 +393,18 @@ fn flow_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a FlowResult
 }
 
 /// Creates a table of named rows and measured numbers.
-fn table<T>(
+fn table<'m, T: 'm>(
     names: &[&str],
     rows: &[(Vec<String>, Vec<&T>)],
-    measures: &[Measure<T>],
+    measures: impl IntoIterator<Item = &'m Measure<T>>,
     confidence: Confidence,
 ) -> Table {
     let mut table = Table::default();
     for name in names {
         table.column(*name, Align::Left);
     }
-    let shown: Vec<_> =
-        measures.iter().map(|measure| Shown::new(measure, rows, confidence)).filter(Shown::exists).collect();
+    let all = measures.into_iter().map(|measure| Shown::new(measure, rows, confidence));
+    let shown: Vec<_> = all.filter(Shown::exists).collect();
     for column in &shown {
         table.column(column.heading.clone(), Align::Right);
     }

@@ -96,6 +96,44 @@ fn a_table_shows_each_flow_and_the_bottleneck() {
     assert!(table.contains("95 % confidence interval over 2 runs"), "{table}");
 }
 
+/// Four seconds of a download over HSDPA, with a hand-over that loses the queue of the controller.
+const RADIO: &str = r#"version = 1
+preset = "hsdpa"
+duration = "4s"
+[[edge.at]]
+time = "2s"
+handover = { to = "controller", for = "100ms", forward = false }
+"#;
+
+#[test]
+fn a_table_of_the_radio_is_shown_where_it_is_measured() {
+    let folder = Folder::new();
+    folder.write("radio.toml", RADIO);
+    let measured = ["--set", "measure=[\"radio\"]"];
+    let unmeasured = folder.prints(&["run", "radio.toml"]);
+    assert!(!unmeasured.contains("RLC"), "{unmeasured}");
+    let table = folder.prints(&[&["run", "radio.toml"][..], &measured].concat());
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .skip_while(|line| !line.starts_with("radio  RLC queue p50 ms"))
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    let run = &objects(&folder.prints(&[&["run", "radio.toml", "--json"][..], &measured].concat()))[0];
+    let lost = |link: &str| run[link]["radio"]["lost_by"]["handover"].to_string();
+    // The only cause of lost packets is the hand-over.
+    assert_eq!(rows[0][5..], ["RLC retr. %", "duplicates %", "HARQ retr. %", "padding %", "lost: hand-over"]);
+    assert_eq!([rows[2][0], rows[2][9]], ["down", &lost("bottleneck")], "{table}");
+    assert_eq!([rows[3][0], rows[3][9]], ["up", &lost("uplink")], "{table}");
+    assert_eq!(rows[3][3..5], ["-", "-"], "{table}");
+    let options = ["compare", "radio.toml", "--regulators", "none,wrd"];
+    let table = folder.prints(&[&options[..], &measured].concat());
+    for row in
+        ["none            down ", "none            up   ", "wrd             down ", "wrd             up   "]
+    {
+        assert_eq!(table.lines().filter(|line| line.starts_with(row)).count(), 1, "{table}");
+    }
+}
+
 #[test]
 fn the_confidence_of_intervals_can_be_chosen() {
     let folder = Folder::new();
