@@ -24,17 +24,26 @@ pub enum CellChange {
     Outage(Range<u32>, Time, OutageKind),
 }
 
-/// Interruption of a user's channel.
+/// Time in which a user is not served, or in which its blocks are lost. Outages and hand-overs of a user do not overlap.
 #[derive(Clone, Copy)]
 pub(super) struct Interruption {
     pub(super) from: Time,
     pub(super) until: Time,
-    pub(super) kind: OutageKind,
+    pub(super) kind: InterruptionKind,
+}
+
+/// Reason of an interruption.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum InterruptionKind {
+    /// The scheduler sees a user without a rate, or blocks are lost.
+    Outage(OutageKind),
+    /// The user has left the cell, and the scheduler does not see it.
+    Handover,
 }
 
 impl Interruption {
     /// Whether an interruption of this kind lasts at `now`.
-    pub(super) fn is(self, kind: OutageKind, now: Time) -> bool {
+    pub(super) fn is(self, kind: InterruptionKind, now: Time) -> bool {
         self.kind == kind && self.from <= now && now < self.until
     }
 }
@@ -139,7 +148,8 @@ impl Cell {
             }
             CellChange::Outage(numbers, until, kind) => {
                 for member in self.members_of(numbers.clone()) {
-                    member.interruption = Some(Interruption { from: now, until, kind });
+                    member.interruption =
+                        Some(Interruption { from: now, until, kind: InterruptionKind::Outage(kind) });
                 }
                 let numbers = numbers.start..numbers.end.min(self.members.len() as u32);
                 self.reference.interrupt(numbers.clone(), first, self.slots.after(until));

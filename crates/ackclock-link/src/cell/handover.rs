@@ -4,6 +4,7 @@ use ackclock_core::{Segment, Time};
 
 use super::Cell;
 use super::air::Carries;
+use super::change::{Interruption, InterruptionKind};
 
 impl Cell {
     /// Stops serving a user until `until`. Returns all packets of the user that were neither delivered nor given up, in
@@ -11,7 +12,7 @@ impl Cell {
     pub(crate) fn hand_over(&mut self, now: Time, user: u32, until: Time) -> Vec<Segment> {
         self.advance(now);
         let member = &mut self.members[user as usize];
-        member.away_until = until;
+        member.interruption = Some(Interruption { from: now, until, kind: InterruptionKind::Handover });
         let mut packets: Vec<_> = member.harq.iter_mut().flat_map(|harq| harq.withdraw()).collect();
         if self.air.user == user && self.air.ends != Time::NEVER {
             packets.append(&mut self.air.last);
@@ -28,9 +29,8 @@ impl Cell {
         packets
     }
 
-    /// Serves a user with data again when its hand-over ends.
-    pub(super) fn await_return(&mut self, user: u32) {
-        let until = self.members[user as usize].away_until;
+    /// Serves a user with data again when its hand-over ends at `until`.
+    pub(super) fn await_return(&mut self, until: Time, user: u32) {
         if !self.returns.contains(&(until, user)) {
             let place = self.returns.partition_point(|&(due, _)| due <= until);
             self.returns.insert(place, (until, user));

@@ -3,7 +3,7 @@
 use ackclock_core::results::BlockUse;
 use ackclock_core::{ConfigError, Segment, Time};
 
-use super::change::Interruption;
+use super::change::{Interruption, InterruptionKind};
 use super::channel::Channel;
 use super::config::{CellConfig, CellUser};
 use super::harq::Harq;
@@ -21,13 +21,11 @@ pub(super) struct Member {
     /// Packet of which a part was sent, if any.
     pub(super) begun: Option<Fragment>,
     pub(super) last_arrival: Time,
-    /// End of the user's last hand-over: the user is not served before.
-    pub(super) away_until: Time,
     /// Mean rate of the channel, bit/s.
     pub(super) mean_bps: f64,
     /// Last slot for which the scheduler decided, and the state of the channel in that slot.
     pub(super) state: (u64, usize),
-    /// Latest outage of the channel.
+    /// Latest outage or hand-over of the user.
     pub(super) interruption: Option<Interruption>,
     /// Use of the user's blocks, in the unit of `Grant`.
     pub(super) used: BlockUse,
@@ -60,7 +58,6 @@ impl Member {
             harq: harq.map_err(|error| error.under("harq"))?.map(Box::new),
             begun: None,
             last_arrival: Time::ZERO,
-            away_until: Time::ZERO,
             mean_bps: config.mean_rate(user),
             state: (u64::MAX, 0),
             interruption: None,
@@ -70,7 +67,12 @@ impl Member {
 
     /// Whether the channel is in an outage of this kind at `now`.
     pub(super) fn is_interrupted(&self, kind: OutageKind, now: Time) -> bool {
-        self.interruption.is_some_and(|one| one.is(kind, now))
+        self.interruption.is_some_and(|one| one.is(InterruptionKind::Outage(kind), now))
+    }
+
+    /// End of the hand-over that lasts at `now`, if any.
+    pub(super) fn away_until(&self, now: Time) -> Option<Time> {
+        self.interruption.filter(|one| one.is(InterruptionKind::Handover, now)).map(|one| one.until)
     }
 }
 

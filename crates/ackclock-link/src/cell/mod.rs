@@ -454,8 +454,8 @@ impl Cell {
 
     /// Serves a user that has data from the next slot on, or after its hand-over.
     fn await_turn(&mut self, now: Time, user: u32) {
-        if self.members[user as usize].away_until > now {
-            return self.await_return(user);
+        if let Some(until) = self.members[user as usize].away_until(now) {
+            return self.await_return(until, user);
         }
         if self.busy.is_empty() {
             self.next = self.next.max(self.slots.after(now));

@@ -14,7 +14,7 @@ use super::iub::{Iub, IubConfig};
 use super::shared::Shared;
 use super::user::{Downwards, User};
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction};
-use crate::cell::{BlockPdus, RateRow};
+use crate::cell::{BlockPdus, HarqConfig, RateRow};
 use crate::errors::ErrorContext;
 use crate::umts_rlc_am::RlcConfig;
 use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal, OutageKind};
@@ -209,7 +209,9 @@ impl RadioAccessConfig {
         let iub = iub.map_err(|error: ConfigError| error.under("iub"))?;
         let shared = Shared::new(&config, &self.rlc, iub, [count, 1], context);
         let shared = shared.map_err(|error| under(Direction::Down, error))?;
-        let time = config.delay.mean() + config.slot();
+        // A receiver that misses a block because of a feedback error keeps later PDUs for the time `release`.
+        let held = |harq: &HarqConfig| if harq.feedback_error.0 > 0.0 { harq.release } else { Span::ZERO };
+        let time = config.delay.mean() + config.slot() + config.harq.as_ref().map_or(Span::ZERO, held);
         let user = |number| {
             let octets = self.rlc.unit().iter().sum();
             let (name, block) = (&format!("down/iub/{number}"), Span::ZERO);
