@@ -69,9 +69,9 @@ RADIO_COLUMNS = (
     ("controller_queue_ms.p95", "RLC queue p95 (ms)", 1.0),
     ("base_station_queue_ms.p50", "base station p50 (ms)", 1.0),
     ("base_station_queue_ms.p95", "base station p95 (ms)", 1.0),
-    ("rlc.retransmitted", "RLC retransmitted (%)", 100.0),
+    ("rlc.retransmitted", "RLC retr. (%)", 100.0),
     ("rlc.duplicates", "duplicates (%)", 100.0),
-    ("harq.repeated", "HARQ retransmitted (%)", 100.0),
+    ("harq.repeated", "HARQ retr. (%)", 100.0),
     ("padding", "padding (%)", 100.0),
     ("lost_by.max_dat", "lost: MaxDAT", 1.0),
     ("lost_by.reset", "lost: reset", 1.0),
@@ -335,6 +335,7 @@ def _figures(results: Results, width: float, limit: limits.Limit | None = None) 
         return
     if results.series:
         yield _over_time(results, width)
+        yield from _radio_over_time(results, width)
     if not results.flows.empty and {"flow.sender", "edge.regulator"} & set(results.varied):
         yield Figure(
             "goodput-against-delay",
@@ -448,6 +449,16 @@ def _over_time(results: Results, width: float) -> Figure:
             order=list(plot.colours(results)),
         ),
     )
+
+
+def _radio_over_time(results: Results, width: float) -> Iterator[Figure]:
+    """Gauges of the base station and of the allocation of rates, of the last run over time that has them."""
+    name, series = list(_named_series(results).items())[-1]
+    drawing = plot.radio(series)
+    if drawing is not None:
+        of_run = f" of {name}" if len(results.series) > 1 else ""
+        caption = f"Downlink of the radio{of_run}: sums over the users, target as their mean."
+        yield _at(width, "radio-over-time", caption, drawing)
 
 
 def _uploads(results: Results) -> bool:

@@ -101,6 +101,25 @@ def test_a_trace_tells_its_mean():
     assert figure.axes[0].get_legend().get_texts()[0].get_text() == "mean 1 Mbit/s"
 
 
+def test_the_gauges_of_the_radio_are_plotted_where_they_have_values():
+    over = {"duration": "3s", "edge.report.every": "1s"}
+    (series,) = ackclock.run("scenarios/chain.toml", set=over, series_interval=0.1).series
+    figure = plot.radio(series)
+    names = [axes.get_ylabel().split("\n")[0] for axes in figure.axes]
+    assert names == ["base station", "credits", "target"]
+    pdus, granted, target = (axes.lines[0].get_ydata() for axes in figure.axes)
+    assert pdus.max() > 100
+    assert granted.max() > 0
+    assert 20 <= target.min() <= target.max() <= 500
+    # Without flow control there are no credits.
+    over["edge.bearer.iub.flow_control"] = "none"
+    (series,) = ackclock.run("scenarios/chain.toml", set=over, series_interval=0.1).series
+    assert "credits\n(PDUs)" not in [axes.get_ylabel() for axes in plot.radio(series).axes]
+    allocated = series["time"] * 1e3
+    assert plot.radio({"time": series["time"], "down.allocated_bps": allocated}).axes[0].get_ylim()[1] >= 3
+    assert plot.radio({"time": series["time"], "queue": allocated}) is None
+
+
 def test_svg_stands_alone_and_is_reproducible(series):
     texts = {plot.svg(plot.window(series), "window") for _ in range(2)}
     assert len(texts) == 1

@@ -79,7 +79,7 @@ def test_the_radio_is_shown_by_direction_where_it_is_measured():
     cells = [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in re.findall(r"<tr>.*?</tr>", table)]
     assert cells == [
         ["direction", "RLC queue p50 (ms)", "RLC queue p95 (ms)", "base station p50 (ms)", "base station p95 (ms)",
-         "RLC retransmitted (%)", "duplicates (%)", "HARQ retransmitted (%)", "padding (%)", "lost: hand-over"],
+         "RLC retr. (%)", "duplicates (%)", "HARQ retr. (%)", "padding (%)", "lost: hand-over"],
         ["down", "20", "20", "40", "40", "3", "1", "10", "12.5", "7"],
         ["up", "20", "20", "-", "-", "-", "-", "-", "-", "0"],
     ]  # fmt: skip

@@ -70,6 +70,12 @@ def comparison() -> Results:
     return results
 
 
+def radio() -> Results:
+    """A run over HSDPA with the results and the gauges of the radio."""
+    measured = {"duration": "3s", "measure": ["radio"]}
+    return ackclock.run("scenarios/chain.toml", set=measured, series_interval=0.1)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_report_of_a_link_fits_and_is_legible(width, link_series, tmp_path):
     run = link_object(60)
@@ -81,7 +87,9 @@ def test_a_report_of_a_link_fits_and_is_legible(width, link_series, tmp_path):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("runs", [comparison, lambda: Results([run_object()])], ids=["comparison", "run"])
+@pytest.mark.parametrize(
+    "runs", [comparison, lambda: Results([run_object()]), radio], ids=["comparison", "run", "radio"]
+)
 def test_a_report_fits_and_is_legible(runs, width, tmp_path):
     told = shown(report.of_runs(runs()), width, tmp_path)
     assert told["width"] == width

@@ -1,6 +1,7 @@
 //! RLC above a shared cell, from server to terminal: the presets `hsdpa` and `lte`.
 
-use ackclock_scenario::{DiskFiles, RunOptions, RunResult, Scenario, run};
+use ackclock_core::Span;
+use ackclock_scenario::{DiskFiles, RunOptions, RunResult, Scenario, Series, run};
 
 /// The result of the preset with these settings.
 fn of(sets: &[&str]) -> RunResult {
@@ -145,4 +146,51 @@ fn the_radio_network_is_measured_only_where_there_is_one() {
         error.contains("measure") && error.contains("radio-access") && error.contains("links"),
         "{error}"
     );
+}
+
+/// The time series of a scenario, with a sample each 100 ms.
+fn series(text: &str) -> Series {
+    let scenario = Scenario::load("case.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let options = RunOptions { series_interval: Some(Span::from_millis(100)), ..RunOptions::default() };
+    run(&scenario, 0, &DiskFiles::in_folder("."), options).unwrap().series.unwrap()
+}
+
+#[test]
+fn the_gauges_of_the_iub_are_in_the_time_series() {
+    let of = |control: &str| {
+        let bearer = format!("[edge.bearer.iub.flow_control]\n{control}\n[[edge.user]]\ncount = 2\n");
+        let series = series(&format!("preset = \"hsdpa\"\nduration = \"5s\"\n{bearer}[[flow]]\ncount = 2\n"));
+        ["base_station_pdus", "credits", "base_station_target_ms"]
+            .map(|name| series.column(&format!("edge.down.{name}")).unwrap().to_vec())
+    };
+    let [pdus, credits, target] = of("kind = \"credit\"\ntarget = \"40ms\"");
+    let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    // A second of the cell is 5000 PDUs of 336 bits: 40 ms of them are queued, and 70 ms at most are granted.
+    assert!((50.0..=500.0).contains(&most(&pdus)), "{pdus:?}");
+    assert!((1.0..=800.0).contains(&most(&credits)), "{credits:?}");
+    assert!(target.iter().all(|&target| target == 40.0), "{target:?}");
+    let [pdus, credits, _] = of("kind = \"none\"");
+    assert!(most(&pdus) > 500.0 && credits.iter().all(|credits| credits.is_nan()), "{pdus:?} {credits:?}");
+}
+
+#[test]
+fn the_rate_allocated_to_all_users_is_in_the_time_series() {
+    let text = r#"
+        duration = "10s"
+        [edge.bearer]
+        kind = "radio-access"
+        [edge.bearer.air.down]
+        kind = "dedicated"
+        allocation = { pool = "500kbit/s", steps = ["64kbit/s", "128kbit/s", "384kbit/s"] }
+        [[edge.user]]
+        [[edge.user]]
+        [[flow]]
+        user = 0
+        [[flow]]
+        user = 1
+        start = "4s"
+    "#;
+    let allocated = series(text).column("edge.down.allocated_bps").unwrap().to_vec();
+    // One active user has 384 kbit/s and the other one the lowest step; two active users have 128 kbit/s each.
+    assert_eq!([allocated[30], allocated[60]], [448_000.0, 256_000.0], "{allocated:?}");
 }

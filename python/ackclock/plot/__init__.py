@@ -8,7 +8,7 @@ from ackclock.picture import save, svg
 from ackclock.plot.chance import cdf, delay_cdf, paired
 from ackclock.plot.claims import Against, Held, against_printed
 from ackclock.plot.connections import MOST_CONNECTIONS, waterfall
-from ackclock.plot.course import time_series, trace, window
+from ackclock.plot.course import radio, time_series, trace, window
 from ackclock.plot.lines import MOST_TICKS, Curve, curves, latency_by_size, sweep
 from ackclock.plot.style import COLOURS, MARKERS, STYLE, colours, panel
 from ackclock.plot.timeline import over_time
@@ -34,6 +34,7 @@ __all__ = [
     "over_time",
     "paired",
     "panel",
+    "radio",
     "save",
     "svg",
     "sweep",

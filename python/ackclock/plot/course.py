@@ -28,7 +28,35 @@ def time_series(
     Raises:
         ValueError: if the span has no samples, or there is nothing to plot.
     """
-    rows = _rows(series, flow, uplink=uplink)
+    return _panels(series, _rows(series, flow, uplink=uplink), span)
+
+
+def radio(series: Series, span: tuple[float, float] | None = None) -> Figure | None:
+    """PDUs and credits at the base station, its target delay, and allocated rates over time; `None` without them.
+
+    Args:
+        series: One entry of `Results.series`, of a run over the bearer `radio-access`.
+        span: First and last second to plot.
+
+    Raises:
+        ValueError: if the span has no samples.
+    """
+    rows = [row for row in _RADIO if row[1][0] in series and np.isfinite(series[row[1][0]]).any()]
+    return _panels(series, rows, span) if rows else None
+
+
+_Row = tuple[str, tuple[str, ...], float]
+
+# Panels of radio access: label, names in the series, factor to the label's unit.
+_RADIO: Sequence[_Row] = (
+    ("base station\n(PDUs)", ("down.base_station_pdus",), 1.0),
+    ("credits\n(PDUs)", ("down.credits",), 1.0),
+    ("target\n(ms)", ("down.base_station_target_ms",), 1.0),
+    ("allocated\n(kbit/s)", ("down.allocated_bps",), 1e-3),
+)
+
+
+def _panels(series: Series, rows: Sequence[_Row], span: tuple[float, float] | None) -> Figure:
     kept = _within(series["time"], span)
     time = series["time"][kept]
     with mpl.rc_context(STYLE):
@@ -95,7 +123,7 @@ def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "")
     return figure
 
 
-def _rows(series: Series, flow: int, *, uplink: bool) -> Sequence[tuple[str, tuple[str, ...], float]]:
+def _rows(series: Series, flow: int, *, uplink: bool) -> Sequence[_Row]:
     """Panels available for a flow's series: label, names in the series, factor to the label's unit."""
     every = (
         ("window\n(packets)", (f"cwnd/{flow}", f"ssthresh/{flow}"), 1.0),
