@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -56,7 +56,7 @@ properties: .venv/.packages checked ## Property tests on twenty times as many ra
 
 nightly: build checked wheel .venv/.packages ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement, the box; over two hours
 	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel pytest tests/python/test_wheel.py
-	.ci/run properties papers check-ns2 fuzz agree box-live profiles
+	.ci/run tutorial properties papers check-ns2 fuzz agree box-live profiles
 
 # What tests run on: the command and the module as cargo builds them for its tests, with checks of overflow and assertions.
 # The package is links to that in python/, beside this module instead of the released one.
@@ -102,6 +102,9 @@ mutants: tools ## Changes to FILES=... that no test of their crate notices, by c
 
 skeletons: tools ## What `cargo xtask new` writes compiles and keeps the laws (builds a copy)
 	$(CARGO) xtask skeletons
+
+tutorial: tools ## The tutorial's regulator runs in a comparison (builds a copy)
+	$(CARGO) xtask tutorial
 
 bench: build ## Speed and memory beside ns-2 and ns-3, in one run; optional peers are left out where missing
 	python benches/compare.py --out out/bench.json

@@ -116,7 +116,7 @@ def cargo_knows_it(words: list[str]) -> None:
         assert (ROOT / "crates" / package).is_dir(), words
 
 
-def skeletons_run_it(words: list[str]) -> None:
+def make_tutorial_runs_it(words: list[str]) -> None:
     source = (ROOT / "xtask" / "src" / "skeleton_check.rs").read_text(encoding="utf-8")
     assert ", ".join(f'"{word}"' for word in words[1:5]) in source, words
 
@@ -132,8 +132,8 @@ def the_options_exist(words: list[str]) -> None:
         assert option in help_text, f"`{words[0]} {words[1]}` has no option {option}"
 
 
-# What a page may show although this test does not run it: `make` would run this very test, `make skeletons` runs the
-# steps of the tutorial that build, and tests/python/test_paper.py reruns papers.
+# What a page may show although this test does not run it: `make` would run this very test, `make skeletons` and
+# `make tutorial` run the steps of the tutorial that build, and tests/python/test_paper.py reruns papers.
 ELSEWHERE = {
     # On an interface of its own, by tests/python/test_box.py.
     "ackclock box": the_options_exist,
@@ -144,7 +144,7 @@ ELSEWHERE = {
     "cc": the_sources_exist,
     "./host": lambda _: None,
     "ackclock paper": the_options_exist,
-    "ackclock compare scenarios/demo.toml --regulators none,ack-pacer": skeletons_run_it,
+    "ackclock compare scenarios/demo.toml --regulators none,ack-pacer": make_tutorial_runs_it,
 }
 
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const HELP: &str = "\
-cargo xtask check                  all checks below except `skeletons`
+cargo xtask check                  all checks below except `skeletons` and `tutorial`
 cargo xtask deps                   crates depend on each other downwards only
 cargo xtask headings               every model file states its source and its validation
 cargo xtask licences               dependencies follow deny.toml, and THIRD-PARTY.txt is up to date
@@ -25,6 +25,7 @@ cargo xtask lines                  functions have at most 40 lines; hints for fi
 cargo xtask words                  no left-overs and no private paths in files under version control
 cargo xtask tests                  tests/main.rs of a crate names every file beside it
 cargo xtask skeletons              skeletons of `new` compile and satisfy the laws (slow: builds a copy)
+cargo xtask tutorial               the tutorial's regulator runs in a comparison (slow: builds a copy)
 cargo xtask third-party            writes THIRD-PARTY.txt, the licence texts of linked crates
 cargo xtask new KIND NAME          writes a skeleton; KIND is one of";
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         ["check"] => report(&root, &CHECKS),
         [check] if CHECKS.contains(&check) => report(&root, &[check]),
         ["skeletons"] => skeleton_check::run(&root),
+        ["tutorial"] => skeleton_check::tutorial(&root),
         ["third-party"] => third_party::write(&root),
         ["new", kind, name] => skeleton::write(&root, kind, name).map(|file| println!("{}", file.display())),
         [] | ["help" | "--help" | "-h"] => {

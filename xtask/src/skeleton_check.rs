@@ -1,5 +1,5 @@
 //! Checks in a copy of the workspace that skeletons of `new` compile without warnings, have all headings and satisfy
-//! the laws.
+//! the laws, and that the tutorial's regulator runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,36 @@ use crate::{headings, skeleton};
 /// Writes one skeleton of each kind, and the tutorial's component, into a copy of the workspace, and runs lints and
 /// laws there.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    // Under `target`, which is not kept.
-    let copy = root.join("target").join("skeletons");
-    copy_workspace(root, &copy)?;
+    let copy = copy_with_tutorial(root)?;
     for kind in skeleton::kinds() {
         // Kinds in one folder need distinct names.
         let file = skeleton::write(&copy, kind, &format!("{kind}-under-test"))?;
         println!("{kind}: {}", file.display());
     }
-    // The tutorial's regulator: its skeleton, replaced by the tutorial's file.
-    let tutorial = skeleton::write(&copy, "regulator", "ack-pacer")?;
-    fs::copy(root.join("docs/tutorial/ack_pacer.rs"), copy.join(tutorial))
-        .map_err(|error| error.to_string())?;
     let packages = ["--package", "ackclock-link", "--package", "ackclock-edge", "--package", "ackclock-tcp"];
     cargo(root, &copy, &[&["clippy", "--quiet"], &packages[..], &["--", "-D", "warnings"]].concat())?;
     // The laws over registries are integration tests; the unit tests are the workspace's.
     cargo(root, &copy, &[&["test", "--quiet", "--test", "*"], &packages[..]].concat())?;
-    // The last step of the tutorial: the new regulator in a comparison.
-    let compare = ["compare", "scenarios/demo.toml", "--regulators", "none,ack-pacer", "--senders", "cubic"];
-    cargo(root, &copy, &[&["run", "--quiet", "--package", "ackclock-cli", "--"], &compare[..]].concat())?;
     let silent = headings::check(&copy)?;
     if silent.is_empty() { Ok(()) } else { Err(silent.join("\n")) }
+}
+
+/// Runs the last step of the tutorial in a copy of the workspace: the new regulator in a comparison.
+pub(crate) fn tutorial(root: &Path) -> Result<(), String> {
+    let copy = copy_with_tutorial(root)?;
+    let compare = ["compare", "scenarios/demo.toml", "--regulators", "none,ack-pacer", "--senders", "cubic"];
+    cargo(root, &copy, &[&["run", "--quiet", "--package", "ackclock-cli", "--"], &compare[..]].concat())
+}
+
+/// Copies the workspace, with the tutorial's regulator: its skeleton, replaced by the tutorial's file.
+fn copy_with_tutorial(root: &Path) -> Result<PathBuf, String> {
+    // Under `target`, which is not kept.
+    let copy = root.join("target").join("skeletons");
+    copy_workspace(root, &copy)?;
+    let tutorial = skeleton::write(&copy, "regulator", "ack-pacer")?;
+    fs::copy(root.join("docs/tutorial/ack_pacer.rs"), copy.join(tutorial))
+        .map_err(|error| error.to_string())?;
+    Ok(copy)
 }
 
 /// Copies the files under version control; earlier copies are replaced.
