@@ -7,7 +7,7 @@
 //! ## What it does
 //! Each change of the bearer's rate is reported at once at the port [`REPORTS`](crate::REPORTS). A periodic report of
 //! rate and queue follows at each multiple of the period, starting at zero. If a change and a periodic report fall on
-//! the same instant, the change is reported first. In a cell, each user has separate reports, which add up the queues
+//! the same instant, the change is reported first. In a cell, each user has separate reports about the packets
 //! of all the user's flows. Without a cell, one report covers all users.
 //!
 //! ## Differences from the source
@@ -161,8 +161,7 @@ impl Reporter {
                 .filter(|&(user, _)| wanted(Some(user)))
                 .filter_map(|(user, flows)| {
                     let seen = view(bearer, *flows.first()?);
-                    let waiting = flows.iter().map(|&flow| view(bearer, flow).waiting);
-                    Some(stand(Some(user), seen, waiting.fold(Load::NONE, |sum, one| sum + one)))
+                    Some(stand(Some(user), seen, bearer.waiting_of(now, user)))
                 })
                 .collect(),
         };

@@ -37,20 +37,27 @@ impl Node for Listens {
 /// Reports received over the path of `[edge.report]` within three seconds, with `packets` of 1000 B queued at the
 /// start; the engine is also polled each `step`.
 pub(crate) fn over_the_wire(edge: Value, packets: u32, step: Span) -> Vec<(Time, RadioReport)> {
+    of_flows(edge, &[packets, 0], &[0, 1], step)
+}
+
+/// The same with packets of several flows, which belong to the given users.
+fn of_flows(edge: Value, packets: &[u32], users: &[u32], step: Span) -> Vec<(Time, RadioReport)> {
     let table: EdgeConfig = serde_json::from_value(edge).unwrap();
     table.check().unwrap();
     let (streams, around) =
         (Streams::new(1, 0), Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 });
     let mut engine: Engine<AnyNode> = Engine::new(ackclock_core::NullTracer);
     let mut edge = table.build(&streams, &NoFiles, around).unwrap();
-    (0..2).for_each(|flow| edge.assign(FlowId(flow), flow));
+    (0..).zip(users).for_each(|(flow, &user)| edge.assign(FlowId(flow), user));
     let edge = engine.add(edge.into());
     let wire = engine.add(table.report.as_ref().unwrap().wire(&streams).unwrap().into());
     let listens = engine.add(Listens::default().into());
     engine.connect((edge, REPORTS), (wire, report_wire::RADIO));
     engine.connect((wire, report_wire::LISTENER), (listens, 0));
-    for number in 0..packets {
-        let segment = Segment::data(FlowId(0), Seq(number * 960), 960, 40);
+    for (flow, number) in
+        (0..).zip(packets).flat_map(|(flow, count)| (0..*count).map(move |number| (flow, number)))
+    {
+        let segment = Segment::data(FlowId(flow), Seq(number * 960), 960, 40);
         engine.inject(Time::ZERO, edge, WIRED, Message::Segment(segment));
     }
     let end = Time::ZERO + Span::from_secs(3);
@@ -102,6 +109,38 @@ fn changes_and_periodic_reports_leave_the_edge_and_come_later_over_a_wire() {
         (2050, 4, 2000, periodic, 160, 4, 4_000),
     ];
     assert_eq!(heard.iter().map(row).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_queue_of_a_user_is_reported_once_however_many_flows_share_it() {
+    let down = json!({ "kind": "cell", "rates": [{ "rate": "80kbit/s", "snr": -20.0, "probability": 1 }] });
+    let mut of_user = down.clone();
+    of_user["buffer_per"] = "user".into();
+    let rest = json!({ "buffer": "100p", "report": { "every": "100ms" }, "user": [{ "fading": "table" }] });
+    let with = |keys: Value| {
+        let mut table = keys;
+        table.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        table
+    };
+    for table in [
+        with(json!({ "down": down })),
+        with(json!({ "down": of_user })),
+        with(json!({ "bearer": { "kind": "radio-access" } })),
+        with(
+            json!({ "bearer": { "kind": "radio-access", "air": { "down": { "kind": "shared" } }, "iub": {} } }),
+        ),
+    ] {
+        let queued = |packets: &[u32]| {
+            let heard = of_flows(table.clone(), packets, &vec![0; packets.len()], Span::from_secs(3));
+            heard
+                .iter()
+                .map(|(_, report)| (report.at, report.queued_packets, report.queued_bytes))
+                .collect::<Vec<_>>()
+        };
+        let of_one = queued(&[60]);
+        assert!(of_one.iter().any(|&(_, packets, _)| packets > 30), "{table}: {of_one:?}");
+        assert_eq!(queued(&[30, 30]), of_one, "{table}");
+    }
 }
 
 #[test]

@@ -70,6 +70,11 @@ pub trait Link: Send {
     /// they count against the buffer.
     fn waiting(&mut self, now: Time) -> Load;
 
+    /// The part of [`waiting`](Self::waiting) that belongs to a user; all of it if the link does not tell users apart.
+    fn waiting_of(&mut self, now: Time, _user: u32) -> Load {
+        self.waiting(now)
+    }
+
     /// Queueing delays of departed segments, from arrival to the start of transmission.
     fn waits(&self) -> Cow<'_, Histogram>;
 
@@ -150,6 +155,7 @@ impl Link for AnyLink {
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
             fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
+            fn waiting_of(&mut self, now: Time, user: u32) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
             fn start_capacity(&mut self, now: Time);

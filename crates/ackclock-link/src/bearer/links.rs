@@ -158,6 +158,10 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].waiting(now)
     }
 
+    fn waiting_of(&mut self, now: Time, user: u32) -> Load {
+        self.links[Direction::Down as usize].waiting_of(now, user)
+    }
+
     fn want_reports(&mut self) {
         self.links[Direction::Down as usize].want_reports();
         self.note_due(Direction::Down);

@@ -97,6 +97,12 @@ pub trait Bearer: Send {
     /// Number of packets and bytes in all queues of a direction; see [`Link::waiting`](crate::Link::waiting).
     fn waiting(&mut self, now: Time, direction: Direction) -> Load;
 
+    /// Number of packets and bytes of a user in all downlink queues; of all users if the bearer does not tell its users
+    /// apart.
+    fn waiting_of(&mut self, now: Time, _user: u32) -> Load {
+        self.waiting(now, Direction::Down)
+    }
+
     /// Queueing delays of segments in a direction.
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
 
@@ -232,6 +238,7 @@ impl Bearer for AnyBearer {
             fn want_departures(&mut self, direction: Direction, departures: Departures);
             fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
+            fn waiting_of(&mut self, now: Time, user: u32) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
             fn gauges(&self, direction: Direction) -> Vec<f64>;
             fn radio(&self, direction: Direction, user: Option<u32>) -> Option<RadioCounts>;

@@ -74,6 +74,11 @@ impl Link for Cell {
         self.backlog.load()
     }
 
+    fn waiting_of(&mut self, now: Time, user: u32) -> Load {
+        self.advance(now);
+        self.backlog.of_user(user)
+    }
+
     fn waits(&self) -> Cow<'_, Histogram> {
         Cow::Borrowed(&self.waits)
     }

@@ -377,6 +377,11 @@ impl Bearer for RadioAccess {
         self.sdus(direction).fold(Load::NONE, |sum, sdus| sum + sdus.load())
     }
 
+    fn waiting_of(&mut self, now: Time, user: u32) -> Load {
+        self.advance(now);
+        self.users[user as usize].waiting()
+    }
+
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
         if let [user] = self.users.as_slice()
             && let [channel] = user.channels.as_slice()

@@ -31,7 +31,7 @@ impl Reports {
             if std::mem::replace(told, rate) == rate {
                 continue;
             }
-            let Load { packets: queued_packets, bytes: queued_bytes } = user.queued();
+            let Load { packets: queued_packets, bytes: queued_bytes } = user.waiting();
             self.made.push_back(RadioReport {
                 number: 0,
                 at,

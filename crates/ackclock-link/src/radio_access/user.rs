@@ -298,9 +298,9 @@ impl User {
         loads.fold(Load::NONE, |sum, load| sum + load)
     }
 
-    /// Downlink load of the user in the queues of its channels.
-    pub(super) fn queued(&self) -> Load {
-        let loads = self.channels.iter().map(|channel| channel.sdus[Direction::Down as usize].queue().load());
+    /// Downlink load of the user that waits for transmission.
+    pub(super) fn waiting(&self) -> Load {
+        let loads = self.channels.iter().map(|channel| channel.sdus[Direction::Down as usize].load());
         loads.fold(Load::NONE, |sum, load| sum + load)
     }
 
