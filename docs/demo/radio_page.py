@@ -18,8 +18,9 @@ import tempfile
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
 
-ORIGIN, PROXY, REPORTS, METRICS = ("10.9.0.1", 8000), "10.9.0.1:8080", "127.0.0.1:7301", 9102
+ORIGIN, PROXY, REPORTS, METRICS = ("10.9.0.1", 8000), "10.9.0.2:8080", "127.0.0.1:7301", 9102
 IMAGES = int(sys.argv[2]) if len(sys.argv) > 2 else 8
 IMAGE_BYTES, DOWNLOAD_BYTES = 10_000, 50_000_000
 
@@ -77,12 +78,31 @@ class Origin(http.server.BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-def start_origin() -> None:
-    """Serve the page with CUBIC, which most servers use."""
+def ip(words: str) -> None:
+    """Run the command ip."""
+    subprocess.run(["ip", *words.split()], check=True)
+
+
+def serve_origin() -> None:
+    """Serve the page with CUBIC, which most servers use, in a network namespace connected to that of the parent."""
+    ip(f"link add core0 type veth peer name core0 netns {os.getppid()}")
+    ip(f"addr add {ORIGIN[0]}/24 dev core0")
+    ip("link set core0 up")
     server = http.server.ThreadingHTTPServer(ORIGIN, Origin)
     with contextlib.suppress(PermissionError):
         server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print("ready", flush=True)
+    server.serve_forever()
+
+
+@contextlib.contextmanager
+def running(*words: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command in the background."""
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
 
 
 def page_loader(proxy: str | None) -> str:
@@ -159,30 +179,33 @@ def cases() -> dict[str, tuple[str | None, str | None, str]]:
 
 
 def main() -> None:
-    """Run all cases in a network namespace of their own."""
+    """Run all cases in a network namespace of their own, with the server in another one."""
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    if os.environ.get("RADIO_PAGE") is None:
-        options = ["-n"] if os.geteuid() == 0 else ["-r", "-n"]
-        words = ["unshare", *options, sys.executable, str(pathlib.Path(__file__).resolve()), str(folder), str(IMAGES)]
-        os.execvpe("unshare", words, {**os.environ, "RADIO_PAGE": "1"})
-    # The proxy leads no client to an address of an interface of its machine.
-    for words in ("ip link set lo up", "ip route add local 10.9.0.1 dev lo"):
-        subprocess.run(words.split(), check=True)
-    start_origin()
-    with tempfile.TemporaryDirectory() as work:
+    script = [sys.executable, str(pathlib.Path(__file__).resolve()), str(folder), str(IMAGES)]
+    match os.environ.get("RADIO_PAGE"):
+        case None:
+            options = ["-n"] if os.geteuid() == 0 else ["-r", "-n"]
+            os.execvpe("unshare", ["unshare", *options, *script], {**os.environ, "RADIO_PAGE": "machine"})
+        case "origin":
+            serve_origin()
+    ip("link set lo up")
+    with tempfile.TemporaryDirectory() as work, running("unshare", "-n", *script, RADIO_PAGE="origin") as origin:
+        if not origin.stdout or origin.stdout.readline() != "ready\n":
+            sys.exit("the server has not started")
+        ip("addr add 10.9.0.2/24 dev core0")
+        ip("link set core0 up")
         os.chdir(work)
         pathlib.Path("umts.toml").write_text(SCENARIO)
         pathlib.Path("proxy.toml").write_text(CONFIGURATION)
         pathlib.Path("radio.keys").touch(mode=0o600)
         pathlib.Path("radio.keys").write_text(f"1 {secrets.token_hex(32)} 100.64.0.0/10\n")
         runs = {}
-        with subprocess.Popen(["ackclock", "proxy", "proxy.toml"], stdout=subprocess.DEVNULL) as proxy:
+        with running("ackclock", "proxy", "proxy.toml"):
             for name, case in cases().items():
                 seconds, runs[name] = load(*case)
                 lengths = sorted(length for _, length in runs[name])
                 p95 = lengths[len(lengths) * 95 // 100] / 1000
                 print(f"{name}: page in {seconds:.1f} s, p95 of the queue {p95:.0f} kB")
-            proxy.terminate()
         (folder / "queue.svg").write_text(draw(runs))
         os.chdir(folder)
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use crate::common::Folder;
-use crate::common::real::{comes_true, is_installed, ready};
+use crate::common::real::{AT_ORIGIN, comes_true, is_installed, ready};
 
 const FILE: &str = r#"
 [proxy]
@@ -153,19 +153,16 @@ fn a_link_reports_its_rate() {
 const DOWNLOAD: &str = r#"
 set -eu
 ip link set lo up
-# The proxy leads no client to an address of an interface of its machine.
-ip route add local 10.9.0.1 dev lo
 sysctl -qw net.ipv4.tcp_congestion_control=reno
 head -c 300000 /dev/zero > file
-python3 -m http.server 8000 --bind 10.9.0.1 > server.log 2>&1 &
-server=$!
+at_origin python3 -m http.server 8000 --bind 10.9.0.1 > server.log 2>&1
 "$ACKCLOCK" proxy proxy.toml 2> proxy.log &
 proxy=$!
-trap 'kill $server $proxy' EXIT
+trap 'kill $origin $proxy' EXIT
 until grep -q "proxy on" proxy.log; do sleep 0.1; done
 "$ACKCLOCK" link 1mbit 384kbit --delay 60ms --json --radio-reports 127.0.0.1:7301 --report-key radio.keys \
     --report-user 100.64.0.2 --report-every 500ms -- sh -c \
-    'curl -s --retry 9 --retry-all-errors -o copy --proxy http://10.9.0.1:8080 http://10.9.0.1:8000/file'
+    'curl -s --retry 9 --retry-all-errors -o copy --proxy http://10.9.0.2:8080 http://10.9.0.1:8000/file'
 cmp file copy
 "#;
 
@@ -182,11 +179,12 @@ fn a_proxy_with_reports_keeps_the_queue_of_a_link_short() {
     fs::set_permissions(folder.path("radio.keys"), fs::Permissions::from_mode(0o600)).unwrap();
     let proxy = FILE.replace("0.1:0\"]", "0.1:8080\"]\nallow = [\"100.64.0.0/10\"]");
     let proxy =
-        proxy.replace("[\"127.0.0.1:8080", "[\"10.9.0.1:8080").replace("127.0.0.1:0", "127.0.0.1:7301");
+        proxy.replace("[\"127.0.0.1:8080", "[\"10.9.0.2:8080").replace("127.0.0.1:0", "127.0.0.1:7301");
     folder.write("proxy.toml", proxy);
     let mut command = Command::new("timeout");
-    let command =
-        command.args(["300", "unshare", "-n", "bash", "-c", DOWNLOAD]).current_dir(folder.path("."));
+    let command = command
+        .args(["300", "unshare", "-n", "bash", "-c", &format!("{AT_ORIGIN}{DOWNLOAD}")])
+        .current_dir(folder.path("."));
     let ended = command.env("ACKCLOCK", env!("CARGO_BIN_EXE_ackclock")).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{err}{}", folder.read("proxy.log"));

@@ -8,13 +8,13 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::Folder;
-use crate::common::real::{is_installed, ready};
+use crate::common::real::{AT_ORIGIN, is_installed, ready};
 
 /// The radio has 384 kbit/s, a round trip of 120 ms and a buffer of 30 packets. Window for a queue of 6 packets:
 /// 384 kbit/s x 120 ms = 3.84 packets, and 6 packets, rounded.
 const PROXY: &str = r#"
 [proxy]
-listen = ["10.9.0.1:8080"]
+listen = ["10.9.0.2:8080"]
 allow = ["100.64.0.0/10"]
 
 [proxy.reports]
@@ -53,7 +53,7 @@ http.server.ThreadingHTTPServer(("10.9.0.1", 8000), Origin).serve_forever()
 const CLIENT: &str = r#"
 import sys, threading, urllib.request
 
-proxy = urllib.request.ProxyHandler({"http": "http://10.9.0.1:8080"})
+proxy = urllib.request.ProxyHandler({"http": "http://10.9.0.2:8080"})
 failed = []
 
 def download(path):
@@ -87,10 +87,8 @@ while True:
 const WORLD: &str = r#"
 set -eu
 ip link set lo up
-# The proxy leads no client to an address of an interface of its machine.
-ip route add local 10.9.0.1 dev lo
 sysctl -qw net.ipv4.tcp_congestion_control=reno
-python3 origin.py & origin=$!
+at_origin python3 origin.py
 "$ACKCLOCK" proxy proxy.toml --metrics 9101 > summary 2> proxy.log & proxy=$!
 trap 'kill $(jobs -p)' EXIT
 until grep -q "proxy on" proxy.log && python3 -c 'import socket; socket.create_connection(("10.9.0.1", 8000))' 2> /dev/null
@@ -126,7 +124,9 @@ fn run(script: &str) -> Option<Run> {
         folder.write(name, text);
     }
     let mut command = Command::new("timeout");
-    let command = command.args(["300", "unshare", "-n", "bash", "-c", WORLD]).current_dir(folder.path("."));
+    let command = command
+        .args(["300", "unshare", "-n", "bash", "-c", &format!("{AT_ORIGIN}{WORLD}")])
+        .current_dir(folder.path("."));
     let ended = command.env("ACKCLOCK", env!("CARGO_BIN_EXE_ackclock")).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{err}{}", folder.read("proxy.log"));

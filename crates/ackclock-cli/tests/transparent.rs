@@ -134,7 +134,9 @@ at_client python3 client.py all fd02::2 fd01::1
 until [ "$(grep -c "a client reset" server.log)" = 2 ]; do sleep 0.05; done
 
 at_client python3 client.py ask 10.1.0.1 200 10.2.0.2
-for own in 10.1.0.1 10.2.0.1 '[fd02::1]'; do at_client python3 client.py ask 10.1.0.1 403 $own; done
+# A route makes all addresses of a network the router's own, without an interface that has them.
+ip route add local 10.3.0.0/24 dev lo; ip -6 route add local fd03::/64 dev lo
+for own in 10.1.0.1 10.2.0.1 '[fd02::1]' 10.3.0.9 '[fd03::9]' '[::ffff:10.3.0.9]'; do at_client python3 client.py ask 10.1.0.1 403 $own; done
 
 kill -INT $proxy
 wait $proxy
@@ -176,11 +178,18 @@ fn diverted_connections_keep_their_addresses_bytes_ends_and_resets() {
     }
     let err = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success(), "{err}{}", folder.read("proxy.log"));
-    // For each family: an exchange, a reset by each end, and a closed port; a direct connection is refused. Of four
-    // requests, one leads to the server and three to the router's own addresses.
+    // For each family: an exchange, a reset by each end, and a closed port; a direct connection is refused. Of seven
+    // requests to the proxy, one leads to the server and six to the router's own addresses.
     let summary = folder.read("summary");
+    let log = folder.read("proxy.log");
+    assert!(
+        log.contains(
+            "10.1.0.2 requested 10.1.0.1:7300: refused, because it is not an address of another machine"
+        ),
+        "{log}"
+    );
     assert!(summary.starts_with("7 connections to servers, "), "{summary}");
-    assert!(summary.contains("; 7 refused, 4 ended by a reset, 0 cut off now"), "{summary}");
+    assert!(summary.contains("; 10 refused, 4 ended by a reset, 0 cut off now"), "{summary}");
 }
 
 #[test]

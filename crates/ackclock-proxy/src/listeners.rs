@@ -3,11 +3,10 @@
 //! The local address of a diverted connection is the address that the client wanted to reach.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
-use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, connect, listen, setsockopt, socket,
     sockopt,
@@ -84,13 +83,4 @@ pub(crate) fn begin(from: Option<SocketAddr>, to: SocketAddr) -> io::Result<TcpS
 
 const fn family(address: SocketAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
-}
-
-/// Whether an address belongs to an interface of this machine.
-pub(crate) fn is_of_this_machine(address: IpAddr) -> io::Result<bool> {
-    let is_it = |own: &SockaddrStorage| match address {
-        IpAddr::V4(address) => own.as_sockaddr_in().is_some_and(|own| own.ip() == address),
-        IpAddr::V6(address) => own.as_sockaddr_in6().is_some_and(|own| own.ip() == address),
-    };
-    Ok(getifaddrs()?.filter_map(|interface| interface.address).any(|own| is_it(&own)))
 }

@@ -155,6 +155,7 @@ pub struct Server {
     looked: Instant,
     started: Instant,
     radio: Option<Radio>,
+    forbidden: Option<(IpAddr, SocketAddr)>,
 }
 
 impl Server {
@@ -172,9 +173,20 @@ impl Server {
             epoll.add(&listener.socket, event).map_err(io::Error::from)?;
         }
         let radio = options.reports.as_ref().map(|reports| Radio::start(reports, &epoll)).transpose()?;
-        let (clients, counts, buffer) = (Clients::default(), Counts::default(), vec![0; BUFFER]);
-        let (looked, started) = (now, now);
-        Ok(Self { options, listeners, epoll, names, clients, counts, buffer, now, looked, started, radio })
+        Ok(Self {
+            options,
+            listeners,
+            epoll,
+            names,
+            clients: Clients::default(),
+            counts: Counts::default(),
+            buffer: vec![0; BUFFER],
+            now,
+            looked: now,
+            started: now,
+            radio,
+            forbidden: None,
+        })
     }
 
     /// Addresses on which the proxy listens, for requests first, with the ports chosen by the kernel.
@@ -196,6 +208,12 @@ impl Server {
     /// Counters of the proxy since its start.
     pub const fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Last client, since the previous call, that wanted to reach an address which is not on another machine, and this
+    /// address.
+    pub const fn take_forbidden(&mut self) -> Option<(IpAddr, SocketAddr)> {
+        self.forbidden.take()
     }
 
     /// Users whose windows are limited now, with the window in bytes that the connections of a user share.

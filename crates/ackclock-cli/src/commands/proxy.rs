@@ -60,6 +60,8 @@ Examples:
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Interval at which the page of metrics is updated.
 const REFRESH: Duration = Duration::from_millis(500);
+/// Minimum interval between two log lines about refused addresses, because a client could fill the log.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Runs the proxy until it is interrupted.
 #[allow(clippy::disallowed_methods)] // The command may ask a clock.
@@ -98,12 +100,21 @@ fn relay(server: &mut Server, listening: Option<Listening>, ends: impl Fn() -> b
         shown.serve(listening);
     }
     let mut refreshed = Instant::now();
+    let mut logged: Option<Instant> = None;
     while !ends() {
         let now = Instant::now();
         server.turn(now, PATIENCE)?;
         if now.duration_since(refreshed) >= REFRESH {
             refreshed = now;
             shown.show(page(server));
+        }
+        if logged.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL)
+            && let Some((client, to)) = server.take_forbidden()
+        {
+            logged = Some(now);
+            output::remark(&format!(
+                "{client} requested {to}: refused, because it is not an address of another machine"
+            ));
         }
     }
     Ok(())

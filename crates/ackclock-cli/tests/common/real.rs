@@ -212,3 +212,16 @@ impl Drop for Machine {
 
 /// A link through the machine, up to its command.
 pub(crate) const LINK: &str = concat!(env!("CARGO_BIN_EXE_ackclock"), " link 10mbit 10mbit --delay 5ms --");
+
+/// Shell function `at_origin COMMAND`, which starts a server as on another machine: in a network namespace of its own. The
+/// server's address is 10.9.0.1, that of the caller 10.9.0.2, and its process `$origin`.
+pub(crate) const AT_ORIGIN: &str = r#"
+at_origin() {
+    unshare -n sh -euc 'ip link add core0 type veth peer name core0 netns $PPID
+        ip addr add 10.9.0.1/24 dev core0
+        ip link set core0 up
+        exec "$@"' sh "$@" & origin=$!
+    until ip addr add 10.9.0.2/24 dev core0 2> /dev/null; do kill -0 $origin; sleep 0.1; done
+    ip link set core0 up
+}
+"#;

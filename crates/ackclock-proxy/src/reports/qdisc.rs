@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::sys::socket::{MsgFlags, recv, send};
+
+use crate::netlink::{DONE, DUMP, HEADER, open, request, split_message, u16_at, u32_at};
 
 /// Counters of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,20 +27,15 @@ pub struct Reader {
     buffer: Vec<u8>,
 }
 
-// Constants of `linux/netlink.h`, `linux/rtnetlink.h` and `linux/gen_stats.h`.
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
+// Constants of `linux/rtnetlink.h` and `linux/gen_stats.h`.
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
-/// `NLM_F_REQUEST | NLM_F_DUMP`.
-const DUMP: u16 = 0x301;
 const TC_H_ROOT: u32 = u32::MAX;
 const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
-/// Lengths of `struct nlmsghdr` and `struct tcmsg`.
-const HEADER: usize = 16;
+/// Length of `struct tcmsg`.
 const TCMSG: usize = 20;
 
 impl Reader {
@@ -49,9 +45,7 @@ impl Reader {
     /// Fails if there is no interface of this name, or if the kernel has no rtnetlink.
     pub fn open(interface: &str) -> io::Result<Self> {
         let interface = if_nametoindex(interface)?;
-        let flags = SockFlag::SOCK_CLOEXEC;
-        let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
-        Ok(Self { socket, interface, buffer: vec![0; 1 << 16] })
+        Ok(Self { socket: open()?, interface, buffer: vec![0; 1 << 16] })
     }
 
     /// Reads the counters of the interface's root queue; `None` if the interface is gone or has no queue.
@@ -59,12 +53,7 @@ impl Reader {
     /// # Errors
     /// Fails if the kernel does not answer the request.
     pub fn read(&mut self) -> io::Result<Option<Counters>> {
-        let mut request = Vec::with_capacity(HEADER + TCMSG);
-        request.extend_from_slice(&((HEADER + TCMSG) as u32).to_ne_bytes());
-        request.extend_from_slice(&RTM_GETQDISC.to_ne_bytes());
-        request.extend_from_slice(&DUMP.to_ne_bytes());
-        request.resize(HEADER + TCMSG, 0);
-        send(self.socket.as_raw_fd(), &request, MsgFlags::empty())?;
+        send(self.socket.as_raw_fd(), &request(RTM_GETQDISC, DUMP, &[0; TCMSG]), MsgFlags::empty())?;
         let mut found = None;
         loop {
             let length = recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty())?;
@@ -93,18 +82,13 @@ pub struct Part {
 pub fn parse(datagram: &[u8], interface: u32) -> io::Result<Part> {
     let mut part = Part::default();
     let mut rest = datagram;
-    while let Some(length) = u32_at(rest, 0).map(|length| length as usize) {
-        let (Some(message), Some(kind)) = (rest.get(HEADER..length), u16_at(rest, 4)) else { break };
+    while let Some((kind, message, after)) = split_message(rest)? {
         match kind {
-            NLMSG_DONE => part.is_last = true,
-            NLMSG_ERROR => {
-                let error = u32_at(message, 0).map_or(0, |error| (error as i32).wrapping_neg());
-                return Err(Errno::from_raw(error).into());
-            }
+            DONE => part.is_last = true,
             RTM_NEWQDISC => part.counters = part.counters.or_else(|| counters(message, interface)),
             _ => {}
         }
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        rest = after;
     }
     // An answer without any message would be awaited forever.
     part.is_last |= datagram.len() < HEADER;
@@ -139,14 +123,6 @@ fn attribute(attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,18 +152,18 @@ mod tests {
     #[test]
     fn the_root_queue_of_the_interface_is_found_among_others() {
         let others = [queue(2, TC_H_ROOT, b"tbf\0"), queue(7, 0x10001, b"fq_codel\0")].concat();
-        let found = [others.clone(), queue(7, TC_H_ROOT, b"tbf\0"), message(NLMSG_DONE, &[0; 4])].concat();
+        let found = [others.clone(), queue(7, TC_H_ROOT, b"tbf\0"), message(DONE, &[0; 4])].concat();
         let counters = Some(Counters { sent: 70_000, packets: 3, bytes: 4500 });
         assert_eq!(parse(&found, 7).unwrap(), Part { counters, is_last: true });
         assert_eq!(parse(&others, 7).unwrap(), Part { counters: None, is_last: false });
         assert_eq!(parse(&queue(7, TC_H_ROOT, b"noqueue\0"), 7).unwrap().counters, None);
-        let refused = message(NLMSG_ERROR, &[&(-1_i32).to_ne_bytes()[..], &[0; 16]].concat());
+        let refused = message(2, &[&(-1_i32).to_ne_bytes()[..], &[0; 16]].concat());
         assert_eq!(parse(&refused, 7).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     }
 
     #[test]
     fn each_truncated_answer_is_survived() {
-        let answer = [queue(7, TC_H_ROOT, b"tbf\0"), message(NLMSG_DONE, &[0; 4])].concat();
+        let answer = [queue(7, TC_H_ROOT, b"tbf\0"), message(DONE, &[0; 4])].concat();
         for length in 0..answer.len() {
             let part = parse(&answer[..length], 7).unwrap();
             assert!(!part.is_last || length < HEADER);

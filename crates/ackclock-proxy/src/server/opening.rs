@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
@@ -10,8 +10,9 @@ use nix::sys::socket::{getsockopt, sockopt};
 
 use super::{PATIENCE, Server, State};
 use crate::asked::{Asked, Speech, Trouble, Wish, read};
-use crate::listeners::{begin, is_of_this_machine};
+use crate::listeners::begin;
 use crate::pair::{Leg, Pair};
+use crate::routes::leave_machine;
 use crate::steer::user_of;
 
 impl Server {
@@ -60,15 +61,11 @@ impl Server {
     }
 
     /// Connects a diverted client to the server that the client wanted to reach. A client that connects to the listener
-    /// itself would be connected to the proxy again, so it is refused.
+    /// itself wants to reach this machine, and is refused.
     pub(super) fn divert(&mut self, slot: usize) {
         let Some(client) = self.clients.get(slot) else { return };
         let to = client.socket.as_ref().and_then(|socket| socket.local_addr().ok());
-        let wish = Wish::diverted();
-        match to.filter(|to| is_of_this_machine(to.ip()).is_ok_and(|own| !own)) {
-            Some(to) => self.try_next(slot, wish, Vec::new(), VecDeque::from([to]), Trouble::Unreachable),
-            None => self.refuse(slot, &wish.speech.tells(Trouble::Forbidden)),
-        }
+        self.try_next(slot, Wish::diverted(), Vec::new(), to.into_iter().collect(), Trouble::Unreachable);
     }
 
     /// Sends a refusal and closes the connection, so that the client reads the answer before the end of the connection.
@@ -96,16 +93,8 @@ impl Server {
                 self.end(slot, false);
                 continue;
             };
-            let from_here = client.from.ip().is_loopback();
-            let known = !addresses.is_empty();
-            let allowed: VecDeque<_> =
-                addresses.into_iter().filter(|to| from_here || leads_out(to.ip())).collect();
-            if allowed.is_empty() {
-                let trouble = if known { Trouble::Forbidden } else { Trouble::Unknown };
-                self.refuse(slot, &wish.speech.tells(trouble));
-            } else {
-                self.try_next(slot, wish, rest, allowed, Trouble::Unreachable);
-            }
+            let trouble = if addresses.is_empty() { Trouble::Unknown } else { Trouble::Unreachable };
+            self.try_next(slot, wish, rest, addresses.into(), trouble);
         }
     }
 
@@ -119,18 +108,34 @@ impl Server {
         mut trouble: Trouble,
     ) {
         while let Some(address) = others.pop_front() {
-            let Some(client) = self.clients.get_mut(slot) else { return };
-            let from = (wish.speech == Speech::Diverted).then_some(client.from);
-            match begin(from, address) {
+            let Some(client) = self.clients.get(slot) else { return };
+            match self.begin_for(client.from, wish.speech == Speech::Diverted, address) {
                 Ok(server) => {
+                    let Some(client) = self.clients.get_mut(slot) else { return };
                     client.deadline = Some(self.now + PATIENCE);
                     client.state = State::Connecting { wish, rest, server, others };
                     return self.watch(slot);
                 }
-                Err(error) => trouble = trouble_of(&error),
+                Err(error) => trouble = error,
             }
         }
         self.refuse(slot, &wish.speech.tells(trouble));
+    }
+
+    /// Starts a connection of a client to an address, unless the address is this machine's own.
+    fn begin_for(
+        &mut self,
+        client: SocketAddr,
+        is_diverted: bool,
+        to: SocketAddr,
+    ) -> Result<TcpStream, Trouble> {
+        // This machine's own programs can reach the machine anyway; a diverted client would reach the proxy itself.
+        let may_reach_own = client.ip().is_loopback() && !is_diverted;
+        if !may_reach_own && !leads_out(to.ip()).map_err(|error| trouble_of(&error))? {
+            self.forbidden = Some((client.ip(), to));
+            return Err(Trouble::Forbidden);
+        }
+        begin(is_diverted.then_some(client), to).map_err(|error| trouble_of(&error))
     }
 
     pub(super) fn on_connected(&mut self, slot: usize) {
@@ -164,21 +169,14 @@ impl Server {
 }
 
 /// Whether an address belongs to another machine: neighbours must not reach services of this machine through the proxy.
-fn leads_out(to: IpAddr) -> bool {
+fn leads_out(to: IpAddr) -> io::Result<bool> {
     let to = to.to_canonical();
+    // The kernel connects to itself for the unspecified address.
     let is_general = match to {
-        IpAddr::V4(to) => {
-            !(to.is_loopback()
-                || to.is_unspecified()
-                || to.is_link_local()
-                || to.is_multicast()
-                || to.is_broadcast())
-        }
-        IpAddr::V6(to) => {
-            !(to.is_loopback() || to.is_unspecified() || to.is_unicast_link_local() || to.is_multicast())
-        }
+        IpAddr::V4(to) => !(to.is_unspecified() || to.is_link_local()),
+        IpAddr::V6(to) => !(to.is_unspecified() || to.is_unicast_link_local()),
     };
-    is_general && is_of_this_machine(to).is_ok_and(|own| !own)
+    Ok(is_general && leave_machine(to)?)
 }
 
 fn trouble_of(error: &io::Error) -> Trouble {
