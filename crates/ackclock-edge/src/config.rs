@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ackclock_core::{Component, ConfigError, Rate, Size, Span, Streams, name_of};
 use ackclock_link::queue::{QUEUES, QueueConfig};
 use ackclock_link::{
-    BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Direction,
-    Files, LINKS, LinkConfig, Nominal, QueuePlan,
+    BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser,
+    ClassConfig, Direction, Files, LINKS, LinkConfig, Nominal, QueuePlan,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,10 @@ pub struct EdgeConfig {
     pub up: Component<dyn LinkConfig>,
     /// Users of a cell, or of another bearer that has users, in groups with equal settings.
     pub user: Vec<CellUser>,
+    /// Classes of service of the bearer "radio-access", at most 4. Flows of a class have, for each user, a separate queue
+    /// and separate radio link control. All other flows are in a class without a name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub class: Vec<ClassConfig>,
     /// Number of identical, independent cells. Each cell has its own users, flows and edge, as described by this file.
     pub cells: u32,
     /// Size of the uplink queue. The default size of the uplink queue is `buffer` in scenarios with uploads or an
@@ -128,6 +132,7 @@ impl Default for EdgeConfig {
             down: serde_json::json!({ "kind": "constant" }).into(),
             up: serde_json::json!({ "kind": "constant" }).into(),
             user: vec![CellUser::default()],
+            class: Vec::new(),
             cells: 1,
             up_buffer: None,
             up_queue: None,
@@ -238,14 +243,18 @@ impl EdgeConfig {
             QueuePlan::new(Arc::clone(queue), capacity, streams, format!("{name}/queue"))
         };
         let queue = self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?;
-        let capacity = capacity_of(self.buffer, self.of_user(nominal(Direction::Down)?), around);
+        let share = self.of_user(nominal(Direction::Down)?);
+        let capacity = capacity_of(self.buffer, share, around);
+        let of_class =
+            |class: &ClassConfig| class.buffer.map_or(capacity, |size| capacity_of(size, share, around));
+        let classes = &self.class.iter().map(of_class).collect::<Vec<_>>();
         let down = &plan(queue, capacity, "down");
         let (nominal, up_queue) = (nominal(Direction::Up)?, self.up_queue());
         let up_regulator = self.up_regulator()?;
         let up_buffer = self.up_buffer.or(up_regulator.map(|_| self.buffer));
         let capacity = up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
         let up = &plan(up_queue.config(&QUEUES).map_err(|error| error.under("up_queue"))?, capacity, "up");
-        let context = BearerContext { down, up, meaning: self.meaning(), streams, files };
+        let context = BearerContext { down, up, classes, meaning: self.meaning(), streams, files };
         let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());
         let mut bearer = bearer.build(&links, context)?;
         if let Some(left_when) = observes {
@@ -255,6 +264,7 @@ impl EdgeConfig {
         if let Some(regulator) = up_regulator {
             edge.regulate_uploads(Arc::clone(regulator), self.max_flows as usize);
         }
+        edge.serve_classes(self.class.len() as u32 + 1);
         edge.count_impaired(links.impaired());
         edge.expect(self.changes(streams, files)?);
         edge.expect_handovers(self.handovers()?);
@@ -333,6 +343,31 @@ impl EdgeConfig {
         Ok(has_users.then_some(radio.user.as_slice()))
     }
 
+    /// Returns the number of the class of service with this name. The class without a name has number 0.
+    ///
+    /// # Errors
+    /// Fails if there is no such class; the message lists the classes.
+    pub fn class_named(&self, name: &str) -> Result<u8, String> {
+        let classes = &self.radio().class;
+        let number = (1..).zip(classes).find(|(_, class)| class.name == name);
+        number.map(|(number, _)| number).ok_or_else(|| {
+            let names: Vec<_> = classes.iter().map(|class| format!("\"{}\"", class.name)).collect();
+            match names.is_empty() {
+                true => format!("\"{name}\" is not the name of a table [[edge.class]]: there is none"),
+                false => format!(
+                    "\"{name}\" is not the name of a table [[edge.class]]: there are {}",
+                    names.join(", ")
+                ),
+            }
+        })
+    }
+
+    /// Returns the number of the class of service of flows whose first packet has this DSCP.
+    pub fn class_of_dscp(&self, dscp: u8) -> u8 {
+        let classes = (1..).zip(&self.radio().class);
+        classes.into_iter().find(|(_, class)| class.dscp.contains(&dscp)).map_or(0, |(number, _)| number)
+    }
+
     /// Returns the configuration of the downlink. The configuration of a cell contains the cell's users.
     pub(crate) fn downlink(&self) -> Result<Arc<dyn LinkConfig>, ConfigError> {
         let link = self.down.config(&LINKS).map_err(|error| error.under("down"))?;
@@ -347,7 +382,16 @@ impl EdgeConfig {
     /// Returns the bearer's configuration. The configuration of a bearer with users contains its users.
     pub(crate) fn bearer(&self) -> Result<Arc<dyn BearerConfig>, ConfigError> {
         let bearer = self.bearer.config(&BEARERS).map_err(|error| error.under("bearer"))?;
-        Ok(bearer.serving(&self.user)?.unwrap_or_else(|| Arc::clone(bearer)))
+        let bearer = bearer.serving(&self.user)?.unwrap_or_else(|| Arc::clone(bearer));
+        if self.class.is_empty() {
+            return Ok(bearer);
+        }
+        bearer.with_classes(&self.class)?.ok_or_else(|| {
+            let kind = name_of(&self.bearer);
+            let message =
+                format!("a bearer of kind `{kind}` has no classes of service; bearer = \"radio-access\" has");
+            ConfigError::new("class", message)
+        })
     }
 
     /// Returns the configurations of downlink and uplink, for bearers that consist of links.

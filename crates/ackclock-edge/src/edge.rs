@@ -148,6 +148,21 @@ impl Edge {
         }
     }
 
+    /// Sets the class of service of a flow, after [`assign`](Self::assign). The class without a name has number 0.
+    pub fn classify(&mut self, flow: FlowId, class: u8) {
+        self.bearer.classify(flow, class);
+        for direction in Direction::BOTH {
+            self.regulations[direction].flows.regulators.classify(flow, class);
+        }
+    }
+
+    /// Sets the number of classes of service, each with separate queues.
+    pub(crate) fn serve_classes(&mut self, classes: u32) {
+        for direction in Direction::BOTH {
+            self.regulations[direction].flows.regulators.classes = classes;
+        }
+    }
+
     /// Sets the direction of a flow's data, before the flow's first segment. The flow gets no regulator for data of the
     /// opposite direction, unless the regulator of downloads also acts on uploads. Without a call of this method, a
     /// flow has regulators for both directions.

@@ -18,13 +18,13 @@ pub enum Scope {
     /// Each flow has a separate regulator.
     #[default]
     Flow,
-    /// All flows of a user share a regulator.
+    /// All flows of a user share a regulator, or all flows of a user's class of service.
     User,
     /// All flows of the edge share a regulator.
     Queue,
 }
 
-/// Number of a regulator: the number of its flow or user, or 0 if all flows share one regulator.
+/// Number of a regulator: the number of its flow, or of its user and class, or 0 if all flows share one regulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RegulatorId(u32);
 
@@ -59,6 +59,10 @@ pub(crate) struct Regulators {
     scope: Scope,
     /// User of each flow: 0 by default, [`LEFT_ALONE`] for an unregulated flow.
     users: Vec<u32>,
+    /// Number of classes of service.
+    pub(crate) classes: u32,
+    /// Class of service of each flow: 0 by default.
+    class_of: Vec<u8>,
     entries: Vec<Entry>,
 }
 
@@ -77,7 +81,8 @@ struct Entry {
 
 impl Regulators {
     pub(crate) fn new(config: Arc<dyn RegulatorConfig>) -> Self {
-        Self { scope: config.scope(), config, users: Vec::new(), entries: Vec::new() }
+        let scope = config.scope();
+        Self { scope, config, users: Vec::new(), classes: 1, class_of: Vec::new(), entries: Vec::new() }
     }
 
     /// Sets the user of a flow, before the flow joins a regulator.
@@ -88,9 +93,25 @@ impl Regulators {
         self.users[flow.index()] = user;
     }
 
+    /// Sets the class of service of a flow, before the flow joins a regulator.
+    pub(crate) fn classify(&mut self, flow: FlowId, class: u8) {
+        if self.classes == 1 {
+            return;
+        }
+        if self.class_of.len() <= flow.index() {
+            self.class_of.resize(flow.index() + 1, 0);
+        }
+        self.class_of[flow.index()] = class;
+    }
+
     /// Returns the user of a flow.
     pub(crate) fn user(&self, flow: FlowId) -> u32 {
         self.users.get(flow.index()).copied().unwrap_or(0)
+    }
+
+    /// Returns the class of service of a flow.
+    fn class(&self, flow: FlowId) -> u32 {
+        u32::from(self.class_of.get(flow.index()).copied().unwrap_or(0)).min(self.classes - 1)
     }
 
     /// Marks a flow as unregulated.
@@ -114,7 +135,7 @@ impl Regulators {
         }
         let number = match self.scope {
             Scope::Flow => flow.0,
-            Scope::User => user,
+            Scope::User => user * self.classes + self.class(flow),
             Scope::Queue => 0,
         };
         let id = RegulatorId(number);

@@ -113,6 +113,11 @@ impl QueuePlan {
         Self { name: name.into(), ..self.clone() }
     }
 
+    /// Returns a copy of the plan with queues of the given capacity.
+    pub(crate) fn holding(&self, capacity: Capacity) -> Self {
+        Self { capacity, ..self.clone() }
+    }
+
     /// Capacity of each queue of the plan.
     pub const fn capacity(&self) -> Capacity {
         self.capacity

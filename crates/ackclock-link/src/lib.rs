@@ -68,6 +68,7 @@ pub use outage::Outage;
 pub use path::Path;
 pub use per_user::PerUser;
 pub use power_controlled::{Arq, PowerControlledConfig};
+pub use radio_access::ClassConfig;
 pub use reassembly::DeliveryOrder;
 pub use redraw::Redraw;
 pub use report_wire::ReportWire;

@@ -14,7 +14,7 @@ use ackclock_testkit::{allocations, cases};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::{MadeUp, every_queue, segment};
+use crate::common::{MadeUp, every_queue, segment, share_out, take_classes};
 
 /// Tables of every bearer of the registry; a bearer without tables here is tested with its defaults.
 fn every_bearer() -> Vec<Value> {
@@ -56,6 +56,10 @@ fn radio_access() -> Vec<Value> {
     let cell = |harq: Value| json!({"kind": "shared", "slots": 500, "delay": "5ms", "harq": harq});
     let split = || json!({"kind": "shared", "slots": 500, "delay": "5ms", "pdus": "split", "harq": {"error": "30%", "limit": 1}});
     let repeated = |rate: &str, error: &str| json!({"kind": "dedicated", "rate": rate, "harq": {"error": error, "limit": 1, "delay": "16ms"}});
+    let first = |mut class: Value| {
+        (class["name"], class["priority"]) = ("a".into(), 0.into());
+        class
+    };
     vec![
         json!({}),
         json!({"users": 3, "air": {"down": dedicated("384kbit/s", "rayleigh"), "up": dedicated("64kbit/s", "10%")}, "rlc": {"window": 64, "max_dat": 4}}),
@@ -74,6 +78,9 @@ fn radio_access() -> Vec<Value> {
         json!({"users": 2, "air": {"down": split(), "up": dedicated("64kbit/s", "10%")}, "rlc": {"max_dat": 4}}),
         json!({"users": 2, "air": {"down": split()}, "iub": {"flow_control": "on-off"}, "rlc": {"mode": "unacknowledged"}}),
         json!({"users": 2, "air": {"down": cell(json!({"error": "20%", "limit": 1, "feedback_error": "20%"}))}, "iub": {"loss": "5%", "flow_control": {"kind": "credit", "target": "40ms"}}, "rlc": {"mode": "unacknowledged"}}),
+        json!({"users": 2, "classes": [first(json!({})), json!({"name": "b", "rlc": {"mode": "unacknowledged"}})], "air": {"down": dedicated("384kbit/s", "20%"), "up": dedicated("64kbit/s", "10%")}}),
+        json!({"users": 2, "classes": [first(json!({"weight": 3}))], "air": {"down": cell(json!({"error": "20%"}))}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
+        json!({"users": 2, "classes": [first(json!({})), json!({"name": "b", "rlc": {"mode": "acknowledged", "window": 2047}})], "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "iub": {"loss": "5%"}, "rlc": {"mode": "unacknowledged"}}),
     ]
 }
 
@@ -81,10 +88,20 @@ fn radio_access() -> Vec<Value> {
 fn config(table: &Value) -> Arc<dyn BearerConfig> {
     let mut table = table.clone();
     let users = table.as_object_mut().unwrap().remove("users");
+    let classes = take_classes(&mut table);
     let config = BEARERS.resolve(&table).unwrap();
     let count = users.and_then(|users| users.as_u64()).unwrap_or(1) as u32;
     let user = CellUser { count, ..CellUser::default() };
-    config.serving(&[user]).unwrap().unwrap_or(config)
+    let config = config.serving(&[user]).unwrap().unwrap_or(config);
+    config.with_classes(&classes).unwrap().unwrap_or(config)
+}
+
+/// Number of classes with a name that a table has, and number of channels of a user in acknowledged mode.
+fn classes(table: &Value) -> [usize; 2] {
+    let all = table["classes"].as_array().map_or(&[][..], Vec::as_slice);
+    let usual = rlc(table).map_or(&Value::Null, |rlc| &rlc["mode"]);
+    let modes = all.iter().map(|class| class["rlc"].get("mode").unwrap_or(usual));
+    [all.len(), std::iter::once(usual).chain(modes).filter(|mode| **mode != "unacknowledged").count()]
 }
 
 /// How many users a table has.
@@ -119,9 +136,12 @@ fn bearer(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> AnyBea
         QueuePlan::new(QUEUES.resolve(queue).unwrap(), capacity, streams, format!("{name}/queue"))
     };
     let (down, up, meaning, files) = (&plan("down"), &plan("up"), BufferMeaning::Waiting, &MadeUp);
-    let context = BearerContext { down, up, meaning, streams, files };
+    let context = BearerContext { down, up, classes: &[], meaning, streams, files };
     let mut bearer = config(table).build(&links, context).unwrap_or_else(|error| panic!("{table}: {error}"));
-    (0..users(table)).for_each(|user| bearer.assign(FlowId(user), user));
+    match classes(table) {
+        [0, _] => (0..users(table)).for_each(|user| bearer.assign(FlowId(user), user)),
+        [classes, _] => share_out(&mut bearer, 3, users(table), classes),
+    }
     bearer
 }
 
@@ -343,7 +363,8 @@ proptest! {
             let (names, settings) = (config(&table).gauges(), rlc(&table).unwrap_or(&Value::Null).clone());
             let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(8), seed);
             let (users, window) = (f64::from(users(&table)), settings["window"].as_f64().unwrap_or(2047.0));
-            let window = window * users;
+            let [named, acknowledged] = classes(&table);
+            let (window, channels) = (window * users * acknowledged as f64, users * (named + 1) as f64);
             for (at, direction, segment) in &arrivals {
                 for direction in Direction::BOTH {
                     while bearer.peek_event(*at, direction).is_some() {
@@ -355,7 +376,7 @@ proptest! {
                     let gauges = bearer.gauges(direction);
                     assert_eq!(gauges.len(), names.len(), "{table}: `gauges`");
                     let of = |name| names.iter().position(|other| *other == name).map(|place| gauges[place]);
-                    assert!(of("buffer_packets").is_none_or(|packets| packets <= 8.0 * users), "{table}: {gauges:?}");
+                    assert!(of("buffer_packets").is_none_or(|packets| packets <= 8.0 * channels), "{table}: {gauges:?}");
                     if let (Some(outstanding), Some(open)) = (of("outstanding_pdus"), of("open_window_pdus")) {
                         assert!(outstanding + open <= window && open >= 0.0, "{table}: {gauges:?}");
                         // A receiver may have reduced the window.

@@ -65,6 +65,14 @@ fn shared(mode: &str, control: &str) -> Value {
     table
 }
 
+/// The table with a class, to which the flow of the second user belongs.
+fn with_class(mut table: Value, mut class: Value) -> Value {
+    class["name"] = "first".into();
+    class["priority"] = 0.into();
+    table["classes"] = json!([class]);
+    table
+}
+
 const ALL: [(HandoverTo, bool); 4] = [
     (HandoverTo::Cell, false),
     (HandoverTo::Cell, true),
@@ -240,6 +248,9 @@ proptest! {
             shared("acknowledged", "credit"),
             shared("acknowledged", "on-off"),
             shared("unacknowledged", "none"),
+            with_class(shared("acknowledged", "credit"), json!({"rlc": {"mode": "unacknowledged"}})),
+            with_class(shared("unacknowledged", "credit"), json!({"rlc": {"mode": "acknowledged"}})),
+            with_class(dedicated("acknowledged", "20%"), json!({})),
         ]),
     ) {
         let seen = events(&table, 2, handovers);

@@ -5,6 +5,7 @@
 mod allocation;
 mod bearers;
 mod cell;
+mod classes;
 mod common;
 mod errors;
 mod handover;

@@ -11,7 +11,7 @@ use ackclock_link::{
 };
 use serde_json::{Value, json};
 
-use crate::common::{MadeUp, segment};
+use crate::common::{MadeUp, segment, share_out, take_classes};
 
 /// Seconds from which and until which the radio is interrupted.
 const OUTAGE: [u64; 2] = [1, 3];
@@ -22,7 +22,7 @@ pub(crate) fn bearer(table: &Value, users: u32) -> AnyBearer {
 }
 
 /// The same with channels that fade so.
-fn of_user(table: &Value, users: u32, fading: FadingKind) -> AnyBearer {
+pub(crate) fn of_user(table: &Value, users: u32, fading: FadingKind) -> AnyBearer {
     of_seed(table, users, fading, 7)
 }
 
@@ -30,6 +30,7 @@ fn of_user(table: &Value, users: u32, fading: FadingKind) -> AnyBearer {
 fn of_seed(table: &Value, users: u32, fading: FadingKind, seed: u64) -> AnyBearer {
     let mut table = table.clone();
     table["kind"] = "radio-access".into();
+    let classes = take_classes(&mut table);
     let streams = &Streams::new(seed, 0);
     let link = json!({"kind": "constant"});
     let links = BearerLinks { down: LINKS.resolve(&link).unwrap(), up: LINKS.resolve(&link).unwrap() };
@@ -39,9 +40,11 @@ fn of_seed(table: &Value, users: u32, fading: FadingKind, seed: u64) -> AnyBeare
         (&plan("down/queue"), &plan("up/queue"), BufferMeaning::Waiting, &MadeUp);
     let config = BEARERS.resolve(&table).unwrap();
     let user = CellUser { count: users, mean_snr: 3.0, doppler: 5.6, fading };
-    let served = config.serving(&[user]).unwrap().unwrap();
-    let mut bearer = served.build(&links, BearerContext { down, up, meaning, streams, files }).unwrap();
-    (0..users).for_each(|user| bearer.assign(FlowId(user), user));
+    let served = config.serving(&[user]).unwrap().unwrap().with_classes(&classes).unwrap().unwrap();
+    let mut bearer =
+        served.build(&links, BearerContext { down, up, classes: &[], meaning, streams, files }).unwrap();
+    // Without classes each user has one flow.
+    share_out(&mut bearer, users * (classes.len() as u32 + 1), users, classes.len());
     bearer
 }
 

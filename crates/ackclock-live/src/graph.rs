@@ -155,9 +155,12 @@ impl Graph {
         }
     }
 
-    /// Assigns a flow to a user.
-    pub(crate) fn assign(&mut self, flow: FlowId, user: u32) {
-        self.edges().for_each(|node| self.node_mut(node).assign(flow, user));
+    /// Assigns a flow to a user and to a class of service.
+    pub(crate) fn assign(&mut self, flow: FlowId, user: u32, class: u8) {
+        for node in self.edges() {
+            self.node_mut(node).assign(flow, user);
+            self.node_mut(node).classify(flow, class);
+        }
     }
 
     /// Nodes of the edge with the regulators and, if different, of the edge with the queues.

@@ -23,7 +23,7 @@ use crate::account::Totals;
 use crate::flow::{Met, NO_FLOW};
 use crate::graph::Graph;
 use crate::log::LinkLog;
-use crate::parse::{Layout, Parsed, Tuple, parse, payload};
+use crate::parse::{Layout, Parsed, Tuple, parse, payload, services};
 use crate::port::Side;
 use crate::quic::Observer;
 use crate::rewrite::rewrite;
@@ -68,6 +68,8 @@ pub struct Plane {
     /// Packets that leave without crossing the link.
     beside: VecDeque<Departure>,
     users: Users,
+    /// Class of service of the flows whose first packet has a DSCP.
+    classes: [u8; 64],
     /// State of each connection, by number; number 0 is unused.
     connections: Vec<Option<Connection>>,
     /// Receives the reports of connections whose numbers were reused.
@@ -160,6 +162,7 @@ impl Plane {
             hop: None,
             beside: VecDeque::new(),
             users: Users::default(),
+            classes: std::array::from_fn(|dscp| config.edge.class_of_dscp(dscp as u8)),
             connections: Vec::new(),
             past,
             past_room: MOST_PAST,
@@ -194,7 +197,8 @@ impl Plane {
             return self.refuse(from, packet);
         }
         let (Parsed { segment, tuple, layout }, length) = (parse(bytes), bytes.len());
-        let flow = self.flow(from, tuple.as_ref(), &segment);
+        let class = self.classes[usize::from(services(bytes))];
+        let flow = self.flow(from, tuple.as_ref(), &segment, class);
         let user =
             self.connections.get(flow.index()).and_then(Option::as_ref).map(|connection| connection.user);
         if self.inventory.has_its_share(from, flow, user) {
@@ -355,18 +359,18 @@ impl Plane {
         self.graph.events()
     }
 
-    /// Connection number of a packet; opens a new connection if necessary.
-    fn flow(&mut self, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
+    /// Connection number of a packet; opens a new connection of this class of service if necessary.
+    fn flow(&mut self, from: Side, tuple: Option<&Tuple>, segment: &Segment, class: u8) -> FlowId {
         match self.inventory.flows.meet(from, tuple) {
             Met::None => NO_FLOW,
             Met::New(flow) => {
-                self.open(flow);
+                self.open(flow, class);
                 flow
             }
             Met::Known(flow) => {
                 let connection = self.connections[flow.index()].as_ref();
                 if connection.is_some_and(|connection| connection.tally.is_over_with(from, segment)) {
-                    self.open(flow);
+                    self.open(flow, class);
                 }
                 flow
             }
@@ -374,7 +378,7 @@ impl Plane {
     }
 
     /// Opens a connection with number `flow`, and closes the connection that had this number.
-    fn open(&mut self, flow: FlowId) {
+    fn open(&mut self, flow: FlowId, class: u8) {
         self.connections.resize(self.connections.len().max(flow.index() + 1), None);
         let old = self.connections[flow.index()].take();
         if let Some(old) = &old {
@@ -392,7 +396,7 @@ impl Plane {
         // same.
         let user = ends.map(|ends| self.users.enter(ends.radio.address));
         if let Some(user) = user {
-            self.graph.assign(flow, user);
+            self.graph.assign(flow, user, class);
         }
         if let Some(ends) = old.and_then(|old| old.tally.report().ends) {
             self.users.leave(ends.radio.address);

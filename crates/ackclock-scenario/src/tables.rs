@@ -82,6 +82,10 @@ pub struct FlowGroup {
     /// User that owns the flows of the group. In a cell: index of an `[[edge.user]]` table, whose users get the flows
     /// in turn.
     pub user: u32,
+    /// Class of service of the flows: `name` of an `[[edge.class]]` table. Without `class`, the flows have the settings
+    /// of the edge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// Receiver of the data: "mobile" (download) or "server" (upload). The mobile always opens the connection.
     #[serde(skip_serializing_if = "Towards::is_mobile")]
     pub towards: Towards,
@@ -170,6 +174,7 @@ impl Default for FlowGroup {
             spread: Span::ZERO,
             route: Span::ZERO,
             user: 0,
+            class: None,
             towards: Towards::Mobile,
             sender: "reno".into(),
             packet: Size::Bytes(1000),
@@ -244,7 +249,8 @@ impl Tables {
             return Err(ConfigError::new("edge.report", message));
         }
         for (index, flow) in self.flow.iter().enumerate() {
-            let checked = flow.check().and_then(|()| self.check_user(flow));
+            let checked =
+                flow.check().and_then(|()| self.check_user(flow)).and_then(|()| self.class(flow).map(drop));
             checked.map_err(|error| error.under(&format!("flow.{index}")))?;
         }
         self.check_measure()?;
@@ -321,6 +327,12 @@ impl Tables {
         whole["edge"] = self.edge.whole().map_err(|error| error.under("edge"))?;
         tidy(&mut whole);
         Ok(whole)
+    }
+
+    /// Number of the flow's class of service; 0 for the class without a name.
+    pub(crate) fn class(&self, flow: &FlowGroup) -> Result<u8, ConfigError> {
+        let class = flow.class.as_ref().map_or(Ok(0), |name| self.edge.class_named(name));
+        class.map_err(|message| ConfigError::new("class", message))
     }
 
     /// Checks that the flow's `user` names an existing `[[edge.user]]` table, if the edge is a cell.

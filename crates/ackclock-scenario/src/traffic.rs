@@ -287,7 +287,10 @@ impl Traffic {
             boxes.core.iter_mut().for_each(|wires| wires.renew(flow, &name));
             group.split(boxes.relay, flow, *cell_user, [now; 2], first);
         }
-        boxes.edges().for_each(|edge| edge.assign(flow, *cell_user));
+        boxes.edges().for_each(|edge| {
+            edge.assign(flow, *cell_user);
+            edge.classify(flow, group.class);
+        });
         boxes.edge.expect_data(flow, direction_of(group.table.towards));
         let (sender, receiver) = group.connection(flow, now, first);
         match group.table.towards {

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use ackclock_core::{ConfigError, Streams};
 
 use super::{AnyBearer, Change, ChangeContext, Direction};
-use crate::{BufferMeaning, CellUser, Files, LinkConfig, LinkContext, Nominal, OutageKind, QueuePlan, Side};
+use crate::{
+    BufferMeaning, Capacity, CellUser, ClassConfig, Files, LinkConfig, LinkContext, Nominal, OutageKind,
+    QueuePlan, Side,
+};
 
 /// Link tables of an edge, for bearers that consist of links.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub struct BearerContext<'a> {
     pub down: &'a QueuePlan,
     /// Plan of the uplink queue, which draws from the random stream `up/queue`.
     pub up: &'a QueuePlan,
+    /// Capacity of each user's downlink queue for each named class of service.
+    pub classes: &'a [Capacity],
     /// Packets that count against the capacity of the downlink queue.
     pub meaning: BufferMeaning,
     /// Random streams of the run. A bearer draws from the streams named `down/...` and `up/...`.
@@ -40,6 +45,12 @@ pub struct BearerContext<'a> {
 }
 
 impl<'a> BearerContext<'a> {
+    /// Plan of the downlink queue of the class with this number; the unnamed class is number 0.
+    pub(crate) fn down_of(&self, class: usize) -> QueuePlan {
+        let capacity = class.checked_sub(1).and_then(|named| self.classes.get(named));
+        self.down.holding(capacity.copied().unwrap_or(self.down.capacity()))
+    }
+
     /// Returns the context for building the link of this bearer whose random streams are named `name`.
     pub(super) const fn link(
         &self,
@@ -103,6 +114,14 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
     /// # Errors
     /// Returns an error that names the invalid key of a user.
     fn serving(&self, _users: &[CellUser]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {
+        Ok(None)
+    }
+
+    /// Returns a copy of the bearer with the classes of service of `[[edge.class]]`, if this kind of bearer has classes.
+    ///
+    /// # Errors
+    /// Returns an error that names the invalid key of a class.
+    fn with_classes(&self, _classes: &[ClassConfig]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {
         Ok(None)
     }
 

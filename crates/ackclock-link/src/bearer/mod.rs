@@ -140,6 +140,9 @@ pub trait Bearer: Send {
     /// Sets the user of a flow, for per-user queues.
     fn assign(&mut self, flow: FlowId, user: u32);
 
+    /// Sets the class of service of a flow, after its user; by default 0, the class without a name.
+    fn classify(&mut self, _flow: FlowId, _class: u8) {}
+
     /// Frees the state of a flow that ended.
     fn forget(&mut self, flow: FlowId);
 
@@ -248,6 +251,7 @@ impl Bearer for AnyBearer {
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
             fn change(&mut self, now: Time, direction: Direction, change: Change);
             fn assign(&mut self, flow: FlowId, user: u32);
+            fn classify(&mut self, flow: FlowId, class: u8);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);
             fn leave_when(&mut self, left_when: Left);

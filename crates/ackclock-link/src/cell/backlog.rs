@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use ackclock_core::{FlowId, Segment, Time};
 
 use super::config::{BufferPer, CellConfig, IntraUser, Overflow};
+use super::rank::Rank;
 use crate::queue::{AnyQueue, Queue};
 use crate::scheduler::Class;
 use crate::short_flows::{Account, CountsAt, ShortFlows};
@@ -32,6 +33,8 @@ pub(super) struct Rules {
     pub(super) buffer: BufferPer,
     pub(super) overflow: Overflow,
     pub(super) short: ShortFlows,
+    /// Ranks of the classes of service; a flow has the class with its number modulo the number of classes.
+    pub(super) ranks: Vec<Rank>,
 }
 
 impl Rules {
@@ -43,6 +46,7 @@ impl Rules {
             buffer: config.buffer_per,
             overflow: config.overflow,
             short: config.short_flow.clone(),
+            ranks: config.ranks.clone(),
         }
     }
 }
@@ -171,6 +175,18 @@ impl Backlog {
         id.map_or(Class::Short, |id| self.class_of(now, id))
     }
 
+    /// Weight of the class of the packet that the user sends next.
+    pub(super) fn weight(&self, now: Time, user: u32) -> u16 {
+        match self.rules.ranks.as_slice() {
+            [only] => only.weight,
+            _ => self.head(now, user).map_or(1, |id| self.rank(id).weight),
+        }
+    }
+
+    fn rank(&self, id: u32) -> Rank {
+        self.rules.ranks[id as usize % self.rules.ranks.len()]
+    }
+
     /// Whether the user has no queued packets.
     pub(super) fn is_empty(&self, user: u32) -> bool {
         self.users[user as usize].active.is_empty()
@@ -258,6 +274,10 @@ impl Backlog {
         let oldest = |flows: &mut dyn Iterator<Item = u32>| flows.min_by_key(|&id| self.ticket(id));
         match (active.as_slice(), self.rules.order) {
             ([] | [_], _) => active.first().copied(),
+            // A flow that was served moves to the end, so that flows with equal priorities take turns.
+            _ if self.rules.ranks.len() > 1 => {
+                active.iter().copied().min_by_key(|&id| self.rank(id).priority)
+            }
             (_, IntraUser::Fifo) => oldest(&mut active.iter().copied()),
             (_, IntraUser::Sfp) => {
                 let mut short = active.iter().copied().filter(|&id| self.class_of(now, id) == Class::Short);

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::harq::HarqConfig;
+use super::rank::Rank;
 use super::rates::{self, RateRow, linear};
 use super::{Cell, CellChange};
 use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext};
@@ -51,6 +52,9 @@ pub struct CellConfig {
     /// Users of the cell, set by the edge; one user by default.
     #[serde(skip)]
     users: Vec<CellUser>,
+    /// Ranks of the classes of service, set by a bearer above the cell; one class by default.
+    #[serde(skip)]
+    pub(super) ranks: Vec<Rank>,
 }
 
 /// A group of users of a cell with equal settings.
@@ -170,6 +174,7 @@ impl Default for CellConfig {
             pdus: BlockPdus::Whole,
             rates: rates::evdo(),
             users: vec![CellUser::default()],
+            ranks: vec![Rank::default()],
         }
     }
 }
@@ -296,6 +301,12 @@ impl CellConfig {
             many => return Err(ConfigError::new("user", format!("{many} users are more than {MOST_USERS}"))),
         }
         Ok(Self { users: users.to_vec(), ..self })
+    }
+
+    /// Returns this cell with classes of service of these ranks. The flow with the number n has the class with the number
+    /// n modulo the number of classes.
+    pub(crate) fn with_ranks(self, ranks: Vec<Rank>) -> Self {
+        Self { ranks, ..self }
     }
 
     /// Returns this cell with blocks of complete units of `unit_bits` bits; a block with fewer than `least` units counts

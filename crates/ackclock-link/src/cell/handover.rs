@@ -23,7 +23,7 @@ impl Cell {
             packets.push(packet);
         }
         self.tell_drops(now);
-        self.set_more(user, false);
+        self.set_more(user, 0);
         self.busy.retain(|&other| other != user);
         self.returns.retain(|&(_, other)| other != user);
         packets

@@ -39,6 +39,7 @@ mod harq;
 mod link;
 mod member;
 mod pull;
+mod rank;
 mod rates;
 mod reports;
 mod saturated;
@@ -54,6 +55,7 @@ pub use config::{
 pub(crate) use harq::{Harq, Rest};
 pub use harq::{HarqConfig, RepetitionsAs};
 pub(crate) use pull::Granted;
+pub(crate) use rank::Rank;
 pub use rates::RateRow;
 pub use synthetic::{Radio, Synthetic};
 
@@ -228,10 +230,14 @@ impl Cell {
                 true => Class::Long,
                 false => self.backlog.class(start, user, begun),
             };
-            self.candidates.push(Candidate { user, rate: self.grants[state].bps, class });
+            let weight = self.weight(start, user);
+            self.candidates.push(Candidate { user, weight, class, rate: self.grants[state].bps });
         }
         match self.scheduler.choose(slot, &self.candidates) {
-            Some(chosen) => self.serve(start, self.candidates[chosen].user),
+            Some(chosen) => {
+                let Candidate { user, weight, .. } = self.candidates[chosen];
+                self.serve(start, user, weight);
+            }
             None => self.next += 1,
         }
         if !self.is_granted() {
@@ -259,17 +265,19 @@ impl Cell {
     }
 
     /// Gives a user its slots: for a retransmission if one is ready, otherwise for new data.
-    fn serve(&mut self, start: Time, user: u32) {
+    fn serve(&mut self, start: Time, user: u32, weight: u16) {
         let harq = &mut self.members[user as usize].harq;
         match (harq.as_mut().and_then(|harq| harq.repeat(start)), &mut self.pull) {
-            (Some((slots, served)), _) => self.occupy(start, user, Carries::Repetition, slots, served),
+            (Some((slots, served)), _) => {
+                self.occupy(start, (user, weight), Carries::Repetition, slots, served)
+            }
             (None, Some(pull)) => pull.grant(user),
-            (None, None) => self.serve_new(start, user),
+            (None, None) => self.serve_new(start, user, weight),
         }
     }
 
     /// Gives a user its slots for new data.
-    fn serve_new(&mut self, start: Time, user: u32) {
+    fn serve_new(&mut self, start: Time, user: u32, weight: u16) {
         let grant = self.grants[self.members[user as usize].state.1];
         let sent = self.send(start, user, grant);
         self.sent += u128::from(sent);
@@ -277,14 +285,14 @@ impl Cell {
         used.capacity += grant.block;
         used.used += sent;
         let served = grant.bps * (sent as f64 / grant.work as f64);
-        self.occupy(start, user, Carries::New, grant.slots, served);
+        self.occupy(start, (user, weight), Carries::New, grant.slots, served);
     }
 
     /// Occupies `slots` slots from `start` on with data of a user; the scheduler counts `served` as their rate.
-    fn occupy(&mut self, start: Time, user: u32, carries: Carries, slots: u64, served: f64) {
+    fn occupy(&mut self, start: Time, (user, weight): (u32, u16), carries: Carries, slots: u64, served: f64) {
         self.used[carries as usize] += slots;
         let rate = self.grants[self.members[user as usize].state.1].bps;
-        self.scheduler.served(Service { user, slot: self.next, slots, rate, served });
+        self.scheduler.served(Service { user, weight, slot: self.next, slots, rate, served });
         self.next += slots;
         let (ends, last) = (self.slots.start(self.next), std::mem::take(&mut self.air.last));
         self.air = Air { user, carries, begins: start, slots, served, ends, last };

@@ -226,7 +226,12 @@ impl<C: Look> Saturated<C> {
             let interrupted = self.next < self.resumes[user as usize];
             let state = if interrupted { 0 } else { channel.state(measured) };
             self.states.push(state);
-            self.candidates.push(Candidate { user, rate: self.grants[state].bps, class: Class::Long });
+            self.candidates.push(Candidate {
+                user,
+                weight: 1,
+                rate: self.grants[state].bps,
+                class: Class::Long,
+            });
         }
         let Some(chosen) = self.scheduler.choose(slot, &self.candidates) else {
             self.next += 1;
@@ -237,7 +242,7 @@ impl<C: Look> Saturated<C> {
         let slots = grant.slots.max(self.slots);
         let (most, done) = (grant.work * (slots / grant.slots), self.send(user, grant, slots / grant.slots));
         let served = rate * (done as f64 / most as f64);
-        self.scheduler.served(Service { user, slot, slots, rate, served });
+        self.scheduler.served(Service { user, weight: 1, slot, slots, rate, served });
         self.done += u128::from(done);
         self.next += slots / self.slots;
         Some((user, grant.rate))

@@ -15,9 +15,9 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    pub(super) fn new(cell: &CellConfig, rlc: &RlcConfig) -> Self {
+    pub(super) fn new(cell: &CellConfig, rlc: &RlcConfig, unit: [u32; 2]) -> Self {
         let header = if rlc.grants() { rlc.header_octets() } else { 0 };
-        Self { unit: rlc.unit(), pdus: cell.pdus, header, filled: [0; 2] }
+        Self { unit, pdus: cell.pdus, header, filled: [0; 2] }
     }
 
     /// Number of units that a block has room for in this number of bits.

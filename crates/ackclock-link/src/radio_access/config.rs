@@ -9,14 +9,16 @@ use serde_json::json;
 
 use super::RadioAccess;
 use super::air::{AIRS, AirConfig, AirKind};
+use super::blocks::Blocks;
+use super::class::{Class, ClassConfig};
 use super::dedicated::{DedicatedConfig, DedicatedKey};
 use super::iub::{Iub, IubConfig};
 use super::shared::Shared;
-use super::user::{Downwards, User};
+use super::user::{Downwards, User, of_class};
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction};
 use crate::cell::{BlockPdus, HarqConfig, RateRow};
 use crate::errors::ErrorContext;
-use crate::umts_rlc_am::RlcConfig;
+use crate::umts_rlc_am::{RlcConfig, RlcMode};
 use crate::{CellConfig, CellUser, DeliveryOrder, Files, LinkConfig, Nominal, OutageKind};
 
 /// The UMTS radio network from its controller to the terminals. Packets of each user of `[[edge.user]]` are queued, cut
@@ -35,6 +37,9 @@ pub struct RadioAccessConfig {
     /// Users of the bearer, set by the edge; one user by default.
     #[serde(skip)]
     users: Vec<CellUser>,
+    /// Classes of service with a name, set by the edge; none by default.
+    #[serde(skip)]
+    named: Vec<Class>,
 }
 
 /// Air interfaces of both directions.
@@ -60,7 +65,13 @@ impl Default for Airs {
 impl Default for RadioAccessConfig {
     /// Returns a bearer with one user, with channels of 384 kbit/s.
     fn default() -> Self {
-        Self { rlc: RlcConfig::default(), iub: None, air: Airs::default(), users: vec![CellUser::default()] }
+        Self {
+            rlc: RlcConfig::default(),
+            iub: None,
+            air: Airs::default(),
+            users: vec![CellUser::default()],
+            named: Vec::new(),
+        }
     }
 }
 
@@ -137,8 +148,8 @@ impl RadioAccessConfig {
         if cell.pdus == BlockPdus::Split {
             return Ok(cell.clone());
         }
-        let octets: u32 = self.rlc.unit().iter().sum();
-        let least = self.rlc.least_units();
+        let octets: u32 = self.unit().iter().sum();
+        let least = self.rlcs().map(RlcConfig::least_units).fold(1, u32::max);
         let whole = cell.of_whole(u64::from(octets) * 8, least.into());
         if whole.rates.is_empty() {
             let octets = octets * least;
@@ -196,6 +207,34 @@ impl RadioAccessConfig {
         self.of_whole(cell).map(drop)
     }
 
+    /// Classes of service, the unnamed class first.
+    fn classes(&self) -> Vec<Class> {
+        std::iter::once(Class::unnamed(self.rlc.clone())).chain(self.named.iter().cloned()).collect()
+    }
+
+    /// Settings of all RLC ends.
+    fn rlcs(&self) -> impl Iterator<Item = &RlcConfig> {
+        std::iter::once(&self.rlc).chain(self.named.iter().map(|class| &class.rlc))
+    }
+
+    /// Unit of room in a block: its payload and its header, octets. PDUs of all classes have equal sizes.
+    fn unit(&self) -> [u32; 2] {
+        self.rlcs().map(RlcConfig::unit).max().unwrap_or_default()
+    }
+
+    /// Refuses weights if nothing obeys them.
+    fn check_weights(&self) -> Result<(), ConfigError> {
+        let Some(index) = self.named.iter().position(|class| class.rank.weight != 1) else { return Ok(()) };
+        let message = match self.down()? {
+            AirKind::Dedicated(_) => "on dedicated channels no scheduler obeys it",
+            AirKind::Cell(cell) if name_of(&cell.scheduler) == "max-rate" => {
+                "the scheduler \"max-rate\" ignores it"
+            }
+            AirKind::Cell(_) => return Ok(()),
+        };
+        Err(ConfigError::new(format!("class.{index}.weight"), message))
+    }
+
     /// One-way delay of the Iub; zero without an Iub.
     fn iub_delay(&self) -> Span {
         self.iub.as_ref().map_or(Span::ZERO, |iub| iub.delay)
@@ -203,31 +242,35 @@ impl RadioAccessConfig {
 
     /// Builds the bearer for users that share a cell.
     fn over_cell(&self, config: &CellConfig, context: BearerContext<'_>) -> Result<RadioAccess, ConfigError> {
-        let (up, count) = (self.up()?, self.count() as u32);
-        let config = self.served(config)?;
+        let (up, count, classes) = (self.up()?, self.count() as u32, self.classes());
+        let config = self.served(config)?.with_ranks(classes.iter().map(|class| class.rank).collect());
         let iub = self.iub.as_ref().map(|iub| Ok((iub, iub.control()?))).transpose();
         let iub = iub.map_err(|error: ConfigError| error.under("iub"))?;
-        let shared = Shared::new(&config, &self.rlc, iub, [count, 1], context);
+        let blocks = Blocks::new(&config, &self.rlc, self.unit());
+        let shared = Shared::new(&config, blocks, iub, [count, classes.len() as u32], context);
         let shared = shared.map_err(|error| under(Direction::Down, error))?;
         // A receiver that misses a block because of a feedback error keeps later PDUs for the time `release`.
         let held = |harq: &HarqConfig| if harq.feedback_error.0 > 0.0 { harq.release } else { Span::ZERO };
         let time = config.delay.mean() + config.slot() + config.harq.as_ref().map_or(Span::ZERO, held);
         let user = |number| {
-            let octets = self.rlc.unit().iter().sum();
-            let (name, block) = (&format!("down/iub/{number}"), Span::ZERO);
-            let errors = ErrorContext { streams: context.streams, name, files: context.files, block };
-            let interface = |iub| Iub::new(iub, octets, shared.initial(), errors);
-            let iub = self.iub.as_ref().map(interface).transpose();
+            let octets = self.unit().iter().sum();
+            let interface = |(iub, class)| {
+                let (streams, files, block) = (context.streams, context.files, Span::ZERO);
+                let name = &of_class(format!("down/iub/{number}"), class);
+                Iub::new(iub, octets, shared.initial(), ErrorContext { streams, name, files, block })
+            };
+            let iubs = self.iub.iter().flat_map(|iub| (0..classes.len()).map(move |class| (iub, class)));
+            let iubs = iubs.map(interface).collect::<Result<Vec<_>, _>>();
             // The time of a PDU from controller to terminal includes one Iub delay for the PDU, and one for the message
             // that allows it.
-            let down = match iub.map_err(|error| error.under("loss").under("iub"))? {
-                Some(iub) => Downwards::Shared(Box::new(iub), self.iub_delay() * 2 + time),
-                None => Downwards::Granted(time),
+            let down = match iubs.map_err(|error| error.under("loss").under("iub"))? {
+                iubs if iubs.is_empty() => Downwards::Granted(time),
+                iubs => Downwards::Shared(iubs, self.iub_delay() * 2 + time),
             };
-            User::new(&self.rlc, down, up, number, context).map_err(|(side, error)| under(side, error))
+            User::new(&classes, down, up, number, context).map_err(|(side, error)| under(side, error))
         };
         let users = (0..count).map(user).collect::<Result<_, _>>()?;
-        Ok(RadioAccess::of(users, Some(Box::new(shared)), &self.rlc).naming_users())
+        Ok(RadioAccess::of(users, Some(Box::new(shared)), &classes).naming_users())
     }
 
     /// Returns the part of the bearer that a key changes while the bearer runs.
@@ -344,6 +387,12 @@ impl BearerConfig for RadioAccessConfig {
         Some(&self.users)
     }
 
+    fn with_classes(&self, classes: &[ClassConfig]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {
+        let with = Self { named: ClassConfig::resolved(classes, &self.rlc)?, ..self.clone() };
+        with.check_weights()?;
+        Ok(Some(Arc::new(with)))
+    }
+
     /// Returns the mean rate of all users together, and the delay.
     fn nominal(
         &self,
@@ -367,7 +416,7 @@ impl BearerConfig for RadioAccessConfig {
                     .with_users(&self.users)?
                     .nominal(files)
                     .map_err(under)?;
-                let [payload, header] = self.rlc.unit().map(u64::from);
+                let [payload, header] = self.unit().map(u64::from);
                 let rate = Rate::from_bps(rate.as_bps() * payload / (payload + header));
                 Nominal { rate, delay: delay + self.iub_delay() }
             }
@@ -378,6 +427,8 @@ impl BearerConfig for RadioAccessConfig {
     }
 
     fn gauges(&self) -> Vec<&'static str> {
+        // Ends in acknowledged mode have all gauges of the other mode.
+        let rlc = self.rlcs().find(|rlc| rlc.mode == RlcMode::Acknowledged).unwrap_or(&self.rlc);
         let below: &[_] = match self.down() {
             Ok(AirKind::Cell(_)) if self.iub.is_some() => {
                 &["base_station_pdus", "base_station_target_ms", "credits"]
@@ -385,13 +436,14 @@ impl BearerConfig for RadioAccessConfig {
             Ok(AirKind::Dedicated(DedicatedConfig { allocation: Some(_), .. })) => &["allocated_bps"],
             _ => &[],
         };
-        [self.rlc.gauges(), below].concat()
+        [rlc.gauges(), below].concat()
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let bearer = match self.down()? {
             AirKind::Dedicated(down) => {
-                let bearer = RadioAccess::new(&self.rlc, [down, self.up()?], self.count() as u32, context);
+                let airs = [down, self.up()?];
+                let bearer = RadioAccess::new(&self.classes(), airs, self.count() as u32, context);
                 bearer.map(RadioAccess::naming_users).map_err(|(direction, error)| under(direction, error))
             }
             AirKind::Cell(cell) => self.over_cell(cell, context),

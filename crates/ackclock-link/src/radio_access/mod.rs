@@ -18,6 +18,9 @@
 //! the queue; the far end delivers no packet twice. If the old controller does not forward, these packets and the
 //! downlink queue are lost. The uplink queue is in the terminal, and stays.
 //!
+//! With classes of service (`class`), each user has a channel for each class. The channels of a user share its air
+//! interfaces; a channel of a lower priority sends in the room that the others leave.
+//!
 //! Random numbers for errors come from the streams `down/errors` and `up/errors` for the first user, and from
 //! `down/errors/N` and `up/errors/N` for other users, so adding a user does not change the random numbers of the
 //! existing users.
@@ -39,6 +42,7 @@ mod air;
 mod allocation;
 mod blocks;
 mod channel;
+mod class;
 mod config;
 mod dedicated;
 mod filling;
@@ -60,6 +64,8 @@ pub use self::air::{AIRS, AirConfig, AirKind};
 use self::allocation::Allocation;
 pub use self::allocation::AllocationConfig;
 use self::channel::Channel;
+pub(crate) use self::class::Class;
+pub use self::class::ClassConfig;
 pub use self::config::{Airs, RadioAccessConfig};
 pub(crate) use self::dedicated::DedicatedKey;
 pub use self::dedicated::{DedicatedConfig, ErrorsBy};
@@ -73,7 +79,7 @@ use self::shared::Shared;
 use self::user::{Downwards, User};
 use crate::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover};
 use crate::queue::Queue;
-use crate::umts_rlc_am::{RlcConfig, Sdus};
+use crate::umts_rlc_am::Sdus;
 use crate::{Cause, CellChange, Departures, LinkEvent, LinkView, Load, OutageKind};
 
 /// Payload rate of a dedicated channel, and its number of PDUs in a TTI.
@@ -104,23 +110,24 @@ pub(crate) struct RadioAccess {
 }
 
 impl RadioAccess {
-    /// Creates the bearer for several users with equal channels.
+    /// Creates the bearer for several users with equal channels, one for each class.
     ///
     /// # Errors
     /// Returns an error that names the direction if a file of a table is unreadable or malformed.
     pub(crate) fn new(
-        rlc: &RlcConfig,
+        classes: &[Class],
         [down, up]: [&DedicatedConfig; 2],
         users: u32,
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
-        let user = |number| User::new(rlc, Downwards::Dedicated(down), up, number, context);
+        let rlc = &classes[0].rlc;
+        let user = |number| User::new(classes, Downwards::Dedicated(down), up, number, context);
         let allocation = down.allocation.as_ref().map(|config| {
             let step = |&rate| (rate, down.pdus_at(rate, rlc) as u32);
             (Allocation::new(config, users as usize), config.steps.iter().map(step).collect())
         });
         let users = (0..users).map(user).collect::<Result<_, _>>()?;
-        Ok(Self { allocation, ..Self::of(users, None, rlc) })
+        Ok(Self { allocation, ..Self::of(users, None, classes) })
     }
 
     /// Names the user in each report of a dedicated channel.
@@ -128,7 +135,7 @@ impl RadioAccess {
         Self { names_users: true, ..self }
     }
 
-    fn of(users: Vec<User>, shared: Option<Box<Shared>>, rlc: &RlcConfig) -> Self {
+    fn of(users: Vec<User>, shared: Option<Box<Shared>>, classes: &[Class]) -> Self {
         Self {
             changes: vec![Time::NEVER; users.len()],
             users,
@@ -136,10 +143,10 @@ impl RadioAccess {
             allocation: None,
             reports: None,
             names_users: false,
-            classes: 1,
+            classes: classes.len(),
             channel_of: Vec::new(),
             next: [0; 2],
-            octets: rlc.unit()[0],
+            octets: classes[0].rlc.unit()[0],
             filling: Filling::default(),
         }
     }
@@ -221,8 +228,8 @@ impl RadioAccess {
             for (number, (user, change)) in (0..).zip(self.users.iter_mut().zip(&mut self.changes)) {
                 *change = user.next_change();
                 if *change <= at {
-                    if user.requests(at) {
-                        shared.request(at, number);
+                    if let Some(weight) = user.requests(at) {
+                        shared.request(at, number, weight);
                     }
                     user.step(at, &mut self.filling);
                     *change = user.next_change();
@@ -494,6 +501,14 @@ impl Bearer for RadioAccess {
         if !is_handover {
             self.note_rates(now);
         }
+    }
+
+    fn classify(&mut self, flow: FlowId, class: u8) {
+        let Some(channel) = self.channel_of.get_mut(flow.index()) else { return };
+        let classes = self.classes as u32;
+        *channel = *channel / classes * classes + u32::from(class).min(classes - 1);
+        let own = *channel;
+        self.shared.iter_mut().for_each(|shared| shared.join(own));
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -17,7 +17,7 @@ use super::user::User;
 use crate::bearer::BearerContext;
 use crate::cell::{Begun, Granted};
 use crate::queue::DropTailConfig;
-use crate::umts_rlc_am::{LossCause, Pdu, RlcConfig};
+use crate::umts_rlc_am::{LossCause, Pdu};
 use crate::{
     BufferMeaning, Capacity, Cell, CellChange, CellConfig, Fate, Handover, HandoverTo, Link, LinkContext,
     LinkEvent, QueuePlan,
@@ -111,7 +111,7 @@ impl Shared {
     /// Returns an error if a file that the cell's table names is unreadable or malformed.
     pub(super) fn new(
         config: &CellConfig,
-        rlc: &RlcConfig,
+        blocks: Blocks,
         iub: Option<(&IubConfig, FlowControlKind<'_>)>,
         [users, classes]: [u32; 2],
         context: BearerContext<'_>,
@@ -135,7 +135,7 @@ impl Shared {
             classes: classes as usize,
             delay: iub.map_or(Span::ZERO, |(iub, _)| iub.delay),
             mean_delay: config.delay.mean(),
-            blocks: Blocks::new(config, rlc),
+            blocks,
             interval: control.interval(),
             has_iub: iub.is_some(),
             packets: Vec::new(),
@@ -170,9 +170,9 @@ impl Shared {
         self.has_iub
     }
 
-    /// Requests a grant for a user that has data from `at` on.
-    pub(super) fn request(&mut self, at: Time, user: u32) {
-        self.cell.request(at, user);
+    /// Requests a grant for a user that has data from `at` on, with the weight of its next class.
+    pub(super) fn request(&mut self, at: Time, user: u32, weight: u16) {
+        self.cell.request(at, user, weight);
     }
 
     /// Passes on to the channels the PDUs that the cell has finished by `at`, and requests PDUs for its grants.
@@ -188,7 +188,10 @@ impl Shared {
     fn fill(&mut self, granted: Granted, user: &mut User, filling: &mut Filling) {
         let room = self.blocks.room(granted.bits);
         // A retransmission that is larger than its block may leave no room.
-        let more = room == 0 || user.cut(granted.at, room as usize, filling);
+        let more = match room {
+            0 => user.next_weight(),
+            room => user.cut(granted.at, room as usize, filling),
+        };
         self.packets.clear();
         for (channel, sent) in filling.block.drain(..) {
             let number = granted.user as usize * self.classes + usize::from(channel);

@@ -4,20 +4,25 @@ use ackclock_core::results::RadioCounts;
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Time};
 
 use super::channel::Channel;
+use super::class::Class;
 use super::dedicated::{Dedicated, DedicatedConfig};
 use super::filling::{Filling, Run};
 use super::flow_control::Allocation;
 use super::grants::Grants;
 use super::iub::{Iub, Sent};
 use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
+use crate::cell::Rank;
 use crate::errors::ErrorContext;
 use crate::queue::Queue;
-use crate::umts_rlc_am::{Asks, LossCause, RlcConfig, Sdus};
-use crate::{Cause, LinkView, Load, OutageKind, Repetitions};
+use crate::umts_rlc_am::{Asks, LossCause, Sdus};
+use crate::{Cause, LinkView, Load, OutageKind, QueuePlan, Repetitions};
 
 /// A user with its channels. All arrays are indexed by direction.
 pub(super) struct User {
+    /// Channels of the user's classes, the unnamed class first.
     pub(super) channels: Vec<Channel>,
+    /// Channels of each direction in the order in which they fill the next TTI.
+    order: [Vec<Turn>; 2],
     /// Dedicated air interface that the channels share; `None` for the downlink over a cell.
     pub(super) airs: [Option<Dedicated>; 2],
     /// Time that a PDU takes without queueing delay at the base station.
@@ -26,11 +31,35 @@ pub(super) struct User {
     away_until: Time,
 }
 
+/// Turn of a channel to fill TTIs. Turns are ordered by priority, then by the time of the last turn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    priority: u16,
+    last: Time,
+    /// Number of the channel.
+    channel: u8,
+    /// Weight of the channel's class.
+    weight: u16,
+}
+
+impl Turn {
+    /// First turns of the channels of these classes.
+    fn first(classes: &[Class]) -> Vec<Self> {
+        let turn = |(channel, class): (u8, &Class)| {
+            let Rank { priority, weight } = class.rank;
+            Self { priority, last: Time::ZERO, channel, weight }
+        };
+        let mut turns: Vec<_> = (0..).zip(classes).map(turn).collect();
+        turns.sort_unstable();
+        turns
+    }
+}
+
 /// Path of the downlink PDUs of a user.
 pub(super) enum Downwards<'a> {
     Dedicated(&'a DedicatedConfig),
-    /// The Iub, and the time that a PDU takes from controller to terminal without queueing delay.
-    Shared(Box<Iub>, Span),
+    /// The Iub of each channel, and the time that a PDU takes from controller to terminal without queueing delay.
+    Shared(Vec<Iub>, Span),
     /// Grants of a cell, and the time that a PDU takes from base station to terminal.
     Granted(Span),
 }
@@ -40,6 +69,11 @@ pub(super) fn of_user(name: &str, user: u32) -> String {
     if user == 0 { name.to_owned() } else { format!("{name}/{user}") }
 }
 
+/// Name of a random stream of the class with the number `class`.
+pub(super) fn of_class(name: String, class: usize) -> String {
+    if class == 0 { name } else { format!("{name}/class/{class}") }
+}
+
 impl User {
     /// Creates the user with the number `number`. For the first user, random streams have the same names as in a bearer
     /// with one user.
@@ -47,37 +81,45 @@ impl User {
     /// # Errors
     /// Returns an error that names the direction if a file of a table is unreadable or malformed.
     pub(super) fn new(
-        rlc: &RlcConfig,
+        classes: &[Class],
         down: Downwards<'_>,
         up: &DedicatedConfig,
         number: u32,
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
-        let named = |name: &str| of_user(name, number);
+        let (named, rlc) = (|name: &str| of_user(name, number), &classes[0].rlc);
         let dedicated = |config: &DedicatedConfig, direction: Direction| {
             let (streams, files) = (context.streams, context.files);
             let name = &named(["down/errors", "up/errors"][direction as usize]);
             let errors = ErrorContext { streams, name, files, block: Span::ZERO };
             Dedicated::new(config, rlc, errors).map_err(|error| (direction, error))
         };
-        let queues = [("down/queue", context.down), ("up/queue", context.up)]
-            .map(|(name, queue)| queue.named(named(name)).build());
         // HARQ reports the arrival times of PDUs instead of their places.
         let places = |config: &DedicatedConfig| config.harq.is_none().then(|| config.places(rlc));
-        let (air, places_down, source, time) = match down {
+        let (air, config, iubs, is_granted, time) = match down {
             Downwards::Dedicated(config) => {
                 let air = dedicated(config, Direction::Down)?;
                 let time = air.time();
-                (Some(air), places(config), (None, None), time)
+                (Some(air), Some(config), Vec::new(), false, time)
             }
-            Downwards::Shared(iub, time) => (None, None, (Some(iub), None), time),
-            Downwards::Granted(time) => (None, None, (None, Some(Grants::new())), time),
+            Downwards::Shared(iubs, time) => (None, None, iubs, false, time),
+            Downwards::Granted(time) => (None, None, Vec::new(), true, time),
         };
         let air_up = dedicated(up, Direction::Up)?;
         let times = [time, air_up.time()];
-        let places = [places_down, places(up)];
+        let mut iubs = iubs.into_iter();
+        let channel = |(number, class): (usize, &Class)| {
+            let queue = |plan: QueuePlan, name| plan.named(of_class(named(name), number)).build();
+            let queues =
+                [queue(context.down_of(number), "down/queue"), queue(context.up.clone(), "up/queue")];
+            let places = [config.and_then(places), places(up)];
+            let source = (iubs.next().map(Box::new), is_granted.then(Grants::new));
+            Channel::new(&class.rlc, queues, places, source, times[0] + times[1])
+        };
+        let order = Turn::first(classes);
         Ok(Self {
-            channels: vec![Channel::new(rlc, queues, places, source, times[0] + times[1])],
+            channels: classes.iter().enumerate().map(channel).collect(),
+            order: [order.clone(), order],
             airs: [air, Some(air_up)],
             times,
             away_until: Time::ZERO,
@@ -141,7 +183,8 @@ impl User {
         if let Some(from) = air.repeat(at) {
             return self.plan_air(from, direction);
         }
-        fill(&mut self.channels, at, direction, air.room(), filling, air.repeats());
+        let (order, repeats) = (&mut self.order[direction as usize], air.repeats());
+        fill(&mut self.channels, order, (at, direction), air.room(), filling, repeats);
         let from = match air.repeats() {
             true => air.send_block(at, &filling.block),
             false => air.send(at, filling),
@@ -163,22 +206,32 @@ impl User {
         }
     }
 
-    /// Whether the user requests a grant of the cell at `at`.
-    pub(super) fn requests(&mut self, at: Time) -> bool {
+    /// Returns the weight with which the user requests a grant of the cell at `at`, if it requests one.
+    pub(super) fn requests(&mut self, at: Time) -> Option<u16> {
         let requests = |channel: &mut Channel| channel.grants.as_mut().is_some_and(|own| own.requests(at));
-        self.channels.iter_mut().map(requests).fold(false, |any, one| any | one)
+        let any = self.channels.iter_mut().map(requests).fold(false, |any, one| any | one);
+        any.then(|| self.next_weight()).flatten()
+    }
+
+    /// Weight of the class that sends in the user's next grant; `None` if the user has requested none.
+    pub(super) fn next_weight(&self) -> Option<u16> {
+        let requested = |turn: &&Turn| {
+            self.channels[usize::from(turn.channel)].grants.as_ref().is_some_and(Grants::is_requested)
+        };
+        self.order[Direction::Down as usize].iter().find(requested).map(|turn| turn.weight)
     }
 
     /// Cuts PDUs for a block of the cell that starts at `at`: at most `room` PDUs, or octets if PDUs fill blocks. Returns
-    /// whether the user has more data.
-    pub(super) fn cut(&mut self, at: Time, room: usize, filling: &mut Filling) -> bool {
-        fill(&mut self.channels, at, Direction::Down, room, filling, true);
+    /// the weight of the class that sends next; `None` if the user has no more data.
+    pub(super) fn cut(&mut self, at: Time, room: usize, filling: &mut Filling) -> Option<u16> {
+        let order = &mut self.order[Direction::Down as usize];
+        fill(&mut self.channels, order, (at, Direction::Down), room, filling, true);
         filling.pdus.clear();
         for &Run { channel, pdus, .. } in &filling.runs {
             self.channels[usize::from(channel)].on_cut(at, pdus);
         }
         self.finish(at, at, filling);
-        self.channels.iter().any(|channel| channel.grants.as_ref().is_some_and(Grants::is_requested))
+        self.next_weight()
     }
 
     /// Schedules the next transmission of a channel in a direction, at or after `from`.
@@ -334,25 +387,32 @@ impl User {
     }
 }
 
-/// Fills a TTI or block of `room` units with PDUs of the channels, in order of the channels. `in_block` says whether the
+/// Fills a TTI or block of `room` units with PDUs of the channels, in order of their turns. `in_block` says whether the
 /// PDUs are marked for a block.
 fn fill(
     channels: &mut [Channel],
-    at: Time,
-    direction: Direction,
+    order: &mut [Turn],
+    (at, direction): (Time, Direction),
     room: usize,
     Filling { pdus, runs, block }: &mut Filling,
     in_block: bool,
 ) {
-    for (number, channel) in (0..).zip(channels) {
+    for turn in order.iter_mut() {
+        let (number, channel) = (turn.channel, &mut channels[usize::from(turn.channel)]);
         if channel.left(direction, room, pdus) == 0 {
             break;
         }
         let (before, marked) = (pdus.len(), channel.marks(direction));
         let asks = channel.fill(at, direction, room, pdus);
         runs.push(Run { channel: number, pdus: (pdus.len() - before) as u32, asks });
+        if pdus.len() > before {
+            turn.last = at;
+        }
         if in_block {
             block.extend(pdus[before..].iter().map(|pdu| (number, marked(*pdu))));
         }
+    }
+    if order.len() > 1 {
+        order.sort_unstable();
     }
 }

@@ -111,7 +111,7 @@ impl Averages {
         }
     }
 
-    /// Returns the candidate with the highest ratio of rate to average. Ties go to the lowest average, then to the next
+    /// Returns the candidate with the highest ratio of rate to average, times its weight. Ties go to the lowest average, then to the next
     /// user in round-robin order. The averages must be up to date for this slot.
     pub(super) fn fairest(
         &self,
@@ -120,7 +120,7 @@ impl Averages {
         let mut best: Option<(f64, f64, usize, Candidate)> = None;
         for (index, candidate) in candidates.filter(|(_, candidate)| candidate.rate > 0.0) {
             let average = self.values[candidate.user as usize];
-            let share = candidate.rate / average;
+            let share = f64::from(candidate.weight) * candidate.rate / average;
             let better = best.is_none_or(|(most, least, _, other)| {
                 let order = share.total_cmp(&most).then(least.total_cmp(&average));
                 order.then(self.turn.of(other.user).cmp(&self.turn.of(candidate.user))).is_gt()
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn service(slot: u64, slots: u64) -> Service {
-        Service { user: 0, slot, slots, rate: 6e5, served: 3e5 }
+        Service { user: 0, weight: 1, slot, slots, rate: 6e5, served: 3e5 }
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub use round_robin::{Priority, RoundRobinConfig};
 pub struct Candidate {
     /// Number of the candidate user.
     pub user: u32,
+    /// Weight of the class of the packet that the user would send next, at least 1.
+    pub weight: u16,
     /// Rate at which the user can be served in this slot, bit/s; a user with rate zero cannot be served.
     pub rate: f64,
     /// Class of the packet that the user would send next.
@@ -39,6 +41,8 @@ pub enum Class {
 pub struct Service {
     /// Number of the user that was served.
     pub user: u32,
+    /// Weight of the user when it was selected.
+    pub weight: u16,
     /// First slot of the service.
     pub slot: u64,
     /// Number of slots of the service.
@@ -126,7 +130,10 @@ mod tests {
     /// Candidates with these rates; the given users have short flows.
     pub(super) fn with_short(rates: &[f64], short: &[u32]) -> Vec<Candidate> {
         let class = |user| if short.contains(&user) { Class::Short } else { Class::Long };
-        (0..).zip(rates).map(|(user, &rate)| Candidate { user, rate, class: class(user) }).collect()
+        (0..)
+            .zip(rates)
+            .map(|(user, &rate)| Candidate { user, weight: 1, rate, class: class(user) })
+            .collect()
     }
 
     fn rates() -> impl Strategy<Value = Vec<f64>> {
@@ -149,7 +156,7 @@ mod tests {
                     prop_assert_eq!(chosen.is_some(), rates.iter().any(|&rate| rate > 0.0), "{}", entry.name);
                     let Some(Candidate { user, rate, .. }) = chosen.map(|index| candidates[index]) else { continue };
                     prop_assert!(rate > 0.0, "{}", entry.name);
-                    scheduler.served(Service { user, slot, slots: 1, rate, served: rate / 2.0 });
+                    scheduler.served(Service { user, weight: 1, slot, slots: 1, rate, served: rate / 2.0 });
                 }
             }
         }
@@ -163,8 +170,9 @@ mod tests {
     ) -> Vec<u32> {
         let serve = |slot| {
             let candidates = candidates(slot);
-            let Candidate { user, rate, .. } = candidates[scheduler.choose(slot, &candidates).unwrap()];
-            scheduler.served(Service { user, slot, slots: 1, rate, served: rate });
+            let Candidate { user, weight, rate, .. } =
+                candidates[scheduler.choose(slot, &candidates).unwrap()];
+            scheduler.served(Service { user, weight, slot, slots: 1, rate, served: rate });
             user
         };
         (0..slots).map(serve).collect()

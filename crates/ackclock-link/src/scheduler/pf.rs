@@ -7,6 +7,7 @@
 //! ## What it does
 //! Serves the user with the highest ratio of current rate to average rate: argmax R/A. The averages of all users then
 //! move by 1/tc towards the rate received. Ties go to the lowest average, then to the next user in round-robin order.
+//! With classes of service, the ratio is multiplied by the weight of the class that the user would send next.
 //!
 //! ## Differences from the source
 //! The source does not define the treatment of users without backlog, the initial averages, and the rate counted in a
@@ -80,6 +81,19 @@ mod tests {
             let got = served[20_000..].iter().filter(|&&other| other == user).count();
             assert!(got.abs_diff(3333) < 40, "user {user}: {got}");
         }
+    }
+
+    #[test]
+    fn users_get_time_by_their_weights() {
+        let weighted = |weights: [u16; 2]| {
+            move |_| {
+                let with = |(candidate, weight)| Candidate { weight, ..candidate };
+                candidates(&[1e5, 1e5]).into_iter().zip(weights).map(with).collect()
+            }
+        };
+        let served = play(&mut pf(), 30_000, weighted([1, 3]));
+        let second = served[10_000..].iter().filter(|&&user| user == 1).count();
+        assert!(second.abs_diff(15_000) < 200, "{second} of 20000");
     }
 
     #[test]

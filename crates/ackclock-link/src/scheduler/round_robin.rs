@@ -5,7 +5,8 @@
 //! 11, asks how much short flows gain without channel knowledge.
 //!
 //! ## What it does
-//! Serves users with data and a rate in turn, one slot each. With `priority = "short-flows"`, only users whose next
+//! Serves users with data and a rate in turn, one slot each, or as many slots in a row as the weight of the class of
+//! service that the user sends. With `priority = "short-flows"`, only users whose next
 //! packet belongs to a short flow are served, as long as there are any such users.
 //!
 //! ## Differences from the source
@@ -44,7 +45,7 @@ impl Config for RoundRobinConfig {}
 
 impl SchedulerConfig for RoundRobinConfig {
     fn build(&self, _: SchedulerContext<'_>) -> Box<dyn Scheduler> {
-        Box::new(RoundRobin { priority: self.priority, turn: Turn::default() })
+        Box::new(RoundRobin { priority: self.priority, ..RoundRobin::default() })
     }
 }
 
@@ -52,6 +53,8 @@ impl SchedulerConfig for RoundRobinConfig {
 struct RoundRobin {
     priority: Priority,
     turn: Turn,
+    /// User that was served last, and the number of services in its current turn.
+    last: (u32, u16),
 }
 
 impl Scheduler for RoundRobin {
@@ -65,7 +68,15 @@ impl Scheduler for RoundRobin {
     }
 
     fn served(&mut self, service: Service) {
-        self.turn.served(service.user);
+        let (user, before) = self.last;
+        let services = if user == service.user { before + 1 } else { 1 };
+        if services < service.weight {
+            self.last = (service.user, services);
+            self.turn = Turn { next: service.user };
+        } else {
+            self.last = (service.user, 0);
+            self.turn.served(service.user);
+        }
     }
 
     fn ignores_class(&self) -> bool {
@@ -84,6 +95,17 @@ mod tests {
         let served =
             play(&mut scheduler, 6, |slot| candidates(&[1e5, if slot < 3 { 0.0 } else { 1e6 }, 2e5]));
         assert_eq!(served, [0, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn a_user_has_as_many_slots_in_a_row_as_its_weight() {
+        let of = |slot| {
+            let weights = [1, 3, 2].map(|weight| if slot < 8 { weight } else { 1 });
+            let with = |(candidate, weight)| Candidate { weight, ..candidate };
+            candidates(&[1e5, 1e5, 1e5]).into_iter().zip(weights).map(with).collect()
+        };
+        let served = play(&mut RoundRobin::default(), 12, of);
+        assert_eq!(served, [0, 1, 1, 1, 2, 2, 0, 1, 1, 2, 0, 1]);
     }
 
     #[test]

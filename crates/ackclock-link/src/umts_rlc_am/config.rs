@@ -10,7 +10,7 @@ use super::receiver::StatusConfig;
 use super::rlc::{OnMaxDat, RlcConfig, RlcMode, Tries};
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction};
 use crate::errors::Errors;
-use crate::radio_access::{DedicatedConfig, DedicatedKey, ErrorsBy, RadioAccess};
+use crate::radio_access::{Class, DedicatedConfig, DedicatedKey, ErrorsBy, RadioAccess};
 use crate::{DeliveryOrder, Files, Nominal, OutageKind};
 
 /// A UMTS bearer with the complete radio link control of 3GPP TS 25.322, acknowledged or unacknowledged. Packets are
@@ -202,7 +202,7 @@ impl BearerConfig for UmtsRlcAmConfig {
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let airs = Direction::BOTH.map(|direction| self.air(direction));
-        let bearer = RadioAccess::new(&self.rlc(), airs.each_ref(), 1, context);
+        let bearer = RadioAccess::new(&[Class::unnamed(self.rlc())], airs.each_ref(), 1, context);
         let bearer = bearer.map_err(|(direction, error)| self.spelled(direction, error).under("bearer"))?;
         Ok(AnyBearer::Other(Box::new(bearer)))
     }

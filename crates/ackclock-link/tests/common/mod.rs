@@ -9,8 +9,8 @@ use ackclock_core::{FlowId, Segment, Seq, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{
-    AnyLink, BufferMeaning, Capacity, Cause, CellUser, Departures, Files, Impairment, LINKS, Link,
-    LinkConfig, LinkContext, LinkEvent, MediumContext, Nominal, QueuePlan,
+    AnyBearer, AnyLink, Bearer, BufferMeaning, Capacity, Cause, CellUser, ClassConfig, Departures, Files,
+    Impairment, LINKS, Link, LinkConfig, LinkContext, LinkEvent, MediumContext, Nominal, QueuePlan,
 };
 use serde_json::{Value, json};
 
@@ -207,6 +207,20 @@ fn with_kinds<'a>(names: impl Iterator<Item = &'a str>, tables: impl Fn(&str) ->
 /// A data segment of `bytes` on the wire, numbered by its sequence number.
 pub fn segment(flow: u32, number: u32, bytes: u16) -> Segment {
     Segment::data(FlowId(flow), Seq(number), bytes - 40, 40)
+}
+
+/// Removes the classes of service from the table of a bearer with users, and returns them.
+pub fn take_classes(table: &mut Value) -> Vec<ClassConfig> {
+    let classes = table.as_object_mut().unwrap().remove("classes");
+    classes.map_or(Vec::new(), |classes| serde_json::from_value(classes).unwrap())
+}
+
+/// Gives the flows of a bearer with users to users and classes in turn, so that neighbours differ in both.
+pub fn share_out(bearer: &mut AnyBearer, flows: u32, users: u32, classes: usize) {
+    for flow in 0..flows {
+        bearer.assign(FlowId(flow), flow % users);
+        bearer.classify(FlowId(flow), (flow as usize % (classes + 1)) as u8);
+    }
 }
 
 pub fn micros(n: u64) -> Time {

@@ -65,9 +65,11 @@ impl<'a> Builder<'a> {
                 Course::Connection(supply) => {
                     group.split(&mut relay, id, flow.cell_user, [Time::ZERO, flow.start], FIRST);
                     path.lengthen(id, group.table.route);
-                    edge.assign(id, flow.cell_user);
-                    if let Some((_, behind)) = &mut behind {
-                        behind.assign(id, flow.cell_user);
+                    for edge in
+                        [Some(&mut edge), behind.as_mut().map(|(_, behind)| behind)].into_iter().flatten()
+                    {
+                        edge.assign(id, flow.cell_user);
+                        edge.classify(id, group.class);
                     }
                     edge.expect_data(id, direction_of(group.table.towards));
                     group.begin([&mut servers, &mut clients], id, flow.start, supply, &mut traffic);

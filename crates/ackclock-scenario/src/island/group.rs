@@ -14,6 +14,8 @@ use crate::tables::{FlowGroup, RelayTable};
 /// A group of flows whose components are parsed.
 pub(crate) struct Group {
     pub(crate) table: FlowGroup,
+    /// Class of service.
+    pub(crate) class: u8,
     pub(crate) sender_name: String,
     sender: Arc<dyn SenderRow>,
     pub(super) receiver: ReceiverConfig,
@@ -66,6 +68,7 @@ impl Group {
         Ok(Self {
             receiver: receiver(table, heard)?,
             relay,
+            class: tables.class(table)?,
             table: table.clone(),
             sender_name: name_of(&table.sender),
             sender: Arc::clone(sender),
