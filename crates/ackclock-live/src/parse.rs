@@ -119,9 +119,9 @@ pub fn payload(bytes: &[u8]) -> Range<usize> {
 
 /// Differentiated services code point (DSCP) of an IP packet, 0 to 63; 0 for other packets.
 pub fn services(bytes: &[u8]) -> u8 {
-    match bytes {
-        &[first, second, ..] if first >> 4 == 4 => second >> 2,
-        &[first, second, ..] if first >> 4 == 6 => (first & 0xf) << 2 | second >> 6,
+    match *bytes {
+        [first, second, ..] if first >> 4 == 4 => second >> 2,
+        [first, second, ..] if first >> 4 == 6 => (first & 0xf) << 2 | second >> 6,
         _ => 0,
     }
 }
