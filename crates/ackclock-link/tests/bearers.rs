@@ -79,7 +79,8 @@ fn radio_access() -> Vec<Value> {
         json!({"users": 2, "air": {"down": split()}, "iub": {"flow_control": "on-off"}, "rlc": {"mode": "unacknowledged"}}),
         json!({"users": 2, "air": {"down": cell(json!({"error": "20%", "limit": 1, "feedback_error": "20%"}))}, "iub": {"loss": "5%", "flow_control": {"kind": "credit", "target": "40ms"}}, "rlc": {"mode": "unacknowledged"}}),
         json!({"users": 2, "classes": [first(json!({})), json!({"name": "b", "rlc": {"mode": "unacknowledged"}})], "air": {"down": dedicated("384kbit/s", "20%"), "up": dedicated("64kbit/s", "10%")}}),
-        json!({"users": 2, "classes": [first(json!({"weight": 3}))], "air": {"down": cell(json!({"error": "20%"}))}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
+        json!({"users": 2, "classes": [first(json!({"weight": 3}))], "air": {"down": cell(json!({"error": "20%"}))}, "iub": {}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
+        json!({"users": 2, "classes": [first(json!({"rlc": {"mode": "unacknowledged"}})), json!({"name": "b"})], "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "rlc": {"pdu": "grant"}}),
         json!({"users": 2, "classes": [first(json!({})), json!({"name": "b", "rlc": {"mode": "acknowledged", "window": 2047}})], "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "iub": {"loss": "5%"}, "rlc": {"mode": "unacknowledged"}}),
     ]
 }

@@ -52,6 +52,13 @@ fn steady(scheduler: &str, classes: Value) -> Value {
     table
 }
 
+/// The same with RLC ends in the base station, whose PDUs fill the blocks that the cell grants.
+fn granted(mut table: Value) -> Value {
+    table.as_object_mut().unwrap().remove("iub");
+    table["rlc"]["pdu"] = "grant".into();
+    table
+}
+
 /// The table of a class, with the name that it needs.
 fn class(name: &str, mut table: Value) -> Value {
     table["name"] = name.into();
@@ -61,7 +68,7 @@ fn class(name: &str, mut table: Value) -> Value {
 #[test]
 fn a_packet_of_a_class_before_the_others_does_not_wait_for_their_packets() {
     let dedicated = json!({"air": {"down": {"kind": "dedicated", "errors": 0}, "up": {"kind": "dedicated", "errors": 0}}});
-    for mut table in [dedicated, steady("pf", Value::Null)] {
+    for mut table in [dedicated, steady("pf", Value::Null), granted(steady("pf", Value::Null))] {
         let mean = |table: &Value, full: &[u32]| {
             let mut bearer = of_user(table, 1, FadingKind::None);
             let ended = offer(&mut bearer, full, Some(1), 20);
@@ -82,8 +89,8 @@ fn a_packet_of_a_class_before_the_others_does_not_wait_for_their_packets() {
 #[test]
 fn users_are_served_by_the_weights_of_their_classes() {
     let heavy = json!([class("heavy", json!({"weight": 3})), class("light", json!({}))]);
-    let ratio = |scheduler, fading| {
-        let mut bearer = of_user(&steady(scheduler, heavy.clone()), 2, fading);
+    let ratio = |table: &Value, fading| {
+        let mut bearer = of_user(table, 2, fading);
         // Flow 0 and flow 1 belong to different users.
         [(0, 2), (1, 1)].into_iter().for_each(|(flow, class)| bearer.classify(FlowId(flow), class));
         let ended = offer(&mut bearer, &[0, 1], None, 100);
@@ -92,12 +99,15 @@ fn users_are_served_by_the_weights_of_their_classes() {
     };
     let (none, rayleigh) = (FadingKind::None, FadingKind::Rayleigh);
     for (scheduler, fading) in [("pf", none), ("round-robin", none), ("round-robin", rayleigh)] {
-        let ratio = ratio(scheduler, fading);
-        assert!((ratio / 3.0 - 1.0).abs() < 0.1, "{scheduler} {fading:?}: {ratio}");
+        let table = steady(scheduler, heavy.clone());
+        for table in [&table, &granted(table.clone())] {
+            let ratio = ratio(table, fading);
+            assert!((ratio / 3.0 - 1.0).abs() < 0.1, "{table} {fading:?}: {ratio}");
+        }
     }
     // In fading, proportional fair serves the light user where its channel is good, so that its rate falls by less than its
     // claim: with exponentially distributed rates, max (log R1 + 3 log R2) is at R2 = 1.56 R1.
-    let ratio = ratio("pf", rayleigh);
+    let ratio = ratio(&steady("pf", heavy.clone()), rayleigh);
     assert!((1.5..2.2).contains(&ratio), "{ratio}");
 }
 
