@@ -187,9 +187,9 @@ impl Shared {
     /// Fills a block with PDUs of the user that is granted the block.
     fn fill(&mut self, granted: Granted, user: &mut User, filling: &mut Filling) {
         let room = self.blocks.room(granted.bits);
-        // A retransmission that is larger than its block may leave no room.
         let more = match room {
-            0 => user.next_weight(),
+            // A retransmission that is larger than its block may leave no room. The user keeps its turn.
+            0 => user.next_weight().or(Some(1)),
             room => user.cut(granted.at, room as usize, filling),
         };
         self.packets.clear();
