@@ -13,7 +13,6 @@ use super::iub::{Iub, Sent};
 use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
 use crate::cell::Rank;
 use crate::errors::ErrorContext;
-use crate::queue::Queue;
 use crate::umts_rlc_am::{Asks, LossCause, Sdus};
 use crate::{Cause, LinkView, Load, OutageKind, QueuePlan, Repetitions};
 
