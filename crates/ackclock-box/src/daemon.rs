@@ -15,6 +15,7 @@ use crate::config::Policy;
 use crate::files::Files;
 use crate::machine;
 use crate::maps::{Counts, Knobs, Record};
+use crate::netlink::DeviceEvents;
 use crate::subscribers::{SubscriberReport, Subscribers};
 use crate::summary::Day;
 
@@ -167,6 +168,8 @@ pub struct Daemon {
     day: Day,
     told_day: Option<String>,
     refused_file: Option<String>,
+    devices: DeviceEvents,
+    /// Index of the interface with the BPF program.
     index: Option<u32>,
     begun: Time,
     until: Option<Time>,
@@ -182,6 +185,8 @@ impl Daemon {
     /// # Errors
     /// Fails if the interface does not exist, another process owns the box, or the kernel refuses the program.
     pub fn start(options: Options, policy: Policy) -> Result<Self, BoxError> {
+        let unwatched = |error| BoxError::Interface(format!("interfaces cannot be watched: {error}"));
+        let (devices, index) = (DeviceEvents::open().map_err(unwatched)?, machine::index(&options.interface));
         let interface = machine::interface(&options.interface).map_err(BoxError::Interface)?;
         let (files, pins) = (Files::of(&options.folder, &options.interface), Pins::of(&options.interface)?);
         let lock = files.take(&options.interface)?;
@@ -199,7 +204,8 @@ impl Daemon {
         inherit(&mut clip, &mut subscribers, begun, options.stale)?;
         Ok(Self {
             subscribers,
-            index: machine::index(&options.interface),
+            devices,
+            index,
             waits: Histogram::default(),
             day: Day::new(begun, counts),
             told_day: None,
@@ -236,11 +242,11 @@ impl Daemon {
     ) -> Result<(), BoxError> {
         while !ends() {
             pause();
+            self.look_after_interface()?;
             self.learn()?;
             let now = now();
             self.allow(now)?;
             if now.since(self.reported.0) >= REPORT_EVERY {
-                self.look_after_interface()?;
                 self.look_after_time(now)?;
                 self.look_after_file(&load, &mut tell)?;
                 self.look_after_subscribers(now)?;
@@ -322,23 +328,36 @@ impl Daemon {
         Ok(None)
     }
 
-    /// Attaches the BPF program again if the interface was removed and recreated.
+    /// Attaches the BPF program again if the interface was removed and recreated. The kernel reports each such change.
     fn look_after_interface(&mut self) -> Result<(), BoxError> {
-        let index = machine::index(&self.options.interface);
-        if index != self.index {
-            self.index = index;
-            if index.is_some() {
-                let interface = machine::interface(&self.options.interface).map_err(BoxError::Interface)?;
-                let policy = self.subscribers.policy().clone();
-                (self.clip, _) = Clip::attach(&self.pins, policy.side(), policy.has_networks())?;
-                self.clip.cover(&policy.prefixes())?;
-                // The kernel has forgotten all connections, so the subscribers are listed anew.
-                self.subscribers = Subscribers::new(policy);
-                self.knobs.header = interface.header;
-                self.clip.set(self.knobs)?;
-                self.records = self.clip.records()?;
-            }
+        if !self.devices.any() {
+            return Ok(());
         }
+        let index = machine::index(&self.options.interface);
+        if index == self.index {
+            return Ok(());
+        }
+        self.index = index;
+        let attached = if index.is_some() { self.attach_again() } else { Ok(()) };
+        if attached.is_err() && machine::index(&self.options.interface) != index {
+            // The interface was removed meanwhile. The maps may be new; the settings stay in force.
+            self.index = None;
+            let knobs = self.knobs;
+            return Ok(self.pins.turn(|new| *new = knobs)?);
+        }
+        attached
+    }
+
+    fn attach_again(&mut self) -> Result<(), BoxError> {
+        let interface = machine::interface(&self.options.interface).map_err(BoxError::Interface)?;
+        let policy = self.subscribers.policy().clone();
+        (self.clip, _) = Clip::attach(&self.pins, policy.side(), policy.has_networks())?;
+        self.clip.cover(&policy.prefixes())?;
+        // The kernel has forgotten all connections, so the subscribers are listed anew.
+        self.subscribers = Subscribers::new(policy);
+        self.knobs.header = interface.header;
+        self.clip.set(self.knobs)?;
+        self.records = self.clip.records()?;
         Ok(())
     }
 

@@ -1,9 +1,12 @@
 //! Requests to the kernel about network interfaces and their traffic control (rtnetlink).
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
+};
 
 // Numbers of linux/netlink.h and linux/rtnetlink.h.
 const ERROR: u16 = 2;
@@ -96,6 +99,38 @@ pub(crate) fn device(index: u32) -> io::Result<Device> {
     let (kind, counters) = answer.iter().find_map(read).ok_or_else(incomplete)?;
     let counter = |number: usize| long(&counters, 8 * number).ok_or_else(incomplete);
     Ok(Device { kind, received: counter(2)?, sent: counter(3)? })
+}
+
+/// Group of the kernel's messages about devices (`RTMGRP_LINK`).
+const LINK_GROUP: u32 = 1;
+
+/// Receiver of the kernel's messages about devices that were added, changed or removed.
+#[derive(Debug)]
+pub(crate) struct DeviceEvents(OwnedFd);
+
+impl DeviceEvents {
+    /// Receives the messages about the devices of this network namespace from now on.
+    ///
+    /// # Errors
+    /// Fails if the kernel has no rtnetlink.
+    pub(crate) fn open() -> io::Result<Self> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let netlink = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+        bind(netlink.as_raw_fd(), &NetlinkAddr::new(0, LINK_GROUP))?;
+        Ok(Self(netlink))
+    }
+
+    /// Whether a device was added, changed or removed since the last call. This call does not wait.
+    pub(crate) fn any(&self) -> bool {
+        let mut any = false;
+        loop {
+            match recv(self.0.as_raw_fd(), &mut [0; 16], MsgFlags::empty()) {
+                // ENOBUFS: the kernel dropped messages, because too many were waiting.
+                Ok(_) | Err(Errno::ENOBUFS) => any = true,
+                Err(_) => return any,
+            }
+        }
+    }
 }
 
 /// Content of the attribute of this type.

@@ -6,6 +6,7 @@
 mod config;
 mod frames;
 mod inside;
+mod interface;
 mod kernel_subscribers;
 mod law;
 mod loopback;
