@@ -29,12 +29,19 @@ pub(crate) fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     [&length[..], &kind.to_ne_bytes(), &flags.to_ne_bytes(), &[0; 8], body].concat()
 }
 
-/// Splits the first message off a datagram: its kind, its body, and the remaining bytes. `None` for an incomplete
-/// message.
+/// First message of a datagram.
+pub(crate) struct Message<'a> {
+    pub(crate) kind: u16,
+    pub(crate) body: &'a [u8],
+    /// Bytes of the datagram after the message.
+    pub(crate) rest: &'a [u8],
+}
+
+/// Splits the first message off a datagram; `None` for an incomplete message.
 ///
 /// # Errors
 /// Fails with the error that the message contains.
-pub(crate) fn split_message(datagram: &[u8]) -> io::Result<Option<(u16, &[u8], &[u8])>> {
+pub(crate) fn split_message(datagram: &[u8]) -> io::Result<Option<Message<'_>>> {
     let Some(length) = u32_at(datagram, 0).map(|length| length as usize) else { return Ok(None) };
     let (Some(body), Some(kind)) = (datagram.get(HEADER..length), u16_at(datagram, 4)) else {
         return Ok(None);
@@ -43,7 +50,8 @@ pub(crate) fn split_message(datagram: &[u8]) -> io::Result<Option<(u16, &[u8], &
         let error = u32_at(body, 0).map_or(0, |error| (error as i32).wrapping_neg());
         return Err(Errno::from_raw(error).into());
     }
-    Ok(Some((kind, body, datagram.get(length.next_multiple_of(4)..).unwrap_or_default())))
+    let rest = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
+    Ok(Some(Message { kind, body, rest }))
 }
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use nix::libc::{AF_INET, AF_INET6};
 use nix::sys::socket::{MsgFlags, recv, send};
 
-use crate::netlink::{REQUEST, open, request, split_message};
+use crate::netlink::{Message, REQUEST, open, request, split_message};
 
 // Constants of `linux/rtnetlink.h`.
 const RTM_NEWROUTE: u16 = 24;
@@ -41,7 +41,9 @@ pub(crate) fn leave_machine(to: IpAddr) -> io::Result<bool> {
     send(socket.as_raw_fd(), &request(RTM_GETROUTE, REQUEST, &body), MsgFlags::empty())?;
     let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
     match split_message(&answer[..length])? {
-        Some((RTM_NEWROUTE, route, _)) if route.len() >= RTMSG => Ok(route[TYPE] == RTN_UNICAST),
+        Some(Message { kind: RTM_NEWROUTE, body, .. }) if body.len() >= RTMSG => {
+            Ok(body[TYPE] == RTN_UNICAST)
+        }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }

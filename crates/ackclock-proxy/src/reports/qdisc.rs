@@ -82,13 +82,13 @@ pub struct Part {
 pub fn parse(datagram: &[u8], interface: u32) -> io::Result<Part> {
     let mut part = Part::default();
     let mut rest = datagram;
-    while let Some((kind, message, after)) = split_message(rest)? {
-        match kind {
+    while let Some(message) = split_message(rest)? {
+        match message.kind {
             DONE => part.is_last = true,
-            RTM_NEWQDISC => part.counters = part.counters.or_else(|| counters(message, interface)),
+            RTM_NEWQDISC => part.counters = part.counters.or_else(|| counters(message.body, interface)),
             _ => {}
         }
-        rest = after;
+        rest = message.rest;
     }
     // An answer without any message would be awaited forever.
     part.is_last |= datagram.len() < HEADER;
