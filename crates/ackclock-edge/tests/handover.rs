@@ -1,6 +1,9 @@
-//! Laws of hand-overs: every regulator of the registry, over both kinds of air and both modes of the radio link control.
+//! Laws of hand-overs: every regulator of the registry, over each kind of air and both modes of the radio link control.
 
-use ackclock_core::{Config, ReportReason, Span};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use ackclock_core::{Config, ReportReason, Span, name_of};
 use ackclock_edge::{EdgeConfig, REGULATORS};
 use ackclock_testkit::cases;
 use proptest::prelude::*;
@@ -9,19 +12,37 @@ use serde_json::{Value, json};
 
 use crate::every_bearer::edge_over;
 use crate::every_regulator::{build, every_regulator};
-use crate::laws::{acks_keep_their_order, extra_wakes_change_nothing, nothing_is_lost, operations};
+use crate::laws::{
+    Operation, acks_keep_their_order, extra_wakes_change_nothing, nothing_is_lost, operations, run,
+};
 use crate::reports::over_the_wire;
 use crate::windows::{World, steps};
 
-/// An edge with two users.
-fn table(air: &str, mode: &str, at: &Value) -> Value {
-    let down = json!({"kind": air, "delay": "5ms"});
-    let rlc = json!({ "mode": mode });
-    json!({
-        "bearer": {"kind": "radio-access", "rlc": rlc, "air": {"down": down}},
-        "user": [{"count": 2}],
-        "at": at,
-    })
+/// An edge with two users of a dedicated channel.
+fn table(at: &Value) -> Value {
+    over(&bearers("acknowledged")[0].1, at)
+}
+
+/// An edge with two users of a bearer.
+fn over(bearer: &Value, at: &Value) -> Value {
+    json!({"bearer": bearer, "user": [{"count": 2}], "at": at})
+}
+
+/// The bearers of UMTS (dedicated channels), HSDPA (a cell behind an Iub with credits) and LTE (grants) in a mode of the
+/// radio link control.
+fn bearers(mode: &str) -> [(&'static str, Value); 3] {
+    let bearer = |keys: Value| {
+        let mut bearer = json!({"kind": "radio-access", "rlc": {}});
+        keys.as_object().into_iter().flatten().for_each(|(key, value)| bearer[key] = value.clone());
+        bearer["rlc"]["mode"] = mode.into();
+        bearer
+    };
+    let cell = json!({"kind": "shared", "delay": "5ms", "harq": {}});
+    [
+        ("umts", bearer(json!({"air": {"down": {"kind": "dedicated", "delay": "5ms"}}}))),
+        ("hsdpa", bearer(json!({"air": {"down": cell}, "iub": {}}))),
+        ("lte", bearer(json!({"air": {"down": cell}, "rlc": {"pdu": "grant"}}))),
+    ]
 }
 
 /// Kinds of hand-overs: to a cell and to a controller, with and without forwarding, and each state of the regulator.
@@ -37,9 +58,8 @@ fn kinds() -> Vec<Value> {
 
 /// Edges on which a hand-over of each user follows each other, with the kind of the hand-overs and their length.
 fn tables() -> impl Strategy<Value = Value> {
-    let air = select(vec!["dedicated", "shared"]);
-    let mode = select(vec!["acknowledged", "unacknowledged"]);
-    (air, mode, select(kinds()), 0u64..300).prop_map(|(air, mode, kind, lasts)| {
+    let bearer = select(["acknowledged", "unacknowledged"].map(bearers).concat());
+    (bearer, select(kinds()), 0u64..300).prop_map(|((_, bearer), kind, lasts)| {
         let step = |(number, time): (u64, u64)| {
             let mut handover = kind.clone();
             handover["user"] = (number % 2).into();
@@ -47,7 +67,7 @@ fn tables() -> impl Strategy<Value = Value> {
             json!({"time": format!("{time}ms"), "handover": handover})
         };
         let steps: Value = [(0, 100), (1, 250), (0, 600), (1, 1000), (0, 1700)].map(step).into();
-        table(air, mode, &steps)
+        over(&bearer, &steps)
     })
 }
 
@@ -82,6 +102,102 @@ proptest! {
     }
 }
 
+/// Times at which a hand-over of 20 ms starts, ms.
+const STARTS: RangeInclusive<u64> = 130..=4000;
+
+/// Each bearer with each kind of hand-over of user 0, one every 130 ms, with a name for messages.
+fn each_handover() -> Vec<(&'static str, Value)> {
+    let mut all = Vec::new();
+    for (name, bearer) in bearers("acknowledged") {
+        for mut kind in kinds() {
+            kind["for"] = "20ms".into();
+            let steps: Value = STARTS.step_by(130).map(|time| step(time, kind.clone())).collect();
+            all.push((name, over(&bearer, &steps)));
+        }
+    }
+    all
+}
+
+/// Regulators that clip windows or hold ACKs.
+fn regulated() -> [Value; 4] {
+    let holding = json!({
+        "kind": "ack-rate-control", "alpha": 1.0,
+        "min_threshold": 0, "max_threshold": 4, "min_delay": "30ms", "max_delay": "30ms",
+    });
+    ["wrd".into(), "ack-regulator".into(), "forecast".into(), holding]
+}
+
+#[test]
+fn over_each_bearer_right_edges_and_acks_never_go_back_and_everything_arrives() {
+    let mut held = BTreeSet::new();
+    for (bearer, table) in each_handover() {
+        for regulator in regulated() {
+            let case = format!("{} over {bearer}, {}", name_of(&regulator), table["at"][0]);
+            let mut world = World::over(edge_over(&table, 10, build(&regulator)).unwrap(), 0, 1);
+            let mut told = world.run_for(Span::from_millis(*STARTS.start()));
+            for number in 0..STARTS.step_by(130).count() {
+                if world.held() > 0 {
+                    held.insert((name_of(&regulator).to_owned(), bearer));
+                }
+                if number % 4 == 3 {
+                    world.go_back();
+                }
+                told.extend(world.run_for(Span::from_millis(130)));
+            }
+            let in_order = told.is_sorted_by(|a, b| a.ack <= b.ack && a.edge <= b.edge);
+            assert!(in_order && told.len() > 5, "{case}: {}", told.len());
+            assert!(world.finish(), "{case}");
+            world.run_for(Span::from_secs(2));
+            assert_eq!(world.held(), 0, "{case}");
+        }
+    }
+    // ACKs were held when a hand-over started.
+    for regulator in ["ack-regulator", "ack-rate-control"] {
+        for (bearer, _) in bearers("acknowledged") {
+            assert!(held.contains(&(regulator.to_owned(), bearer)), "{held:?}");
+        }
+    }
+}
+
+/// Packets of two flows with their ACKs, one each 4 ms.
+fn traffic() -> impl Iterator<Item = (u32, Operation)> {
+    (0u8..150).flat_map(|number| {
+        let flow = number % 2;
+        let data = (4_000, Operation::Data { flow, back: 0, fin: false, ect: false });
+        [data, (4_000, Operation::Ack { flow, behind: number % 5, sack: false })]
+    })
+}
+
+#[test]
+fn a_handover_of_no_time_over_an_idle_bearer_is_no_step() {
+    let step = json!([step(11_000, json!({"to": "cell", "forward": true, "for": "0s"}))]);
+    // 1.2 s of traffic, and again after 20 s.
+    let operations: Vec<_> =
+        traffic().chain([(20_000_000, Operation::Opaque { flow: 0 })]).chain(traffic()).collect();
+    for (name, bearer) in bearers("acknowledged") {
+        for regulator in regulated() {
+            let seen = |at: &Value| {
+                run(&mut edge_over(&over(&bearer, at), 4, build(&regulator)).unwrap(), &operations, 0)
+            };
+            assert_eq!(seen(&step), seen(&json!([])), "{regulator} over {name}");
+        }
+    }
+}
+
+#[test]
+fn over_each_bearer_every_packet_and_ack_is_delivered_or_counted() {
+    let operations: Vec<_> = traffic().collect();
+    for (_, table) in each_handover() {
+        for regulator in regulated() {
+            let (name, build) = (regulator.to_string(), || build(&regulator));
+            nothing_is_lost(&name, &table, &build, &operations).unwrap();
+            extra_wakes_change_nothing(&name, &table, &build, &operations).unwrap();
+            let mut edge = edge_over(&table, 4, build()).unwrap();
+            acks_keep_their_order(&name, &mut edge, &operations).unwrap();
+        }
+    }
+}
+
 /// A hand-over at `time`, ms.
 fn step(time: u64, handover: Value) -> Value {
     json!({"time": format!("{time}ms"), "handover": handover})
@@ -91,7 +207,7 @@ fn step(time: u64, handover: Value) -> Value {
 fn a_window_regulator_that_restarts_leaves_running_flows_alone_and_one_that_moves_does_not() {
     let most = |kind: &str, regulator: &str| {
         let at = json!([step(500, json!({"to": "controller", "for": "0s", "regulator": regulator}))]);
-        let table = table("dedicated", "acknowledged", &at);
+        let table = table(&at);
         let edge = edge_over(&table, 10, REGULATORS.resolve(&kind.into()).unwrap()).unwrap();
         let mut world = World::over(edge, 0, 1);
         let told = world.run_for(Span::from_secs(2));
@@ -109,7 +225,7 @@ fn a_window_regulator_that_restarts_leaves_running_flows_alone_and_one_that_move
 #[test]
 fn the_rate_is_reported_as_zero_at_the_start_and_again_at_the_end() {
     let at = json!([step(1000, json!({"user": 1, "for": "300ms"}))]);
-    let mut table = table("dedicated", "acknowledged", &at);
+    let mut table = table(&at);
     table["report"] = json!({"every": "1100ms", "delay": "0s"});
     let heard = over_the_wire(table, 0, Span::from_secs(3));
     let about: Vec<_> = heard
@@ -134,7 +250,7 @@ fn the_rate_is_reported_as_zero_at_the_start_and_again_at_the_end() {
 #[test]
 fn steps_that_make_no_sense_are_refused_with_their_key() {
     let refused = |at: Value, bearer: Option<&str>| {
-        let mut table = table("dedicated", "acknowledged", &at);
+        let mut table = table(&at);
         if let Some(bearer) = bearer {
             table = json!({"bearer": bearer, "at": at});
         }

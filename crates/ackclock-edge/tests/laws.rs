@@ -120,7 +120,11 @@ impl Traffic {
 }
 
 /// Runs operations through an edge until it is idle, waking it `extra` more times between them than it requests.
-fn run(edge: &mut Edge, operations: &[(u32, Operation)], extra: u64) -> Vec<(Time, Port, Segment)> {
+pub(crate) fn run(
+    edge: &mut Edge,
+    operations: &[(u32, Operation)],
+    extra: u64,
+) -> Vec<(Time, Port, Segment)> {
     let (now, mut seen) = play(edge, operations, extra);
     advance(edge, now, now + QUIET, extra, &mut Outbox::for_one_node(), &mut seen);
     seen

@@ -117,7 +117,7 @@ impl World {
         }
         self.now = until;
         if step.go_back {
-            self.next = self.unacknowledged;
+            self.go_back();
         }
         for _ in 0..step.sends {
             if self.next < self.length && (self.next + 1) * PAYLOAD <= self.right_edge {
@@ -142,6 +142,16 @@ impl World {
     pub(crate) fn run_for(&mut self, span: Span) -> Vec<Advertised> {
         let step = Step { gap: Span::from_millis(10), sends: 8, acks: 8, lost: false, go_back: false };
         (0..span.as_nanos() / step.gap.as_nanos()).flat_map(|_| self.step(step)).collect()
+    }
+
+    /// The sender retransmits all unacknowledged data.
+    pub(crate) fn go_back(&mut self) {
+        self.next = self.unacknowledged;
+    }
+
+    /// Number of ACKs that the edge holds.
+    pub(crate) fn held(&self) -> usize {
+        self.edge.held(FlowId(0))
     }
 
     /// Output of the edge at one instant: first data to the receiver, which left before its ACKs were released.
@@ -188,7 +198,7 @@ impl World {
 
     /// Runs without further losses; after a second without progress the sender goes back, and the receiver's delayed
     /// ACK is sent.
-    fn finish(&mut self) -> bool {
+    pub(crate) fn finish(&mut self) -> bool {
         let (mut before, mut still) = (self.unacknowledged, 0);
         for round in 0..400 * self.length {
             if self.unacknowledged == self.length {

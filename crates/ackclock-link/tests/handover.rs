@@ -10,7 +10,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 use crate::common::segment;
-use crate::radio_access::{bearer, over_cell};
+use crate::radio_access::{self, bearer, over_cell};
 
 const fn ms(milliseconds: u64) -> Time {
     Time::from_nanos(milliseconds * 1_000_000)
@@ -73,6 +73,20 @@ fn with_class(mut table: Value, mut class: Value) -> Value {
     table
 }
 
+/// A cell without an Iub whose grants hold one PDU each, as in LTE.
+fn granted(mode: &str) -> Value {
+    let mut table = radio_access::granted(json!({"error": "20%"}));
+    if mode == "unacknowledged" {
+        table["rlc"] = json!({"mode": mode, "pdu": "grant"});
+    }
+    table
+}
+
+/// Acknowledged mode over a dedicated channel, over a cell behind an Iub with credits, and over grants.
+fn acknowledged() -> [Value; 3] {
+    [dedicated("acknowledged", "10%"), shared("acknowledged", "credit"), granted("acknowledged")]
+}
+
 const ALL: [(HandoverTo, bool); 4] = [
     (HandoverTo::Cell, false),
     (HandoverTo::Cell, true),
@@ -101,7 +115,7 @@ fn lost(seen: &[Seen], direction: Direction, user: u32) -> Vec<u32> {
 
 #[test]
 fn nothing_crosses_the_air_of_the_user_until_the_handover_ends() {
-    for table in [dedicated("acknowledged", "10%"), shared("acknowledged", "credit")] {
+    for table in acknowledged() {
         for (to, forward) in ALL {
             let seen = events(&table, 2, vec![handover(1, [1000, 1300], to, forward)]);
             for direction in Direction::BOTH {
@@ -121,7 +135,7 @@ fn nothing_crosses_the_air_of_the_user_until_the_handover_ends() {
 
 #[test]
 fn acknowledged_mode_loses_nothing_unless_the_old_controller_does_not_forward() {
-    for table in [dedicated("acknowledged", "10%"), shared("acknowledged", "credit")] {
+    for table in acknowledged() {
         for (to, forward) in ALL {
             let seen = events(&table, 1, vec![handover(0, [1000, 1300], to, forward)]);
             let lost = Direction::BOTH.map(|direction| lost(&seen, direction, 0).len());
@@ -150,7 +164,7 @@ fn unacknowledged_mode_loses_what_is_on_its_way_unless_a_cell_forwards_it() {
 
 #[test]
 fn no_packet_departs_or_is_freed_twice() {
-    for table in [dedicated("acknowledged", "30%"), shared("acknowledged", "none")] {
+    for table in [dedicated("acknowledged", "30%"), shared("acknowledged", "none"), granted("acknowledged")] {
         for (to, forward) in ALL {
             let seen = events(&table, 1, vec![handover(0, [500, 700], to, forward)]);
             for event in [LinkEvent::Departed, LinkEvent::Freed] {
@@ -168,7 +182,7 @@ fn no_packet_departs_or_is_freed_twice() {
 
 #[test]
 fn a_handover_of_no_time_to_a_cell_that_forwards_is_no_step() {
-    for table in [dedicated("acknowledged", "10%"), shared("acknowledged", "credit")] {
+    for table in acknowledged() {
         // At 1995 ms a packet is on its way; at 15 s nothing is.
         let step = handover(0, [15_000, 15_000], HandoverTo::Cell, true);
         assert_eq!(events(&table, 1, Vec::new()), events(&table, 1, vec![step]), "{table}");
@@ -198,7 +212,7 @@ fn what_has_departed_does_not_wait_again() {
 
 #[test]
 fn the_rate_is_zero_until_the_handover_ends() {
-    for table in [dedicated("acknowledged", "10%"), shared("acknowledged", "credit")] {
+    for table in acknowledged() {
         let mut bearer = bearer(&table, 2);
         let (from, step) = handover(1, [100, 400], HandoverTo::Cell, true);
         bearer.change(ms(from), Direction::Down, Change::Handover(step));
@@ -251,6 +265,10 @@ proptest! {
             with_class(shared("acknowledged", "credit"), json!({"rlc": {"mode": "unacknowledged"}})),
             with_class(shared("unacknowledged", "credit"), json!({"rlc": {"mode": "acknowledged"}})),
             with_class(dedicated("acknowledged", "20%"), json!({})),
+            granted("acknowledged"),
+            granted("unacknowledged"),
+            // The RLC repeats every block that HARQ loses, often in several grants.
+            radio_access::granted(json!({"error": "20%", "limit": 0})),
         ]),
     ) {
         let seen = events(&table, 2, handovers);

@@ -218,7 +218,7 @@ fn a_pdu_that_does_not_fit_continues_in_the_next_block() {
 }
 
 /// A cell without an Iub, each of whose blocks holds one PDU.
-fn granted(harq: Value) -> Value {
+pub(crate) fn granted(harq: Value) -> Value {
     let mut table = without_iub(harq);
     table["rlc"]["pdu"] = "grant".into();
     table["air"]["up"] = json!({"kind": "dedicated", "rate": "384kbit/s", "errors": 0});

@@ -2,11 +2,21 @@
 
 use ackclock_scenario::{DiskFiles, RunOptions, RunResult, Scenario, run};
 
-/// The preset `hsdpa` for 16 seconds, with this hand-over at 8 s.
-fn of(handover: &str, sets: &[&str]) -> RunResult {
-    let text = format!(
-        "preset = \"hsdpa\"\nduration = \"16s\"\n[[edge.at]]\ntime = \"8s\"\nhandover = {{ {handover} }}\n"
-    );
+/// Names of the radios: UMTS with dedicated channels, HSDPA (a cell behind an Iub with credits) and LTE (grants).
+const RADIOS: [&str; 3] = ["umts", "hsdpa", "lte"];
+
+/// A radio for 16 seconds, with this hand-over at 8 s.
+fn over(radio: &str, handover: &str, sets: &[&str]) -> RunResult {
+    let radio = match radio {
+        "umts" => {
+            "duration = \"16s\"\n[path]\nrate = \"100Mbit/s\"\ndelay = \"20ms\"\n[edge]\nbuffer = \"60p\"\n\
+             [edge.bearer]\nkind = \"radio-access\"\nair.down = { kind = \"dedicated\", errors = \"1%\" }\n\
+             air.up = { kind = \"dedicated\", errors = \"1%\" }\n[[flow]]\nmax_window = \"32kB\"\nacks = \"delayed\"\npacket = \"1500B\"\n"
+        }
+        "hsdpa" => "preset = \"hsdpa\"\nduration = \"16s\"\n",
+        _ => "preset = \"lte\"\nduration = \"16s\"\n[[flow]]\nmax_window = \"256kB\"\n",
+    };
+    let text = format!("{radio}[[edge.at]]\ntime = \"8s\"\nhandover = {{ {handover} }}\n");
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let scenario = Scenario::load("case.toml", &text, &sets).unwrap_or_else(|error| panic!("{error}"));
     run(&scenario, 0, &DiskFiles::in_folder("."), RunOptions::default()).unwrap().result
@@ -18,35 +28,49 @@ fn lost(result: &RunResult) -> u64 {
 
 #[test]
 fn a_controller_that_forwards_causes_no_retransmission() {
-    for sender in ["reno", "cubic"] {
-        let result = of("to = \"controller\", for = \"300ms\"", &[&format!("flow.sender={sender}")]);
-        let flow = &result.flows[0];
-        // The timeout is above the hand-over and the queue.
-        assert!(flow.rto_ms_mean.unwrap() > 300.0 + flow.rtt_ms.mean.unwrap(), "{flow:?}");
-        assert_eq!((flow.retransmits, flow.timeouts, lost(&result)), (0, Some(0), 0), "{sender}");
+    for radio in RADIOS {
+        for sender in ["reno", "cubic"] {
+            let sender = format!("flow.sender={sender}");
+            let result = over(radio, "to = \"controller\", for = \"300ms\"", &[&sender]);
+            let flow = &result.flows[0];
+            // The timeout is above the hand-over and the queue.
+            assert!(flow.rto_ms_mean.unwrap() > 300.0 + flow.rtt_ms.mean.unwrap(), "{radio}: {flow:?}");
+            assert_eq!(
+                (flow.retransmits, flow.timeouts, lost(&result)),
+                (0, Some(0), 0),
+                "{radio}, {sender}"
+            );
+        }
     }
 }
 
 #[test]
 fn a_controller_that_does_not_forward_loses_its_queue_and_sack_recovers_once() {
-    let result = of("to = \"controller\", for = \"300ms\", forward = false", &["flow.sender=cubic"]);
-    let flow = &result.flows[0];
-    assert!(lost(&result) > 10 && lost(&result) == result.bottleneck.drops, "{result:?}");
-    assert_eq!((flow.fast_retransmits, flow.timeouts), (Some(1), Some(0)));
-    assert_eq!(flow.retransmits, lost(&result));
-    // ACKs on their way in the uplink are lost too.
-    assert!(result.uplink.radio.unwrap().lost_by.handover > 0);
+    let mut acks = 0;
+    for radio in RADIOS {
+        let handover = "to = \"controller\", for = \"300ms\", forward = false";
+        let result = over(radio, handover, &["flow.sender=cubic"]);
+        let flow = &result.flows[0];
+        assert!(lost(&result) > 10 && lost(&result) == result.bottleneck.drops, "{radio}: {result:?}");
+        assert_eq!((flow.fast_retransmits, flow.timeouts), (Some(1), Some(0)), "{radio}");
+        assert_eq!(flow.retransmits, lost(&result), "{radio}");
+        acks += result.uplink.radio.unwrap().lost_by.handover;
+    }
+    assert!(acks > 0, "ACKs in transit in the uplink are lost too");
 }
 
 #[test]
 fn a_window_regulator_that_moves_drops_nothing_and_one_that_restarts_at_most_the_receivers_window() {
     let sets = ["edge.regulator=wrd", "edge.buffer=20p", "flow.max_window=64kB"];
-    let drops = |regulator: &str| {
-        of(&format!("to = \"controller\", for = \"300ms\", regulator = \"{regulator}\""), &sets)
-            .bottleneck
-            .drops
-    };
-    assert_eq!(drops("moves"), 0);
-    let restarts = drops("restarts");
-    assert!((1..=64_000 / 1460).contains(&restarts), "{restarts}");
+    // Afterwards nothing regulates the flow, which fills the queue again and again.
+    let burst = [&sets[..], &["duration=9s"]].concat();
+    for radio in RADIOS {
+        let drops = |regulator: &str, sets: &[&str]| {
+            let handover = format!("to = \"controller\", for = \"300ms\", regulator = \"{regulator}\"");
+            over(radio, &handover, sets).bottleneck.drops
+        };
+        assert_eq!(drops("moves", &sets), 0, "{radio}");
+        let restarts = drops("restarts", &burst);
+        assert!((1..=64_000 / 1460).contains(&restarts), "{radio}: {restarts}");
+    }
 }
