@@ -26,6 +26,7 @@
 //! Learned tables are compared with `ackclock model optimal-delays` and with the known law of the power-controlled link.
 //! `papers/m05` and the page on artificial delays show the effect on TCP.
 
+mod hold;
 mod learned;
 mod optimum;
 
@@ -40,9 +41,11 @@ use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::learned::{LearnTable, Learned};
+pub use self::hold::HoldConfig;
+pub(crate) use self::hold::HoldTimes;
+pub use self::learned::LearnTable;
 use crate::delay::Delays;
-use crate::in_order::{InOrder, Order};
+use crate::in_order::InOrder;
 use crate::{
     AnyLink, Cause, DeliveryOrder, Departures, Files, LINKS, Link, LinkConfig, LinkContext, LinkEvent,
     LinkView, Load, Medium, Nominal,
@@ -87,17 +90,7 @@ impl Config for ArtificialDelayConfig {
             let message = "a cell cannot be wrapped by another link";
             return Err(ConfigError::new("inner.kind", message));
         }
-        if let Some(learn) = &self.learn {
-            learn.check().map_err(|error| error.under("learn"))?;
-        }
-        match self.table.windows(2).position(|rows| rows[0][0] >= rows[1][0]) {
-            Some(row) => {
-                let [above, here] = [self.table[row][0], self.table[row + 1][0]];
-                let message = format!("{here} is not above {above}: delays must increase from row to row");
-                Err(ConfigError::new(format!("table[{}]", row + 1), message))
-            }
-            None => Ok(()),
-        }
+        self.hold().check()
     }
 
     fn complete(self) -> Result<Self, ConfigError> {
@@ -110,6 +103,10 @@ impl ArtificialDelayConfig {
     fn inner(&self) -> Result<&Arc<dyn LinkConfig>, ConfigError> {
         self.inner.config(&LINKS).map_err(|error| error.under("inner"))
     }
+
+    fn hold(&self) -> HoldConfig {
+        HoldConfig { table: self.table.clone(), learn: self.learn.clone() }
+    }
 }
 
 impl LinkConfig for ArtificialDelayConfig {
@@ -120,18 +117,11 @@ impl LinkConfig for ArtificialDelayConfig {
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let stream = context.streams.stream(&format!("{}/artificial-delay", context.name));
-        let order = match self.order {
-            DeliveryOrder::InSequence => Order::Enforced,
-            DeliveryOrder::OutOfSequence => Order::Kept,
-        };
-        let mut table = self.table.clone();
-        table.reserve(optimum::MOST_HELD + 1);
         Ok(AnyLink::Other(Box::new(ArtificialDelay {
             inner: self.inner()?.build(context).map_err(|error| error.under("inner"))?,
-            table,
-            learned: self.learn.clone().map(Learned::new),
+            times: HoldTimes::new(&self.hold()),
             random: Delays::new(self.random.clone(), stream),
-            in_order: InOrder::new(order),
+            in_order: InOrder::new(self.order.into()),
             held: VecDeque::new(),
         })))
     }
@@ -145,8 +135,7 @@ impl LinkConfig for ArtificialDelayConfig {
 /// A link, and the packets that the link has delivered and the artificial delay still holds.
 struct ArtificialDelay {
     inner: AnyLink,
-    table: Vec<[Span; 2]>,
-    learned: Option<Learned>,
+    times: HoldTimes,
     random: Delays,
     in_order: InOrder,
     /// Held events in order of time; events of equal time in order of arrival.
@@ -154,23 +143,12 @@ struct ArtificialDelay {
 }
 
 impl ArtificialDelay {
-    /// Hold time from the table for a packet that retransmissions delayed for `delay`.
-    fn extra(&self, delay: Span) -> Span {
-        let above = self.table.partition_point(|row| row[0] <= delay);
-        let beyond = above == self.table.len() && self.table.last().is_some_and(|row| row[0] < delay);
-        if above == 0 || beyond { Span::ZERO } else { self.table[above - 1][1] }
-    }
-
     /// Takes the events of the inner link up to `now`, and holds its packets.
     fn advance(&mut self, now: Time) {
         while let Some((mut at, event)) = self.inner.peek_event(now) {
             let segment = self.inner.take_segment();
             if let LinkEvent::Delivered(repetitions) = event {
-                if let Some(learned) = &mut self.learned {
-                    learned.update(at, &mut self.table);
-                    learned.observe(repetitions.delay);
-                }
-                let natural = at + self.extra(repetitions.delay) + self.random.draw();
+                let natural = at + self.times.hold(at, repetitions.delay) + self.random.draw();
                 at = self.in_order.arrival(segment.flow, natural);
             }
             let later = self.held.iter().rev().take_while(|held| held.0 > at).count();
@@ -285,20 +263,9 @@ mod tests {
     #[test]
     fn between_rows_the_lower_one_counts_and_beyond_them_none() {
         let rows = json!([["20ms", "1ms"], ["100ms", "2ms"]]);
-        let link = ArtificialDelayConfig {
-            table: serde_json::from_value(rows).unwrap(),
-            ..ArtificialDelayConfig::default()
-        };
-        let streams = Streams::new(1, 0);
-        let law = ArtificialDelay {
-            inner: around("0", json!({})),
-            table: link.table,
-            learned: None,
-            random: Delays::new(link.random, streams.stream("x")),
-            in_order: InOrder::new(Order::Kept),
-            held: VecDeque::new(),
-        };
-        let extra = |delay| law.extra(Span::from_millis(delay)).as_nanos() / 1_000_000;
+        let config = HoldConfig { table: serde_json::from_value(rows).unwrap(), learn: None };
+        let mut times = HoldTimes::new(&config);
+        let extra = |delay| times.hold(Time::ZERO, Span::from_millis(delay)).as_nanos() / 1_000_000;
         assert_eq!([0, 19, 20, 99, 100, 101].map(extra), [0, 0, 1, 1, 2, 0]);
     }
 

@@ -3,6 +3,8 @@
 
 use ackclock_core::{FlowId, Time};
 
+use crate::DeliveryOrder;
+
 /// Whether packets leave the medium in the order in which they entered it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
@@ -10,6 +12,15 @@ pub(crate) enum Order {
     Kept,
     /// The link must preserve the order of packets within each flow.
     Enforced,
+}
+
+impl From<DeliveryOrder> for Order {
+    fn from(order: DeliveryOrder) -> Self {
+        match order {
+            DeliveryOrder::InSequence => Self::Enforced,
+            DeliveryOrder::OutOfSequence => Self::Kept,
+        }
+    }
 }
 
 /// Latest arrival time of each flow; needed only if delays vary.

@@ -44,7 +44,7 @@ mod umts_rlc;
 mod umts_rlc_am;
 mod variable;
 
-pub use artificial_delay::ArtificialDelayConfig;
+pub use artificial_delay::{ArtificialDelayConfig, HoldConfig, LearnTable};
 pub use autorate::{Autorate, AutorateConfig};
 pub use bearer::{
     AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Change,

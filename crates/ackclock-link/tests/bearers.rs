@@ -82,6 +82,7 @@ fn radio_access() -> Vec<Value> {
         json!({"users": 2, "classes": [first(json!({"weight": 3}))], "air": {"down": cell(json!({"error": "20%"}))}, "iub": {}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
         json!({"users": 2, "classes": [first(json!({"rlc": {"mode": "unacknowledged"}})), json!({"name": "b"})], "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "rlc": {"pdu": "grant"}}),
         json!({"users": 2, "classes": [first(json!({})), json!({"name": "b", "rlc": {"mode": "acknowledged", "window": 2047}})], "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "iub": {"loss": "5%"}, "rlc": {"mode": "unacknowledged"}}),
+        json!({"users": 2, "air": {"down": dedicated("384kbit/s", "30%"), "up": dedicated("64kbit/s", "20%")}, "rlc": {"delays": {"table": [["0ms", "30ms"], ["60ms", "20ms"]], "learn": {"epsilon": "10%", "over": 100, "every": "300ms"}}}}),
     ]
 }
 

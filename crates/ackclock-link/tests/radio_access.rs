@@ -664,3 +664,77 @@ fn users_draw_errors_of_their_own() {
     let first: Vec<_> = seen.into_iter().map(|(_, at, ..)| at).collect();
     assert_ne!(first, second);
 }
+
+/// Deliveries of 5000 packets of a bearer's downlink, one every 40 ms: time, number, and delay from retransmissions.
+fn delivered(table: &Value) -> Vec<(Time, u32, Span)> {
+    let (mut bearer, mut told) = (bearer(table, 1), Vec::new());
+    for round in 0..5100 {
+        let now = Time::ZERO + Span::from_millis(40) * u64::from(round);
+        for direction in Direction::BOTH {
+            while let Some((at, event)) = bearer.peek_event(now, direction) {
+                let segment = bearer.take_segment(direction);
+                let LinkEvent::Delivered(repeated) = event else { continue };
+                told.push((at, segment.seq.0, repeated.delay));
+            }
+        }
+        if round < 5000 {
+            bearer.enqueue(now, Direction::Down, &segment(0, round, 600)).unwrap();
+        }
+    }
+    told
+}
+
+#[test]
+fn learned_delays_hold_a_packet_for_at_most_the_largest_delay_that_does_not_exceed_the_timer() {
+    let up = json!({"kind": "dedicated", "errors": 0});
+    let harq = json!({"error": "20%", "limit": 3, "delay": "40ms"});
+    let dedicated = |keys: Value| {
+        let mut down = json!({"kind": "dedicated"});
+        down.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        json!({"air": {"down": down, "up": up}})
+    };
+    let rate = json!([{"rate": "768kbit/s", "snr": -20.0, "probability": 1}]);
+    let cell = json!({"kind": "shared", "slots": 500, "delay": "5ms", "rates": rate, "harq": {"error": "10%", "delay": "20ms"}});
+    for table in [
+        dedicated(json!({"harq": harq})),
+        dedicated(json!({"errors": "10%", "tti": "40ms"})),
+        json!({"air": {"down": cell.clone(), "up": up}}),
+        json!({"air": {"down": cell, "up": up}, "iub": {}}),
+    ] {
+        let with = |delays: Value| {
+            let mut table = table.clone();
+            table["rlc"] = json!({"delays": delays});
+            delivered(&table)
+        };
+        let without = delivered(&table);
+        assert_eq!(with(json!({})), without, "{table}");
+        let rho = Span::from_millis(10);
+        let held = with(json!({"learn": {"epsilon": "0.5%", "over": 4000, "every": "1s", "rho": "10ms"}}));
+        assert_eq!(held.len(), without.len());
+        assert!(held.is_sorted_by_key(|&(_, number, _)| number), "{table}");
+        let longest = without.iter().map(|&(.., delay)| delay).max().unwrap();
+        let mut sum = Span::ZERO;
+        for (after, before) in held.iter().zip(&without) {
+            assert_eq!((after.1, after.2), (before.1, before.2), "{table}");
+            assert!(before.0 <= after.0 && after.0 <= before.0 + longest + rho, "{before:?} {after:?}");
+            sum += after.0.since(before.0);
+        }
+        assert!(sum > Span::from_secs(1), "{table}: {sum}");
+    }
+}
+
+#[test]
+fn delays_of_a_bearer_that_repeats_nothing_are_refused() {
+    let refused = |air: Value, delays: Value, mode: &str| {
+        let table = json!({"kind": "radio-access", "air": air, "rlc": {"mode": mode, "delays": delays}});
+        BEARERS.resolve(&table).err().map(|error| error.to_string())
+    };
+    let (cell, dedicated) = (json!({"down": cell(json!({"error": "20%"}))}), json!({}));
+    let learn = || json!({"learn": {}});
+    assert_eq!(refused(cell, learn(), "unacknowledged"), None);
+    assert_eq!(refused(dedicated.clone(), learn(), "acknowledged"), None);
+    let error = refused(dedicated.clone(), learn(), "unacknowledged").unwrap();
+    assert!(error.starts_with("rlc.delays: with mode"), "{error}");
+    let error = refused(dedicated, json!({"learn": {"over": 10}}), "acknowledged").unwrap();
+    assert!(error.starts_with("rlc.delays.learn.over: 10 is below"), "{error}");
+}

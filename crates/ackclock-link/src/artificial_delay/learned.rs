@@ -8,7 +8,7 @@ use super::optimum::{self, MOST_HELD};
 use crate::loss::Loss;
 
 /// Learning of the table of hold times.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LearnTable {
     /// Number of delivered packets after which all counts are halved, so that the link's latest packets count most.

@@ -45,7 +45,7 @@ impl Channel {
         Self {
             // A STATUS cannot cover PDUs that were sent less than a round-trip time ago.
             ends: Direction::BOTH.map(|_| End::new(rlc, round_trip)),
-            sdus: [Sdus::new(queue_down, down), Sdus::new(queue_up, up)],
+            sdus: [Sdus::new(queue_down, down), Sdus::new(queue_up, up)].map(|sdus| sdus.holding(rlc)),
             iub,
             grants,
             target: Span::ZERO,

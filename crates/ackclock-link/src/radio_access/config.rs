@@ -84,6 +84,7 @@ impl Config for RadioAccessConfig {
             return Err(ConfigError::new("air.up.allocation", "only `air.down` can have an allocation"));
         }
         up.check_rates(&self.rlc).map_err(|error| under(Direction::Up, error))?;
+        self.check_delays()?;
         match self.down()? {
             AirKind::Dedicated(_) if self.iub.is_some() => Err(ConfigError::new(
                 "iub",
@@ -157,6 +158,21 @@ impl RadioAccessConfig {
             return Err(ConfigError::new("rates", message));
         }
         Ok(whole)
+    }
+
+    /// Checks that some packets are delayed by retransmissions if they select artificial delays.
+    fn check_delays(&self) -> Result<(), ConfigError> {
+        let repeats = match self.down()? {
+            AirKind::Dedicated(config) => config.harq.is_some(),
+            AirKind::Cell(cell) => cell.harq.is_some(),
+        };
+        let repeats = repeats || self.up()?.harq.is_some() || self.rlc.mode == RlcMode::Acknowledged;
+        if self.rlc.delays.is_none() || repeats {
+            return Ok(());
+        }
+        let message = "with mode = \"unacknowledged\" and without `harq` nothing is retransmitted, so that no packet is \
+                       delayed";
+        Err(ConfigError::new("rlc.delays", message))
     }
 
     /// Checks that PDUs can fill the blocks that a cell grants.

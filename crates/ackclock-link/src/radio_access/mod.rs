@@ -28,6 +28,10 @@
 //! With `allocation`, the controller sets the downlink rate of each user's dedicated channel by the number of active
 //! users (`allocation`). The rates of dedicated channels are reported when they change (`reports`).
 //!
+//! With `rlc.delays`, each user and direction holds delivered packets for the artificial delays of M05 chapter 5
+//! (`artificial_delay`): a packet is delivered at the end of its hold time after it is complete, and after earlier
+//! packets of its flow if packets are delivered in order.
+//!
 //! ## Differences from the source
 //! The differences from the source are those of the RLC (`umts_rlc_am`). The sources describe no hand-over. After a
 //! re-establishment, packets that the peer has acknowledged but not delivered, because an earlier packet is incomplete,

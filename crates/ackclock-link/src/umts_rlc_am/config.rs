@@ -120,6 +120,7 @@ impl UmtsRlcAmConfig {
             status: self.status.clone(),
             mrw: self.mrw.clone(),
             reset: self.reset.clone(),
+            delays: None,
         }
     }
 

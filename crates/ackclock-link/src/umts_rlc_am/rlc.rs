@@ -11,6 +11,7 @@ use super::poll::PollConfig;
 use super::receiver::StatusConfig;
 use super::sn::Sn;
 use crate::DeliveryOrder;
+use crate::artificial_delay::HoldConfig;
 
 /// Radio link control (RLC) of 3GPP TS 25.322, acknowledged or unacknowledged.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,10 @@ pub struct RlcConfig {
     pub mrw: Tries,
     /// Retries of RESET, the message that requests a reset.
     pub reset: Tries,
+    /// Artificial delays: hold times of delivered packets, which hide the retransmissions from a sender's timer. Each
+    /// user and direction has separate hold times. By default no packet is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delays: Option<HoldConfig>,
 }
 
 /// Whether lost PDUs are retransmitted.
@@ -90,6 +95,7 @@ impl Default for RlcConfig {
             status: StatusConfig::default(),
             mrw: Tries::default(),
             reset: Tries::default(),
+            delays: None,
         }
     }
 }
@@ -125,6 +131,7 @@ impl RlcConfig {
             let message = format!("{} is not 2 or more: nothing would be sent", self.max_dat);
             return Err(ConfigError::new("max_dat", message));
         }
+        self.delays.iter().try_for_each(HoldConfig::check).map_err(|error| error.under("delays"))?;
         self.check_use()?;
         self.check_timers()
     }

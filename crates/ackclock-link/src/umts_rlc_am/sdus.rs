@@ -7,7 +7,10 @@ use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 
 use super::pdu::{LossCause, Payload};
 use super::places::{Place, Places};
+use super::rlc::RlcConfig;
 use super::sn::SduNumber;
+use crate::artificial_delay::HoldTimes;
+use crate::in_order::InOrder;
 use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
 use crate::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
@@ -27,6 +30,8 @@ pub(crate) struct Sdus {
     pub(crate) owes_end: bool,
     /// Positions of PDUs in TTIs; `None` if the layer below reports their transmission and arrival times.
     places: Option<Places>,
+    /// Hold times of delivered SDUs, and the order of the held SDUs; `None` if no SDU is held.
+    held: Option<Box<(HoldTimes, InOrder)>>,
     pub(crate) outcomes: Outcomes,
     pub(crate) departures: Departures,
     pub(crate) waits: Histogram,
@@ -70,6 +75,7 @@ impl Sdus {
         Self {
             queue,
             places,
+            held: None,
             returned: VecDeque::new(),
             begun: VecDeque::new(),
             first: 0,
@@ -82,6 +88,12 @@ impl Sdus {
             lost: LostBy::default(),
             discarded: 0,
         }
+    }
+
+    /// Holds delivered SDUs as the RLC table says.
+    pub(crate) fn holding(self, rlc: &RlcConfig) -> Self {
+        let held = |delays| Box::new((HoldTimes::new(delays), InOrder::new(rlc.order.into())));
+        Self { held: rlc.delays.as_ref().map(held), ..self }
     }
 
     pub(crate) const fn queue(&self) -> &AnyQueue {
@@ -284,8 +296,15 @@ impl Sdus {
         sdu.ended = true;
         let Sdu { segment, latest, places, repeated, unrepeated, .. } = *sdu;
         let expected = self.places.as_ref().map_or(unrepeated, |own| own.arrival(places));
-        let delay = whole.unwrap_or(latest).since(expected);
-        self.outcomes.put_repeated(now, &segment, Repetitions { times: repeated, delay });
+        let whole = whole.unwrap_or(latest);
+        let delay = whole.since(expected);
+        let at = match self.held.as_deref_mut() {
+            Some((times, in_order)) => {
+                in_order.arrival(segment.flow, now.max(whole + times.hold(now, delay)))
+            }
+            None => now,
+        };
+        self.outcomes.put_repeated(at, &segment, Repetitions { times: repeated, delay });
         self.trim();
     }
 
