@@ -84,9 +84,10 @@ pub struct Report {
     pub rate_bps: f64,
     /// Number of connections that carried data in the last ten seconds.
     pub connections: usize,
-    /// Median estimated queueing delay of a new packet in the radio's queue, since the start, ms.
+    /// Median estimated queueing delay of a packet in the radio's queue, since the start, ms.
     pub wait_p50_ms: Option<f64>,
-    /// 95th percentile of the estimated queueing delay in the radio's queue, since the start, ms.
+    /// 95th percentile of the packets' estimated queueing delays in the radio's queue, since the start, ms. Each packet of
+    /// a known connection counts once, when it has left the queue.
     pub wait_p95_ms: Option<f64>,
     /// Share of the bytes from the servers that belong to connections whose windows can be clipped, 0 to 1.
     pub regulated_share: Option<f64>,
@@ -278,8 +279,7 @@ impl Daemon {
 
     fn allow(&mut self, now: Time) -> Result<(), BoxError> {
         let (clip, refresh) = (&mut self.clip, Span::from_nanos(self.knobs.stale_ns / 4));
-        let waits = &mut [&mut self.waits, &mut self.day.waits];
-        Ok(self.subscribers.update(now, refresh, waits, |key, allowance| clip.allow(key, allowance))?)
+        Ok(self.subscribers.update(now, refresh, |key, allowance| clip.allow(key, allowance))?)
     }
 
     /// Forgets quiet subscribers, and reads how much traffic the others had.
@@ -288,6 +288,9 @@ impl Daemon {
             self.clip.dismiss(key)?;
         }
         self.subscribers.note_totals(now, &self.clip.totals()?);
+        let waits = self.subscribers.take_waits();
+        self.waits.merge(&waits);
+        self.day.waits.merge(&waits);
         Ok(())
     }
 

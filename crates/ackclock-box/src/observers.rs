@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use ackclock_core::{ConfigError, Flags, FlowId, Segment, Seq, Size, Span, Time, Timestamps};
 use ackclock_edge::Allowances;
-use ackclock_link::{Base, ObservedConfig, Record as Sums};
+use ackclock_link::{Base, ObservedConfig, Record as Sums, Side};
 use serde_json::Value;
 
 use crate::maps::{Allowance, Record};
@@ -35,8 +35,6 @@ pub struct Observer {
     flows: BTreeMap<u32, Seen>,
     /// Small numbers of forgotten connections.
     free: Vec<u32>,
-    /// Connection for which data arrived most recently.
-    newest: FlowId,
     /// Bytes sent to the subscriber outside the observed connections.
     others: u64,
 }
@@ -49,7 +47,7 @@ impl Observer {
     /// Fails if a box cannot use this regulator or this buffer.
     pub fn new(regulator: &Value, observed: &ObservedConfig, buffer: Size) -> Result<Self, ConfigError> {
         let allowances = Allowances::new(regulator, observed, buffer)?;
-        Ok(Self { allowances, flows: BTreeMap::new(), free: Vec::new(), newest: FlowId(0), others: 0 })
+        Ok(Self { allowances, flows: BTreeMap::new(), free: Vec::new(), others: 0 })
     }
 
     /// Whether a connection is observed.
@@ -57,11 +55,12 @@ impl Observer {
         self.flows.contains_key(&flow)
     }
 
-    /// Updates the estimates with a record. Connections beyond the maximum are ignored.
-    pub fn learn(&mut self, record: &Record) {
+    /// Updates the estimates with a record. Returns the number of packets that left the queue according to this record,
+    /// and their queueing delay, if a sample of the last second shows it. Connections beyond the maximum are ignored.
+    pub fn learn(&mut self, record: &Record) -> Option<(Span, u32)> {
         let at = Time::from_nanos(record.at_ns);
         if self.flows.len() >= MOST_FLOWS && !self.knows(record.flow) {
-            return;
+            return None;
         }
         if record.kind == Record::DATA {
             self.others = record.others;
@@ -72,16 +71,20 @@ impl Observer {
             let flow = FlowId(free.pop().unwrap_or(unused));
             Seen { sums: Sums::new(flow), last: at }
         });
+        let before = seen.sums;
         (seen.sums.at, seen.sums.others) = (at, others);
         match record.kind {
             Record::OPENED => on_opened(&mut seen.sums, record),
             Record::ACK => on_ack(&mut seen.sums, record),
             _ => {
                 on_data(&mut seen.sums, record);
-                (seen.last, self.newest) = (at, seen.sums.flow);
+                seen.last = at;
             }
         }
         self.allowances.on_record(&seen.sums);
+        let observer = self.allowances.observer();
+        let packets = departed(observer.side(), &before, &seen.sums);
+        Some((observer.queueing_delay(at, seen.sums.flow)?, packets))
     }
 
     /// Forgets connections that were quiet for ten seconds.
@@ -117,15 +120,26 @@ impl Observer {
         })
     }
 
-    /// Returns the queueing delay that recent data showed, or `None` if no recent data showed a delay.
-    pub fn wait(&self, now: Time) -> Option<Span> {
-        self.allowances.observer().queueing_delay(now, self.newest)
-    }
-
     /// Returns the number of observed connections.
     pub fn connections(&self) -> usize {
         self.flows.len()
     }
+}
+
+/// Number of packets that left the queue between two records: on the mobile side those that arrived, on the network side
+/// those that the mobile acknowledged. Of what passed before the first record nothing is known.
+fn departed(side: Side, before: &Sums, after: &Sums) -> u32 {
+    let bytes = match (side, before.passed.newest, after.acked.newest) {
+        (Side::Mobile, None, _) => after.passed.newest.map_or(0, |newest| newest.payload.into()),
+        (Side::Mobile, ..) => after.passed.bytes.saturating_sub(before.passed.bytes),
+        (Side::Network, _, Some(ack)) => {
+            let opened = before.answered.map(|(_, answer)| answer.end());
+            let last = before.acked.newest.map(|ack| ack.ack).or(opened).unwrap_or(ack.ack);
+            if ack.ack.after(last) { ack.ack.since(last).into() } else { 0 }
+        }
+        (Side::Network, ..) => 0,
+    };
+    u32::try_from(bytes.div_ceil(after.passed.full.max(1).into())).unwrap_or(u32::MAX)
 }
 
 fn on_opened(sums: &mut Sums, record: &Record) {

@@ -43,15 +43,16 @@ pub struct SubscriberReport {
     pub bytes: u64,
     /// Number of connections that carried data in the last ten seconds.
     pub connections: usize,
-    /// Median estimated queueing delay since the subscriber was listed, ms.
+    /// Median estimated queueing delay of a packet since the subscriber was listed, ms.
     pub wait_p50_ms: Option<f64>,
-    /// 95th percentile of the estimated queueing delay since the subscriber was listed, ms.
+    /// 95th percentile of the packets' estimated queueing delays since the subscriber was listed, ms.
     pub wait_p95_ms: Option<f64>,
 }
 
 struct Subscriber {
     rule: Rule,
     observer: Observer,
+    /// Estimated queueing delays of the subscriber's packets.
     waits: Histogram,
     /// Time of the last data.
     last: Time,
@@ -70,18 +71,21 @@ pub struct Subscribers {
     /// First records of connections without data, by connection.
     openings: BTreeMap<u32, Vec<Record>>,
     connections: usize,
+    /// Estimated queueing delays of the packets since the last [`Subscribers::take_waits`].
+    waits: Histogram,
     totals_at: Time,
     refused: u64,
 }
 
 impl Subscribers {
     /// Creates the table of subscribers, at first empty.
-    pub const fn new(policy: Policy) -> Self {
+    pub fn new(policy: Policy) -> Self {
         Self {
             policy,
             table: BTreeMap::new(),
             openings: BTreeMap::new(),
             connections: 0,
+            waits: Histogram::default(),
             totals_at: Time::ZERO,
             refused: 0,
         }
@@ -150,14 +154,22 @@ impl Subscribers {
         let subscriber = self.table.get_mut(&key)?;
         if !is_known {
             let held = self.openings.remove(&record.flow).unwrap_or_default();
-            held.iter().for_each(|record| subscriber.observer.learn(record));
+            held.iter().for_each(|record| _ = subscriber.observer.learn(record));
         }
-        subscriber.observer.learn(record);
+        if let Some((wait, packets)) = subscriber.observer.learn(record) {
+            subscriber.waits.record_times(wait, packets);
+            self.waits.record_times(wait, packets);
+        }
         self.connections += usize::from(!is_known && subscriber.observer.knows(record.flow));
         if has_data {
             subscriber.last = at;
         }
         is_new.then_some(key)
+    }
+
+    /// Returns the estimated queueing delays of the packets of all subscribers since the last call.
+    pub fn take_waits(&mut self) -> Histogram {
+        std::mem::take(&mut self.waits)
     }
 
     /// Keeps the first records of a connection without data.
@@ -195,7 +207,6 @@ impl Subscribers {
     }
 
     /// Computes the allowances, and passes each changed allowance and each allowance older than `refresh` to `write`.
-    /// Queueing delays are also recorded in `waits`.
     ///
     /// # Errors
     /// Fails with the first error of `write`.
@@ -203,15 +214,10 @@ impl Subscribers {
         &mut self,
         now: Time,
         refresh: Span,
-        waits: &mut [&mut Histogram],
         mut write: impl FnMut(Ipv6Addr, Allowance) -> Result<(), E>,
     ) -> Result<(), E> {
         for (key, subscriber) in &mut self.table {
             if now.since(subscriber.last) < ACTIVE {
-                if let Some(wait) = subscriber.observer.wait(now) {
-                    subscriber.waits.record(wait);
-                    waits.iter_mut().for_each(|waits| waits.record(wait));
-                }
                 subscriber.allowance = subscriber.observer.allowed(now).or(subscriber.allowance);
             }
             if let Some(allowance) = subscriber.due(now, refresh) {

@@ -12,7 +12,7 @@ const DAY: Span = Span::from_secs(24 * 3600);
 pub struct Day {
     since: Time,
     before: Counts,
-    /// Estimated queueing delays of the day.
+    /// Estimated queueing delays of the day's packets.
     pub waits: Histogram,
 }
 

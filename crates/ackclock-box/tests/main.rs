@@ -8,6 +8,7 @@ mod frames;
 mod inside;
 mod interface;
 mod kernel_subscribers;
+mod known_queue;
 mod law;
 mod loopback;
 mod memory;

@@ -39,6 +39,17 @@ impl Histogram {
         }
     }
 
+    /// Adds `times` equal spans to the histogram.
+    pub fn record_times(&mut self, span: Span, times: u32) {
+        let Some(more) = times.checked_sub(1) else { return };
+        self.record(span);
+        let (octave, sub) = bucket(span.as_nanos());
+        let at = (octave - self.first_octave) as usize * SUB + sub;
+        self.counts[at] = self.counts[at].saturating_add(more);
+        self.count += u64::from(more);
+        self.sum += u128::from(span.as_nanos()) * u128::from(more);
+    }
+
     /// Prefetches the bucket of the last recorded span.
     #[inline]
     pub fn prefetch(&self) {
@@ -108,17 +119,11 @@ impl Histogram {
 
     /// Adds the counts of another histogram to this histogram.
     pub fn merge(&mut self, other: &Self) {
-        for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let (count_before, sum_before) = (self.count, self.sum);
-            let span = other.middle(index);
-            self.record(span);
-            let (octave, sub) = bucket(span.as_nanos());
-            let at = (octave - self.first_octave) as usize * SUB + sub;
-            self.counts[at] = self.counts[at].saturating_add(count - 1);
-            (self.count, self.sum) = (count_before, sum_before);
+        let (count, sum) = (self.count + other.count, self.sum + other.sum);
+        for (index, &times) in other.counts.iter().enumerate() {
+            self.record_times(other.middle(index), times);
         }
-        self.count += other.count;
-        self.sum += other.sum;
+        (self.count, self.sum) = (count, sum);
     }
 
     fn middle(&self, index: usize) -> Span {
@@ -175,6 +180,17 @@ mod tests {
             prop_assert_eq!(merged.mean(), all.mean());
             prop_assert_eq!(merged.quantile(0.5), all.quantile(0.5));
         }
+    }
+
+    #[test]
+    fn a_span_recorded_several_times_is_as_many_spans() {
+        let (mut at_once, mut each) = (Histogram::default(), Histogram::default());
+        for (millis, times) in [(70, 3), (2, 0), (5, 1), (900, 40)] {
+            at_once.record_times(Span::from_millis(millis), times);
+            (0..times).for_each(|_| each.record(Span::from_millis(millis)));
+        }
+        assert_eq!((at_once.count(), at_once.sum()), (each.count(), each.sum()));
+        assert!([0.0, 0.05, 0.1, 0.5, 1.0].into_iter().all(|q| at_once.quantile(q) == each.quantile(q)));
     }
 
     #[test]

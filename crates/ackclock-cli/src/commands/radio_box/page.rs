@@ -30,7 +30,7 @@ pub(super) fn page(report: &Report, counts: &Counts) -> String {
         .metric(
             Kind::Gauge,
             "box_queue_wait_seconds",
-            "Estimated queueing delay in the radio's queue since the box started.",
+            "Estimated queueing delay of a packet in the radio's queue since the box started.",
             waits(&Labels::new(), report.wait_p50_ms, report.wait_p95_ms),
         );
     of_subscribers(&mut page, &report.worst);
@@ -91,7 +91,7 @@ fn of_subscribers(page: &mut Page, worst: &[SubscriberReport]) {
     .metric(
         Kind::Gauge,
         "box_subscriber_queue_wait_seconds",
-        "Estimated queueing delay of the subscribers with the longest queueing delay.",
+        "Estimated queueing delay of a packet, of the subscribers with the longest queueing delay.",
         worst.iter().flat_map(|one| waits(&labels(one), one.wait_p50_ms, one.wait_p95_ms)),
     );
 }
