@@ -1,7 +1,7 @@
 //! Configuration and key files of the proxy: mistakes end it before it listens.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -46,6 +46,31 @@ fn a_mistake_in_a_file_is_one_line_with_file_key_and_allowed_values() {
     folder.write("proxy.toml", FILE.replace("[\"127.0.0.1:0\"]", "[\"0.0.0.0:0\"]"));
     folder.write("radio.keys", format!("1 {secret} 10.0.0.0/24\n"));
     fails("proxy.toml: proxy.listen: 0.0.0.0:0 can be reached from other machines");
+}
+
+#[test]
+fn files_for_all_connections_may_be_open_or_the_proxy_does_not_start() {
+    let start = |limit: &str| {
+        let script = format!("ulimit {limit} 300 && exec \"$0\" proxy --listen 127.0.0.1:0");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_ackclock")]).stdout(Stdio::null());
+        command.stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let ended = start("-n").wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{error}");
+    let expected = "--max-connections: 2148 open files are needed, but the limit is 300";
+    assert!(error.contains(expected), "{error}");
+
+    let mut proxy = start("-Sn");
+    let mut line = String::new();
+    BufReader::new(proxy.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", proxy.id())).unwrap();
+    proxy.kill().unwrap();
+    proxy.wait().unwrap();
+    assert!(line.contains("proxy on"), "{line}");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(files.split_whitespace().nth(3), Some("2148"), "{files}");
 }
 
 #[test]

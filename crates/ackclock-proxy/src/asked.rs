@@ -2,6 +2,7 @@
 //!
 //! The parser only converts bytes to bytes; this module reads and writes no sockets.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Maximum length of a request head in bytes; longer heads are refused.
@@ -218,7 +219,7 @@ fn plain(method: &str, target: &str, fields: &str, used: usize) -> Asked {
         return bad("two lengths of the body contradict each other");
     }
     // Header fields named by `Connection` also apply only to the connection with the proxy.
-    let named: Vec<String> = lines
+    let named: BTreeSet<String> = lines
         .iter()
         .zip(&names)
         .filter(|(_, name)| *name == "connection")

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use ackclock_core::{Prefix, SteeringConfig};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{setsockopt, sockopt};
 
 use self::clients::Clients;
@@ -34,8 +35,8 @@ pub struct Options {
     pub transparent: Vec<SocketAddr>,
     /// Networks whose clients may use the proxy, in addition to this machine's own programs.
     pub allow: Vec<Prefix>,
-    /// Maximum number of simultaneous connections; one client in an allowed network gets at most a quarter of this
-    /// number.
+    /// Maximum number of simultaneous connections; one user in an allowed network, which is an IPv4 address or an IPv6
+    /// /64, gets at most a quarter of this number.
     pub max_connections: usize,
     /// Radio reports by which the proxy limits the windows of its clients.
     pub reports: Option<Reports>,
@@ -104,6 +105,11 @@ pub enum StartError {
     /// The proxy cannot receive radio reports at this address.
     #[error("{0}: {1}")]
     Reports(SocketAddr, io::Error),
+    /// The proxy may not open two files for each connection: number of files needed, and maximum number.
+    #[error(
+        "{0} open files are needed, but the limit is {1}: raise it with `ulimit -Hn`, or allow fewer connections"
+    )]
+    Files(u64, u64),
     /// A system call failed while the proxy started.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -137,9 +143,22 @@ enum State {
         others: VecDeque<SocketAddr>,
     },
     Relaying,
-    /// The client has left before the end of its name lookup. It counts until then, which limits the lookups of an
-    /// address.
+    /// The client has left during its name lookup. It counts until the end of the lookup, which limits the lookups of
+    /// a user.
     Left,
+}
+
+/// Maximum number of open files that are no connections: listeners, name lookups, metrics.
+const OTHER_FILES: u64 = 100;
+
+/// Raises the limit of open files to the number needed. Without a free file, no connection can be accepted or refused.
+fn allow_files(needed: u64) -> Result<(), StartError> {
+    let (limit, most) = getrlimit(Resource::RLIMIT_NOFILE).map_err(io::Error::from)?;
+    if needed > most {
+        return Err(StartError::Files(needed, most));
+    }
+    setrlimit(Resource::RLIMIT_NOFILE, limit.max(needed), most).map_err(io::Error::from)?;
+    Ok(())
 }
 
 /// Proxy with its listeners and clients.
@@ -164,6 +183,7 @@ impl Server {
     /// # Errors
     /// Fails if the proxy cannot listen on an address, or if every machine that reaches an address could use the proxy.
     pub fn start(options: Options, now: Instant) -> Result<Self, StartError> {
+        allow_files(2 * options.max_connections as u64 + OTHER_FILES)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
         let names = Names::start(addresses)?;
         epoll.add(names.bell(), EpollEvent::new(EpollFlags::EPOLLIN, BELL)).map_err(io::Error::from)?;
@@ -172,7 +192,7 @@ impl Server {
             let event = EpollEvent::new(EpollFlags::EPOLLIN, LISTENERS + number as u64);
             epoll.add(&listener.socket, event).map_err(io::Error::from)?;
         }
-        let radio = options.reports.as_ref().map(|reports| Radio::start(reports, &epoll)).transpose()?;
+        let radio = options.reports.as_ref().map(|reports| Radio::start(reports, &epoll, now)).transpose()?;
         Ok(Self {
             options,
             listeners,
@@ -228,9 +248,10 @@ impl Server {
     pub fn turn(&mut self, now: Instant, patience: Duration) -> io::Result<()> {
         self.now = now;
         let mut events = [EpollEvent::empty(); 256];
-        let is_held = self.radio.as_ref().is_some_and(|radio| !radio.held.is_empty());
-        let most = if is_held { HELD } else { LOOK_AT_TIMES };
-        let patience = EpollTimeout::try_from(patience.min(most)).unwrap_or(EpollTimeout::ZERO);
+        let most = self.radio.as_ref().and_then(|radio| radio.next_poll(now)).unwrap_or(LOOK_AT_TIMES);
+        // Rounded up: a timeout of zero would make the loop spin.
+        let millis = patience.min(most).as_micros().div_ceil(1000);
+        let patience = EpollTimeout::try_from(millis).unwrap_or(EpollTimeout::ZERO);
         let count = match self.epoll.wait(&mut events, patience) {
             Err(Errno::EINTR) => 0,
             waited => waited?,
@@ -381,7 +402,11 @@ impl Server {
         if let Some(socket) = client.socket.take().filter(|_| by_reset) {
             reset(&socket);
         }
-        if matches!(client.state, State::Looking { .. }) {
+        let user = user_of(client.from.ip());
+        let is_looking = matches!(client.state, State::Looking { .. });
+        let token = self.clients.token(slot, 0);
+        if is_looking && !self.names.withdraw(user, token) {
+            let Some(client) = self.clients.get_mut(slot) else { return };
             (client.state, client.deadline) = (State::Left, None);
         } else {
             self.clients.remove(slot);

@@ -78,6 +78,10 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         StartError::Open(way, _) | StartError::Listen(way, ..) => {
             Failure::Input(format!("{}: {error}", source(way.key())))
         }
+        StartError::Files(..) => {
+            let key = if args.file.is_some() { "max_connections" } else { "max-connections" };
+            Failure::Input(format!("{}: {error}", source(key)))
+        }
         StartError::Privilege(_) => Failure::Run(format!("{}: {error}", source(Way::Diverted.key()))),
     })?;
     let run = |error: std::io::Error| Failure::Run(error.to_string());

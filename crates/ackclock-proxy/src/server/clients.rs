@@ -9,6 +9,7 @@ use nix::sys::epoll::EpollFlags;
 
 use super::State;
 use crate::pair::Pair;
+use crate::steer::user_of;
 
 /// Number of bits of a client's number in a token.
 const NUMBER_BITS: u32 = 29;
@@ -34,7 +35,7 @@ pub(super) struct Clients {
     slots: Vec<Option<Client>>,
     free: Vec<usize>,
     next: u64,
-    of_address: BTreeMap<IpAddr, usize>,
+    of_user: BTreeMap<IpAddr, usize>,
 }
 
 impl Clients {
@@ -48,7 +49,7 @@ impl Clients {
     ) -> usize {
         let number = self.next & ((1 << NUMBER_BITS) - 1);
         self.next += 1;
-        *self.of_address.entry(from.ip()).or_default() += 1;
+        *self.of_user.entry(user_of(from.ip())).or_default() += 1;
         let (socket, deadline, watched) = (Some(socket), Some(deadline), [EpollFlags::empty(); 2]);
         let client = Client { number, socket, from, state, pair: None, deadline, watched, backlogged: false };
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -62,10 +63,11 @@ impl Clients {
     pub(super) fn remove(&mut self, slot: usize) {
         let Some(client) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.free.push(slot);
-        if let Some(count) = self.of_address.get_mut(&client.from.ip()) {
+        let user = user_of(client.from.ip());
+        if let Some(count) = self.of_user.get_mut(&user) {
             *count -= 1;
             if *count == 0 {
-                self.of_address.remove(&client.from.ip());
+                self.of_user.remove(&user);
             }
         }
     }
@@ -88,9 +90,9 @@ impl Clients {
         self.slots.len() - self.free.len()
     }
 
-    /// Current number of clients at this address.
+    /// Current number of clients of the user to whom this address belongs.
     pub(super) fn at(&self, address: IpAddr) -> usize {
-        self.of_address.get(&address).copied().unwrap_or(0)
+        self.of_user.get(&user_of(address)).copied().unwrap_or(0)
     }
 
     /// Token for events of a leg of a client; smaller than 2 to the power of 62.
@@ -133,5 +135,21 @@ mod tests {
         assert_eq!(tokens.map(|token| clients.find(token)), [None, None]);
         assert_eq!(clients.find(clients.token(second, 1)), Some((second, 1)));
         assert_eq!((clients.len(), clients.at(one.ip()), clients.at(other.ip())), (2, 1, 1));
+    }
+
+    #[test]
+    fn all_addresses_of_a_v6_network_count_as_one_user() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut clients = Clients::default();
+        let addresses = ["2001:db8::1", "2001:db8::2:3:4:5", "2001:db8:0:1::1"];
+        let [one, same, other] = addresses.map(|address| address.parse::<IpAddr>().unwrap());
+        let slots = [one, same, other].map(|from| {
+            let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let state = State::Asking { bytes: Vec::new(), greeted: false, speech: Speech::Http };
+            clients.add(socket, (from, 5).into(), state, Instant::now())
+        });
+        assert_eq!([one, same, other].map(|address| clients.at(address)), [2, 2, 1]);
+        slots.into_iter().for_each(|slot| clients.remove(slot));
+        assert_eq!([one, same, other].map(|address| clients.at(address)), [0, 0, 0]);
     }
 }

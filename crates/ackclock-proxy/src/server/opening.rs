@@ -52,8 +52,13 @@ impl Server {
                 Asked::Connect(wish) => {
                     let rest = bytes.split_off(wish.used);
                     let (host, port) = (wish.host.clone(), wish.port);
+                    if let Ok(address) = host.parse::<IpAddr>() {
+                        let to = [(address, port).into()].into();
+                        return self.try_next(slot, wish, rest, to, Trouble::Unreachable);
+                    }
                     client.state = State::Looking { wish, rest };
-                    self.names.ask(self.clients.token(slot, 0), host, port);
+                    let user = user_of(client.from.ip());
+                    self.names.ask(user, self.clients.token(slot, 0), host, port);
                     return self.watch(slot);
                 }
             }
@@ -85,8 +90,7 @@ impl Server {
     }
 
     pub(super) fn on_names(&mut self) {
-        let found: Vec<_> = self.names.found().collect();
-        for (token, addresses) in found {
+        for (token, addresses) in self.names.found() {
             let Some((slot, _)) = self.clients.find(token) else { continue };
             let Some(client) = self.clients.get_mut(slot) else { continue };
             let State::Looking { wish, rest } = std::mem::replace(&mut client.state, State::Relaying) else {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ackclock_core::Time;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
-use super::{REPORTS, Reports, Server, StartError};
+use super::{HELD, REPORTS, Reports, Server, StartError};
 use crate::reports::gate::Gate;
 use crate::steer::{Users, user_of};
 
@@ -23,16 +23,25 @@ pub(super) struct Radio {
     pub(super) users: Users,
     /// Connections that wait for room in their window.
     pub(super) held: BTreeSet<usize>,
+    /// Connections whose window has changed.
+    changed: Vec<usize>,
+    /// Time of the last poll of the held connections.
+    polled: Instant,
 }
 
 impl Radio {
-    pub(super) fn start(reports: &Reports, epoll: &Epoll) -> Result<Self, StartError> {
+    pub(super) fn start(reports: &Reports, epoll: &Epoll, now: Instant) -> Result<Self, StartError> {
         let at = |error| StartError::Reports(reports.listen, error);
         let socket = UdpSocket::bind(reports.listen).map_err(at)?;
         socket.set_nonblocking(true).map_err(at)?;
         epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, REPORTS)).map_err(io::Error::from)?;
         let (gate, users) = (Gate::new(reports.keys.clone()), Users::new(Arc::clone(&reports.steering)));
-        Ok(Self { socket, gate, users, held: BTreeSet::new() })
+        Ok(Self { socket, gate, users, held: BTreeSet::new(), changed: Vec::new(), polled: now })
+    }
+
+    /// Time until the held connections are polled next; `None` if no connection is held.
+    pub(super) fn next_poll(&self, now: Instant) -> Option<Duration> {
+        (!self.held.is_empty()).then(|| HELD.saturating_sub(now.duration_since(self.polled)))
     }
 }
 
@@ -80,8 +89,14 @@ impl Server {
         let Some(radio) = &mut self.radio else { return };
         radio.users.tick(now);
         self.set_windows();
-        let held = self.radio.as_mut().map(|radio| std::mem::take(&mut radio.held));
-        for slot in held.into_iter().flatten() {
+        let Some(radio) = &mut self.radio else { return };
+        let mut sends = std::mem::take(&mut radio.changed);
+        // Each packet of any connection ends a turn, so that polling in each turn would multiply the work.
+        if radio.next_poll(self.now).is_some_and(|after| after.is_zero()) {
+            radio.polled = self.now;
+            sends.extend(std::mem::take(&mut radio.held));
+        }
+        for slot in sends {
             self.on_relaying(slot, EpollFlags::empty());
         }
     }
@@ -93,7 +108,7 @@ impl Server {
             let client = self.clients.get_mut(slot as usize);
             if let Some(pair) = client.and_then(|client| client.pair.as_mut()) {
                 pair.limit(window);
-                radio.held.insert(slot as usize);
+                radio.changed.push(slot as usize);
             }
         }
     }
@@ -103,4 +118,71 @@ impl Server {
 #[allow(clippy::disallowed_methods, reason = "reports are signed with the time of day")]
 fn clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests use real sockets and the real clock")]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::thread;
+
+    use ackclock_edge::STEERINGS;
+
+    use super::super::Options;
+    use super::*;
+    use crate::kernel::outstanding;
+    use crate::reports::wire::Report;
+
+    /// Turns at one time until `done`.
+    fn turn_until(server: &mut Server, now: Instant, mut done: impl FnMut(&Server) -> bool) {
+        for _ in 0..6000 {
+            if done(server) {
+                return;
+            }
+            server.turn(now, Duration::from_millis(10)).unwrap();
+        }
+        panic!("after a minute: {:?}", server.counts());
+    }
+
+    #[test]
+    fn held_connections_are_polled_at_an_interval_and_not_at_each_event() {
+        let listen: Vec<_> = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+        let steering =
+            Arc::clone(&STEERINGS.resolve(&serde_json::json!({ "kind": "rnf", "tau": "1s" })).unwrap());
+        let reports = Some(Reports { listen: listen[0], keys: Vec::new(), steering });
+        let options =
+            Options { listen, transparent: Vec::new(), allow: Vec::new(), max_connections: 8, reports };
+        let now = Instant::now();
+        let mut server = Server::start(options, now).unwrap();
+        let origin = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let to = origin.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut peer, _) = origin.accept().unwrap();
+            while peer.write_all(&[7; 65_536]).is_ok() {}
+        });
+        let mut client = TcpStream::connect(server.addresses().unwrap()[0]).unwrap();
+        write!(client, "CONNECT {to} HTTP/1.1\r\n\r\n").unwrap();
+        turn_until(&mut server, now, |server| server.counts.opened == 1);
+
+        let user = Ipv4Addr::LOCALHOST.into();
+        let (key, change, epoch, sequence, taken, rate) = (1, true, 0, 1, 0, 800_000);
+        let report = Report { key, change, epoch, sequence, taken, user, rate, packets: 0, bytes: 0 };
+        server.radio.as_mut().unwrap().users.report(Time::ZERO, &report);
+        // The client reads nothing, so that the window is used up.
+        turn_until(&mut server, now, |server| !server.radio.as_ref().unwrap().held.is_empty());
+        client.set_nonblocking(true).unwrap();
+        let (mut buffer, mut is_read) = (vec![0; 1 << 16], false);
+        turn_until(&mut server, now, |server| {
+            is_read |= client.read(&mut buffer).is_err();
+            let pair = server.clients.get(0).and_then(|client| client.pair.as_ref()).unwrap();
+            is_read && outstanding(pair.socket(0)).unwrap() == 0
+        });
+        let before = server.counts.bytes;
+        for _ in 0..3 {
+            server.turn(now, Duration::ZERO).unwrap();
+        }
+        assert_eq!(server.counts.bytes, before, "polled before the interval has passed");
+        turn_until(&mut server, now + HELD, |server| server.counts.bytes > before);
+    }
 }
