@@ -55,7 +55,7 @@ def split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any
 
 
 # Keys whose one value is a list.
-LISTS = {"measure", "flow", "edge.at", "edge.user", "edge.behind.at", "edge.behind.user"}
+LISTS = {"measure", "flow"} | {f"{edge}.{key}" for edge in ("edge", "edge.behind") for key in ("at", "class", "user")}
 
 
 def is_axis(key: str, value: Any) -> bool:

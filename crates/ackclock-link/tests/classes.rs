@@ -135,6 +135,27 @@ fn a_class_without_acknowledgements_loses_what_harq_lost_and_repeats_nothing() {
 }
 
 #[test]
+fn a_status_of_a_class_stays_among_the_pdus_of_the_class() {
+    let air = json!({"kind": "dedicated", "errors": 0});
+    let classes = json!([class("first", json!({"priority": 0}))]);
+    let mut bearer =
+        of_user(&json!({"air": {"down": air, "up": air}, "classes": classes}), 1, FadingKind::None);
+    for round in 0..2000 {
+        let now = Time::ZERO + Span::from_millis(10) * u64::from(round);
+        for direction in Direction::BOTH {
+            while bearer.peek_event(now, direction).is_some() {
+                bearer.take_segment(direction);
+            }
+        }
+        // Uplink TTIs have the STATUS of one class, and data of the other class with room for it.
+        bearer.enqueue(now, Direction::Down, &segment(1, round, 200)).unwrap();
+        bearer.enqueue(now, Direction::Up, &segment(0, round, 40 + (round * 37 % 200) as u16)).unwrap();
+    }
+    let resets = Direction::BOTH.map(|direction| bearer.radio(direction, None).unwrap().rlc.resets);
+    assert_eq!(resets, [0, 0], "a STATUS about PDUs that were never sent resets the RLC");
+}
+
+#[test]
 fn packets_of_classes_allocate_nothing_after_warm_up() {
     let mut table = over_cell(json!({"error": "10%"}), json!({}));
     table["classes"] =

@@ -8,6 +8,7 @@ mod bearers;
 mod build_script;
 mod capture;
 mod cell;
+mod classes;
 mod contract;
 mod ecn;
 mod forecast;

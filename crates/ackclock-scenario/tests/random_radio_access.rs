@@ -63,8 +63,8 @@ fn shared() -> impl Strategy<Value = String> {
     )
 }
 
-/// The table of the bearer.
-fn bearer() -> impl Strategy<Value = String> {
+/// The table of the bearer, and its classes of service.
+fn bearer() -> impl Strategy<Value = [String; 2]> {
     let down = prop_oneof![2 => shared(), 1 => dedicated().prop_map(|air| format!("air.down = {air}\n"))];
     let rlc = prop_oneof![
         (16u32..2047, 2u32..20, select(vec!["discard", "reset"])).prop_map(|(window, most, then)| format!(
@@ -72,25 +72,49 @@ fn bearer() -> impl Strategy<Value = String> {
         )),
         Just("mode = \"unacknowledged\"".to_owned()),
     ];
-    (down, dedicated(), rlc, any::<bool>()).prop_map(|(down, up, rlc, grants)| {
+    let bearer = (down, dedicated(), rlc, any::<bool>()).prop_map(|(down, up, rlc, grants)| {
         let grants = grants && !down.contains("iub") && !down.contains("split");
         let pdu = if grants { ", pdu = \"grant\"" } else { "" };
         format!("[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ {rlc}{pdu} }}\n{down}air.up = {up}\n")
+    });
+    bearer.prop_flat_map(|bearer| {
+        let weighs = bearer.contains("\"shared\"") && !bearer.contains("max-rate");
+        classes(weighs).prop_map(move |classes| [bearer.clone(), classes])
     })
 }
 
-/// Groups of flows, and whether the data of any of them goes to the terminals, and to the server.
-fn flows() -> impl Strategy<Value = (String, [bool; 2])> {
+/// Tables of up to four classes of service, named by their number. `weighs` says whether the scheduler obeys weights.
+fn classes(weighs: bool) -> impl Strategy<Value = String> {
+    let class = (
+        0u16..3,
+        1u16..5,
+        select(vec!["", "mode = \"acknowledged\"", "mode = \"unacknowledged\""]),
+        4u32..40,
+    );
+    prop::collection::vec(class, 0..5).prop_map(move |classes| {
+        let table = |(number, (priority, weight, mode, buffer)): (usize, &(u16, u16, &str, u32))| {
+            let weight = if weighs { *weight } else { 1 };
+            format!(
+                "[[edge.class]]\nname = \"{number}\"\npriority = {priority}\nweight = {weight}\nrlc = {{ {mode} }}\n\
+                 buffer = \"{buffer}p\"\n"
+            )
+        };
+        classes.iter().enumerate().map(table).collect()
+    })
+}
+
+/// Groups of flows with a number of a class, and whether the data of any of them goes to the terminals, and to the server.
+fn flows() -> impl Strategy<Value = (Vec<(usize, String)>, [bool; 2])> {
     let sender = select(vec!["reno", "sack", "cubic", "bbr"]);
-    let flow = (any::<bool>(), sender, any::<bool>(), 1u32..3).prop_map(|(upload, sender, bulk, count)| {
+    let flow = (any::<bool>(), sender, any::<bool>(), 1u32..3, 0usize..5).prop_map(|(upload, sender, bulk, count, class)| {
         let towards = if upload { "server" } else { "mobile" };
         let workload =
             if bulk { "\"bulk\"".to_owned() } else { format!("{{ kind = \"file\", size = \"{}kB\" }}", FILE / 1000) };
-        (upload, format!("[[flow]]\ntowards = \"{towards}\"\ncount = {count}\nsender = \"{sender}\"\nworkload = {workload}\n"))
+        (upload, class, format!("[[flow]]\ntowards = \"{towards}\"\ncount = {count}\nsender = \"{sender}\"\nworkload = {workload}\n"))
     });
     prop::collection::vec(flow, 1..4).prop_map(|flows| {
-        let either = [false, true].map(|way| flows.iter().any(|(upload, _)| *upload == way));
-        (flows.into_iter().map(|(_, text)| text).collect(), either)
+        let either = [false, true].map(|way| flows.iter().any(|(upload, ..)| *upload == way));
+        (flows.into_iter().map(|(_, class, text)| (class, text)).collect(), either)
     })
 }
 
@@ -98,9 +122,15 @@ fn scenario() -> impl Strategy<Value = String> {
     let names: Vec<_> = ackclock_edge::REGULATORS.entries.iter().map(|entry| entry.name).collect();
     let regulators = (select(names), select(UP.to_vec()));
     (bearer(), flows(), regulators, 1u32..5, any::<bool>(), 4u32..40, 0u64..1000).prop_map(
-        |(bearer, (flows, [downloads, uploads]), (regulator, up_regulator), users, steered, buffer, seed)| {
+        |([bearer, classes], (flows, [downloads, uploads]), (regulator, up_regulator), users, steered, buffer, seed)| {
             let regulator = if downloads { regulator } else { "none" };
             let up_regulator = if uploads { up_regulator } else { "none" };
+            let count = classes.matches("[[edge.class]]").count();
+            let of_class = |(number, flow): &(usize, String)| match number {
+                number if *number < count => format!("{flow}class = \"{number}\"\n"),
+                _ => flow.clone(),
+            };
+            let flows: String = flows.iter().map(of_class).collect();
             let steered = steered && downloads && bearer.contains("\"shared\"");
             let (relay, report) = match steered {
                 true => ("[relay]\nsteering = \"rnf\"\n", "[edge.report]\nevery = \"500ms\"\n"),
@@ -109,7 +139,7 @@ fn scenario() -> impl Strategy<Value = String> {
             format!(
                 "version = 1\npreset = \"linux\"\nduration = \"6s\"\nseed = {seed}\n{relay}[edge]\nbuffer = \"{buffer}p\"\n\
                  up_buffer = \"{buffer}p\"\nregulator = \"{regulator}\"\nup_regulator = \"{up_regulator}\"\n{report}{bearer}\
-                 [[edge.user]]\ncount = {users}\n{flows}"
+                 {classes}[[edge.user]]\ncount = {users}\n{flows}"
             )
         },
     )

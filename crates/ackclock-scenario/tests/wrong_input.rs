@@ -313,3 +313,46 @@ fn what_does_not_go_with_a_cell_is_refused() {
         &["up.loss: the uplinks of a cell cannot change while it runs"],
     );
 }
+
+#[test]
+fn classes_of_service_and_their_flows_are_checked() {
+    let with = |keys: &str, flow: &str| {
+        format!("preset = \"hsdpa\"\n[[edge.class]]\nname = \"web\"\ndscp = [34]\n{keys}\n{flow}")
+    };
+    let says = |keys: &str, parts: &[&str]| assert_says(&with(keys, ""), &[], parts);
+    says("", &["no error"]);
+    says("weight = 0", &["case.toml:5: edge.class.0.weight: 0 is not from 1 to 1000"]);
+    says(
+        "weigth = 1",
+        &["case.toml:5: edge.class.0.weigth: unknown field `weigth`", "did you mean `weight`?"],
+    );
+    says("buffer = \"0p\"", &["case.toml:5: edge.class.0.buffer: 0p", "at least \"1p\""]);
+    says("rlc = { mode = \"um\" }", &["case.toml:5: edge.class.0.rlc", "`um`", "`unacknowledged`"]);
+    says("rlc = { windw = 9 }", &["edge.class.0.rlc.windw: unknown field `windw`", "did you mean `window`?"]);
+    says("rlc = { window = 0 }", &["edge.class.0.rlc.window: 0 is not 1 to 2047"]);
+    says(
+        "rlc = { pdu = \"80B\" }",
+        &["edge.class.0.rlc.pdu: 80B is not 40B: all classes have PDUs of equal size"],
+    );
+    let second = |keys: &str| format!("[[edge.class]]\n{keys}\n");
+    says(&second("name = \"b\"\ndscp = [8, 34]"), &["edge.class.1.dscp: 34 already selects a class"]);
+    says(&second("name = \"b\"\ndscp = [64]"), &["edge.class.1.dscp: 64 is not from 0 to 63"]);
+    says(&second("name = \"web\""), &["edge.class.1.name: \"web\" is empty or the name of another class"]);
+    says(&second("weight = 2"), &["edge.class.1: missing field `name`"]);
+    let more: String = (0..4).map(|number| second(&format!("name = \"{number}\""))).collect();
+    says(&more, &["edge.class: 5 classes; an edge has at most 4"]);
+    let flow = with("", "[[flow]]\nclass = \"wbe\"\n");
+    let unknown =
+        "case.toml:7: flow.0.class: \"wbe\" is not the name of a table [[edge.class]]: there are \"web\"";
+    assert_says(&flow, &[], &[unknown]);
+    assert_says("[[flow]]\nclass = \"web\"", &[], &["flow.0.class", "[[edge.class]]: there is none"]);
+    for bearer in ["links", "umts-rlc-am"] {
+        let set = format!("edge.bearer={bearer}");
+        let said = format!(
+            "edge.class: a bearer of kind `{bearer}` has no classes of service; bearer = \"radio-access\" has"
+        );
+        assert_says(&with("", ""), &[&set], &[&said]);
+    }
+    let weights = ["edge.class.0.weight=2", "edge.bearer.air.down.scheduler=max-rate"];
+    assert_says(&with("", ""), &weights, &["edge.class.0.weight: the scheduler \"max-rate\" ignores it"]);
+}

@@ -30,8 +30,10 @@ pub struct ClassConfig {
     /// Size of the downlink queue of this class for each user; by default the size of `edge.buffer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Size>,
-    /// Weight of a user whose next PDU has this class, 1 to 1000. Proportional fair multiplies its ratio by the weight;
-    /// under round robin, the weight is the number of slots of a turn. Flows without a class have weight 1.
+    /// Weight of a user whose next PDU has this class, 1 to 1000. Flows without a class have weight 1. Round robin serves
+    /// the user in as many slots of a turn. Proportional fair multiplies its ratio by the weight: without fading, the
+    /// rates of users are in the ratio of their weights; with fading, the ratio is smaller, because each user is served
+    /// while its channel is good. Weights of 1 and 3 give a ratio of about 1.8 with Rayleigh fading.
     #[serde(default = "one")]
     pub weight: u16,
     /// Priority among the classes of a user: lower numbers are sent first, and equal numbers in turn. Flows without a
@@ -81,7 +83,10 @@ impl ClassConfig {
             return Err(ConfigError::new("dscp", format!("{point} is not from 0 to {MOST_DSCP}")));
         }
         if let Some(point) = self.dscp.iter().find(|&&point| !points.insert(point)) {
-            return Err(ConfigError::new("dscp", format!("{point} already selects a class")));
+            return Err(ConfigError::new(
+                "dscp",
+                format!("{point} already selects a class; list a DSCP once"),
+            ));
         }
         if !(1..=MOST_WEIGHT).contains(&self.weight) {
             let message = format!("{} is not from 1 to {MOST_WEIGHT}", self.weight);

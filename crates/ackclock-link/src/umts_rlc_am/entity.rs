@@ -26,14 +26,15 @@ pub(crate) struct Entity {
 
 impl Entity {
     /// Fills a TTI of `room` PDUs, or octets if PDUs fill grants, that starts at `now`: control PDUs first, then
-    /// retransmissions, then new data.
+    /// retransmissions, then new data. The TTI may already have PDUs of other entities.
     pub(crate) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         self.transmitter.polling.expire(now);
         self.receiver.expire(now);
         tti.extend(self.resets.answer().map(Pdu::ResetAck));
         if !self.resets.is_pending() {
+            let own = tti.len();
             self.put_status(now, room, tti);
-            self.put_data(now, room, sdus, tti);
+            self.put_data(now, room, sdus, tti, own);
         }
         if self.left(room, tti).units > 0 {
             tti.extend(self.resets.poll(now).map(Pdu::Reset));
@@ -60,7 +61,8 @@ impl Entity {
         self.statuses += (tti.len() - before) as u64;
     }
 
-    fn put_data(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
+    /// Adds data; the PDUs of this entity begin at `own`.
+    fn put_data(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>, own: usize) {
         sdus.begin_tti(now);
         loop {
             let left = self.left(room, tti);
@@ -87,7 +89,7 @@ impl Entity {
             let padding = outgoing.padding;
             tti.push(Pdu::Data(outgoing.data));
             if padding > 0 && self.piggyback {
-                put_into_padding(tti, padding);
+                put_into_padding(tti, own, padding);
             }
         }
         self.transmitter.stay_alert(now, sdus);
@@ -159,10 +161,10 @@ impl Entity {
     }
 }
 
-/// Moves the only STATUS of a TTI into the padding of the last PDU, if it fits.
-fn put_into_padding(tti: &mut Vec<Pdu>, padding: u32) {
+/// Moves the only STATUS among the PDUs from `own` on into the padding of the last PDU, if it fits.
+fn put_into_padding(tti: &mut Vec<Pdu>, own: usize, padding: u32) {
     let is_status = |pdu: &Pdu| matches!(pdu, Pdu::Status(_));
-    let mut places = (0..tti.len()).filter(|&place| is_status(&tti[place]));
+    let mut places = (own..tti.len()).filter(|&place| is_status(&tti[place]));
     let (Some(place), None) = (places.next(), places.next()) else { return };
     let Pdu::Status(status) = tti[place] else { return };
     if status.octets() <= padding
