@@ -3,7 +3,7 @@
 //! The law is a steering of the simulator's relay. This module keeps one steering for each user; it has no clock and
 //! does no I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -21,14 +21,22 @@ pub fn user_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Steerings of all users.
+/// Maximum number of users up to which reports create users without a connection.
+const MOST_REPORTED: usize = 10_000;
+
+/// Steerings of all users. Work is done only for users with an event or a due timer, not for each user.
 pub struct Users {
     config: Arc<dyn SteeringConfig>,
     users: BTreeMap<IpAddr, User>,
+    /// Users whose settings may have changed.
+    touched: BTreeSet<IpAddr>,
+    timers: BTreeSet<(Time, IpAddr)>,
 }
 
 struct User {
     steering: Box<dyn Steering>,
+    /// Time of the user's timer.
+    due: Option<Time>,
     connections: BTreeMap<u32, Connection>,
     /// Number of accepted reports.
     reports: u32,
@@ -56,42 +64,64 @@ impl User {
 impl Users {
     /// Creates the steerings, with no user.
     pub fn new(config: Arc<dyn SteeringConfig>) -> Self {
-        Self { config, users: BTreeMap::new() }
+        Self { config, users: BTreeMap::new(), touched: BTreeSet::new(), timers: BTreeSet::new() }
     }
 
-    fn user(&mut self, user: IpAddr) -> Option<&mut User> {
-        if !self.users.contains_key(&user) {
-            let (steering, connections) = (self.config.build()?, BTreeMap::new());
-            self.users.insert(user, User { steering, connections, reports: 0 });
+    /// Adds a user, if the steering needs users.
+    fn add(&mut self, user: IpAddr) {
+        if !self.users.contains_key(&user)
+            && let Some(steering) = self.config.build()
+        {
+            let connections = BTreeMap::new();
+            self.users.insert(user, User { steering, due: None, connections, reports: 0 });
         }
-        self.users.get_mut(&user)
+    }
+
+    /// Calls `call` for a user. Forgets the user if it then has neither a connection nor a timer.
+    fn with(&mut self, address: IpAddr, call: impl FnOnce(&mut User)) {
+        let Some(user) = self.users.get_mut(&address) else { return };
+        call(user);
+        let due = user.steering.poll_timeout();
+        let is_over = user.connections.is_empty() && due.is_none();
+        let before = std::mem::replace(&mut user.due, due);
+        if before != due {
+            before.map(|at| self.timers.remove(&(at, address)));
+            self.timers.extend(due.map(|at| (at, address)));
+        }
+        if is_over {
+            self.users.remove(&address);
+            self.touched.remove(&address);
+        } else {
+            self.touched.insert(address);
+        }
     }
 
     /// Adds a connection of a user.
     pub fn open(&mut self, now: Time, user: IpAddr, id: u32) {
-        if let Some(user) = self.user(user) {
+        self.add(user);
+        self.with(user, |user| {
             user.connections.insert(id, Connection::default());
             user.steering.on_connection(now, FlowId(id), ConnectionEvent::Opened);
-        }
+        });
     }
 
     /// Reports the state of a user's connection.
     pub fn see(&mut self, now: Time, user: IpAddr, id: u32, view: ConnectionView) {
-        if let Some(user) = self.users.get_mut(&user)
-            && let Some(connection) = user.connections.get_mut(&id)
-        {
-            connection.backlogged = view.backlogged;
-            user.steering.on_connection(now, FlowId(id), ConnectionEvent::Seen(view));
-        }
+        self.with(user, |user| {
+            if let Some(connection) = user.connections.get_mut(&id) {
+                connection.backlogged = view.backlogged;
+                user.steering.on_connection(now, FlowId(id), ConnectionEvent::Seen(view));
+            }
+        });
     }
 
     /// Removes a connection of a user.
     pub fn close(&mut self, now: Time, user: IpAddr, id: u32) {
-        if let Some(user) = self.users.get_mut(&user)
-            && user.connections.remove(&id).is_some()
-        {
-            user.steering.on_connection(now, FlowId(id), ConnectionEvent::Closed);
-        }
+        self.with(user, |user| {
+            if user.connections.remove(&id).is_some() {
+                user.steering.on_connection(now, FlowId(id), ConnectionEvent::Closed);
+            }
+        });
     }
 
     /// Connections of a user, in the order of their numbers.
@@ -101,32 +131,42 @@ impl Users {
 
     /// Handles an accepted report about a user. The states of the user's connections must be reported first.
     pub fn report(&mut self, now: Time, report: &Report) {
-        let Some(user) = self.user(user_of(report.user)) else { return };
-        user.reports = user.reports.wrapping_add(1);
-        let report = RadioReport {
-            number: user.reports,
-            at: Time::from_nanos(report.taken),
-            user: None,
-            rate: Rate::from_bps(report.rate),
-            queued_packets: report.packets,
-            queued_bytes: report.bytes.into(),
-            reason: if report.change { ReportReason::Change } else { ReportReason::Periodic },
-        };
-        user.steering.on_report(now, &report);
+        let user = user_of(report.user);
+        // A radio that invents users must not use up the memory.
+        if self.users.len() < MOST_REPORTED {
+            self.add(user);
+        }
+        self.with(user, |user| {
+            user.reports = user.reports.wrapping_add(1);
+            let report = RadioReport {
+                number: user.reports,
+                at: Time::from_nanos(report.taken),
+                user: None,
+                rate: Rate::from_bps(report.rate),
+                queued_packets: report.packets,
+                queued_bytes: report.bytes.into(),
+                reason: if report.change { ReportReason::Change } else { ReportReason::Periodic },
+            };
+            user.steering.on_report(now, &report);
+        });
     }
 
-    /// Handles the timers due at `now`, and forgets users without a connection and without a recent report.
+    /// Handles the timers due at `now`.
     pub fn tick(&mut self, now: Time) {
-        for user in self.users.values_mut() {
-            user.steering.on_timeout(now);
+        while let Some(&(at, user)) = self.timers.first().filter(|(at, _)| *at <= now) {
+            self.with(user, |user| user.steering.on_timeout(now));
+            // A steering must not stop the loop with a timer that stays due.
+            if self.timers.contains(&(at, user)) {
+                break;
+            }
         }
-        self.users.retain(|_, user| !user.connections.is_empty() || user.steering.poll_timeout().is_some());
     }
 
     /// Connections whose window changed, with the new window in bytes; `None` is no limit.
     pub fn windows(&mut self, now: Time) -> Vec<(u32, Option<u32>)> {
         let mut changed = Vec::new();
-        for user in self.users.values_mut() {
+        for address in std::mem::take(&mut self.touched) {
+            let Some(user) = self.users.get_mut(&address) else { continue };
             while let Some((FlowId(id), setting)) = user.steering.poll_setting(now) {
                 if let Some(connection) = user.connections.get_mut(&id) {
                     connection.window = setting.window;
@@ -145,7 +185,10 @@ impl Users {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::Span;
+    use std::net::Ipv4Addr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use ackclock_core::{Setting, Span};
     use ackclock_edge::STEERINGS;
 
     use super::*;
@@ -198,6 +241,59 @@ mod tests {
         users.close(Time::ZERO, mine, 1);
         users.tick(Time::from_nanos(4_000_000_000));
         assert!(users.users.is_empty());
+    }
+
+    /// Steering that counts how often it is polled, and has a timer at ten seconds.
+    #[derive(Clone, Debug, Default)]
+    struct Counted(Arc<AtomicUsize>);
+
+    impl SteeringConfig for Counted {
+        fn build(&self) -> Option<Box<dyn Steering>> {
+            Some(Box::new(self.clone()))
+        }
+
+        fn patience(&self) -> Option<Span> {
+            None
+        }
+    }
+
+    impl Steering for Counted {
+        fn on_connection(&mut self, _: Time, _: FlowId, _: ConnectionEvent) {}
+
+        fn on_report(&mut self, _: Time, _: &RadioReport) {}
+
+        fn poll_setting(&mut self, _: Time) -> Option<(FlowId, Setting)> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+
+        fn poll_timeout(&self) -> Option<Time> {
+            Some(Time::from_nanos(10_000_000_000))
+        }
+
+        fn on_timeout(&mut self, _: Time) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn an_event_of_one_user_costs_no_work_for_others_and_reports_create_a_limited_number_of_users() {
+        let counted = Counted::default();
+        let mut users = Users::new(Arc::new(counted.clone()));
+        for number in 0..2 * MOST_REPORTED as u32 {
+            let user = Ipv4Addr::from_bits(0x0a00_0000 + number).into();
+            users.report(Time::ZERO, &report(user, 1, 1000));
+        }
+        assert_eq!(users.users.len(), MOST_REPORTED);
+        users.windows(Time::ZERO);
+        let client = "192.0.2.1".parse().unwrap();
+        users.open(Time::ZERO, client, 1);
+        assert_eq!(users.connections(client), [1], "a client is always known");
+        let before = counted.0.load(Ordering::Relaxed);
+        users.see(Time::ZERO, client, 1, view(true));
+        users.tick(Time::ZERO);
+        users.windows(Time::ZERO);
+        assert_eq!(counted.0.load(Ordering::Relaxed) - before, 1);
     }
 
     proptest::proptest! {
