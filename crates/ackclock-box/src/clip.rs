@@ -49,7 +49,7 @@ const PROGRAMS: [&str; 2] = ["clip_data", "clip_acks"];
 pub const MOST_SUBSCRIBERS: usize = 4096;
 /// Largest number of connections with data that the kernel knows, for a box with a list of networks. The program's own
 /// size is that of a box with one subscriber.
-const MOST_FLOWS: u32 = 131_072;
+pub(crate) const MOST_FLOWS: u32 = 131_072;
 
 /// Hooks of the interface where the [`PROGRAMS`] are attached, each with the file name of the pinned link.
 const fn hooks(side: Side) -> [(&'static str, TcAttachType); 2] {

@@ -84,6 +84,9 @@ pub struct Report {
     pub rate_bps: f64,
     /// Number of connections that carried data in the last ten seconds.
     pub connections: usize,
+    /// Number of connections that carried data in the last ten seconds and are not observed, because there are too many
+    /// connections or subscribers.
+    pub unobserved: usize,
     /// Median estimated queueing delay of a packet in the radio's queue, since the start, ms.
     pub wait_p50_ms: Option<f64>,
     /// 95th percentile of the packets' estimated queueing delays in the radio's queue, since the start, ms. Each packet of
@@ -389,6 +392,7 @@ impl Daemon {
             running_s: now.since(self.begun).as_secs_f64(),
             rate_bps: bytes as f64 * 8.0 / now.since(last).as_secs_f64(),
             connections: self.subscribers.connections(),
+            unobserved: self.subscribers.unobserved(),
             wait_p50_ms: quantile(0.5),
             wait_p95_ms: quantile(0.95),
             regulated_share: share(counts.in_flow_bytes, counts.in_bytes),

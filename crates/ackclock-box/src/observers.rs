@@ -14,11 +14,13 @@ use serde_json::Value;
 use crate::maps::{Allowance, Record};
 
 /// Maximum number of observed connections of a subscriber, so that one peer cannot exhaust the memory.
-const MOST_FLOWS: usize = 1024;
+pub const MOST_FLOWS: usize = 1024;
 /// Time without data after which a connection is forgotten.
-const QUIET: Span = Span::from_secs(10);
+pub(crate) const QUIET: Span = Span::from_secs(10);
 /// Time without data after which a connection is ignored in computing the common allowance.
 pub(crate) const ACTIVE: Span = Span::from_secs(2);
+/// Minimum number of loop samples of a subscriber before its windows are lowered; fewer samples give poor estimates.
+const LEAST_SAMPLES: u64 = 3;
 const HEADER: u16 = 52;
 /// Largest window that TCP can advertise, bytes.
 const LARGEST: u32 = 1 << 30;
@@ -101,8 +103,12 @@ impl Observer {
     }
 
     /// Returns the common allowance of all servers, with `act` 0: the largest allowance of an active connection. Returns `None` while
-    /// no allowance is known; the allowance of an earlier box process then stays in force.
+    /// no allowance is known or the loop has fewer than three samples; an earlier allowance then stays in force.
     pub fn allowed(&mut self, now: Time) -> Option<Allowance> {
+        // All connections belong to the observer's user 0, as connection 0 does.
+        if self.allowances.observer().samples(FlowId(0)) < LEAST_SAMPLES {
+            return None;
+        }
         let active = self.flows.values().filter(|seen| now.since(seen.last) < ACTIVE);
         let allowances = &mut self.allowances;
         let allowed = active.filter_map(|seen| allowances.allowance(now, seen.sums.flow));

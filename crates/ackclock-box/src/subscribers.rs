@@ -9,13 +9,16 @@ use std::net::Ipv6Addr;
 use ackclock_core::{ConfigError, Histogram, Span, Time, name_of};
 use serde::{Deserialize, Serialize};
 
-use crate::clip::MOST_SUBSCRIBERS;
+use crate::clip::{MOST_FLOWS, MOST_SUBSCRIBERS};
 use crate::config::{Policy, Rule};
 use crate::maps::{Allowance, Record, Totals};
-use crate::observers::{ACTIVE, Observer};
+use crate::observers::{self, ACTIVE, Observer};
 
-/// Maximum number of observed connections of all subscribers together.
-const MOST_CONNECTIONS: usize = 16_384;
+/// Maximum number of observed connections of all subscribers together. An observed connection takes about 4 kB; the
+/// kernel lowers the windows of the other connections by the same allowance.
+pub const MOST_CONNECTIONS: usize = 16_384;
+/// Maximum number of connections that are counted as not observed; the kernel knows no more connections with data.
+const MOST_UNOBSERVED: usize = MOST_FLOWS as usize;
 /// Maximum number of connections without data whose first records are kept.
 const MOST_OPENINGS: usize = 1024;
 /// Maximum number of records that are kept of a connection without data.
@@ -71,6 +74,8 @@ pub struct Subscribers {
     /// First records of connections without data, by connection.
     openings: BTreeMap<u32, Vec<Record>>,
     connections: usize,
+    /// Time of the last data of each connection that is not observed because a table is full.
+    unobserved: BTreeMap<u32, Time>,
     /// Estimated queueing delays of the packets since the last [`Subscribers::take_waits`].
     waits: Histogram,
     totals_at: Time,
@@ -85,6 +90,7 @@ impl Subscribers {
             table: BTreeMap::new(),
             openings: BTreeMap::new(),
             connections: 0,
+            unobserved: BTreeMap::new(),
             waits: Histogram::default(),
             totals_at: Time::ZERO,
             refused: 0,
@@ -114,6 +120,12 @@ impl Subscribers {
     /// Number of observed connections of all subscribers.
     pub const fn connections(&self) -> usize {
         self.connections
+    }
+
+    /// Number of connections that carried data in the last ten seconds and are not observed, because there are too many
+    /// connections or subscribers.
+    pub fn unobserved(&self) -> usize {
+        self.unobserved.len()
     }
 
     /// Number of connections without data whose first records are kept.
@@ -148,7 +160,7 @@ impl Subscribers {
         let is_new = listed.is_none();
         let is_full = self.connections >= MOST_CONNECTIONS;
         if !is_known && (is_full || (is_new && !self.admit(at, key))) {
-            self.refused += 1;
+            self.ignore(at, record.flow);
             return None;
         }
         let subscriber = self.table.get_mut(&key)?;
@@ -160,11 +172,27 @@ impl Subscribers {
             subscriber.waits.record_times(wait, packets);
             self.waits.record_times(wait, packets);
         }
-        self.connections += usize::from(!is_known && subscriber.observer.knows(record.flow));
+        let is_observed = subscriber.observer.knows(record.flow);
         if has_data {
             subscriber.last = at;
         }
+        match (is_known, is_observed) {
+            (false, true) => {
+                self.connections += 1;
+                self.unobserved.remove(&record.flow);
+            }
+            (_, false) => self.ignore(at, record.flow),
+            _ => {}
+        }
         is_new.then_some(key)
+    }
+
+    /// Counts a record of a connection that is not observed.
+    fn ignore(&mut self, at: Time, flow: u32) {
+        self.refused += 1;
+        if self.unobserved.len() < MOST_UNOBSERVED || self.unobserved.contains_key(&flow) {
+            self.unobserved.insert(flow, at);
+        }
     }
 
     /// Returns the estimated queueing delays of the packets of all subscribers since the last call.
@@ -233,6 +261,7 @@ impl Subscribers {
         let nearly_full = self.table.len() * 10 >= MOST_SUBSCRIBERS * 9;
         let quiet = if nearly_full { QUIET_IF_FULL } else { QUIET };
         let mut gone = Vec::new();
+        self.unobserved.retain(|_, last| now.since(*last) <= observers::QUIET);
         self.connections = 0;
         self.table.retain(|key, subscriber| {
             subscriber.observer.forget_quiet(now);

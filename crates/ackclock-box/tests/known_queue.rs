@@ -45,14 +45,15 @@ impl Download {
             ]);
         }
         records.sort_by_key(|record| record.at_ns);
-        let round_trip = if self.side == Side::Mobile { LOOP } else { LOOP / 2 };
-        let opened = Record {
-            told: self.window * PAYLOAD,
-            value: (round_trip.as_nanos() / 1000) as u32,
-            arrived: 1,
-            ..records[0]
-        };
-        records.insert(0, Record { at_ns: BEGIN.as_nanos(), kind: Record::OPENED, ..opened });
+        // On the network side, the handshake also has a part over the radio.
+        let (round_trip, radio) =
+            if self.side == Side::Mobile { (LOOP, Span::ZERO) } else { (LOOP / 2, LOOP / 2) };
+        let opened = Record { at_ns: BEGIN.as_nanos(), passed: 0, arrived: 1, acked: 1, ..records[0] };
+        let value = (round_trip.as_nanos() / 1000) as u32;
+        let opens = Record { kind: Record::OPENED, value, told: u16::MAX.into(), ..opened };
+        let at_ns = (BEGIN + radio).as_nanos();
+        let calls = Record { kind: Record::ACK, at_ns, told: 1 + self.window * PAYLOAD, ..opened };
+        records.splice(0..0, [opens, calls]);
         (records, waits)
     }
 

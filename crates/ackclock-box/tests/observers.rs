@@ -115,6 +115,18 @@ fn a_connection_may_have_any_number() {
     }
 }
 
+/// The handshake is the first sample of the loop, and each packet that an ACK called for is one more.
+#[test]
+fn before_three_samples_of_the_loop_nothing_is_allowed() {
+    for regulator in ["wrs", "wrd", "forecast"] {
+        for (packets, is_allowed) in [(0, false), (1, false), (2, true)] {
+            let mut observer = observer(regulator);
+            let now = download(&mut observer, packets);
+            assert_eq!(observer.allowed(now).is_some(), is_allowed, "{regulator}: {packets} packets");
+        }
+    }
+}
+
 #[test]
 fn without_data_nothing_new_is_allowed() {
     let mut observer = observer("wrs");

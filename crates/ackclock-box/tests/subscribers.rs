@@ -138,15 +138,29 @@ fn a_scan_lists_nobody_and_removes_nobody() {
     assert!(all.lists(key(7)) && all.len() == 1);
 }
 
+/// Nothing is lost in silence: what is not observed is counted as long as it has data.
 #[test]
 fn connections_have_a_bound() {
+    let data = |at, flow| Record { arrived: 2, passed: 1, ..record(at, flow % 40, flow, Record::DATA) };
     let mut all = Subscribers::new(policy(""));
-    for flow in 0..40_000 {
-        all.learn(&Record { arrived: 2, passed: 1, ..record(BEGIN, flow % 40, flow, Record::DATA) });
-    }
-    assert_eq!((all.connections(), all.len()), (16_384, 40));
+    (0..40_000).for_each(|flow| _ = all.learn(&data(BEGIN, flow)));
+    assert_eq!((all.connections(), all.unobserved(), all.len()), (16_384, 40_000 - 16_384, 40));
+    let later = BEGIN + Span::from_secs(8);
+    (39_000..40_000).for_each(|flow| _ = all.learn(&data(later, flow)));
     all.sweep(BEGIN + Span::from_secs(11));
-    assert_eq!((all.connections(), all.len()), (0, 40));
+    assert_eq!((all.connections(), all.unobserved(), all.len()), (0, 1000, 40));
+    // There is room now.
+    (39_500..40_000).for_each(|flow| _ = all.learn(&data(BEGIN + Span::from_secs(11), flow)));
+    assert_eq!((all.connections(), all.unobserved()), (500, 500));
+}
+
+#[test]
+fn the_connections_of_a_subscriber_have_a_bound() {
+    let mut all = Subscribers::new(policy(""));
+    for flow in 0..2000 {
+        all.learn(&Record { arrived: 2, passed: 1, ..record(BEGIN, 7, flow, Record::DATA) });
+    }
+    assert_eq!((all.connections(), all.unobserved(), all.refused()), (1024, 976, 976));
 }
 
 #[test]

@@ -20,7 +20,8 @@ use ackclock_box::daemon::{BoxError, Daemon, Options, Report, STALE, Said, Setti
 use ackclock_box::files::Files;
 use ackclock_box::machine;
 use ackclock_box::maps::Counts;
-use ackclock_box::subscribers::SubscriberReport;
+use ackclock_box::observers::MOST_FLOWS;
+use ackclock_box::subscribers::{MOST_CONNECTIONS, SubscriberReport};
 use ackclock_core::{Size, Span};
 use ackclock_live::runtime_dir;
 use clap::{Subcommand, ValueEnum};
@@ -398,6 +399,13 @@ fn more(report: &Report) -> String {
             "{}: {} subscribers; `ackclock box top` lists them\n",
             file.display(),
             report.subscribers
+        );
+    }
+    if report.unobserved > 0 {
+        text += &format!(
+            "not observed: {} connections with data, beyond {MOST_FLOWS} of a subscriber or {MOST_CONNECTIONS} in all; \
+             no estimate includes them\n",
+            report.unobserved
         );
     }
     if let Some(error) = &report.refused_file {

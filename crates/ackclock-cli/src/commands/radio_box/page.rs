@@ -19,6 +19,12 @@ pub(super) fn page(report: &Report, counts: &Counts) -> String {
         )
         .metric(Kind::Gauge, "box_subscribers", "Subscribers that are known.", one(report.subscribers as f64))
         .metric(Kind::Gauge, "box_connections", "Connections that are known.", one(report.connections as f64))
+        .metric(
+            Kind::Gauge,
+            "box_unobserved_connections",
+            "Connections with data in the last ten seconds that no estimate includes, because a table is full.",
+            one(report.unobserved as f64),
+        )
         .metric(Kind::Counter, "box_received_bytes_total", "Bytes from the servers.", received(counts))
         .metric(Kind::Counter, "box_acks_total", "ACKs of known connections.", acks(counts))
         .metric(
@@ -109,10 +115,11 @@ mod tests {
             wait_p95_ms: Some(1500.0),
             ..SubscriberReport::default()
         };
-        let report = Report { wait_p50_ms: Some(20.0), worst: vec![one], ..Report::default() };
+        let report = Report { unobserved: 9, wait_p50_ms: Some(20.0), worst: vec![one], ..Report::default() };
         let text = page(&report, &Counts { lower: 7, in_quic_bytes: 5, ..Counts::default() });
         for row in [
             "ackclock_box_acks_total{outcome=\"lower\"} 7\n",
+            "ackclock_box_unobserved_connections 9\n",
             "ackclock_box_received_bytes_total{kind=\"quic\"} 5\n",
             "ackclock_box_queue_wait_seconds{quantile=\"0.5\"} 0.02\n",
             "ackclock_box_subscriber_rate_bytes_per_second{subscriber=\"10.0.0.2\",name=\"kitchen\"} 1000\n",
@@ -120,6 +127,6 @@ mod tests {
         ] {
             assert!(text.contains(row), "{row} in {text}");
         }
-        assert_eq!(text.lines().filter(|line| line.starts_with("# TYPE")).count(), 12);
+        assert_eq!(text.lines().filter(|line| line.starts_with("# TYPE")).count(), 13);
     }
 }
