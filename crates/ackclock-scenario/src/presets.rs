@@ -1,10 +1,12 @@
 //! Named sets of default values: the settings of publications and of current systems.
 //!
 //! A preset is a partial scenario. The `[flow]` table of a preset applies to every flow, the `[sender]` table to every
-//! sender of any kind, and the `[user]` table to every user of a cell.
+//! sender of any kind, and the `[user]` table to every user of a cell or of another bearer with users.
+
+use std::sync::Arc;
 
 use ackclock_core::ConfigError;
-use ackclock_link::BEARERS;
+use ackclock_link::{BEARERS, BearerConfig};
 use serde_json::Value;
 
 use crate::FlowGroup;
@@ -72,29 +74,33 @@ impl Layers {
         scenario
     }
 
-    /// Removes the preset's link keys if the bearer does not use links. Link keys from the user's file stay.
+    /// Removes the preset's keys of links and users if the bearer does not use them. Keys from the user's file stay.
     pub(crate) fn without_unused_links(&self, mut scenario: Tree) -> Tree {
+        let Some(bearer) = bearer_of(&scenario).filter(|bearer| !bearer.uses_links()) else {
+            return scenario;
+        };
         let Some(edge) = scenario.get_mut("edge") else { return scenario };
-        let bearer = edge.get("bearer").and_then(|bearer| BEARERS.resolve(&bearer.value()).ok());
-        if bearer.is_some_and(|bearer| !bearer.uses_links()) {
-            for key in ["down", "up", "user", "cells"] {
-                if edge.get(key).is_some_and(|table| table.said().is_none()) {
-                    edge.take(key);
-                }
+        let users: &[_] = if bearer.users().is_some() { &[] } else { &["user"] };
+        for key in [&["down", "up", "cells"], users].concat() {
+            if edge.get(key).is_some_and(|table| table.said().is_none()) {
+                edge.take(key);
             }
         }
         scenario
     }
 
-    /// Adds the user defaults to each `[[edge.user]]` table of a cell.
+    /// Adds the user defaults to each `[[edge.user]]` table of a cell or of another bearer with users.
     pub(crate) fn with_users(&self, mut scenario: Tree) -> Tree {
+        let has_users = bearer_of(&scenario).is_some_and(|bearer| bearer.users().is_some());
         let Some(edge) = scenario.get_mut("edge") else { return scenario };
         let is_cell = match edge.get("down").map(|down| &down.node) {
             Some(Node::Table(entries)) => kind_in(entries) == Some("cell"),
             Some(Node::Leaf(name)) => name == "cell",
             _ => false,
         };
-        if let (true, Some(Tree { node: Node::List(groups), .. })) = (is_cell, edge.get_mut("user")) {
+        if let (true, Some(Tree { node: Node::List(groups), .. })) =
+            (is_cell || has_users, edge.get_mut("user"))
+        {
             for group in groups {
                 let said = group.said().unwrap_or_else(|| Tree::empty(group.origin.clone()));
                 *group = merge(self.user.clone(), said);
@@ -102,6 +108,11 @@ impl Layers {
         }
         scenario
     }
+}
+
+/// Bearer of a scenario; `None` if its table is invalid, which the scenario check reports.
+fn bearer_of(scenario: &Tree) -> Option<Arc<dyn BearerConfig>> {
+    BEARERS.resolve(&scenario.get("edge")?.get("bearer")?.value()).ok()
 }
 
 /// Default values of the preset that a scenario names in `preset`.

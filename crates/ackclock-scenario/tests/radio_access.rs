@@ -76,6 +76,13 @@ fn what_a_cell_of_pdus_does_not_have_is_refused_with_its_key() {
         ("edge.bearer.air.up={ kind = \"shared\" }", "air.up.kind"),
         ("edge.bearer.air.down={ kind = \"dedicated\" }", "iub"),
         ("edge.bearer.air.down.scheduler=pf-sp", "air.down.scheduler"),
+        ("edge.bearer.air.down.scheduler=pf-rp", "air.down.scheduler"),
+        ("edge.bearer.air.down.order=sfp", "air.down.order"),
+        ("edge.bearer.air.down.overflow=arriving", "air.down.overflow"),
+        ("edge.bearer.rlc={ mode = \"unacknowledged\", order = \"out-of-sequence\" }", "rlc.order"),
+        ("edge.bearer.rlc.pdu=grant", "rlc.pdu"),
+        ("edge.down.rate=1Mbit/s", "edge.down"),
+        ("edge.up.rate=1Mbit/s", "edge.up"),
         ("edge.bearer.air.down.buffer_per=user", "air.down.buffer_per"),
         ("edge.bearer.air.down.harq.order=out-of-sequence", "air.down.harq.order"),
         ("edge.bearer.air.down.slots=100000", "air.down.rates"),
@@ -85,6 +92,22 @@ fn what_a_cell_of_pdus_does_not_have_is_refused_with_its_key() {
     ] {
         let message = refused(set);
         assert!(message.contains(key), "{set}: {message}");
+    }
+}
+
+#[test]
+fn users_of_a_preset_have_its_snr_and_its_fading() {
+    let of = |text: &str, set: &str| {
+        let scenario = Scenario::load("case.toml", text, &[set.to_owned()]).unwrap();
+        let user = scenario.tables().edge.user[0].clone();
+        (user.count, user.mean_snr, user.doppler)
+    };
+    for (preset, snr) in [("hsdpa", 3.0), ("lte", 12.0), ("hsdpa-mac", 3.0)] {
+        let text = format!("preset = \"{preset}\"\n");
+        let four = format!("{text}[[edge.user]]\ncount = 4\n");
+        assert_eq!(of(&text, "seed=1"), (1, snr, 5.6), "{preset}");
+        assert_eq!(of(&four, "seed=1"), (4, snr, 5.6), "{preset}");
+        assert_eq!(of(&text, "edge.user=[{ count = 2, doppler = 30.0 }]"), (2, snr, 30.0), "{preset}");
     }
 }
 
@@ -165,12 +188,12 @@ fn the_gauges_of_the_iub_are_in_the_time_series() {
     };
     let [pdus, credits, target] = of("kind = \"credit\"\ntarget = \"40ms\"");
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    // A second of the cell is 5000 PDUs of 336 bits: 40 ms of them are queued, and 70 ms at most are granted.
-    assert!((50.0..=500.0).contains(&most(&pdus)), "{pdus:?}");
+    // The highest rate is 10 000 PDUs a second: 40 ms of it are queued at most, and 70 ms granted.
+    assert!((50.0..=800.0).contains(&most(&pdus)), "{pdus:?}");
     assert!((1.0..=800.0).contains(&most(&credits)), "{credits:?}");
     assert!(target.iter().all(|&target| target == 40.0), "{target:?}");
     let [pdus, credits, _] = of("kind = \"none\"");
-    assert!(most(&pdus) > 500.0 && credits.iter().all(|credits| credits.is_nan()), "{pdus:?} {credits:?}");
+    assert!(most(&pdus) > 800.0 && credits.iter().all(|credits| credits.is_nan()), "{pdus:?} {credits:?}");
 }
 
 #[test]
