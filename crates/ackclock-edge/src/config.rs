@@ -198,13 +198,14 @@ impl EdgeConfig {
         self.build_with(Arc::clone(regulator), streams, files, around)
     }
 
-    /// Remarks on settings of the links whose effect is larger than it looks, each beginning with its key.
+    /// Remarks on settings of the links or of the bearer whose effect is larger than it looks, each beginning with its key.
     ///
     /// # Errors
     /// Same errors as [`check`](ackclock_core::Config::check).
     pub fn remarks(&self) -> Result<Vec<String>, ConfigError> {
-        if !self.bearer()?.uses_links() {
-            return Ok(Vec::new());
+        let bearer = self.bearer()?;
+        if !bearer.uses_links() {
+            return Ok(bearer.remarks().into_iter().map(|remark| format!("bearer.{remark}")).collect());
         }
         let sides = [("down", self.downlink()?.remark()), ("up", self.uplink()?.remark())];
         Ok(sides.into_iter().filter_map(|(side, remark)| Some(format!("{side}.{}", remark?))).collect())

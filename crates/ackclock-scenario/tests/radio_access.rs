@@ -112,6 +112,25 @@ fn users_of_a_preset_have_its_snr_and_its_fading() {
 }
 
 #[test]
+fn a_window_that_limits_the_radio_and_rates_without_room_for_a_pdu_are_told() {
+    let of = |preset: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        let text = format!("preset = \"{preset}\"\n");
+        Scenario::load("case.toml", &text, &sets).unwrap().said_of_links().unwrap()
+    };
+    // The block of 68.5 kbit/s has 137 bits, a PDU 336. At 3 dB, exp(-10^-1.86) - exp(-10^-1.45) of the slots have it.
+    let rates = "case.toml: edge.bearer.air.down.rates: blocks of 1 of the 9 rates have no room for a PDU; their slots, \
+                 2.12 % of all, send nothing";
+    assert_eq!(of("hsdpa", &[]), [rates]);
+    // 200 PDUs of 320 bits in 2 + 10 + 10 + 30 ms.
+    let window = "case.toml: edge.bearer.rlc.window: 200 PDUs in a round trip of 52.0 ms are at most 1.23 Mbit/s, but the \
+                  radio has 3.36 Mbit/s";
+    assert_eq!(of("hsdpa", &["edge.bearer.rlc.window=200"]), [rates, window]);
+    assert_eq!(of("lte", &[]), Vec::<String>::new());
+    assert_eq!(of("lte", &["edge.bearer.rlc.window=8"]).len(), 1);
+}
+
+#[test]
 fn one_lte_user_at_the_best_rate_gets_it_less_the_headers() {
     let result = of_preset(
         "lte",

@@ -141,6 +141,11 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         files: &dyn Files,
     ) -> Result<Nominal, ConfigError>;
 
+    /// Remarks on settings of the bearer whose effect is larger than it looks, each beginning with its key.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Names of the bearer's link-layer gauges, with units, for each direction.
     fn gauges(&self) -> Vec<&'static str>;
 

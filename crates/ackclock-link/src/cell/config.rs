@@ -357,7 +357,7 @@ impl CellConfig {
     }
 
     /// Groups of users of the cell.
-    pub(super) fn users(&self) -> &[CellUser] {
+    pub(crate) fn users(&self) -> &[CellUser] {
         &self.users
     }
 
@@ -369,6 +369,12 @@ impl CellConfig {
     pub(super) fn mean_rate(&self, user: &CellUser) -> f64 {
         let shares = shares(user, &self.rates);
         self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
+    }
+
+    /// Share of the slots in which a user's channel has no rate, the mean of all users.
+    pub(crate) fn share_without_rate(&self) -> f64 {
+        let of_all: f64 = self.each_user().map(|user| shares(user, &self.rates)[0]).sum();
+        of_all / self.each_user().count().max(1) as f64
     }
 
     /// Mean over time of the highest rate among all users, an upper bound for any scheduler. The probability P(highest

@@ -129,12 +129,12 @@ fn under(direction: Direction, error: ConfigError) -> ConfigError {
 
 impl RadioAccessConfig {
     /// Returns the air interface of the downlink.
-    fn down(&self) -> Result<AirKind<'_>, ConfigError> {
+    pub(super) fn down(&self) -> Result<AirKind<'_>, ConfigError> {
         Ok(self.air.down.config(&AIRS).map_err(|error| under(Direction::Down, error))?.kind())
     }
 
     /// Returns the dedicated uplink channel that each user has.
-    fn up(&self) -> Result<&DedicatedConfig, ConfigError> {
+    pub(super) fn up(&self) -> Result<&DedicatedConfig, ConfigError> {
         match self.air.up.config(&AIRS).map_err(|error| under(Direction::Up, error))?.kind() {
             AirKind::Dedicated(config) => Ok(config),
             AirKind::Cell(_) => Err(ConfigError::new(
@@ -234,7 +234,7 @@ impl RadioAccessConfig {
     }
 
     /// Unit of room in a block: its payload and its header, octets. PDUs of all classes have equal sizes.
-    fn unit(&self) -> [u32; 2] {
+    pub(super) fn unit(&self) -> [u32; 2] {
         self.rlcs().map(RlcConfig::unit).max().unwrap_or_default()
     }
 
@@ -252,7 +252,7 @@ impl RadioAccessConfig {
     }
 
     /// One-way delay of the Iub; zero without an Iub.
-    fn iub_delay(&self) -> Span {
+    pub(super) fn iub_delay(&self) -> Span {
         self.iub.as_ref().map_or(Span::ZERO, |iub| iub.delay)
     }
 
@@ -321,7 +321,7 @@ impl RadioAccessConfig {
     }
 
     /// Returns the cell with its users, in which blocks hold complete PDUs.
-    fn served(&self, cell: &CellConfig) -> Result<CellConfig, ConfigError> {
+    pub(super) fn served(&self, cell: &CellConfig) -> Result<CellConfig, ConfigError> {
         self.of_whole(cell).map_err(|error| under(Direction::Down, error))?.with_users(&self.users)
     }
 
@@ -440,6 +440,10 @@ impl BearerConfig for RadioAccessConfig {
         let up = dedicated(up, Direction::Up)?;
         let rate = [down.rate, up.rate][direction as usize];
         Ok(Nominal { rate, delay: down.delay + up.delay })
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.said()
     }
 
     fn gauges(&self) -> Vec<&'static str> {

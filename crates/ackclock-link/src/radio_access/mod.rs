@@ -53,6 +53,7 @@ mod filling;
 mod flow_control;
 mod grants;
 mod iub;
+mod remarks;
 mod repeated;
 mod reports;
 mod shared;
