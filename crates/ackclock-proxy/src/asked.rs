@@ -111,6 +111,22 @@ pub fn read(bytes: &[u8], greeted: bool) -> Asked {
     }
 }
 
+/// Whether the last `new` of the bytes received so far can complete a request that was incomplete without them. Only
+/// these bytes are searched, so that a head which arrives byte by byte is not searched again for each byte.
+pub fn can_complete(bytes: &[u8], new: usize) -> bool {
+    let is_socks = matches!(bytes.first(), Some(4 | 5));
+    let tail = &bytes[bytes.len().saturating_sub(new + HEAD_END.len() - 1)..];
+    is_socks || bytes.len() > LONGEST_HEAD || end_of_head(tail).is_some()
+}
+
+/// Empty line at the end of an HTTP head, with the end of the line before.
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+/// Position of the end of an HTTP head.
+fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(HEAD_END.len()).position(|end| end == HEAD_END)
+}
+
 fn socks_greeting(bytes: &[u8]) -> Asked {
     let Some((&count, methods)) = bytes.get(1..).and_then(<[u8]>::split_first) else { return Asked::More };
     let Some(methods) = methods.get(..usize::from(count)) else { return Asked::More };
@@ -165,7 +181,7 @@ fn bad(why: &str) -> Asked {
 }
 
 fn http(bytes: &[u8]) -> Asked {
-    let head = bytes.windows(4).position(|end| end == b"\r\n\r\n").map(|at| at + 4);
+    let head = end_of_head(bytes).map(|at| at + HEAD_END.len());
     let Some(length) = head.filter(|&length| length <= LONGEST_HEAD) else {
         let is_long = head.is_some() || bytes.len() > LONGEST_HEAD;
         return if is_long {
@@ -312,7 +328,11 @@ mod tests {
         let text = b"GET http://example.net/ HTTP/1.1\r\nHost: example.net\r\n\r\n";
         for length in 0..text.len() {
             assert_eq!(read(&text[..length], false), Asked::More, "{length}");
+            assert!(!can_complete(&text[..length], 1), "{length}");
+            assert!(can_complete(text, text.len() - length), "in two parts, the first of {length} bytes");
         }
+        assert!(can_complete(&[b'a'; LONGEST_HEAD + 1], 1), "a head that is too long is refused");
+        assert!(can_complete(&[5, 1], 1), "a client of SOCKS");
         assert_eq!(wish(text, false).used, text.len());
     }
 

@@ -9,7 +9,7 @@ use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{getsockopt, sockopt};
 
 use super::{PATIENCE, Server, State};
-use crate::asked::{Asked, Speech, Trouble, Wish, read};
+use crate::asked::{Asked, Speech, Trouble, Wish, can_complete, read};
 use crate::listeners::begin;
 use crate::pair::{Leg, Pair};
 use crate::routes::leave_machine;
@@ -23,7 +23,12 @@ impl Server {
         };
         match socket.read(&mut self.buffer[..4096]) {
             Ok(0) => return self.end(slot, false),
-            Ok(count) => bytes.extend_from_slice(&self.buffer[..count]),
+            Ok(count) => {
+                bytes.extend_from_slice(&self.buffer[..count]);
+                if !can_complete(bytes, count) {
+                    return;
+                }
+            }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
             Err(_) => return self.end(slot, true),
         }
