@@ -1,6 +1,8 @@
 //! Channel of one user and class of service. In each direction the channel has a queue and an RLC end. Over a cell it
 //! also has the controller's side of the Iub.
 
+use std::collections::vec_deque::Iter;
+
 use ackclock_core::results::{RadioCounts, RlcResult};
 use ackclock_core::{FlowId, Rate, Span, Time};
 
@@ -74,12 +76,12 @@ impl Channel {
     }
 
     /// Receives PDUs that a TTI has carried in a direction.
-    pub(super) fn receive(&mut self, at: Time, direction: Direction, pdus: impl Iterator<Item = Pdu>) {
+    pub(super) fn receive(&mut self, at: Time, direction: Direction, pdus: Iter<'_, Pdu>) {
         let back = direction.other() as usize;
         let [down, up] = &mut self.sdus;
         let (of_peer, own) = if direction == Direction::Down { (down, up) } else { (up, down) };
         for pdu in pdus {
-            self.ends[back].on_pdu(at, &pdu, of_peer, own);
+            self.ends[back].on_pdu(at, pdu, of_peer, own);
         }
     }
 
@@ -103,7 +105,9 @@ impl Channel {
 
     /// Handles the start of the first transmission of a direction's PDU.
     pub(super) fn begin(&mut self, at: Time, direction: Direction, sent: &Sent) {
-        if let (Pdu::Data(data), true) = (sent.pdu, sent.first) {
+        if sent.first
+            && let Pdu::Data(data) = &sent.pdu
+        {
             self.sdus[direction as usize].on_air(at, data.payload);
         }
     }
@@ -117,9 +121,9 @@ impl Channel {
     /// Sends the PDUs that may be sent over the Iub at `at`, if any are due. Returns the time from which on more PDUs may
     /// be sent.
     pub(super) fn send(&mut self, at: Time, filling: &mut Filling) -> Option<(Time, Asks)> {
+        self.iub.as_ref().filter(|iub| iub.next() == at)?;
         let marked = self.marks(Direction::Down);
-        let (end, sdus) = (&mut self.ends[0], &mut self.sdus[0]);
-        let iub = self.iub.as_mut().filter(|iub| iub.next() == at)?;
+        let (end, sdus, iub) = (&mut self.ends[0], &mut self.sdus[0], self.iub.as_mut()?);
         let room = iub.room(at);
         if room == 0 {
             return Some((at, Asks::Nothing));
@@ -144,20 +148,21 @@ impl Channel {
         }
         let [down, up] = &mut self.sdus;
         let (of_peer, own) = if direction == Direction::Down { (down, up) } else { (up, down) };
-        let mut pdu = sent.pdu;
-        if let Pdu::Data(Data { payload, .. }) = pdu {
+        let end = &mut self.ends[direction.other() as usize];
+        if let Pdu::Data(Data { payload, .. }) = sent.pdu {
             let Repetitions { times, delay } = told.unwrap_or(Repetitions::NONE);
             of_peer.on_repeat_below(payload, times);
             if sent.first {
                 of_peer.on_unrepeated(at - delay, payload);
             }
             if let Err(cause) = told {
-                pdu = Pdu::Lost(payload, cause);
+                end.on_pdu(at, &Pdu::Lost(payload, cause), of_peer, own);
+                return true;
             }
         } else if told.is_err() {
             return false;
         }
-        self.ends[direction.other() as usize].on_pdu(at, &pdu, of_peer, own);
+        end.on_pdu(at, &sent.pdu, of_peer, own);
         true
     }
 

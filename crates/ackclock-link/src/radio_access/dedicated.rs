@@ -8,7 +8,7 @@
 //! With `harq`, a TTI that failed is sent again, and PDUs arrive in the order sent (`repeated`).
 
 use std::collections::VecDeque;
-use std::collections::vec_deque::Drain;
+use std::collections::vec_deque::Iter;
 
 use ackclock_core::results::RadioCounts;
 use ackclock_core::{Config, ConfigError, Rate, Size, Span, Time};
@@ -447,25 +447,21 @@ impl Dedicated {
         self.sent += if fades { 0 } else { units };
         let (at, one) = ((self.not_before + self.delay).max(self.earliest), self.tti / u64::from(self.room));
         let (mut fate, mut place, parts) = (Fate::Arrives, 0, self.parts.len());
-        let mut pdus = pdus.drain(..);
+        let mut pdus = pdus.iter();
         for &Run { channel, pdus: count, .. } in &*runs {
             let before = self.pdus.len();
             for pdu in pdus.by_ref().take(count as usize) {
                 if place == 0 || self.by == ErrorsBy::Pdu {
                     fate = self.errors.fate(now + one * place);
                 }
-                let units = self.units(&pdu);
+                let units = self.units(pdu);
                 place += units;
-                match (if fades { Fate::Lost } else { fate }, pdu) {
-                    (Fate::Arrives, pdu) => {
-                        self.arrived += units;
-                        self.pdus.push_back(pdu);
-                    }
-                    (Fate::Lost, Pdu::Data(Data { payload, .. })) => {
-                        self.lost += 1;
-                        self.pdus.push_back(Pdu::Lost(payload, LossCause::Air));
-                    }
-                    (Fate::Lost, _) => {}
+                if fate == Fate::Arrives && !fades {
+                    self.arrived += units;
+                    self.pdus.push_back(*pdu);
+                } else if let Pdu::Data(Data { payload, .. }) = pdu {
+                    self.lost += 1;
+                    self.pdus.push_back(Pdu::Lost(*payload, LossCause::Air));
                 }
             }
             let pdus = (self.pdus.len() - before) as u32;
@@ -555,9 +551,10 @@ impl Dedicated {
     }
 
     /// Passes on the PDUs of the TTI that arrives next, with the number of their channel.
-    pub(super) fn receive(&mut self, mut receive: impl FnMut(usize, Drain<'_, Pdu>)) {
+    pub(super) fn receive(&mut self, mut receive: impl FnMut(usize, Iter<'_, Pdu>)) {
         while let Some(Part { pdus, channel, is_last, .. }) = self.parts.pop_front() {
-            receive(channel.into(), self.pdus.drain(..pdus as usize));
+            receive(channel.into(), self.pdus.range(..pdus as usize));
+            self.pdus.drain(..pdus as usize);
             if is_last {
                 return;
             }

@@ -60,6 +60,7 @@ mod shared;
 mod user;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
 use ackclock_core::results::RadioCounts;
@@ -95,6 +96,8 @@ pub(crate) struct RadioAccess {
     users: Vec<User>,
     /// Time of each user's next event.
     changes: Vec<Time>,
+    /// Time of the next event of each direction; `None` if it must be computed again.
+    dues: [Cell<Option<Time>>; 2],
     /// The base station, if the users share a cell.
     shared: Option<Box<Shared>>,
     /// Allocation of the downlink rates, and the number of PDUs of each step in a TTI.
@@ -143,6 +146,7 @@ impl RadioAccess {
     fn of(users: Vec<User>, shared: Option<Box<Shared>>, classes: &[Class]) -> Self {
         Self {
             changes: vec![Time::NEVER; users.len()],
+            dues: Default::default(),
             users,
             shared,
             allocation: None,
@@ -184,6 +188,7 @@ impl RadioAccess {
             None => {
                 for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
                     while *change <= now && *change != Time::NEVER {
+                        self.dues = Default::default();
                         user.step(*change, &mut self.filling);
                         *change = user.next_change();
                     }
@@ -201,6 +206,7 @@ impl RadioAccess {
             if at > now || at == Time::NEVER {
                 return;
             }
+            self.dues = Default::default();
             for (number, (user, change)) in self.users.iter_mut().zip(&mut self.changes).enumerate() {
                 if *change <= at {
                     user.step(at, &mut self.filling);
@@ -225,6 +231,7 @@ impl RadioAccess {
             if at > now || at == Time::NEVER {
                 return;
             }
+            self.dues = Default::default();
             shared.land(at, &mut self.users, &mut self.filling);
             for number in 0..self.users.len() * self.classes {
                 shared.arrive(at, number, &mut self.users[number / self.classes]);
@@ -253,6 +260,7 @@ impl RadioAccess {
         self.advance(now);
         let (user, channel) = self.place(flow);
         let taken = self.users[user].put(now, channel, direction, enqueue);
+        self.dues = Default::default();
         self.changes[user] = self.users[user].next_change();
         if let Some((allocation, _)) = &mut self.allocation {
             allocation.on_data(now, user, self.users[user].undelivered().packets > 0);
@@ -306,6 +314,14 @@ impl RadioAccess {
         shared.change(now, change);
     }
 
+    fn compute_due(&self, direction: Direction) -> Time {
+        let events = self.sdus(direction).map(|sdus| sdus.outcomes.due());
+        let shared = self.shared.iter().map(|shared| shared.next_change());
+        let allocation = self.allocation.iter().map(|(allocation, _)| allocation.next_change());
+        let all = events.chain(self.changes.iter().copied()).chain(shared).chain(allocation);
+        all.min().unwrap_or(Time::NEVER)
+    }
+
     fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.users.iter().flat_map(|user| &user.channels)
     }
@@ -346,6 +362,7 @@ impl Bearer for RadioAccess {
     }
 
     fn take_segment(&mut self, direction: Direction) -> Segment {
+        self.dues = Default::default();
         let first = self.next[direction as usize];
         self.channel(first).sdus[direction as usize].outcomes.take()
     }
@@ -356,15 +373,11 @@ impl Bearer for RadioAccess {
         {
             return channel.sdus[direction as usize].outcomes.due().min(self.changes[0]);
         }
-        let events = self.sdus(direction).map(|sdus| sdus.outcomes.due());
-        let shared = self.shared.iter().map(|shared| shared.next_change());
-        let allocation = self.allocation.iter().map(|(allocation, _)| allocation.next_change());
-        events
-            .chain(self.changes.iter().copied())
-            .chain(shared)
-            .chain(allocation)
-            .min()
-            .unwrap_or(Time::NEVER)
+        let known = &self.dues[direction as usize];
+        let due = known.get().unwrap_or_else(|| self.compute_due(direction));
+        debug_assert_eq!(due, self.compute_due(direction), "an event changed without notice");
+        known.set(Some(due));
+        due
     }
 
     fn want_departures(&mut self, direction: Direction, departures: Departures) {
@@ -482,6 +495,7 @@ impl Bearer for RadioAccess {
 
     fn change(&mut self, now: Time, direction: Direction, change: Change) {
         self.advance(now);
+        self.dues = Default::default();
         let is_handover = matches!(change, Change::Handover(_));
         match change {
             Change::Outage(numbers, until, kind) => self.interrupt(now, direction, numbers, until, kind),

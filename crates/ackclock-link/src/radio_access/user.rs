@@ -401,13 +401,13 @@ fn fill(
         if channel.left(direction, room, pdus) == 0 {
             break;
         }
-        let (before, marked) = (pdus.len(), channel.marks(direction));
+        let (before, marked) = (pdus.len(), in_block.then(|| channel.marks(direction)));
         let asks = channel.fill(at, direction, room, pdus);
         runs.push(Run { channel: number, pdus: (pdus.len() - before) as u32, asks });
         if pdus.len() > before {
             turn.last = at;
         }
-        if in_block {
+        if let Some(marked) = marked {
             block.extend(pdus[before..].iter().map(|pdu| (number, marked(*pdu))));
         }
     }

@@ -3,7 +3,7 @@
 use ackclock_core::Time;
 
 use super::missing::Room;
-use super::pdu::{Data, Pdu};
+use super::pdu::Pdu;
 use super::receiver::Receiver;
 use super::reset::Resets;
 use super::sdus::Sdus;
@@ -41,6 +41,7 @@ impl Entity {
         }
     }
 
+    #[inline]
     fn left(&self, room: usize, tti: &[Pdu]) -> segmentation::Room {
         self.transmitter.shape.left(room, tti)
     }
@@ -98,28 +99,26 @@ impl Entity {
     /// Processes an arriving PDU. The argument `of_peer` holds the SDUs of the PDU's direction, and `own` the SDUs of
     /// the opposite direction.
     pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
-        match *pdu {
+        match pdu {
             Pdu::Reset(number) => {
-                if self.resets.on_reset(number) {
+                if self.resets.on_reset(*number) {
                     self.reset(now, own);
                 }
             }
             Pdu::ResetAck(number) => {
-                if self.resets.on_ack(number) {
+                if self.resets.on_ack(*number) {
                     self.reset(now, own);
                 }
             }
             // While a RESET is unanswered, all other PDUs are ignored.
             _ if self.resets.is_pending() => {}
-            Pdu::Data(Data { piggyback, .. }) => {
-                if let Pdu::Data(data) = pdu {
-                    self.receiver.on_data(now, data, of_peer);
-                }
-                if let Some(status) = piggyback {
-                    self.on_status(now, &status, of_peer, own);
+            Pdu::Data(data) => {
+                self.receiver.on_data(now, data, of_peer);
+                if let Some(status) = &data.piggyback {
+                    self.on_status(now, status, of_peer, own);
                 }
             }
-            Pdu::Status(status) => self.on_status(now, &status, of_peer, own),
+            Pdu::Status(status) => self.on_status(now, status, of_peer, own),
             Pdu::Lost(..) => {}
         }
     }
