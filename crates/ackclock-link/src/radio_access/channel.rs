@@ -77,11 +77,15 @@ impl Channel {
 
     /// Receives PDUs that a TTI has carried in a direction.
     pub(super) fn receive(&mut self, at: Time, direction: Direction, pdus: Iter<'_, Pdu>) {
-        let back = direction.other() as usize;
-        let [down, up] = &mut self.sdus;
-        let (of_peer, own) = if direction == Direction::Down { (down, up) } else { (up, down) };
-        for pdu in pdus {
-            self.ends[back].on_pdu(at, pdu, of_peer, own);
+        pdus.for_each(|pdu| self.pass(at, direction, pdu));
+    }
+
+    /// Passes a PDU that arrives or is lost to the far end of its direction.
+    fn pass(&mut self, at: Time, direction: Direction, pdu: &Pdu) {
+        let ([controller, terminal], [down, up]) = (&mut self.ends, &mut self.sdus);
+        match direction {
+            Direction::Down => terminal.on_pdu(at, pdu, controller.take_status(pdu).as_ref(), down, up),
+            Direction::Up => controller.on_pdu(at, pdu, terminal.take_status(pdu).as_ref(), up, down),
         }
     }
 
@@ -146,23 +150,20 @@ impl Channel {
         if is_stale {
             return false;
         }
-        let [down, up] = &mut self.sdus;
-        let (of_peer, own) = if direction == Direction::Down { (down, up) } else { (up, down) };
-        let end = &mut self.ends[direction.other() as usize];
-        if let Pdu::Data(Data { payload, .. }) = sent.pdu {
-            let Repetitions { times, delay } = told.unwrap_or(Repetitions::NONE);
-            of_peer.on_repeat_below(payload, times);
-            if sent.first {
-                of_peer.on_unrepeated(at - delay, payload);
+        let pdu = match (sent.pdu, told) {
+            (Pdu::Data(Data { payload, .. }), _) => {
+                let sdus = &mut self.sdus[direction as usize];
+                let Repetitions { times, delay } = told.unwrap_or(Repetitions::NONE);
+                sdus.on_repeat_below(payload, times);
+                if sent.first {
+                    sdus.on_unrepeated(at - delay, payload);
+                }
+                told.map_or_else(|cause| Pdu::Lost(payload, cause), |_| sent.pdu)
             }
-            if let Err(cause) = told {
-                end.on_pdu(at, &Pdu::Lost(payload, cause), of_peer, own);
-                return true;
-            }
-        } else if told.is_err() {
-            return false;
-        }
-        end.on_pdu(at, &sent.pdu, of_peer, own);
+            (_, Err(_)) => return false,
+            (pdu, Ok(_)) => pdu,
+        };
+        self.pass(at, direction, &pdu);
         true
     }
 

@@ -15,7 +15,8 @@ use super::rlc::RlcMode;
 use super::sdus::Sdus;
 use super::segmentation::Shape;
 use super::sn::Sn;
-use super::status::{self, TellsWindow};
+use super::status::{self, Status, TellsWindow};
+use super::statuses::Statuses;
 use super::transmitter::{Limits, Transmitter};
 use super::unacknowledged::Unacknowledged;
 
@@ -62,7 +63,7 @@ impl End {
             resets: Resets::new(config.reset.timer, config.reset.most),
             status_room: status::room(status_octets, tells_window),
             piggyback: config.status.piggyback,
-            statuses: 0,
+            statuses: Statuses::default(),
         }))
     }
 
@@ -90,11 +91,27 @@ impl End {
         }
     }
 
-    /// Processes a PDU that arrives or is lost. The argument `of_peer` holds the SDUs of the PDU's direction, and `own`
-    /// the SDUs of the opposite direction.
-    pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
+    /// Returns the STATUS in a PDU of this end that arrives at the peer.
+    #[inline]
+    pub(crate) fn take_status(&mut self, pdu: &Pdu) -> Option<Status> {
         match self {
-            Self::Acknowledged(entity) => entity.on_pdu(now, pdu, of_peer, own),
+            Self::Acknowledged(entity) => pdu.status().and_then(|status| entity.statuses.take(status)),
+            Self::Unacknowledged(_) => None,
+        }
+    }
+
+    /// Processes a PDU that arrives with its STATUS, or is lost. The argument `of_peer` holds the SDUs of the PDU's
+    /// direction, and `own` the SDUs of the opposite direction.
+    pub(crate) fn on_pdu(
+        &mut self,
+        now: Time,
+        pdu: &Pdu,
+        status: Option<&Status>,
+        of_peer: &mut Sdus,
+        own: &mut Sdus,
+    ) {
+        match self {
+            Self::Acknowledged(entity) => entity.on_pdu(now, pdu, status, of_peer, own),
             Self::Unacknowledged(_) => Unacknowledged::on_pdu(now, pdu, of_peer),
         }
     }
@@ -120,6 +137,7 @@ impl End {
             entity.transmitter.reset();
             entity.receiver.reset();
             entity.resets.renew();
+            entity.statuses.clear();
         }
     }
 
@@ -150,7 +168,7 @@ impl End {
             pdus: new_pdus + retransmissions,
             retransmitted: retransmissions,
             duplicates: peer.receiver.duplicates,
-            status: entity.statuses,
+            status: entity.statuses.sent,
             resets: entity.resets.requested,
             ..RlcResult::default()
         }

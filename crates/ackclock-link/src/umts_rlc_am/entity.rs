@@ -9,6 +9,7 @@ use super::reset::Resets;
 use super::sdus::Sdus;
 use super::segmentation;
 use super::status::Status;
+use super::statuses::Statuses;
 use super::transmitter::Transmitter;
 
 /// Transmitter of one direction, and receiver of the opposite direction.
@@ -20,8 +21,8 @@ pub(crate) struct Entity {
     pub(super) status_room: Room,
     /// Whether a STATUS may replace the padding of a PDU.
     pub(super) piggyback: bool,
-    /// Total number of STATUS reports sent.
-    pub(super) statuses: u64,
+    /// STATUS that this end has sent.
+    pub(super) statuses: Statuses,
 }
 
 impl Entity {
@@ -50,16 +51,14 @@ impl Entity {
         let (mrw_ack, window) = (self.receiver.mrw_ack.take(), self.receiver.peer_window());
         let mut status = Status { mrw_ack, window, ..Status::default() };
         let most = self.left(room, tti).units as u32;
-        let before = tti.len();
         if self.receiver.reports_at(now) && most > 0 {
             self.receiver.report(now, self.status_room, most, |report| {
                 status.report = Some(report);
-                tti.push(Pdu::Status(std::mem::take(&mut status)));
+                tti.push(Pdu::Status(self.statuses.send(std::mem::take(&mut status))));
             });
         } else if !status.is_empty() {
-            tti.push(Pdu::Status(status));
+            tti.push(Pdu::Status(self.statuses.send(status)));
         }
-        self.statuses += (tti.len() - before) as u64;
     }
 
     /// Adds data; the PDUs of this entity begin at `own`.
@@ -72,8 +71,8 @@ impl Entity {
             }
             let discard = &mut self.transmitter.discard;
             if let Some(mrw) = discard.poll(now) {
-                tti.push(Pdu::Status(Status { mrw: Some(mrw), ..Status::default() }));
-                self.statuses += 1;
+                let status = Status { mrw: Some(mrw), ..Status::default() };
+                tti.push(Pdu::Status(self.statuses.send(status)));
                 continue;
             }
             if discard.has_failed() {
@@ -96,9 +95,16 @@ impl Entity {
         self.transmitter.stay_alert(now, sdus);
     }
 
-    /// Processes an arriving PDU. The argument `of_peer` holds the SDUs of the PDU's direction, and `own` the SDUs of
-    /// the opposite direction.
-    pub(crate) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
+    /// Processes an arriving PDU with its STATUS. The argument `of_peer` holds the SDUs of the PDU's direction, and `own`
+    /// the SDUs of the opposite direction.
+    pub(crate) fn on_pdu(
+        &mut self,
+        now: Time,
+        pdu: &Pdu,
+        status: Option<&Status>,
+        of_peer: &mut Sdus,
+        own: &mut Sdus,
+    ) {
         match pdu {
             Pdu::Reset(number) => {
                 if self.resets.on_reset(*number) {
@@ -114,11 +120,11 @@ impl Entity {
             _ if self.resets.is_pending() => {}
             Pdu::Data(data) => {
                 self.receiver.on_data(now, data, of_peer);
-                if let Some(status) = &data.piggyback {
-                    self.on_status(now, status, of_peer, own);
-                }
+                status.into_iter().for_each(|status| self.on_status(now, status, of_peer, own));
             }
-            Pdu::Status(status) => self.on_status(now, status, of_peer, own),
+            Pdu::Status(_) => {
+                status.into_iter().for_each(|status| self.on_status(now, status, of_peer, own));
+            }
             Pdu::Lost(..) => {}
         }
     }
@@ -166,7 +172,7 @@ fn put_into_padding(tti: &mut Vec<Pdu>, own: usize, padding: u32) {
     let mut places = (own..tti.len()).filter(|&place| is_status(&tti[place]));
     let (Some(place), None) = (places.next(), places.next()) else { return };
     let Pdu::Status(status) = tti[place] else { return };
-    if status.octets() <= padding
+    if u32::from(status.octets) <= padding
         && let Some(Pdu::Data(data)) = tti.last_mut()
     {
         data.piggyback = Some(status);

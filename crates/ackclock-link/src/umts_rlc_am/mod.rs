@@ -63,6 +63,7 @@ mod sdus;
 mod segmentation;
 mod sn;
 mod status;
+mod statuses;
 mod transmitter;
 mod unacknowledged;
 

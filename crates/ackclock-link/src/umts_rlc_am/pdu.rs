@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::sn::{SduNumber, Sn};
-use super::status::Status;
+use super::statuses::StatusRef;
 use crate::Cause;
 
 /// RLC protocol data unit. All PDUs have the same size, or each PDU fills a grant.
@@ -14,7 +14,7 @@ pub(crate) enum Pdu {
     /// A PDU with this content that was lost below the RLC, with the cause.
     Lost(Payload, LossCause),
     /// STATUS PDU, which reports received and missing PDUs.
-    Status(Status),
+    Status(StatusRef),
     /// RESET PDU with its number.
     Reset(ResetNumber),
     /// RESET ACK PDU with the number of the RESET.
@@ -26,7 +26,7 @@ impl Pdu {
     pub(crate) fn octets(&self) -> u32 {
         match self {
             Self::Data(Data { payload, .. }) | Self::Lost(payload, _) => payload.octets.into(),
-            Self::Status(status) => status.octets(),
+            Self::Status(status) => status.octets.into(),
             Self::Reset(_) | Self::ResetAck(_) => 4,
         }
     }
@@ -34,6 +34,15 @@ impl Pdu {
     /// Whether the PDU has parts of SDUs.
     pub(crate) const fn is_data(&self) -> bool {
         matches!(self, Self::Data(_))
+    }
+
+    /// STATUS in the PDU.
+    pub(super) const fn status(&self) -> Option<StatusRef> {
+        match self {
+            Self::Data(data) => data.piggyback,
+            Self::Status(status) => Some(*status),
+            Self::Lost(..) | Self::Reset(_) | Self::ResetAck(_) => None,
+        }
     }
 
     /// Whether the PDU is new data, not a retransmission. The argument `new` is the sequence number of the next new PDU
@@ -80,7 +89,7 @@ pub(crate) struct Data {
     pub(crate) poll: bool,
     pub(crate) payload: Payload,
     /// STATUS in place of the PDU's padding.
-    pub(crate) piggyback: Option<Status>,
+    pub(crate) piggyback: Option<StatusRef>,
 }
 
 /// SDUs with parts in a PDU: the SDUs that end in the PDU, as its length indicators show, and at most one SDU that

@@ -98,7 +98,8 @@ impl Pair {
         while let Some((when, direction, pdu)) = self.air.pop_front_if(|(when, ..)| *when <= self.now) {
             let [down, up] = &mut self.sdus;
             let (of_peer, own) = if direction == 0 { (down, up) } else { (up, down) };
-            self.ends[1 - direction].on_pdu(at(when), &pdu, of_peer, own);
+            let status = pdu.status().and_then(|status| self.ends[direction].statuses.take(status));
+            self.ends[1 - direction].on_pdu(at(when), &pdu, status.as_ref(), of_peer, own);
         }
         for sdus in &mut self.sdus {
             while let Some((when, event)) = sdus.outcomes.next(at(self.now)) {
@@ -121,7 +122,7 @@ impl Pair {
             let lost = self.lost.contains(&(self.now, direction, place));
             let way = [">", "<"][direction];
             let fate = if lost { " lost" } else { "" };
-            self.log.push(format!("{} {way} {}{fate}", self.now, written(&pdu)));
+            self.log.push(format!("{} {way} {}{fate}", self.now, written(&pdu, &end.statuses)));
             if !lost {
                 self.air.push_back((self.now + ARRIVES, direction, pdu));
             }
@@ -148,14 +149,15 @@ impl Pair {
 
 /// Notation of a PDU: "D3" an AMD PDU, "D3p" with a poll, "D3+ACK2" with a STATUS in its padding, "ACK4-1,2" a STATUS
 /// that acknowledges everything below 4 except 1 and 2, with WINDOW6 one that allows 6 PDUs.
-fn written(pdu: &Pdu) -> String {
+fn written(pdu: &Pdu, statuses: &statuses::Statuses) -> String {
+    let told = |status| told(statuses.content(status));
     match pdu {
         Pdu::Data(data) => {
             let poll = if data.poll { "p" } else { "" };
-            let status = data.piggyback.map_or(String::new(), |status| format!("+{}", told(&status)));
+            let status = data.piggyback.map_or(String::new(), |status| format!("+{}", told(status)));
             format!("D{}{poll}{status}", number(data.sn))
         }
-        Pdu::Status(status) => told(status),
+        Pdu::Status(status) => told(*status),
         Pdu::Reset(number) => format!("RESET{}", u8::from(*number)),
         Pdu::ResetAck(number) => format!("RESET_ACK{}", u8::from(*number)),
         Pdu::Lost(..) => "lost".to_owned(),

@@ -124,7 +124,8 @@ fn a_status_of_a_pdu_that_was_never_sent_resets_both_ends() {
     for (lsn, missing) in [(sn(9), missing::Missing::NONE), (sn(1), missing)] {
         let mut pair = Pair::new(2, short).down(&[1]).until(20);
         let report = Some(status::Report { lsn, missing });
-        pair.air.push_back((35, 1, Pdu::Status(status::Status { report, ..status::Status::default() })));
+        let status = pair.ends[1].statuses.send(status::Status { report, ..status::Status::default() });
+        pair.air.push_back((35, 1, Pdu::Status(status)));
         let pair = pair.until(90);
         assert_eq!(pair.sent(), ["0 > D0p", "40 > RESET0", "40 < ACK1", "80 < RESET_ACK0"]);
     }
@@ -148,7 +149,8 @@ fn an_mrw_ack_counts_discarded_sdus_only_where_the_window_begins_at_the_pdu_of_t
 fn an_mrw_is_not_repeated_once_a_status_shows_that_the_window_has_passed_it() {
     let mut pair = given_up(short).lose_up(210).until(250);
     let report = Some(status::Report { lsn: sn::Sn::ZERO.plus(4), missing: missing::Missing::NONE });
-    pair.air.push_back((260, 1, Pdu::Status(status::Status { report, ..status::Status::default() })));
+    let status = pair.ends[1].statuses.send(status::Status { report, ..status::Status::default() });
+    pair.air.push_back((260, 1, Pdu::Status(status)));
     let pair = pair.until(5000);
     // Its answer was lost; TS 25.322 section 11.6.4 ends the procedure by a window that begins behind its PDU too.
     assert_eq!(pair.sent()[7..], ["170 > MRW2", "210 < MRW_ACK4 lost"]);
