@@ -277,6 +277,7 @@ impl Cell {
     }
 
     /// Gives a user its slots for new data.
+    #[inline]
     fn serve_new(&mut self, start: Time, user: u32, weight: u16) {
         let grant = self.grants[self.members[user as usize].state.1];
         let sent = self.send(start, user, grant);
@@ -289,6 +290,7 @@ impl Cell {
     }
 
     /// Occupies `slots` slots from `start` on with data of a user; the scheduler counts `served` as their rate.
+    #[inline]
     fn occupy(&mut self, start: Time, (user, weight): (u32, u16), carries: Carries, slots: u64, served: f64) {
         self.used[carries as usize] += slots;
         let rate = self.grants[self.members[user as usize].state.1].bps;

@@ -111,13 +111,13 @@ impl Averages {
         }
     }
 
-    /// Returns the candidate with the highest ratio of rate to average, times its weight. Ties go to the lowest average, then to the next
-    /// user in round-robin order. The averages must be up to date for this slot.
-    pub(super) fn fairest(
+    /// Returns the candidate with the highest ratio of rate to average, times its weight. Ties go to the lowest average,
+    /// then to the next user in round-robin order. The averages must be up to date for this slot.
+    pub(super) fn fairest<'a>(
         &self,
-        candidates: impl Iterator<Item = (usize, Candidate)>,
-    ) -> Option<(usize, Candidate)> {
-        let mut best: Option<(f64, f64, usize, Candidate)> = None;
+        candidates: impl Iterator<Item = (usize, &'a Candidate)>,
+    ) -> Option<(usize, &'a Candidate)> {
+        let mut best: Option<(f64, f64, usize, &Candidate)> = None;
         for (index, candidate) in candidates.filter(|(_, candidate)| candidate.rate > 0.0) {
             let average = self.values[candidate.user as usize];
             let share = f64::from(candidate.weight) * candidate.rate / average;

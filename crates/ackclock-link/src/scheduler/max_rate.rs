@@ -39,7 +39,7 @@ struct MaxRate {
 
 impl Scheduler for MaxRate {
     fn choose(&mut self, _: u64, candidates: &[Candidate]) -> Option<usize> {
-        fastest(self.turn, candidates.iter().copied().enumerate()).map(|(index, _)| index)
+        fastest(self.turn, candidates.iter().enumerate()).map(|(index, _)| index)
     }
 
     fn served(&mut self, service: Service) {

@@ -110,7 +110,10 @@ impl Turn {
 }
 
 /// Returns the candidate with the highest rate. Ties go to the next user in round-robin order.
-fn fastest(turn: Turn, candidates: impl Iterator<Item = (usize, Candidate)>) -> Option<(usize, Candidate)> {
+fn fastest<'a>(
+    turn: Turn,
+    candidates: impl Iterator<Item = (usize, &'a Candidate)>,
+) -> Option<(usize, &'a Candidate)> {
     candidates
         .filter(|(_, candidate)| candidate.rate > 0.0)
         .min_by(|(_, a), (_, b)| b.rate.total_cmp(&a.rate).then(turn.of(a.user).cmp(&turn.of(b.user))))

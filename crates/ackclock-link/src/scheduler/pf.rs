@@ -50,7 +50,7 @@ struct Pf(Averages);
 impl Scheduler for Pf {
     fn choose(&mut self, slot: u64, candidates: &[Candidate]) -> Option<usize> {
         self.0.advance(slot, candidates);
-        self.0.fairest(candidates.iter().copied().enumerate()).map(|(index, _)| index)
+        self.0.fairest(candidates.iter().enumerate()).map(|(index, _)| index)
     }
 
     fn served(&mut self, service: Service) {

@@ -48,7 +48,7 @@ struct PfRp(Averages);
 impl Scheduler for PfRp {
     fn choose(&mut self, slot: u64, candidates: &[Candidate]) -> Option<usize> {
         self.0.advance(slot, candidates);
-        let (fair, i) = self.0.fairest(candidates.iter().copied().enumerate())?;
+        let (fair, i) = self.0.fairest(candidates.iter().enumerate())?;
         let (short, j) = short_first(&self.0, candidates)?;
         Some(if i.rate > j.rate { fair } else { short })
     }

@@ -56,8 +56,11 @@ impl Scheduler for PfSp {
 }
 
 /// Returns the selection of PF-SP; the averages must be up to date for this slot.
-pub(super) fn short_first(averages: &Averages, candidates: &[Candidate]) -> Option<(usize, Candidate)> {
-    let of = |class| candidates.iter().copied().enumerate().filter(move |(_, user)| user.class == class);
+pub(super) fn short_first<'a>(
+    averages: &Averages,
+    candidates: &'a [Candidate],
+) -> Option<(usize, &'a Candidate)> {
+    let of = |class| candidates.iter().enumerate().filter(move |(_, user)| user.class == class);
     fastest(averages.turn(), of(Class::Short)).or_else(|| averages.fairest(of(Class::Long)))
 }
 
