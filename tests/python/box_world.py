@@ -182,7 +182,7 @@ def main() -> None:
         thread.join()
     time.sleep(0.5)
     # The interface goes with the server.
-    needs = json.loads(run(ACKCLOCK, "box", "check", "radio0", "--json"))
+    needs = json.loads(run(ACKCLOCK, "box", "check", "radio0", "--for", "0s", "--json"))["needs"]
     hook = next(need["found"] for need in needs if need["what"] == "hook of the interface")
     qdiscs = [qdisc["kind"] for qdisc in json.loads(run("tc", "-json", "qdisc", "show", "dev", "radio0"))]
     server.stdin.close()

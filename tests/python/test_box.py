@@ -38,8 +38,8 @@ def inside(script: str, *args: str) -> subprocess.CompletedProcess:
 
 @pytest.fixture(scope="module", autouse=True)
 def needs() -> None:
-    checked = inside('"$0" box check lo --json')
-    missing = [need for need in json.loads(checked.stdout) if not need["met"]]
+    checked = inside('"$0" box check lo --for 0s --json')
+    missing = [need for need in json.loads(checked.stdout)["needs"] if not need["met"]]
     if missing:
         pytest.skip(f"{missing[0]['what']}: {missing[0]['found']}")
 
@@ -186,7 +186,7 @@ OWN = "chmod 711 /sys/fs/bpf && mkdir /sys/fs/bpf/ackclock && chown 65534 /sys/f
 def test_nobody_runs_a_box_with_three_capabilities(kernel):
     nobody = as_nobody("net_admin", "bpf", "perfmon")
     ended = inside(
-        f'{PINS}{OWN}{nobody} {kernel} "$0" box check lo && '
+        f'{PINS}{OWN}{nobody} {kernel} "$0" box check lo --for 0s && '
         f'{sys.executable} {DEVICE_WORLD} lo {nobody} {kernel} "$0" box && ls /sys/fs/bpf/ackclock >&2'
     )
     assert clips(ended)
@@ -202,8 +202,90 @@ def test_nobody_runs_a_box_with_three_capabilities(kernel):
     ],
 )
 def test_a_check_names_what_a_user_lacks(prepare, capabilities, said):
-    ended = inside(f'{PINS}{prepare}{as_nobody(*capabilities)} "$0" box check lo')
+    ended = inside(f'{PINS}{prepare}{as_nobody(*capabilities)} "$0" box check lo --for 0s')
     assert (ended.returncode, said in ended.stdout) == (1, True), ended.stdout
+
+
+TRAFFIC = """
+import socket, threading, time
+def datagrams(port):
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.bind(("127.0.0.1", port))
+    while True:
+        sender.sendto(bytes(1000), ("127.0.0.1", 9))
+        time.sleep(0.01)
+def esp():
+    sender = socket.socket(socket.AF_INET, socket.SOCK_RAW, 50)
+    while True:
+        sender.sendto(bytes(1000), ("127.0.0.1", 0))
+        time.sleep(0.01)
+def serve(listener):
+    while True:
+        connection = listener.accept()[0]
+        connection.sendall(bytes(300000))
+        connection.close()
+listener = socket.create_server(("127.0.0.1", 8001))
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+for run, given in [(datagrams, [443]), (datagrams, [7]), (esp, []), (serve, [listener])]:
+    threading.Thread(target=run, args=given, daemon=True).start()
+while True:
+    with socket.create_connection(("127.0.0.1", 8001)) as connection:
+        while connection.recv(65536):
+            pass
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("kernel", ["", WITHOUT_TCX], ids=["tcx", "clsact"])
+def test_a_check_watches_the_traffic_and_leaves_nothing(kernel):
+    ended = inside(f"""
+{sys.executable} -c '{TRAFFIC}' & traffic=$!
+left() {{ find /sys/fs/bpf -name ackclock; tc qdisc show dev lo | grep -o clsact; }}
+{kernel} "$0" box check lo --for 2s --json; left
+{kernel} "$0" box check lo --for 2s; left
+{kernel} "$0" box check lo --for 500s > /run/ackclock/interrupted & check=$!
+for _ in $(seq 600); do test -s /run/ackclock/box-lo.json && break; sleep 0.1; done
+kill -INT $check; wait $check || echo failed; left
+grep -c "a box can regulate" /run/ackclock/interrupted
+{kernel} "$0" box check lo --for 500s > /run/ackclock/killed & check=$!
+for _ in $(seq 600); do test -s /run/ackclock/box-lo.json && break; sleep 0.1; done
+kill -9 $check; wait $check; "$0" box cleanup lo; left
+kill $traffic
+""")
+    assert ended.returncode in (0, 143), ended.stderr
+    first, *lines = ended.stdout.splitlines()
+    traffic = json.loads(first)["traffic"]
+    seen = traffic["seen"]
+    assert traffic["seconds"] >= 2
+    shares = [seen[f"{name}_share"] for name in ["regulated", "tcp", "quic", "udp", "esp", "other"]]
+    assert all(share > 0 for share in shares[:5]), shares
+    assert abs(sum(shares[1:]) - 1) < 1e-9
+    counts = seen["counts"]
+    assert counts["opened"] > 0
+    assert counts["clipped"] == 0
+    assert seen["device_packets"] > 0
+    # Segments that the loopback device passes as one packet.
+    assert counts["in_segments"] > counts["in_packets"] > 0
+    verdict = "a box can regulate"
+    assert any(line.startswith(verdict) and line.endswith("`ackclock box lo`") for line in lines)
+    # Needs, then what was seen; nothing is left after each of them.
+    assert lines[-2:] == ["1", "lo: removed what was left"]
+    assert "failed" not in lines
+    assert not {"clsact", "/sys/fs/bpf/ackclock"} & set(lines)
+
+
+def test_a_check_reads_the_counters_of_a_box_that_runs():
+    ended = inside("""
+"$0" box lo --json > /run/ackclock/out & box=$!
+for _ in $(seq 600); do grep -q . /run/ackclock/out && break; sleep 0.1; done
+"$0" box check lo --for 1s --json
+"$0" box status lo --json
+"$0" box stop lo > /run/ackclock/stopped
+""")
+    assert ended.returncode == 0, ended.stderr
+    checked, status = map(json.loads, ended.stdout.splitlines())
+    assert checked["traffic"]["seen"]["of_a_box"]
+    assert status["running"] is not None
 
 
 def test_a_box_acts_for_a_time_and_goes_on_where_it_is_told_to():
@@ -264,7 +346,10 @@ def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
         ("box stop lo", 1, "no box runs on `lo`"),
         ("box status lo", 1, "no box runs on `lo`"),
         ("box keep lo", 1, "no box runs on `lo`"),
-        ("box status a:b", 1, "`a:b` is not the name of a network interface"),
+        ("box stop a:b", 2, "`a:b` is not the name of a network interface"),
+        ("box check nosuch0 --for 2", 2, "--for 2"),
+        ("box lo --act 10m", 2, "min"),
+        ("box status a:b", 2, "`a:b` is not the name of a network interface"),
         ("box status ../etc", 2, "../etc: cannot be read"),
     ],
 )

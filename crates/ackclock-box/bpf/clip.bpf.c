@@ -60,6 +60,8 @@ struct counts {
 	__u64 in_quic_bytes, in_udp_bytes, in_esp_bytes;
 	__u64 acks, clipped, lower;         /* lower: the law's window is below the receiver's, written or not */
 	__u64 stale, unknown, refused, lost_records, opened;
+	__u64 in_packets, out_packets;      /* as they pass here: a device may join several into one */
+	__u64 in_segments, out_segments;    /* as they are on the wire */
 };
 
 /* Prefix of the addresses of one subscriber; IPv4 addresses as ::ffff:0:0/96. User space adds subscribers, not packets. */
@@ -113,9 +115,11 @@ struct record {
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct knobs); } knobs SEC(".maps");
 /* Addresses of subscribers, and the length of the prefix that tells one subscriber from another. */
 struct { __uint(type, BPF_MAP_TYPE_LPM_TRIE); __uint(max_entries, 1024); __type(key, struct prefix); __type(value, __u32); __uint(map_flags, BPF_F_NO_PREALLOC); } prefixes SEC(".maps");
-/* Only user space adds and removes subscribers: those of whom a connection had data. */
+/* Only user space adds and removes subscribers: those of whom a connection had data, and those with much other traffic. */
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key, struct subscriber); __type(value, struct allowance); } allowances SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key, struct subscriber); __type(value, struct totals); } totals SEC(".maps");
+/* Bytes to subscribers that are not added. A scan only evicts other entries of this map. */
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 2048); __type(key, struct subscriber); __type(value, __u64); } unlisted SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct counts); } counts SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32); } numbers SEC(".maps");
 /* Connections of which the SYN passed, those of which both SYNs did, and those that had data: a scan fills the first two and evicts
@@ -237,6 +241,12 @@ INLINE void stamps(struct __sk_buff *skb, struct packet *packet, struct options 
 	options->value = (__u32)option[4] << 24 | option[5] << 16 | option[6] << 8 | option[7];
 	options->echo = (__u32)option[8] << 24 | option[9] << 16 | option[10] << 8 | option[11];
 	options->is_stamped = 1;
+}
+
+/* Number of packets on the wire of which this one consists. */
+INLINE __u32 segments_of(struct __sk_buff *skb)
+{
+	return skb->gso_segs > 1 ? skb->gso_segs : 1;
 }
 
 INLINE int after(__u32 one, __u32 other)
@@ -412,6 +422,15 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 		counted->opened++;
 }
 
+INLINE void count_unlisted(struct __sk_buff *skb, struct subscriber *subscriber)
+{
+	__u64 *known = map_lookup(&unlisted, subscriber), bytes = skb->len;
+	if (known)
+		__sync_fetch_and_add(known, bytes);
+	else
+		map_update(&unlisted, subscriber, &bytes, BPF_ANY);
+}
+
 /* Counts a packet for its subscriber, if user space has added it, and returns the bytes outside of connections. The prefix
  * length is that of the connection, if it is known. */
 INLINE __u64 count_for(struct __sk_buff *skb, struct packet *packet, struct flow *flow)
@@ -421,8 +440,11 @@ INLINE __u64 count_for(struct __sk_buff *skb, struct packet *packet, struct flow
 		return 0;
 	struct subscriber subscriber = subscriber_of(packet, flow ? flow->bits : *found);
 	struct totals *all = map_lookup(&totals, &subscriber);
-	if (!all)
+	if (!all) {
+		if (!flow)
+			count_unlisted(skb, &subscriber);
 		return 0;
+	}
 	__sync_fetch_and_add(&all->in_bytes, skb->len);
 	if (flow && packet->payload)
 		__sync_fetch_and_add(&all->in_flow_bytes, skb->len);
@@ -439,6 +461,8 @@ int clip_data(struct __sk_buff *skb)
 	if (!counted || !set)
 		return TC_ACT_UNSPEC;
 	counted->in_bytes += skb->len;
+	counted->in_packets++;
+	counted->in_segments += segments_of(skb);
 	if (!parse(skb, 0, &packet, set->header)) {
 		count_other(skb, &packet, counted);
 		count_for(skb, &packet, 0);
@@ -543,6 +567,8 @@ int clip_acks(struct __sk_buff *skb)
 	if (!counted || !set)
 		return TC_ACT_UNSPEC;
 	counted->out_bytes += skb->len;
+	counted->out_packets++;
+	counted->out_segments += segments_of(skb);
 	if (!parse(skb, 1, &packet, set->header))
 		return TC_ACT_UNSPEC;
 	if ((packet.tcp.flags & (SYN | ACK | RST)) == SYN) {

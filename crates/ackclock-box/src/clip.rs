@@ -29,12 +29,13 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfeb.o");
 pub const PINS: &str = "/sys/fs/bpf/ackclock";
 
 /// Version of the memory layout of the maps. A running box with a different layout version is replaced, not taken over.
-const LAYOUT: u32 = 4;
-const MAPS: [&str; 10] = [
+const LAYOUT: u32 = 5;
+const MAPS: [&str; 11] = [
     "knobs",
     "prefixes",
     "allowances",
     "totals",
+    "unlisted",
     "counts",
     "numbers",
     "opening",

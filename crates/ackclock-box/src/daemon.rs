@@ -16,6 +16,7 @@ use crate::files::Files;
 use crate::machine;
 use crate::maps::{Counts, Knobs, Record};
 use crate::netlink::DeviceEvents;
+use crate::shares::Shares;
 use crate::subscribers::{SubscriberReport, Subscribers};
 use crate::summary::Day;
 
@@ -92,14 +93,9 @@ pub struct Report {
     /// 95th percentile of the packets' estimated queueing delays in the radio's queue, since the start, ms. Each packet of
     /// a known connection counts once, when it has left the queue.
     pub wait_p95_ms: Option<f64>,
-    /// Share of the bytes from the servers that belong to connections whose windows can be clipped, 0 to 1.
-    pub regulated_share: Option<f64>,
-    /// Share of QUIC in the bytes from the servers, 0 to 1.
-    pub quic_share: Option<f64>,
-    /// Share of UDP other than QUIC in the bytes from the servers, 0 to 1.
-    pub udp_share: Option<f64>,
-    /// Share of IPsec (ESP) in the bytes from the servers, 0 to 1.
-    pub esp_share: Option<f64>,
+    /// Shares of the protocols in the bytes from the servers.
+    #[serde(flatten)]
+    pub shares: Shares,
     /// Share of ACKs for which the window law asks for a lower window, 0 to 1.
     pub lower_share: Option<f64>,
     /// Configuration file of the box, if the box was started with a file.
@@ -382,7 +378,6 @@ impl Daemon {
     fn report(&mut self, now: Time, counts: Counts) -> Report {
         let (last, before) = std::mem::replace(&mut self.reported, (now, counts));
         let bytes = counts.in_bytes.saturating_sub(before.in_bytes);
-        let share = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
         let quantile = |q| self.waits.quantile(q).map(|wait| wait.as_millis_f64());
         Report {
             pid: std::process::id() as i32,
@@ -395,11 +390,8 @@ impl Daemon {
             unobserved: self.subscribers.unobserved(),
             wait_p50_ms: quantile(0.5),
             wait_p95_ms: quantile(0.95),
-            regulated_share: share(counts.in_flow_bytes, counts.in_bytes),
-            quic_share: share(counts.in_quic_bytes, counts.in_bytes),
-            udp_share: share(counts.in_udp_bytes, counts.in_bytes),
-            esp_share: share(counts.in_esp_bytes, counts.in_bytes),
-            lower_share: share(counts.lower, counts.acks),
+            shares: Shares::of(&counts),
+            lower_share: (counts.acks > 0).then(|| counts.lower as f64 / counts.acks as f64),
             file: self.options.file.clone(),
             subscribers: self.subscribers.len(),
             refused: self.subscribers.refused(),

@@ -15,5 +15,7 @@ pub mod machine;
 pub mod maps;
 mod netlink;
 pub mod observers;
+pub mod shares;
 pub mod subscribers;
 pub mod summary;
+pub mod watch;

@@ -123,29 +123,52 @@ pub struct Counts {
     pub lost_records: u64,
     /// Number of connections whose handshake was seen in both directions.
     pub opened: u64,
+    /// Number of packets from the servers that the program saw. Offload joins several packets of the link into one.
+    pub in_packets: u64,
+    /// Number of packets from the mobiles that the program saw.
+    pub out_packets: u64,
+    /// Number of packets of the link that the packets from the servers consist of.
+    pub in_segments: u64,
+    /// Number of packets of the link that the packets from the mobiles consist of.
+    pub out_segments: u64,
 }
 
 impl Counts {
     /// Adds up the counters of all processors.
     pub fn sum(parts: &[Self]) -> Self {
-        parts.iter().fold(Self::default(), |a, b| Self {
-            in_bytes: a.in_bytes + b.in_bytes,
-            out_bytes: a.out_bytes + b.out_bytes,
-            in_regulated_bytes: a.in_regulated_bytes + b.in_regulated_bytes,
-            in_flow_bytes: a.in_flow_bytes + b.in_flow_bytes,
-            in_tcp_bytes: a.in_tcp_bytes + b.in_tcp_bytes,
-            in_quic_bytes: a.in_quic_bytes + b.in_quic_bytes,
-            in_udp_bytes: a.in_udp_bytes + b.in_udp_bytes,
-            in_esp_bytes: a.in_esp_bytes + b.in_esp_bytes,
-            acks: a.acks + b.acks,
-            clipped: a.clipped + b.clipped,
-            lower: a.lower + b.lower,
-            stale: a.stale + b.stale,
-            unknown: a.unknown + b.unknown,
-            refused: a.refused + b.refused,
-            lost_records: a.lost_records + b.lost_records,
-            opened: a.opened + b.opened,
-        })
+        parts.iter().fold(Self::default(), |a, b| a.with(b, |a, b| a + b))
+    }
+
+    /// Counters of the time since the counters were `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        self.with(before, u64::saturating_sub)
+    }
+
+    /// Combines each counter with its counterpart.
+    fn with(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            in_bytes: of(self.in_bytes, other.in_bytes),
+            out_bytes: of(self.out_bytes, other.out_bytes),
+            in_regulated_bytes: of(self.in_regulated_bytes, other.in_regulated_bytes),
+            in_flow_bytes: of(self.in_flow_bytes, other.in_flow_bytes),
+            in_tcp_bytes: of(self.in_tcp_bytes, other.in_tcp_bytes),
+            in_quic_bytes: of(self.in_quic_bytes, other.in_quic_bytes),
+            in_udp_bytes: of(self.in_udp_bytes, other.in_udp_bytes),
+            in_esp_bytes: of(self.in_esp_bytes, other.in_esp_bytes),
+            acks: of(self.acks, other.acks),
+            clipped: of(self.clipped, other.clipped),
+            lower: of(self.lower, other.lower),
+            stale: of(self.stale, other.stale),
+            unknown: of(self.unknown, other.unknown),
+            refused: of(self.refused, other.refused),
+            lost_records: of(self.lost_records, other.lost_records),
+            opened: of(self.opened, other.opened),
+            in_packets: of(self.in_packets, other.in_packets),
+            out_packets: of(self.out_packets, other.out_packets),
+            in_segments: of(self.in_segments, other.in_segments),
+            out_segments: of(self.out_segments, other.out_segments),
+        }
     }
 }
 

@@ -81,9 +81,9 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 pub(crate) struct Device {
     /// Device type (ARPHRD).
     pub(crate) kind: u16,
-    /// Bytes that the device received.
+    /// Packets that the device received.
     pub(crate) received: u64,
-    /// Bytes that the device sent.
+    /// Packets that the device sent.
     pub(crate) sent: u64,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn device(index: u32) -> io::Result<Device> {
     let incomplete = || io::Error::other("the kernel does not describe the device");
     let (kind, counters) = answer.iter().find_map(read).ok_or_else(incomplete)?;
     let counter = |number: usize| long(&counters, 8 * number).ok_or_else(incomplete);
-    Ok(Device { kind, received: counter(2)?, sent: counter(3)? })
+    Ok(Device { kind, received: counter(0)?, sent: counter(1)? })
 }
 
 /// Group of the kernel's messages about devices (`RTMGRP_LINK`).

@@ -1,0 +1,94 @@
+//! Watches the traffic of an interface for a time, for a check: which share of it a box could regulate. Changes no packet
+//! and leaves nothing attached.
+
+use std::io;
+
+use serde::Serialize;
+
+use crate::clip::Pins;
+use crate::config::Policy;
+use crate::daemon::{BoxError, Daemon, Options, pause};
+use crate::files::Files;
+use crate::machine;
+use crate::maps::Counts;
+use crate::netlink::{self, Device};
+use crate::shares::Shares;
+
+/// Traffic of an interface while a check watched it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Watched {
+    /// Whether the counters are those of a box that was attached before the check.
+    pub of_a_box: bool,
+    /// Shares of the protocols in the bytes from the servers.
+    #[serde(flatten)]
+    pub shares: Shares,
+    /// 95th percentile of the estimated queueing delay in the radio's queue, since the box started, ms.
+    pub wait_p95_ms: Option<f64>,
+    /// Number of packets that the network device received and sent.
+    pub device_packets: u64,
+    /// Number of packets of the device that did not pass the BPF program.
+    pub missing_packets: u64,
+    /// Counters of the BPF program.
+    pub counts: Counts,
+}
+
+/// Watches the interface of `options` until `ends` returns true. If a box is attached there, its counters are read;
+/// otherwise measuring programs are attached and removed again.
+///
+/// # Errors
+/// Fails if the interface does not exist, or the kernel refuses the programs.
+pub fn watch(options: Options, policy: Policy, mut ends: impl FnMut() -> bool) -> Result<Watched, BoxError> {
+    let (interface, pins) = (options.interface.clone(), Pins::of(&options.interface)?);
+    let files = Files::of(&options.folder, &interface);
+    if pins.exist() {
+        let begun = Reading::begin(&interface, &pins)?;
+        while !ends() {
+            pause();
+        }
+        return Ok(Watched { of_a_box: true, ..begun.end(&interface, &pins, &files)? });
+    }
+    let mut daemon = Daemon::start(Options { act: false, ..options }, policy)?;
+    let watched = || {
+        let begun = Reading::begin(&interface, &pins)?;
+        daemon.run(ends, |_| Err("a check loads no file".to_owned()), |_| {})?;
+        begun.end(&interface, &pins, &files)
+    };
+    let watched = watched();
+    daemon.remove()?;
+    watched
+}
+
+/// Counters at the beginning of a watch.
+struct Reading {
+    counts: Counts,
+    device: Device,
+}
+
+impl Reading {
+    /// Reads the counters of the program before those of the device, so that no packet seems to be missing.
+    fn begin(interface: &str, pins: &Pins) -> Result<Self, BoxError> {
+        let counts = pins.counts()?;
+        Ok(Self { counts, device: device(interface)? })
+    }
+
+    fn end(&self, interface: &str, pins: &Pins, files: &Files) -> Result<Watched, BoxError> {
+        let device = device(interface)?;
+        let counts = pins.counts()?.since(&self.counts);
+        let since = |now: u64, before: u64| now.saturating_sub(before);
+        let packets = since(device.received, self.device.received) + since(device.sent, self.device.sent);
+        Ok(Watched {
+            of_a_box: false,
+            shares: Shares::of(&counts),
+            wait_p95_ms: files.last_report().wait_p95_ms,
+            device_packets: packets,
+            missing_packets: since(packets, counts.in_segments + counts.out_segments),
+            counts,
+        })
+    }
+}
+
+fn device(interface: &str) -> Result<Device, BoxError> {
+    let gone = |error: io::Error| BoxError::Interface(format!("`{interface}`: {error}"));
+    let index = machine::index(interface).ok_or_else(|| gone(io::ErrorKind::NotFound.into()))?;
+    netlink::device(index).map_err(gone)
+}
