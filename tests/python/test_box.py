@@ -323,6 +323,7 @@ def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
     lines = [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
     assert len(lines) > 4
     begins = ("ackclock box wwan0", "ackclock box box.toml")
+    lines = [line.replace("box check wwan0", "box check wwan0 --for 1s") for line in lines]
     lines = [f"{line} > /run/ackclock/out & sleep 2" if line.startswith(begins) else line for line in lines]
     for name, content in re.findall(r"```(?:toml|csv)\n# (\S+)\n(.*?)```", text, re.DOTALL):
         (tmp_path / name).write_text(content, encoding="utf-8")
