@@ -48,9 +48,7 @@ pub(super) fn perform(args: &Args) -> Result<(), Failure> {
     let is_met = needs.iter().all(|need| need.met);
     let mut seen = None;
     if is_met && args.time > Span::ZERO {
-        let begun = Instant::now();
-        let watched = observe(interface, policy, args.time)?;
-        seen = Some((begun.elapsed().as_secs_f64(), watched));
+        seen = Some(observe(interface, policy, args.time)?);
     }
     if args.json {
         let traffic = seen.as_ref().map(|(seconds, watched)| json!({ "seconds": seconds, "seen": watched }));
@@ -70,8 +68,9 @@ fn listed(needs: &[Need]) -> String {
     })
 }
 
-/// Watches the traffic, with a progress bar on a terminal. Ctrl-C ends the watch early.
-fn observe(interface: String, policy: Policy, time: Span) -> Result<Watched, Failure> {
+/// Watches the traffic, with a progress bar on a terminal. Ctrl-C ends the watch early. Returns the seconds that it took.
+#[allow(clippy::disallowed_methods, reason = "the command watches in real time")]
+fn observe(interface: String, policy: Policy, time: Span) -> Result<(f64, Watched), Failure> {
     let (time, begun, ends) = (Duration::from_nanos(time.as_nanos()), Instant::now(), interrupted()?);
     let bar = ProgressBar::new(time.as_secs());
     let style = ProgressStyle::with_template("{prefix}: watches {wide_bar} {pos} of {len} s")
@@ -85,7 +84,7 @@ fn observe(interface: String, policy: Policy, time: Span) -> Result<Watched, Fai
         ends.load(Ordering::Relaxed) || begun.elapsed() >= time
     });
     bar.finish_and_clear();
-    watched.map_err(failure)
+    Ok((begun.elapsed().as_secs_f64(), watched.map_err(failure)?))
 }
 
 fn readable(target: &str, seconds: f64, watched: &Watched) -> String {
