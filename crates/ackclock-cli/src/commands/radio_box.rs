@@ -22,3 +22,480 @@ use ackclock_box::maps::Counts;
 use ackclock_box::observers::MOST_FLOWS;
 use ackclock_box::shares::Shares;
 use ackclock_box::subscribers::{MOST_CONNECTIONS, SubscriberReport};
+use ackclock_core::{Size, Span};
+use ackclock_live::runtime_dir;
+use clap::{Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::time_above_zero;
+use crate::failure::Failure;
+use crate::metrics::{Listening, Shown};
+use crate::output;
+
+/// Lower the windows of downloads that pass an interface towards a radio, or only measure the queue of the radio.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Interface towards the radio, such as the router's modem `wwan0`, or a configuration file with the table `[box]`.
+    #[arg(required = true, value_name = "INTERFACE|FILE")]
+    interface: Option<String>,
+    /// Lower windows instead of only measuring. With a TIME, stop after TIME unless `ackclock box keep` is run.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "", value_parser = act)]
+    act: Option<Act>,
+    /// Regulator that computes the windows: wrs, wrd or forecast. Default: wrd.
+    #[arg(long)]
+    regulator: Option<String>,
+    /// Buffer that the downloads share, in packets ("20p") or bytes ("30kB"). Default: 20p.
+    #[arg(long)]
+    buffer: Option<Size>,
+    /// Print one JSON line per second.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// Time for which a box lowers windows.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Always,
+    For(Span),
+}
+
+fn act(text: &str) -> Result<Act, String> {
+    if text.is_empty() { Ok(Act::Always) } else { time_above_zero(text).map(Act::For) }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check whether this machine and an interface can run a box, then watch the traffic for a minute and tell which share a
+    /// box could regulate. The check changes no packet and leaves nothing attached. The exit status is 1 if a requirement
+    /// is missing.
+    Check(check::Args),
+    /// Print the measurements and settings of the box on an interface.
+    Status(Named),
+    /// Print the measurements of each subscriber, the longest queueing delay first.
+    Top(Named),
+    /// Load a changed configuration file into the running box. A file with an error changes nothing.
+    Reload {
+        /// Configuration file with the table `[box]`.
+        file: PathBuf,
+    },
+    /// Pass all packets unchanged (on), or lower windows again (off).
+    Bypass {
+        /// Network interface of the box.
+        interface: String,
+        /// State of the bypass: on or off.
+        state: State,
+    },
+    /// Let a box that was started with a time limit keep lowering windows.
+    Keep {
+        /// Network interface of the box.
+        interface: String,
+    },
+    /// Stop the box of an interface, and remove its programs and maps from the kernel.
+    Stop {
+        /// Network interface of the box.
+        interface: String,
+    },
+    /// Remove the programs and maps of a killed box from the kernel.
+    Cleanup {
+        /// Network interface of the box.
+        interface: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Named {
+    /// Network interface of the box.
+    interface: String,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum State {
+    On,
+    Off,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock box check wwan0                 what is missing, if anything, and what a minute's traffic is
+  ackclock box wwan0                       measure the queue of the radio; nothing is written
+  ackclock box wwan0 --act 10min           lower windows for ten minutes
+  ackclock box keep wwan0                  ... and go on
+  ackclock box stop wwan0                  end, leave nothing
+  ackclock box box.toml                    many subscribers, as in the file
+  ackclock box top box.toml                ... the longest queueing delay first
+
+Wherever an interface is expected, the configuration file of a box may be given instead.
+
+QUIC, ESP and UDP have no window that a box could lower: `box check` and `box status` say which share of the bytes it is.";
+
+/// Performs the requested action on a box.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    match (&args.command, &args.interface) {
+        (Some(Command::Check(args)), _) => check::perform(args),
+        (Some(Command::Status(named)), _) => status(named),
+        (Some(Command::Top(named)), _) => top(named),
+        (Some(Command::Reload { file }), _) => reload(file),
+        (Some(Command::Bypass { interface, state }), _) => {
+            bypass(&file::interface_of(interface)?, *state == State::On)
+        }
+        (Some(Command::Keep { interface }), _) => keep(&file::interface_of(interface)?),
+        (Some(Command::Stop { interface }), _) => stop(&file::interface_of(interface)?),
+        (Some(Command::Cleanup { interface }), _) => cleanup(&file::interface_of(interface)?),
+        (None, Some(argument)) => run(args, argument),
+        // clap requires either an interface or a subcommand.
+        (None, None) => Err(Failure::Input("an interface is missing".to_owned())),
+    }
+}
+
+fn failure(error: BoxError) -> Failure {
+    match error {
+        BoxError::Interface(message) => Failure::Input(message),
+        BoxError::Clip(ClipError::Name(_)) => Failure::Input(error.to_string()),
+        error => Failure::Run(error.to_string()),
+    }
+}
+
+fn clip(error: ClipError) -> Failure {
+    failure(error.into())
+}
+
+fn files(interface: &str) -> Result<Files, Failure> {
+    Ok(Files::of(&folder()?, interface))
+}
+
+/// Settings with which a box starts.
+struct Start {
+    options: Options,
+    policy: Policy,
+    metrics: Option<SocketAddr>,
+}
+
+/// Policy of a box with one subscriber.
+fn home(regulator: Option<&str>, buffer: Option<Size>) -> Result<Policy, Failure> {
+    Policy::home(regulator.unwrap_or("wrd"), buffer.unwrap_or(Size::Packets(20)))
+        .map_err(|error| Failure::Input(format!("--{}: {}", error.path, error.message)))
+}
+
+/// Settings from the options of the command.
+fn of_options(args: &Args, interface: &str) -> Result<Start, Failure> {
+    let policy = home(args.regulator.as_deref(), args.buffer)?;
+    let act_for = match args.act {
+        Some(Act::For(time)) => Some(Duration::from_nanos(time.as_nanos())),
+        _ => None,
+    };
+    let options = Options {
+        interface: interface.to_owned(),
+        file: None,
+        act: args.act.is_some(),
+        stale: STALE,
+        act_for,
+        folder: folder()?,
+    };
+    Ok(Start { options, policy, metrics: None })
+}
+
+/// Settings from a configuration file.
+fn of_file(args: &Args, path: &Path) -> Result<Start, Failure> {
+    for (option, is_given) in [
+        ("act", args.act.is_some()),
+        ("regulator", args.regulator.is_some()),
+        ("buffer", args.buffer.is_some()),
+    ] {
+        if is_given {
+            let key = if option == "act" { "box.act".to_owned() } else { format!("edge.{option}") };
+            return Err(Failure::Input(format!("--{option}: set `{key}` in {}", path.display())));
+        }
+    }
+    let file::Loaded { interface, metrics, settings } = file::load(path)?;
+    let options = Options {
+        interface,
+        file: Some(absolute(path)?),
+        act: settings.act,
+        stale: settings.stale,
+        act_for: None,
+        folder: folder()?,
+    };
+    Ok(Start { options, policy: settings.policy, metrics })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::reading(path, &error))
+}
+
+fn folder() -> Result<PathBuf, Failure> {
+    runtime_dir::private().map_err(|error| Failure::Run(error.to_string()))
+}
+
+fn run(args: &Args, argument: &str) -> Result<(), Failure> {
+    let start = if file::is_file(argument) {
+        of_file(args, Path::new(argument))?
+    } else {
+        of_options(args, argument)?
+    };
+    let (interface, metrics) = (start.options.interface.clone(), start.metrics);
+    let listening = metrics.map(|address| Listening::at(address, &format!("box.metrics: {address}")));
+    let listening = listening.transpose()?;
+    let mut daemon = Daemon::start(start.options, start.policy).map_err(failure)?;
+    let shown = Shown::default();
+    if let Some(listening) = listening {
+        shown.serve(listening);
+    }
+    if daemon.has_taken_over() {
+        output::remark(&format!(
+            "{interface}: takes over from a box that has ended; windows stayed as they were"
+        ));
+    }
+    let ends = interrupted()?;
+    notify::ready();
+    let outcome = daemon.run(
+        || ends.load(Ordering::Relaxed),
+        |path| reloaded(path, &interface, metrics),
+        |said| tell(&said, &interface, &shown, args.json),
+    );
+    daemon.remove().map_err(failure)?;
+    outcome.map_err(failure)
+}
+
+/// A flag that Ctrl-C and SIGTERM set.
+fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
+    let ends = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&ends);
+    ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Run(format!("signals cannot be handled: {error}")))?;
+    Ok(ends)
+}
+
+/// Settings of a changed configuration file. A running box keeps its interface and its address of metrics.
+fn reloaded(path: &Path, interface: &str, metrics: Option<SocketAddr>) -> Result<Settings, String> {
+    let loaded = file::load(path).map_err(|error| error.message().unwrap_or_default().to_owned())?;
+    let fixed = |key: &str| Err(format!("{}: box.{key}: a running box cannot change it", path.display()));
+    match () {
+        () if loaded.interface != interface => fixed("interface"),
+        () if loaded.metrics != metrics => fixed("metrics"),
+        () => Ok(loaded.settings),
+    }
+}
+
+/// Time for which `reload` waits for the answer of the box.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Loads a changed configuration file into the running box. The file is checked here first, so that the error of a
+/// wrong file appears here.
+#[allow(clippy::disallowed_methods, reason = "the command waits for another process")]
+fn reload(path: &Path) -> Result<(), Failure> {
+    let interface = file::load(path)?.interface;
+    let files = files(&interface)?;
+    if files.running().is_none() {
+        return Err(Failure::Run(format!("no box runs on `{interface}`")));
+    }
+    files.reload(&absolute(path)?).map_err(|error: io::Error| Failure::Run(error.to_string()))?;
+    let begun = Instant::now();
+    while files.is_reloading() {
+        if begun.elapsed() > PATIENCE {
+            return Err(Failure::Run(format!("the box of `{interface}` does not answer")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    match files.last_report().refused_file {
+        Some(error) => Err(Failure::Run(format!("{error}; the box goes on with the old file"))),
+        None => output::print(&format!("{interface}: the changed file is in force\n")),
+    }
+}
+
+fn tell(said: &Said<'_>, interface: &str, shown: &Shown, json: bool) {
+    match said {
+        Said::Report(report, counts) => {
+            shown.show(page::page(report, counts));
+            show(report, json);
+        }
+        Said::Day(day) => output::remark(&format!("{interface}: {day}")),
+        Said::Loaded(Ok(())) => output::remark(&format!("{interface}: the changed file is in force")),
+        Said::Loaded(Err(error)) => output::remark(&format!("{error}; the box goes on with the old file")),
+    }
+}
+
+fn show(report: &Report, json: bool) {
+    let text = if json {
+        // Serialising a report cannot fail, because a report contains only numbers and strings.
+        serde_json::to_string(report).unwrap_or_default() + "\n"
+    } else {
+        line(report)
+    };
+    // A closed standard output does not stop the box.
+    let _ = output::print(&text);
+}
+
+fn line(report: &Report) -> String {
+    let wait = report.wait_p95_ms.map_or("-".to_owned(), |wait| format!("{wait:.0} ms"));
+    let doing = if report.acting { "acts" } else { "measures" };
+    format!(
+        "{:>6.0} s  {doing}  {:>9.0} kbit/s  {:>3} connections  wait p95 {wait}\n",
+        report.running_s,
+        report.rate_bps / 1e3,
+        report.connections
+    )
+}
+
+fn status(named: &Named) -> Result<(), Failure> {
+    let interface = file::interface_of(&named.interface)?;
+    let files = files(&interface)?;
+    let pins = Pins::of(&interface).map_err(clip)?;
+    let (counts, knobs) = (pins.counts().map_err(clip)?, pins.knobs().map_err(clip)?);
+    let running = files.running();
+    let report = files.last_report();
+    if named.json {
+        let acting = knobs.acts();
+        return output::print(&format!(
+            "{}\n",
+            json!({ "running": running, "acting": acting, "report": report, "counts": counts })
+        ));
+    }
+    output::print(&readable(&interface, running, knobs.acts(), &report, counts))
+}
+
+fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, counts: Counts) -> String {
+    let doing = match (acts, running) {
+        (true, Some(pid)) => format!("process {pid} lowers windows by {}", report.regulator),
+        (false, Some(pid)) => format!("process {pid} measures; nothing is written"),
+        (_, None) => {
+            "no process: windows pass as receivers say; `ackclock box` takes over, `cleanup` removes"
+                .to_owned()
+        }
+    };
+    let wait = report.wait_p95_ms.map_or("unknown".to_owned(), |wait| format!("p95 {wait:.0} ms"));
+    let Counts { acks, clipped, lower, .. } = counts;
+    let shown = regulated(&Shares::of(&counts), counts.in_bytes);
+    let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
+    let (asks, does) = (share(lower, acks), share(clipped, acks));
+    let more = more(report);
+    let Counts { unknown, stale, refused, lost_records, .. } = counts;
+    format!(
+        "{interface}: {doing}\n\
+         {shown}\n\
+         wait in the queue: {wait}\n\
+         windows: {acks} ACKs, the law asks for less at {asks:.0} %, lowered at {does:.0} %\n\
+         left alone: {unknown} ACKs of connections that pass only in part, {stale} with too old an allowance, {refused} refused; \
+         {lost_records} records lost\n{more}"
+    )
+}
+
+/// Share of the bytes that a box can regulate, and the shares of the protocols.
+fn regulated(shares: &Shares, bytes: u64) -> String {
+    let percent =
+        |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+    format!(
+        "bytes that can be regulated: {} of {bytes} from the servers (TCP: {}, QUIC: {}, other UDP: {}, ESP: {}, other: {})",
+        percent(shares.regulated_share),
+        percent(shares.tcp_share),
+        percent(shares.quic_share),
+        percent(shares.udp_share),
+        percent(shares.esp_share),
+        percent(shares.other_share)
+    )
+}
+
+/// Lines of a status that only some boxes have.
+fn more(report: &Report) -> String {
+    let mut text = String::new();
+    if let Some(file) = &report.file {
+        text += &format!(
+            "{}: {} subscribers; `ackclock box top` lists them\n",
+            file.display(),
+            report.subscribers
+        );
+    }
+    if report.unobserved > 0 {
+        text += &format!(
+            "not observed: {} connections with data, beyond {MOST_FLOWS} of a subscriber or {MOST_CONNECTIONS} in all; \
+             no estimate includes them\n",
+            report.unobserved
+        );
+    }
+    if let Some(error) = &report.refused_file {
+        text += &format!("the changed file was refused: {error}\n");
+    }
+    if let Some(day) = &report.day {
+        text += &format!("{day}\n");
+    }
+    text
+}
+
+fn top(named: &Named) -> Result<(), Failure> {
+    let interface = file::interface_of(&named.interface)?;
+    let files = files(&interface)?;
+    if files.running().is_none() {
+        return Err(Failure::Run(format!("no box runs on `{interface}`")));
+    }
+    let worst = files.last_report().worst;
+    if named.json {
+        return output::print(&format!("{}\n", json!(worst)));
+    }
+    let headings = "wait p95 ms  wait p50 ms      kbit/s  connections  regulator  acted on  subscriber\n";
+    output::print(&worst.iter().fold(headings.to_owned(), |text, one| text + &row(one)))
+}
+
+fn row(one: &SubscriberReport) -> String {
+    let wait = |wait: Option<f64>| wait.map_or("-".to_owned(), |wait| format!("{wait:.0}"));
+    format!(
+        "{:>11}  {:>11}  {:>10.0}  {:>11}  {:<9}  {:<8}  {}{}\n",
+        wait(one.wait_p95_ms),
+        wait(one.wait_p50_ms),
+        one.rate_bps / 1e3,
+        one.connections,
+        one.regulator,
+        if one.acted_on { "yes" } else { "no" },
+        one.key,
+        one.name.as_ref().map_or(String::new(), |name| format!(" ({name})")),
+    )
+}
+
+fn bypass(interface: &str, on: bool) -> Result<(), Failure> {
+    let pins = Pins::of(interface).map_err(clip)?;
+    pins.turn(|knobs| knobs.bypass = on.into()).map_err(clip)?;
+    let now = match (on, pins.knobs().map_err(clip)?.acts()) {
+        (true, _) => "everything passes unchanged",
+        (false, true) => "windows are lowered",
+        (false, false) => "measures; nothing is written",
+    };
+    output::print(&format!("{interface}: {now}\n"))
+}
+
+fn keep(interface: &str) -> Result<(), Failure> {
+    let files = files(interface)?;
+    if files.running().is_none() {
+        return Err(Failure::Run(format!("no box runs on `{interface}`")));
+    }
+    files.keep().map_err(|error: io::Error| Failure::Run(error.to_string()))?;
+    output::print(&format!("{interface}: goes on\n"))
+}
+
+fn stop(interface: &str) -> Result<(), Failure> {
+    let ended = files(interface)?.end();
+    let removed = remove(interface)?;
+    if ended.is_none() && !removed {
+        return Err(Failure::Run(format!("no box runs on `{interface}`")));
+    }
+    output::print(&format!("{interface}: stopped, nothing is left\n"))
+}
+
+fn cleanup(interface: &str) -> Result<(), Failure> {
+    if let Some(pid) = files(interface)?.running() {
+        return Err(Failure::Run(format!(
+            "process {pid} is the box of `{interface}`; `ackclock box stop {interface}` ends it"
+        )));
+    }
+    let found = if remove(interface)? { "removed what was left" } else { "nothing was left" };
+    output::print(&format!("{interface}: {found}\n"))
+}
+
+fn remove(interface: &str) -> Result<bool, Failure> {
+    let removed = Pins::of(interface).and_then(|pins| pins.remove()).map_err(clip)?;
+    files(interface)?.remove();
+    Ok(removed)
+}
