@@ -371,9 +371,20 @@ impl Clip {
         let mut map = HashMap::<_, Subscriber, Totals>::try_from(self.map("totals")?)?;
         match map.get(&subscriber.into(), 0) {
             Err(MapError::KeyNotFound) => {
-                Ok(map.insert(Subscriber::from(subscriber), Totals::default(), 0)?)
+                map.insert(Subscriber::from(subscriber), Totals::default(), 0)?;
             }
-            known => Ok(known.map(drop)?),
+            known => drop(known?),
+        }
+        self.forget_unlisted(subscriber)
+    }
+
+    /// Removes the count of a subscriber that was not added before.
+    fn forget_unlisted(&mut self, subscriber: Ipv6Addr) -> Result<(), ClipError> {
+        let key = Subscriber::from(subscriber);
+        match HashMap::<_, Subscriber, u64>::try_from(self.map("unlisted")?)?.remove(&key) {
+            Err(MapError::SyscallError(error)) if error.io_error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(MapError::KeyNotFound) => Ok(()),
+            removed => Ok(removed?),
         }
     }
 
@@ -418,6 +429,16 @@ impl Clip {
         let map = HashMap::<_, Subscriber, Totals>::try_from(&*self.map("totals")?)?;
         let pairs = map.iter().map(|pair| pair.map(|(key, value)| (key.into(), value)));
         Ok(pairs.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the bytes of subscribers that are not added, as far as the kernel's bounded map remembers them.
+    ///
+    /// # Errors
+    /// Fails if the kernel refuses to read the map.
+    pub fn unlisted(&mut self) -> Result<Vec<(Ipv6Addr, u64)>, ClipError> {
+        let map = HashMap::<_, Subscriber, u64>::try_from(&*self.map("unlisted")?)?;
+        // An entry may be evicted while the map is read.
+        Ok(map.iter().filter_map(Result::ok).map(|(key, bytes)| (key.into(), bytes)).collect())
     }
 
     /// Returns the packet and byte counters of the BPF program.

@@ -286,6 +286,9 @@ impl Daemon {
         for key in self.subscribers.sweep(now) {
             self.clip.dismiss(key)?;
         }
+        for key in self.subscribers.note_unlisted(now, &self.clip.unlisted()?) {
+            self.clip.admit(key)?;
+        }
         self.subscribers.note_totals(now, &self.clip.totals()?);
         let waits = self.subscribers.take_waits();
         self.waits.merge(&waits);

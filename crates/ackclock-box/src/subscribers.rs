@@ -1,8 +1,10 @@
 //! Subscribers of a box: each has its own observer, and so its own estimates and allowance.
 //!
 //! A subscriber is listed from the first data of one of its connections on. Addresses and connections that only appear
-//! in a scan have no data, so a scan creates no subscriber and removes none.
+//! in a scan have no data, so a scan creates no subscriber and removes none. A subscriber without such a connection, such as
+//! one with only QUIC, is listed once it had [`MUCH`] other traffic; nothing can be measured of its queue.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
@@ -14,6 +16,11 @@ use crate::config::{Policy, Rule};
 use crate::maps::{Allowance, Record, Totals};
 use crate::observers::{self, ACTIVE, Observer};
 
+/// Bytes outside of known connections for which a subscriber without any such connection is listed.
+pub const MUCH: u64 = 64 * 1024;
+/// Maximum number of listed subscribers up to which one without a known connection is listed, so that there is room for
+/// those that can be measured.
+const MOST_OTHERS: usize = MOST_SUBSCRIBERS / 2;
 /// Maximum number of observed connections of all subscribers together. An observed connection takes about 4 kB; the
 /// kernel lowers the windows of the other connections by the same allowance.
 pub const MOST_CONNECTIONS: usize = 16_384;
@@ -44,6 +51,8 @@ pub struct SubscriberReport {
     pub rate_bps: f64,
     /// Bytes from the servers since the subscriber was listed.
     pub bytes: u64,
+    /// Share of this subscriber in the bytes of all listed subscribers, 0 to 1.
+    pub traffic_share: Option<f64>,
     /// Number of connections that carried data in the last ten seconds.
     pub connections: usize,
     /// Median estimated queueing delay of a packet since the subscriber was listed, ms.
@@ -59,6 +68,8 @@ struct Subscriber {
     waits: Histogram,
     /// Time of the last data.
     last: Time,
+    /// Time of the last traffic of any protocol.
+    last_traffic: Time,
     /// Latest allowance; it stays in force while the subscriber is quiet.
     allowance: Option<Allowance>,
     /// Allowance that the kernel has.
@@ -225,6 +236,7 @@ impl Subscribers {
             observer,
             waits: Histogram::default(),
             last: now,
+            last_traffic: now,
             allowance: None,
             written: None,
             totals: Totals::default(),
@@ -265,7 +277,7 @@ impl Subscribers {
         self.connections = 0;
         self.table.retain(|key, subscriber| {
             subscriber.observer.forget_quiet(now);
-            let stays = now.since(subscriber.last) <= quiet;
+            let stays = now.since(subscriber.last.max(subscriber.last_traffic)) <= quiet;
             if stays {
                 self.connections += subscriber.observer.connections();
             } else {
@@ -284,9 +296,24 @@ impl Subscribers {
             if let Some(subscriber) = self.table.get_mut(key) {
                 let bytes = totals.in_bytes.saturating_sub(subscriber.totals.in_bytes);
                 subscriber.rate_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+                if bytes > 0 {
+                    subscriber.last_traffic = now;
+                }
                 subscriber.totals = *totals;
             }
         }
+    }
+
+    /// Lists subscribers that had much traffic outside of known connections, from the kernel's counts of those that are not
+    /// listed. Returns the subscribers that it lists.
+    pub fn note_unlisted(&mut self, now: Time, unlisted: &[(Ipv6Addr, u64)]) -> Vec<Ipv6Addr> {
+        let mut listed = Vec::new();
+        for (key, _) in unlisted.iter().filter(|(_, bytes)| *bytes >= MUCH) {
+            if self.table.len() < MOST_OTHERS && !self.lists(*key) && self.admit(now, *key) {
+                listed.push(*key);
+            }
+        }
+        listed
     }
 
     /// Applies a changed policy. A subscriber whose regulator or buffer changed is observed anew. Returns the
@@ -311,12 +338,15 @@ impl Subscribers {
         Ok(gone)
     }
 
-    /// Measurements of the `most` subscribers with the longest queueing delay, the longest first.
+    /// Measurements of the `most` subscribers with the longest queueing delay, the longest first; then those of which no
+    /// queueing delay is known, by traffic.
     pub fn worst(&self, most: usize) -> Vec<SubscriberReport> {
-        let mut order: Vec<_> = self.table.iter().map(|(key, one)| (one.waits.quantile(0.95), key)).collect();
-        order.sort_by_key(|(wait, key)| (std::cmp::Reverse(*wait), *key));
+        let rank = |one: &Subscriber| Reverse((one.waits.quantile(0.95), one.totals.in_bytes));
+        let mut order: Vec<_> = self.table.iter().map(|(key, one)| (rank(one), key)).collect();
+        order.sort();
         order.truncate(most);
-        let report = |key: &Ipv6Addr| Some(self.table.get(key)?.report(self.policy.label(*key)));
+        let all: u64 = self.table.values().map(|one| one.totals.in_bytes).sum();
+        let report = |key: &Ipv6Addr| Some(self.table.get(key)?.report(self.policy.label(*key), all));
         order.into_iter().filter_map(|(_, key)| report(key)).collect()
     }
 }
@@ -332,7 +362,8 @@ impl Subscriber {
         is_due.then_some(allowance)
     }
 
-    fn report(&self, key: String) -> SubscriberReport {
+    /// Measurements of the subscriber; `all` is the traffic of all subscribers, bytes.
+    fn report(&self, key: String, all: u64) -> SubscriberReport {
         let quantile = |q| self.waits.quantile(q).map(Span::as_millis_f64);
         SubscriberReport {
             key,
@@ -341,6 +372,7 @@ impl Subscriber {
             acted_on: self.rule.act,
             rate_bps: self.rate_bps,
             bytes: self.totals.in_bytes,
+            traffic_share: (all > 0).then(|| self.totals.in_bytes as f64 / all as f64),
             connections: self.observer.connections(),
             wait_p50_ms: quantile(0.5),
             wait_p95_ms: quantile(0.95),

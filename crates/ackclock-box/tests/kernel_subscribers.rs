@@ -97,6 +97,19 @@ fn all_bytes_of_a_listed_subscriber_are_counted() {
     let data = frame(Tcp { from_mobile: false, payload: 1000, ..BARE_ACK }, 2);
     run(&mut clip, false, &data);
     assert_eq!(clip.totals().unwrap(), [], "the box lists subscribers, not packets");
+    let mut scan = frame(Tcp { from_mobile: false, payload: 1000, mobile_port: 9, ..BARE_ACK }, 9);
+    run(&mut clip, false, &scan);
+    run(&mut clip, false, &scan);
+    assert_eq!(clip.unlisted().unwrap(), [(address("::ffff:10.0.0.9"), 2 * scan.len() as u64)]);
+    clip.admit(address("::ffff:10.0.0.9")).unwrap();
+    clip.dismiss(address("::ffff:10.0.0.9")).unwrap();
+    assert_eq!(clip.unlisted().unwrap(), []);
+    clip.cover(&[(address("::ffff:10.0.0.0"), 104, 128)]).unwrap();
+    for host in 0..20_000u16 {
+        scan[14 + 18..14 + 20].copy_from_slice(&host.to_be_bytes());
+        run(&mut clip, false, &scan);
+    }
+    assert!(clip.unlisted().unwrap().len() <= 2048, "a scan evicts other addresses of a scan");
     clip.admit(subscriber).unwrap();
     run(&mut clip, false, &data);
     clip.admit(subscriber).unwrap();

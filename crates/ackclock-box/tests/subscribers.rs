@@ -2,9 +2,10 @@
 
 use std::net::Ipv6Addr;
 
+use ackclock_box::clip::MOST_SUBSCRIBERS;
 use ackclock_box::config::{BoxTable, EdgeValues, Policy};
 use ackclock_box::maps::{Allowance, Record, Subscriber, Totals};
-use ackclock_box::subscribers::Subscribers;
+use ackclock_box::subscribers::{MUCH, Subscribers};
 use ackclock_core::{Size, Span, Time};
 
 const PAYLOAD: u32 = 1448;
@@ -194,4 +195,41 @@ fn a_reload_keeps_those_whose_rule_stays() {
     assert_eq!(all.reload(changed).unwrap(), [key(300)]);
     let worst = all.worst(100);
     assert_eq!((worst.len(), worst[0].acted_on, worst[0].connections), (1, false, 1));
+}
+
+#[test]
+fn a_subscriber_with_only_udp_is_listed_by_its_traffic() {
+    let mut all = Subscribers::new(policy(""));
+    let after = |seconds| BEGIN + Span::from_secs(seconds);
+    for record in download(1, Span::from_millis(4), 0, 0) {
+        all.learn(&record);
+    }
+    // Of a scan, of UDP, and of an address that belongs to no subscriber.
+    let stranger = std::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped();
+    let unlisted = [(key(2), MUCH), (key(3), MUCH - 1), (stranger, MUCH)];
+    assert_eq!(all.note_unlisted(after(1), &unlisted), [key(2)]);
+    let totals = |bytes| {
+        [
+            (key(1), Totals { in_bytes: 3000, in_flow_bytes: 3000 }),
+            (key(2), Totals { in_bytes: bytes, in_flow_bytes: 0 }),
+        ]
+    };
+    all.note_totals(after(2), &totals(9000));
+    let reports = all.worst(9);
+    let udp = reports.iter().find(|one| one.key == "10.0.0.2").unwrap();
+    assert_eq!((reports.len(), udp.bytes, udp.traffic_share), (2, 9000, Some(0.75)));
+    assert_eq!((udp.wait_p50_ms, udp.wait_p95_ms, udp.connections), (None, None, 0));
+    // Traffic of any protocol keeps it; without traffic it is forgotten.
+    all.note_totals(after(500), &totals(10_000));
+    assert_eq!(all.sweep(after(700)), [key(1)]);
+    assert_eq!(all.sweep(after(1200)), [key(2)]);
+}
+
+#[test]
+fn many_addresses_with_udp_leave_room_for_those_with_connections() {
+    let mut all = Subscribers::new(policy(""));
+    let unlisted: Vec<_> = (0..60_000).map(|number| (key(number), MUCH)).collect();
+    assert_eq!(all.note_unlisted(BEGIN, &unlisted).len(), MOST_SUBSCRIBERS / 2);
+    let new = download(60_001, Span::from_millis(4), 0, 0);
+    assert_eq!(all.learn(&new[0]), Some(key(60_001)));
 }

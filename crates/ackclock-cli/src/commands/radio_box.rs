@@ -436,17 +436,19 @@ fn top(named: &Named) -> Result<(), Failure> {
     if named.json {
         return output::print(&format!("{}\n", json!(worst)));
     }
-    let headings = "wait p95 ms  wait p50 ms      kbit/s  connections  regulator  acted on  subscriber\n";
+    let headings =
+        "wait p95 ms  wait p50 ms      kbit/s  traffic %  connections  regulator  acted on  subscriber\n";
     output::print(&worst.iter().fold(headings.to_owned(), |text, one| text + &row(one)))
 }
 
 fn row(one: &SubscriberReport) -> String {
     let wait = |wait: Option<f64>| wait.map_or("-".to_owned(), |wait| format!("{wait:.0}"));
     format!(
-        "{:>11}  {:>11}  {:>10.0}  {:>11}  {:<9}  {:<8}  {}{}\n",
+        "{:>11}  {:>11}  {:>10.0}  {:>9}  {:>11}  {:<9}  {:<8}  {}{}\n",
         wait(one.wait_p95_ms),
         wait(one.wait_p50_ms),
         one.rate_bps / 1e3,
+        one.traffic_share.map_or("-".to_owned(), |share| format!("{:.0}", share * 100.0)),
         one.connections,
         one.regulator,
         if one.acted_on { "yes" } else { "no" },
