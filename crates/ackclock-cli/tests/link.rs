@@ -179,6 +179,59 @@ fn real_packets_pass_a_radio_link_control_whole_and_its_keys_stay_as_they_are() 
     assert!(ended.status == 0 && ended.out.contains("set"), "{}", ended.err);
 }
 
+/// Sends 300 datagrams to whoever asks.
+const DATAGRAMS: &str = r#"
+import os, socket
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("", 5002))
+os.close(1)
+while True:
+    _, peer = server.recvfrom(100)
+    for number in range(300):
+        server.sendto(bytes(200), peer)
+"#;
+
+/// Asks for datagrams with a DSCP, and says how many came before 10 s of silence.
+const ASKS: &str = r#"
+import os, socket, sys
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, int(sys.argv[1]) << 2)
+client.settimeout(10)
+client.sendto(b"?", (os.environ["ACKCLOCK_BASE"], 5002))
+count = 0
+try:
+    while count < 300:
+        client.recv(1000)
+        count += 1
+except TimeoutError:
+    pass
+print(count)
+"#;
+
+#[test]
+fn a_class_without_acknowledgements_loses_datagrams_of_its_dscp_only() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    folder.write("datagrams.py", DATAGRAMS);
+    folder.write("asks.py", ASKS);
+    // A datagram has six PDUs, of which each is lost with a probability of 10 %.
+    folder.write(
+        "radio.toml",
+        "[edge]\nbuffer = \"1000p\"\n[edge.bearer]\nkind = \"radio-access\"\n\
+         air.down = { kind = \"dedicated\", errors = \"10%\" }\nair.up = { kind = \"dedicated\", errors = 0 }\n\
+         [[edge.class]]\nname = \"datagrams\"\ndscp = [46]\nrlc = { mode = \"unacknowledged\" }\n",
+    );
+    let link =
+        ["link", "--scenario", "radio.toml", "--server", "exec python3 datagrams.py", "--", "sh", "-c"];
+    let received = |dscp: u8| {
+        let ended = folder.run(&[&link[..], &[&format!("exec python3 asks.py {dscp}")]].concat());
+        assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{}", ended.out);
+        ended.out.trim().parse::<u32>().unwrap()
+    };
+    assert_eq!(received(0), 300);
+    let whole = received(46);
+    assert!((1..290).contains(&whole), "{whole} of 300");
+}
+
 #[test]
 fn scripts_for_mm_link_go_on_working() {
     let Some(folder) = ready(&["python3"]) else { return };

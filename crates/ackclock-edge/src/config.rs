@@ -198,7 +198,15 @@ impl EdgeConfig {
         self.build_with(Arc::clone(regulator), streams, files, around)
     }
 
-    /// Remarks on settings of the links or of the bearer whose effect is larger than it looks, each beginning with its key.
+    /// Capacity of each user's downlink queue for flows without a class of service, and for each class.
+    fn down_capacities(&self, share: Nominal, around: Surroundings) -> (Capacity, Vec<Capacity>) {
+        let of = |size| capacity_of(size, share, around);
+        let classes = self.class.iter().map(|class| of(class.buffer.unwrap_or(self.buffer)));
+        (of(self.buffer), classes.collect())
+    }
+
+    /// Remarks on settings of the links or of the bearer whose effect is larger than it looks, each beginning with its
+    /// key.
     ///
     /// # Errors
     /// Same errors as [`check`](ackclock_core::Config::check).
@@ -243,13 +251,9 @@ impl EdgeConfig {
         let plan = |queue: &Arc<dyn QueueConfig>, capacity, name: &str| {
             QueuePlan::new(Arc::clone(queue), capacity, streams, format!("{name}/queue"))
         };
-        let queue = self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?;
-        let share = self.of_user(nominal(Direction::Down)?);
-        let capacity = capacity_of(self.buffer, share, around);
-        let of_class =
-            |class: &ClassConfig| class.buffer.map_or(capacity, |size| capacity_of(size, share, around));
-        let classes = &self.class.iter().map(of_class).collect::<Vec<_>>();
-        let down = &plan(queue, capacity, "down");
+        let (capacity, classes) = &self.down_capacities(self.of_user(nominal(Direction::Down)?), around);
+        let down =
+            &plan(self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?, *capacity, "down");
         let (nominal, up_queue) = (nominal(Direction::Up)?, self.up_queue());
         let up_regulator = self.up_regulator()?;
         let up_buffer = self.up_buffer.or(up_regulator.map(|_| self.buffer));
@@ -270,11 +274,15 @@ impl EdgeConfig {
         edge.expect(self.changes(streams, files)?);
         edge.expect_handovers(self.handovers()?);
         if let Some(report) = &self.report {
-            let each = || Whom::Each(vec![Vec::new(); self.users() as usize]);
-            let whom = self.cell_users()?.map_or(Whom::All, |_| each());
-            edge.report_by(Reporter::new(report.every, whom));
+            edge.report_by(Reporter::new(report.every, self.reported()?));
         }
         Ok(edge)
+    }
+
+    /// Subjects of the radio reports.
+    fn reported(&self) -> Result<Whom, ConfigError> {
+        let each = || Whom::Each(vec![Vec::new(); self.users() as usize]);
+        Ok(self.cell_users()?.map_or(Whom::All, |_| each()))
     }
 
     /// Returns the table with defaults filled in: every component with all its keys, and the key `user` only for a

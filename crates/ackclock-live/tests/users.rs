@@ -94,3 +94,36 @@ fn the_number_of_a_user_without_connections_is_given_to_another() {
     );
     assert!(users.len() > 5, "numbers are given again: {users:?}");
 }
+
+/// The packet with this DSCP.
+fn marked(mut bytes: Vec<u8>, dscp: u8) -> Vec<u8> {
+    if bytes[0] >> 4 == 4 {
+        bytes[1] = dscp << 2;
+        let (sum, carry) = (!u16::from_be_bytes([bytes[10], bytes[11]])).overflowing_add(u16::from(dscp << 2));
+        bytes[10..12].copy_from_slice(&(!(sum + u16::from(carry))).to_be_bytes());
+    } else {
+        bytes[0] |= dscp >> 2;
+        bytes[1] |= dscp << 6;
+    }
+    bytes
+}
+
+#[test]
+fn a_connection_has_the_class_of_the_dscp_of_its_first_packet() {
+    let table = serde_json::json!({
+        "bearer": "radio-access",
+        "class": [{"name": "a", "dscp": [34, 36]}, {"name": "b", "dscp": [63]}],
+    });
+    let edge: EdgeConfig = serde_json::from_value(table).unwrap();
+    for mobile in ["10.0.0.2", "2001:db8::1"] {
+        let (mut plane, built) = plane(&edge);
+        let mut takes = |port, dscp| takes(&mut plane, &built, &marked(data(mobile, port), dscp));
+        // The regulator of a user serves all connections of one class.
+        assert_eq!(takes(1000, 0), [(1, 0)]);
+        assert_eq!(takes(1001, 34), [(2, 0)]);
+        assert_eq!(takes(1002, 36), [], "the same class");
+        assert_eq!(takes(1003, 63), [(4, 0)]);
+        assert_eq!(takes(1004, 8), [], "no class has this DSCP");
+        assert_eq!(takes(1000, 63), [], "the class of a connection does not change");
+    }
+}

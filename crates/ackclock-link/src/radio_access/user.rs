@@ -13,6 +13,7 @@ use super::iub::{Iub, Sent};
 use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
 use crate::cell::Rank;
 use crate::errors::ErrorContext;
+use crate::queue::AnyQueue;
 use crate::umts_rlc_am::{Asks, LossCause, Sdus};
 use crate::{Cause, LinkView, Load, OutageKind, QueuePlan, Repetitions};
 
@@ -73,6 +74,12 @@ pub(super) fn of_class(name: String, class: usize) -> String {
     if class == 0 { name } else { format!("{name}/class/{class}") }
 }
 
+/// Queues of both directions of the class with the number `class` of a user.
+fn queues(user: u32, class: usize, context: BearerContext<'_>) -> [AnyQueue; 2] {
+    let queue = |plan: QueuePlan, name| plan.named(of_class(of_user(name, user), class)).build();
+    [queue(context.down_of(class), "down/queue"), queue(context.up.clone(), "up/queue")]
+}
+
 impl User {
     /// Creates the user with the number `number`. For the first user, random streams have the same names as in a bearer
     /// with one user.
@@ -86,39 +93,34 @@ impl User {
         number: u32,
         context: BearerContext<'_>,
     ) -> Result<Self, (Direction, ConfigError)> {
-        let (named, rlc) = (|name: &str| of_user(name, number), &classes[0].rlc);
+        let rlc = &classes[0].rlc;
         let dedicated = |config: &DedicatedConfig, direction: Direction| {
-            let (streams, files) = (context.streams, context.files);
-            let name = &named(["down/errors", "up/errors"][direction as usize]);
+            let BearerContext { streams, files, .. } = context;
+            let name = &of_user(["down/errors", "up/errors"][direction as usize], number);
             let errors = ErrorContext { streams, name, files, block: Span::ZERO };
             Dedicated::new(config, rlc, errors).map_err(|error| (direction, error))
         };
         // HARQ reports the arrival times of PDUs instead of their places.
         let places = |config: &DedicatedConfig| config.harq.is_none().then(|| config.places(rlc));
-        let (air, config, iubs, is_granted, time) = match down {
+        let (air, config, mut iubs, is_granted, time) = match down {
             Downwards::Dedicated(config) => {
                 let air = dedicated(config, Direction::Down)?;
                 let time = air.time();
-                (Some(air), Some(config), Vec::new(), false, time)
+                (Some(air), Some(config), Vec::new().into_iter(), false, time)
             }
-            Downwards::Shared(iubs, time) => (None, None, iubs, false, time),
-            Downwards::Granted(time) => (None, None, Vec::new(), true, time),
+            Downwards::Shared(iubs, time) => (None, None, iubs.into_iter(), false, time),
+            Downwards::Granted(time) => (None, None, Vec::new().into_iter(), true, time),
         };
         let air_up = dedicated(up, Direction::Up)?;
         let times = [time, air_up.time()];
-        let mut iubs = iubs.into_iter();
-        let channel = |(number, class): (usize, &Class)| {
-            let queue = |plan: QueuePlan, name| plan.named(of_class(named(name), number)).build();
-            let queues =
-                [queue(context.down_of(number), "down/queue"), queue(context.up.clone(), "up/queue")];
-            let places = [config.and_then(places), places(up)];
+        let channel = |(place, class): (usize, &Class)| {
             let source = (iubs.next().map(Box::new), is_granted.then(Grants::new));
-            Channel::new(&class.rlc, queues, places, source, times[0] + times[1])
+            let places = [config.and_then(places), places(up)];
+            Channel::new(&class.rlc, queues(number, place, context), places, source, times[0] + times[1])
         };
-        let order = Turn::first(classes);
         Ok(Self {
             channels: classes.iter().enumerate().map(channel).collect(),
-            order: [order.clone(), order],
+            order: Direction::BOTH.map(|_| Turn::first(classes)),
             airs: [air, Some(air_up)],
             times,
             away_until: Time::ZERO,
