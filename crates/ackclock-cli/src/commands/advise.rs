@@ -288,7 +288,16 @@ impl<'a> Advised<'a> {
             table.row(row);
         }
         let sender = if self.sender.is_empty() { String::new() } else { format!("{}: ", self.sender) };
-        format!("{}\n{sender}{}\n", table.render(terminal_width()), self.why)
+        let next = self.next().map_or_else(String::new, |next| format!("next: {next}\n"));
+        format!("{}\n{sender}{}\n{next}", table.render(terminal_width()), self.why)
+    }
+
+    /// Command to begin with if a box can do what is recommended. A recording of rates does not tell the protocols.
+    fn next(&self) -> Option<&'static str> {
+        let point = &self.points[self.chosen?];
+        (box_for(point) != "no").then_some(
+            "`ackclock box check IFACE --for 1min` tells which share of the traffic is TCP that a box can regulate; QUIC and ESP are not",
+        )
     }
 
     fn as_json(&self) -> Value {
@@ -309,6 +318,7 @@ impl<'a> Advised<'a> {
             "sender": if self.sender.is_empty() { Value::Null } else { json!(self.sender) },
             "recommendation": self.chosen.map(|index| candidates[index].clone()),
             "why": self.why,
+            "next": self.next(),
             "candidates": candidates,
         })
     }

@@ -501,3 +501,15 @@ fn remove(interface: &str) -> Result<bool, Failure> {
     files(interface)?.remove();
     Ok(removed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_is_min_and_not_m() {
+        assert!(matches!(act("10min"), Ok(Act::For(time)) if time == Span::from_secs(600)));
+        let refused = act("10m").unwrap_err();
+        assert!(refused.contains("min"), "{refused}");
+    }
+}
