@@ -99,7 +99,8 @@ fn the_number_of_a_user_without_connections_is_given_to_another() {
 fn marked(mut bytes: Vec<u8>, dscp: u8) -> Vec<u8> {
     if bytes[0] >> 4 == 4 {
         bytes[1] = dscp << 2;
-        let (sum, carry) = (!u16::from_be_bytes([bytes[10], bytes[11]])).overflowing_add(u16::from(dscp << 2));
+        let (sum, carry) =
+            (!u16::from_be_bytes([bytes[10], bytes[11]])).overflowing_add(u16::from(dscp << 2));
         bytes[10..12].copy_from_slice(&(!(sum + u16::from(carry))).to_be_bytes());
     } else {
         bytes[0] |= dscp >> 2;
