@@ -52,8 +52,8 @@ CONDITIONS = (
 )
 TRIED: dict[str, str] = {
     "CHAIN-3": (
-        "The drops are of retransmissions: a user whose channel fades waits longer than the RTO, and the sender repeats "
-        "what the RLC still holds. Runs without a timeout have no drops."
+        "The drops are of retransmissions: a user whose channel fades waits longer than the RTO, and the sender "
+        "repeats what the RLC still holds. Runs without a timeout have no drops."
     )
 }
 

@@ -185,17 +185,12 @@ pub(crate) fn of_points(
         Marks::Best => undominated(points, confidence),
         Marks::None => BTreeSet::new(),
     };
-    let labels = |point: &PointRuns<'_>| point.labels.iter().map(|(_, value)| plain(value)).collect();
-    let radio = radio::of_points(
-        &keys,
-        points.iter().map(|point| (labels(point), different(&point.runs))),
-        confidence,
-    );
+    let radio = radio_table(&keys, points, confidence);
     let rows: Vec<_> = points
         .iter()
         .enumerate()
         .map(|(index, point)| {
-            let mut names: Vec<String> = labels(point);
+            let mut names = labels(point);
             if marks == Marks::Best {
                 names.insert(0, if best.contains(&index) { "*" } else { "" }.to_owned());
             }
@@ -213,9 +208,18 @@ pub(crate) fn of_points(
         add_changes(&mut shown, points, baseline, confidence);
     }
     let paired = baseline.map_or_else(String::new, |baseline| paired_note(&plain(&baseline.value)));
-    let width = terminal_width();
-    let radio = radio.map_or_else(String::new, |radio| format!("\n{}", radio.render(width)));
-    shown.render(width) + &legend(marks, repeated) + &radio + &note(counts(), confidence) + &paired
+    shown.render(terminal_width()) + &legend(marks, repeated) + &radio + &note(counts(), confidence) + &paired
+}
+
+fn labels(point: &PointRuns<'_>) -> Vec<String> {
+    point.labels.iter().map(|(_, value)| plain(value)).collect()
+}
+
+/// Table of the radio, if it is measured.
+fn radio_table(keys: &[&str], points: &[PointRuns<'_>], confidence: Confidence) -> String {
+    let rows = points.iter().map(|point| (labels(point), different(&point.runs)));
+    let radio = radio::of_points(keys, rows, confidence);
+    radio.map_or_else(String::new, |radio| format!("\n{}", radio.render(terminal_width())))
 }
 
 /// Explanation of the star in the table, for single or repeated runs.
