@@ -56,7 +56,8 @@ fn only_the_class_without_acknowledgements_repeats_nothing() {
     let keys = "[edge.bearer.air.down.harq]\nerror = \"20%\"\nlimit = 0\n";
     let flows = "[[flow]]\n[[flow]]\nclass = \"streaming\"\nuser = 1\n";
     let streaming = class("streaming", "rlc = { mode = \"unacknowledged\" }");
-    let users = "duration = \"20s\"\n[[edge.user]]\n[[edge.user]]\n";
+    // A fade would be a timeout of TCP.
+    let users = "duration = \"20s\"\n[[edge.user]]\nfading = \"none\"\n[[edge.user]]\nfading = \"none\"\n";
     let result = of("hsdpa", &format!("{users}{keys}{streaming}{flows}"));
     let [usual, streaming] = [0, 1].map(|user| &result.users[user].radio.as_ref().unwrap().down);
     let repeated = [usual, streaming].map(|radio| radio.rlc.retransmitted);
