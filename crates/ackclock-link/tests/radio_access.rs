@@ -32,8 +32,8 @@ fn of_seed(table: &Value, users: u32, fading: FadingKind, seed: u64) -> AnyBeare
     table["kind"] = "radio-access".into();
     let classes = take_classes(&mut table);
     let streams = &Streams::new(seed, 0);
-    let link = json!({"kind": "constant"});
-    let links = BearerLinks { down: LINKS.resolve(&link).unwrap(), up: LINKS.resolve(&link).unwrap() };
+    let link = LINKS.resolve(&json!({"kind": "constant"})).unwrap();
+    let links = BearerLinks { down: link.clone(), up: link };
     let queue = QUEUES.resolve(&"drop-tail".into()).unwrap();
     let plan = |name: &str| QueuePlan::new(queue.clone(), Capacity::Packets(150), streams, name);
     let (down, up, meaning, files) =
@@ -737,4 +737,71 @@ fn delays_of_a_bearer_that_repeats_nothing_are_refused() {
     assert!(error.starts_with("rlc.delays: with mode"), "{error}");
     let error = refused(dedicated, json!({"learn": {"over": 10}}), "acknowledged").unwrap();
     assert!(error.starts_with("rlc.delays.learn.over: 10 is below"), "{error}");
+}
+
+/// The cell of a table as the downlink of the bearer `links`, with queues like those of the other bearers.
+fn cell_alone(table: &Value, user: &CellUser, seed: u64) -> AnyBearer {
+    let streams = &Streams::new(seed, 0);
+    let down = LINKS.resolve(table).unwrap().serving(std::slice::from_ref(user)).unwrap().unwrap();
+    let links = BearerLinks { down, up: LINKS.resolve(&json!({"kind": "constant"})).unwrap() };
+    let plan = |name: &str| {
+        QueuePlan::new(QUEUES.resolve(&"drop-tail".into()).unwrap(), Capacity::Packets(150), streams, name)
+    };
+    let (down, up, meaning, files) =
+        (&plan("down/queue"), &plan("up/queue"), BufferMeaning::Waiting, &MadeUp);
+    let context = BearerContext { down, up, classes: &[], meaning, streams, files };
+    let mut bearer = BEARERS.resolve(&json!({"kind": "links"})).unwrap().build(&links, context).unwrap();
+    (0..user.count).for_each(|number| bearer.assign(FlowId(number), number));
+    bearer
+}
+
+/// Deliveries and losses of a downlink with three users and one flow each, to which packets come at random: time,
+/// whether the packet was delivered, and its number.
+fn over_random_arrivals(bearer: &mut AnyBearer, bytes: u16, seed: u64) -> Vec<(Time, bool, u32)> {
+    let mut draw = Streams::new(seed, 0).stream("arrivals");
+    let (mut now, mut told) = (Time::ZERO, Vec::new());
+    for number in 0..=6000 {
+        let wait = if number == 6000 { Span::from_secs(60) } else { Span::from_secs_f64(draw.unit() * 4e-3) };
+        now += wait;
+        while let Some((at, event)) = bearer.peek_event(now, Direction::Down) {
+            let segment = bearer.take_segment(Direction::Down);
+            told.push((at, matches!(event, LinkEvent::Delivered(_)), segment.seq.0));
+        }
+        let flow = (draw.unit() * 3.0) as u32;
+        bearer.enqueue(now, Direction::Down, &segment(flow, number, bytes)).unwrap();
+    }
+    // Those of one instant come in any order.
+    told.sort_by_key(|&(at, _, number)| (at, number));
+    told
+}
+
+#[test]
+fn without_an_iub_and_with_a_packet_in_each_pdu_the_bearer_is_its_cell() {
+    let user = CellUser { count: 3, mean_snr: 3.0, doppler: 5.6, fading: FadingKind::Rayleigh };
+    for seed in 1..=5 {
+        for harq in [Value::Null, json!({"error": "20%", "limit": 1})] {
+            // A packet of 158 octets, its length indicator and the header of its PDU take 161 octets.
+            let rlc = json!({"mode": "unacknowledged", "pdu": "160B"});
+            let mut down = cell(harq.clone());
+            if harq.is_null() {
+                down.as_object_mut().unwrap().remove("harq");
+            }
+            // A block holds 1 to 6 packets of 1288 bits in 2 ms, without padding.
+            let row =
+                |(packets, snr): (u64, f64)| json!({"rate": format!("{}kbit/s", 644 * packets), "snr": snr});
+            down["rates"] = [(1, -6.4), (2, -3.4), (4, 1.7), (6, 5.8)].map(row).into();
+            let table = json!({"air": {"down": down}, "rlc": rlc});
+            let of_bearer =
+                over_random_arrivals(&mut of_seed(&table, 3, FadingKind::Rayleigh, seed), 158, seed);
+            let mut alone = down.clone();
+            alone["kind"] = "cell".into();
+            alone["pdus"] = "whole".into();
+            let of_cell = over_random_arrivals(&mut cell_alone(&alone, &user, seed), 161, seed);
+            assert_eq!(of_cell.len(), 6000);
+            for (place, (left, right)) in of_bearer.iter().zip(&of_cell).enumerate() {
+                assert_eq!(left, right, "{seed} {harq} {place}");
+            }
+            assert_eq!(of_bearer.len(), of_cell.len());
+        }
+    }
 }
