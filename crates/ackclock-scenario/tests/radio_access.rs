@@ -153,10 +153,9 @@ fn one_lte_user_at_the_best_rate_gets_it_less_the_headers() {
 
 #[test]
 fn a_round_trip_over_an_idle_lte_cell_takes_15_to_30_ms() {
-    // Each packet is sent alone: the next one waits for the ACK. Without fading the median is that of an idle cell.
-    let one = ["flow.max_window=1500B", "flow.acks=\"every\"", "edge.user=[{ fading = \"none\" }]"];
-    let result = of_preset("lte", &one);
-    let rtt = result.flows[0].rtt_ms.p50.unwrap();
+    // Each packet is sent alone: the next one waits for the ACK.
+    let result = of_preset("lte", &["flow.max_window=1500B", "flow.acks=\"every\""]);
+    let rtt = result.flows[0].rtt_ms.mean.unwrap();
     assert!((15.0..=30.0).contains(&rtt), "{rtt}");
     assert_eq!(result.bottleneck.drops, 0);
 }
