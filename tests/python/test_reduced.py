@@ -64,7 +64,7 @@ FIGURES: Mapping[str, tuple[str, Claims, int]] = {
     "CR04 figure 7": ("cr04", lambda runs: chain(judged_cell("figure_7")(runs), overflow(runs)), LONG_SEEDS),
     "CR04 figure 9": ("cr04", judged_cell("figure_9", cr04.ROUND_TRIP), SEEDS),
     "CR04 figure 10": ("cr04", judged_cell("figure_10"), LONG_SEEDS),
-    "chain drops": ("chain", lambda runs: chain_claims.overflow(runs, buffers=(10,)), LONG_SEEDS),
+    "chain drops": ("chain", lambda runs: chain_claims.overflow(runs, buffers=(40,)), LONG_SEEDS),
     "L02 large files": ("l02", l02.large_files, SEEDS),
     "AC06 table 2": ("ac06", ac06.table_2, LONG_SEEDS),
     "CR04 figures 14 and 15": ("cr04", judged_cell("figures_14_and_15"), PAGES_SEEDS),
