@@ -56,7 +56,7 @@ fn only_the_class_without_acknowledgements_repeats_nothing() {
     let keys = "[edge.bearer.air.down.harq]\nerror = \"20%\"\nlimit = 0\n";
     let flows = "[[flow]]\n[[flow]]\nclass = \"streaming\"\nuser = 1\n";
     let streaming = class("streaming", "rlc = { mode = \"unacknowledged\" }");
-    // A fade would be a timeout of TCP.
+    // Users do not fade: in a fade, TCP has timeouts and repeats packets that the radio still delivers.
     let users = "duration = \"20s\"\n[[edge.user]]\nfading = \"none\"\n[[edge.user]]\nfading = \"none\"\n";
     let result = of("hsdpa", &format!("{users}{keys}{streaming}{flows}"));
     let [usual, streaming] = [0, 1].map(|user| &result.users[user].radio.as_ref().unwrap().down);
