@@ -32,12 +32,14 @@ test: ## All tests: Rust, Python, the commands of README and docs
 	@# Packages and programs are made side by side: either has long steps that keep one core busy and no more. So have
 	@# the tests, which wait for live links half of their time.
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) .venv/.packages checked
-	@$(MAKE) --no-print-directory --jobs=3 rust-tests python-tests page-tests
-	@python tests/closing_line.py out/test.log out/pytest.log out/pages.log
+	@# A failure stops none of the others; the closing line names them all.
+	@rm -f out/test.log out/pytest.log out/pages.log
+	@status=0; $(MAKE) --no-print-directory --keep-going --jobs=3 rust-tests python-tests page-tests || status=$$?; \
+	    python tests/closing_line.py out/test.log out/pytest.log out/pages.log; exit $$status
 
 # Passing tests say why they were skipped; the whole output is shown where one fails. An empty line ends what others print.
 rust-tests:
-	+$(CARGO) test --workspace --locked --quiet -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
+	+$(CARGO) test --workspace --locked --quiet --no-fail-fast -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
 	@echo; grep -E '^(skipped: |test result: )' out/test.log
 
 python-tests:
@@ -142,6 +144,7 @@ bench-criterion: tools ## The engine under criterion
 
 box-live: build ## `ackclock box` on the kernel's TCP over three recordings, beside no box and a shaper; needs root, takes 15 minutes
 	python benches/box_live.py
+	$(CARGO) test --release --locked --quiet --package ackclock-box --test all -- --ignored --nocapture nanoseconds_of_a_packet
 
 profiles: build ## The profiles of `ackclock link` on real packets: rate and round-trip time against the stated ones
 	python benches/profiles.py

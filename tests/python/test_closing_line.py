@@ -27,5 +27,33 @@ skipped: ns-2 is not installed
     ]
 
 
+def test_failed_tests_are_named():
+    log = """\
+failures:
+
+---- law::holds stdout ----
+    a line of its output
+thread 'law::holds' panicked at crates/ackclock-box/tests/law.rs:3:5:
+
+failures:
+    law::holds
+    src/lib.rs - Link (line 12)
+
+test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s
+    indented words of a later program
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s
+FAILED tests/python/test_box.py::test_stop - AssertionError: assert 1 == 2
+ERROR tests/python/test_link.py::test_start
+=========== 1 failed, 4 passed, 1 error in 12.34s ===========
+"""
+    assert closing_line(log.splitlines()).splitlines() == [
+        "8 passed, 4 failed, 0 skipped",
+        "  failed: law::holds",
+        "  failed: src/lib.rs - Link (line 12)",
+        "  failed: tests/python/test_box.py::test_stop",
+        "  failed: tests/python/test_link.py::test_start",
+    ]
+
+
 def test_headings_of_pytest_are_no_results():
     assert closing_line(["=== 3 test files in 1.0 ===", "=== FAILURES ==="]) == "0 passed, 0 failed, 0 skipped"
