@@ -1,10 +1,11 @@
 """The two ends of a run of `box_live.py`, each with the box if the box is on its side.
 
-    box_ends.py serve RUN       sends to all who connect, and UDP datagrams to all who ask for them
-    box_ends.py take RUN        downloads, and prints how much came
-    box_ends.py cost RUN        both, over a veth pair with a token bucket filter, and what the box cost
+    box_ends.py serve RUN          sends to all who connect, and UDP datagrams to all who ask for them
+    box_ends.py take RUN           downloads, and prints how much came
+    box_ends.py radio RUN PROGRAM  both, over the TUN devices of a radio's program, which is ended after them
+    box_ends.py cost RUN           both, over a veth pair with a token bucket filter, and what the box cost
 
-RUN is a `Run` as JSON. The first two run in the namespaces of `ackclock link`, all as root.
+RUN is a `Run` as JSON. The first two run in the namespaces of `ackclock link`, the others in new ones, all as root.
 """
 
 import contextlib
@@ -21,10 +22,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 PORT, CHUNK, DATAGRAM = 5001, 1 << 16, 1472
+# The first byte of a connection says what the client wants: all that can be sent, or a small answer.
+ALL, SMALL, SMALL_BYTES = b"a", b"s", 5000
 # `ackclock link` names the devices at both ends so.
 INTERFACE = "ackclock0"
 # Time after the start of the link at which the downloads begin, so that they meet the same part of the recording.
 BEGIN_S = 3.0
+PATIENCE_S = 10.0
+NS3_SERVER, NS3_MOBILE = "1.0.0.2", "7.0.0.2"
 COST_BPS, SERVER, CLIENT = 300_000_000, "10.79.0.1", "10.79.0.2"
 FILES = Path("/run/ackclock")
 
@@ -37,6 +42,7 @@ class Run:
         control: Congestion control of the server.
         seconds: Time of the downloads.
         flows: Number of downloads from each of the servers.
+        idle: Connections that fetch a small answer before the downloads, and stay open.
         servers: Addresses of the server, each asked from another address of the client.
         udp_bps: Rate of the datagrams beside.
         regulator: Regulator of the box; no box if None.
@@ -48,6 +54,7 @@ class Run:
     control: str
     seconds: float
     flows: int = 1
+    idle: int = 0
     servers: list[str] = field(default_factory=list)
     udp_bps: float = 0
     regulator: str | None = None
@@ -62,7 +69,7 @@ class Run:
 
 def main() -> None:
     """Be one end, or both."""
-    end, words = sys.argv[1:]
+    end, words, *program = sys.argv[1:]
     run = Run(**json.loads(words))
     began = time.monotonic()
     match end:
@@ -73,6 +80,8 @@ def main() -> None:
             with box(run, "mobile"):
                 time.sleep(max(0.0, began + BEGIN_S - time.monotonic()))
                 print(json.dumps({"taken_bytes": take(run)}), flush=True)
+        case "radio":
+            over_radio(words, program)
         case "cost":
             print(json.dumps(cost(run)), flush=True)
 
@@ -84,7 +93,8 @@ def box(run: Run, side: str) -> Iterator[int]:
         yield 0
         return
     subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", str(FILES)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(FILES.parent)], check=True)
+    FILES.mkdir(mode=0o700)
     # Networks are named only if the box must tell subscribers apart.
     some = 'subscribers = ["100.64.0.0/10", "fd00::/8"]\n' if run.act_on else ""
     chosen = f"act_on = {json.dumps(run.act_on)}\n" if run.act_on else ""
@@ -114,10 +124,13 @@ def serve(run: Run) -> None:
 
 
 def send(peer: socket.socket) -> None:
-    """Send without end."""
+    """Send what is wanted, and keep the connection until the client closes it."""
     with contextlib.suppress(OSError), peer:
-        while True:
-            peer.sendall(bytes(CHUNK))
+        while wanted := peer.recv(1):
+            if wanted == SMALL:
+                peer.sendall(bytes(SMALL_BYTES))
+            while wanted == ALL:
+                peer.sendall(bytes(CHUNK))
 
 
 def send_datagrams(bps: float) -> None:
@@ -134,12 +147,14 @@ def send_datagrams(bps: float) -> None:
 
 def take(run: Run) -> int:
     """Download for the time of the run; the bytes that came."""
-    until = time.monotonic() + run.seconds
     servers = run.servers or [os.environ["ACKCLOCK_BASE"]]
+    idle = [fetched(servers[0]) for _ in range(run.idle)]
+    until = time.monotonic() + run.seconds
     taken = [0] * run.flows * len(servers)
 
     def download(number: int) -> None:
         with connect(servers[number % len(servers)], until) as peer:
+            peer.sendall(ALL)
             while (left := until - time.monotonic()) > 0:
                 peer.settimeout(left)
                 with contextlib.suppress(TimeoutError):
@@ -155,7 +170,19 @@ def take(run: Run) -> int:
             thread.join()
         # Without downloads, only the datagrams take time.
         time.sleep(max(0.0, until - time.monotonic()))
+    for peer in idle:
+        peer.close()
     return sum(taken)
+
+
+def fetched(server: str) -> socket.socket:
+    """An open connection that has fetched a small answer."""
+    peer = connect(server, time.monotonic() + PATIENCE_S)
+    peer.sendall(SMALL)
+    left = SMALL_BYTES
+    while left > 0:
+        left -= len(peer.recv(left))
+    return peer
 
 
 def connect(server: str, until: float) -> socket.socket:
@@ -169,15 +196,56 @@ def connect(server: str, until: float) -> socket.socket:
             time.sleep(0.02)
 
 
+def over_radio(words: str, program: list[str]) -> None:
+    """Both ends over a radio whose program makes the TUN devices `ns3net` and `ns3ue`; prints what both print."""
+    subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as radio:
+        assert radio.stdout is not None
+        if radio.stdout.readline() != "ready\n":
+            sys.exit(f"{program[0]} has not started")
+        run = Run(**json.loads(words))
+        end = [sys.executable, __file__]
+        there = namespace([*end, "serve", words], "ns3net", NS3_SERVER)
+        here = namespace([*end, "take", replace(run, servers=[NS3_SERVER]).json()], "ns3ue", NS3_MOBILE)
+        here.wait()
+        # With the box beside it.
+        os.killpg(there.pid, signal.SIGTERM)
+        print(radio.stdout.read(), end="")
+
+
+def namespace(command: list[str], device: str, address: str) -> subprocess.Popen[bytes]:
+    """A command in a namespace of its own with this device as its only way out."""
+    # It begins when the device is up.
+    wait = f'until ip link show {INTERFACE} up 2>/dev/null | grep -q UP; do sleep 0.02; done; exec "$@"'
+    started = subprocess.Popen(
+        ["unshare", "--net", "--mount", "sh", "-c", wait, "sh", *command], start_new_session=True
+    )
+    inside = ["nsenter", f"--net=/proc/{started.pid}/ns/net"]
+    until_apart(started.pid)
+    for words in (
+        ["ip", "link", "set", device, "netns", str(started.pid)],
+        [*inside, "ip", "link", "set", device, "name", INTERFACE],
+        [*inside, "ip", "address", "add", address, "dev", INTERFACE],
+        [*inside, "ip", "link", "set", INTERFACE, "up"],
+        [*inside, "ip", "route", "add", "default", "dev", INTERFACE],
+    ):
+        subprocess.run(words, check=True)
+    return started
+
+
+def until_apart(process: int) -> None:
+    """Wait until a process is in a network namespace of its own."""
+    while Path(f"/proc/{process}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
+        time.sleep(0.02)
+
+
 def cost(run: Run) -> dict[str, float]:
     """Share of a core that the box's process uses during a download through the interface of the box."""
     subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
     command = ["unshare", "--net", sys.executable, __file__, "serve", replace(run, regulator=None).json()]
     with subprocess.Popen(command) as server:
         there = ["nsenter", f"--net=/proc/{server.pid}/ns/net"]
-        # The namespace exists once it is not ours any more.
-        while Path(f"/proc/{server.pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
-            time.sleep(0.02)
+        until_apart(server.pid)
         bucket = f"rate {COST_BPS} burst 300kb limit 3mb"
         for words in (
             ["ip", "link", "add", INTERFACE, "type", "veth", "peer", "name", INTERFACE, "netns", str(server.pid)],

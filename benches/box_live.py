@@ -1,14 +1,16 @@
-"""What `ackclock box` brings on the kernel's own TCP: utilisation and queueing delay without and with a box.
+"""What `ackclock box` brings on the kernel's own TCP: goodput and queueing delay without and with a box.
 
-    python benches/box_live.py [--asked]
+    python benches/box_live.py [--asked] [--radios lte,ns3-lte]
 
 `ackclock link` plays a recording as the radio between a server and a client, which are real programs in namespaces of
-their own; the box is on the client's interface, or on the server's. Each row of out/box-live.jsonl is one download;
-out/box-live.md has the tables. Runs take real time: utilisation and delay depend on the load of the machine, ratios of
-runs made side by side less so. Needs root; 15 minutes, with `--asked` (only the runs of figures that are asked for) 4.
+their own; the radio `ns3-lte` is ns-3's LTE instead, in wall-clock time (needs libns3-dev and g++, left out without).
+The box is on the client's interface, or on the server's. Each row of out/box-live.jsonl is one run; out/box-live.md has
+the tables. Runs take real time: goodput and delay depend on the load of the machine, ratios of runs made side by side
+less so. Needs root; 50 minutes, with `--asked` (only the runs of figures that are asked for) 4.
 """
 
 import argparse
+import itertools
 import json
 import os
 import shlex
@@ -22,17 +24,80 @@ from typing import Any
 
 from box_ends import SERVER, Run
 from regulators import printed
+from worlds import NS3_LIBRARIES, build_peer
 
 ROOT = Path(__file__).resolve().parents[1]
 ENDS = Path(__file__).with_name("box_ends.py")
 OUT = ROOT / "out" / "box-live"
-RECORDINGS = ("driving", "walking", "shared")
+
+
+@dataclass(frozen=True)
+class Radio:
+    """The radio of a run.
+
+    Attributes:
+        down: Recording of the downlink; none for ns-3's LTE.
+        buffer: Size of the queue in front of the downlink, deep as in real radios.
+        up: Rate of the uplink.
+    """
+
+    down: str = ""
+    buffer: str = "1s"
+    up: str = "10Mbit/s"
+
+
+def evdo(name: str) -> Radio:
+    """A synthetic recording of 1xEV-DO."""
+    return Radio(str(ROOT / "scenarios" / "recordings" / f"synthetic-evdo-{name}.down"), "1000p", "1Mbit/s")
+
+
+RADIOS = {
+    "driving": evdo("driving"),
+    "walking": evdo("walking"),
+    "shared": evdo("shared"),
+    "lte": Radio("synthetic:lte-driving"),
+    # The rates of `lte` times five.
+    "5g-like": Radio(str(OUT / "5g-like.csv")),
+    "starlink": Radio("synthetic:starlink"),
+    "ns3-lte": Radio(),
+}
 CONTROLS = ("cubic", "reno", "bbr")
-LOADS = {"1 flow": (1, 0.0), "4 flows": (4, 0.0), "beside 20 % of UDP": (1, 0.2), "UDP alone": (0, 0.2)}
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is downloaded at once.
+
+    Attributes:
+        flows: Downloads.
+        idle: Connections that fetched 5 kB before and stay open.
+        udp_share: Share of the mean rate that UDP datagrams take.
+    """
+
+    flows: int = 1
+    idle: int = 0
+    udp_share: float = 0.0
+
+
+ONE = Load()
+LOADS = {
+    "1 flow": ONE,
+    "1 flow, 1 idle": Load(idle=1),
+    "1 flow, 6 idle": Load(idle=6),
+    "4 flows": Load(flows=4),
+    "4 flows, 6 idle": Load(flows=4, idle=6),
+    "beside 20 % of UDP": Load(udp_share=0.2),
+    "UDP alone": Load(flows=0, udp_share=0.2),
+}
 # `link wrs` is the same regulator in a simulated box in the link, at the same place.
-REGULATORS = ("wrs", "forecast")
-BOXES = ("no box", "shaper", *REGULATORS)
-SECONDS, JOBS = 40, 6
+REGULATORS = ("wrs", "wrd", "forecast")
+BOXES = ("no box", "wrd", "wrd, network side", "forecast", "forecast, network side")
+# Goodput of a box in per cent of that without one, and its p95 queueing delay to that without one.
+LEAST_GOODPUT = {"cubic": 95, "reno": 95, "bbr": 93}
+MOST_DELAY = 0.2
+SECONDS, JOBS = 30, 4
+# Of ns-3's LTE: one mobile near and far from its base station in turn.
+NS3 = {"blocks": 25, "buffer": 2_000_000, "distances": "100,2000,4000", "hold": 2}
 
 
 @dataclass(frozen=True)
@@ -40,11 +105,12 @@ class Case:
     """One run.
 
     Attributes:
-        box: One of `BOXES`, one of these with the side, or a simulated box in the link.
+        radio: A key of `RADIOS`.
+        box: One of `BOXES`, a regulator, `shaper`, or a simulated box in the link.
         load: A key of `LOADS`.
     """
 
-    recording: str = "driving"
+    radio: str = "driving"
     box: str = "no box"
     control: str = "cubic"
     load: str = "1 flow"
@@ -64,15 +130,16 @@ def main() -> int:
     """Measure, print, and write rows and tables."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--asked", action="store_true", help="only the runs of figures that are asked for")
-    options.add_argument("--jobs", type=int, default=JOBS, help="links at once")
+    options.add_argument("--radios", default=",".join(RADIOS), help="of the table, with commas between")
+    options.add_argument("--jobs", type=int, default=JOBS, help="runs at once")
     given = options.parse_args()
     if os.geteuid() != 0:
         print("skipped: the box on real packets: only root loads BPF programs")
         return 0
     OUT.mkdir(parents=True, exist_ok=True)
-    every = [Case(*each) for each in product()] if not given.asked else []
+    radios = [] if given.asked else available(given.radios.split(","))
     with ThreadPoolExecutor(given.jobs) as pool:
-        cases = list(dict.fromkeys([*ASKED, *every]))
+        cases = list(dict.fromkeys([*ASKED, *product(radios)]))
         rows = dict(zip(cases, pool.map(measured, cases), strict=True))
         pair = pool.submit(two_subscribers).result()
     # Alone, so that no other run takes its CPU time.
@@ -84,37 +151,66 @@ def main() -> int:
     return 0
 
 
-def product() -> Iterator[tuple[str, str, str, str]]:
-    """Every recording, box, congestion control and load with downloads."""
-    loads = [load for load, (flows, _) in LOADS.items() if flows]
-    for recording in RECORDINGS:
-        for load in loads:
-            for control in CONTROLS:
-                for box in BOXES:
-                    yield recording, box, control, load
+def available(names: list[str]) -> list[str]:
+    """The radios that can run here; makes what they need."""
+    if "5g-like" in names:
+        command = ["ackclock", "trace", "synth", "--preset", "lte-driving", "--seed", "26", "--format", "csv"]
+        note, head, *lines = printed([*command, "--bin", "20ms"]).splitlines()
+        samples = (line.split(",") for line in lines)
+        # The last line is the end, without a rate.
+        faster = [f"{time},{5 * float(kbps) if kbps else ''}" for time, kbps in samples]
+        Path(RADIOS["5g-like"].down).write_text("\n".join([note, head, *faster, ""]))
+    if "ns3-lte" in names and not build_peer("lte.cc", OUT / "ns3-lte", ["lte", "mobility", *NS3_LIBRARIES]):
+        print("skipped: the radio ns3-lte: libns3-dev or g++ is missing (sudo apt install libns3-dev g++)")
+        names.remove("ns3-lte")
+    return names
+
+
+def product(radios: list[str]) -> Iterator[Case]:
+    """Every radio and box, with every congestion control for one flow and with CUBIC for the other loads."""
+    for radio, box in itertools.product(radios, BOXES):
+        yield from (Case(radio, box, control) for control in CONTROLS)
+        yield from (Case(radio, box, load=load) for load in LOADS if LOADS[load].udp_share == 0)
 
 
 def measured(case: Case) -> dict[str, Any]:
-    """One run: utilisation, queueing delay, and what the box reported."""
-    flows, udp_share = LOADS[case.load]
+    """One run: goodput, utilisation, queueing delay, and what the box reported."""
+    load, radio = LOADS[case.load], RADIOS[case.radio]
     name, _, side = case.box.partition(", ")
-    reports = OUT / f"{case.recording}-{case.box}-{case.control}-{case.load}.reports".replace(" ", "-")
+    reports = OUT / f"{case.radio}-{case.box}-{case.control}-{case.load}.reports".replace(" ", "-")
     run = Run(
         case.control,
         SECONDS,
-        flows,
-        udp_bps=udp_share * mean_bps(case.recording),
+        load.flows,
+        idle=load.idle,
+        udp_bps=load.udp_share * mean_bps(radio) if load.udp_share else 0,
         regulator=name if name in REGULATORS else None,
         side="network" if side else "mobile",
         reports=str(reports),
     )
-    words = run.json()
+    row = over_link(run, case) if radio.down else over_ns3(run)
+    return row | {"goodput_bps": row["taken_bytes"] * 8 / SECONDS} | (of_box(reports) if run.regulator else {})
+
+
+def over_link(run: Run, case: Case) -> dict[str, Any]:
+    """Bytes that came, and what `ackclock link` measured."""
     link = ["ackclock", "link", "--scenario", str(scenario(case)), "--json"]
+    words = run.json()
     *said, result = printed(
         [*link, "--server", shlex.join(ends("serve", words)), "--", *ends("take", words)]
     ).splitlines()
     row: dict[str, Any] = json.loads(said[-1])
-    return row | of_link(json.loads(result)) | (of_box(reports) if run.regulator else {})
+    return row | of_link(json.loads(result))
+
+
+def over_ns3(run: Run) -> dict[str, Any]:
+    """Bytes that came, and what ns-3 measured of its bearer."""
+    options = [f"--{key}={value}" for key, value in NS3.items()]
+    radio = [str(OUT / "ns3-lte"), *options, f"--seconds={SECONDS + 8}", "--from=4"]
+    said = printed(["unshare", "--net", "--mount", *ends("radio", run.json()), *radio])
+    taken, bearer = (json.loads(line) for line in said.splitlines()[-2:])
+    p50, p95 = (bearer[key] - bearer["delay_min_ms"] for key in ("delay_p50_ms", "delay_p95_ms"))
+    return taken | {"p50_ms": p50, "p95_ms": p95, "drops": bearer["drops"], "lag_ms": bearer["lag_ms"]}
 
 
 def ends(end: str, words: str) -> list[str]:
@@ -127,7 +223,9 @@ def of_link(result: dict[str, Any]) -> dict[str, Any]:
     down = result["bottleneck"]
     return {
         "used": down["utilisation"],
+        "p50_ms": down["queue_ms"]["p50"],
         "p95_ms": down["queue_ms"]["p95"],
+        "drops": down["drops"],
         "link_bps": down["capacity_bps"],
         "lost_by_machine": down["lost_by_machine"],
     }
@@ -149,26 +247,22 @@ def of_box(file: Path) -> dict[str, Any]:
     }
 
 
-def recording(name: str) -> Path:
-    """The file of a recording."""
-    return ROOT / "scenarios" / "recordings" / f"synthetic-evdo-{name}.down"
-
-
-def mean_bps(name: str) -> float:
-    """Mean rate of a recording during the downloads, each line 1500 bytes."""
-    times_ms = [int(line) for line in recording(name).read_text().split()]
+def mean_bps(radio: Radio) -> float:
+    """Mean rate of a mahimahi recording during the downloads, each line 1500 bytes."""
+    times_ms = [int(line) for line in Path(radio.down).read_text().split()]
     return sum(time < SECONDS * 1000 for time in times_ms) * 12000 / SECONDS
 
 
 def scenario(case: Case) -> Path:
     """The radio, with a simulated box in the link if the case has one."""
-    file = OUT / f"{case.recording}-{case.box}.toml".replace(" ", "-")
+    file = OUT / f"{case.radio}-{case.box}.toml".replace(" ", "-")
     simulated = simulated_box(case)
-    radio = "edge.behind" if simulated else "edge"
+    place, radio = "edge.behind" if simulated else "edge", RADIOS[case.radio]
+    accounting = 'accounting = "ip"\n' if radio.down.endswith(".down") else ""
     file.write_text(
-        f'version = 1\n[path]\ndelay = "10ms"\n{simulated}[{radio}]\nbuffer = "1000p"\n'
-        f'[{radio}.down]\nkind = "trace"\nfile = "{recording(case.recording)}"\naccounting = "ip"\ndelay = "20ms"\n'
-        f'[{radio}.up]\nkind = "constant"\nrate = "1Mbit/s"\ndelay = "20ms"\n'
+        f'version = 1\n[path]\ndelay = "10ms"\n{simulated}[{place}]\nbuffer = "{radio.buffer}"\n'
+        f'[{place}.down]\nkind = "trace"\nfile = "{radio.down}"\n{accounting}delay = "20ms"\n'
+        f'[{place}.up]\nkind = "constant"\nrate = "{radio.up}"\ndelay = "20ms"\n'
     )
     return file
 
@@ -178,7 +272,9 @@ def simulated_box(case: Case) -> str:
     match case.box.split():
         case ["shaper"]:
             shares = {"min": 0.1, "base": 0.5, "max": 2}
-            rates = ", ".join(f'{key} = "{share * mean_bps(case.recording):.0f}bit/s"' for key, share in shares.items())
+            rates = ", ".join(
+                f'{key} = "{share * mean_bps(RADIOS[case.radio]):.0f}bit/s"' for key, share in shares.items()
+            )
             return f'[edge]\nbuffer = "1000p"\nbearer = {{ kind = "autorate", side = "mobile", {rates} }}\n'
         case ["link", regulator]:
             bearer = 'bearer = { kind = "observed", side = "mobile" }'
@@ -252,13 +348,29 @@ def lines(rows: Rows, pair: dict[str, dict[str, Any]], cost: dict[str, float]) -
 
 
 def table(rows: Rows) -> str:
-    """A row for each recording, load and congestion control: used in % / p95 queueing delay in s."""
-    text = f"| recording | load | sender | {' | '.join(BOXES)} |\n| --- | --- | --- |{' ---: |' * len(BOXES)}\n"
-    for name, load, control in dict.fromkeys((case.recording, case.load, case.control) for case in rows):
-        each = (rows.get(Case(name, box, control, load)) for box in BOXES)
-        cells = (f"{100 * row['used']:.1f} / {row['p95_ms'] / 1000:.2f}" if row else "" for row in each)
-        text += f"| {name} | {load} | {control} | {' | '.join(cells)} |\n"
+    """A row for each radio, load and sender: goodput in % of that without a box / p95 queueing delay in ms.
+
+    What misses `LEAST_GOODPUT` or `MOST_DELAY` is bold.
+    """
+    text = f"| radio | load | sender | {' | '.join(BOXES)} |\n| --- | --- | --- |{' ---: |' * len(BOXES)}\n"
+    for radio, load, control in dict.fromkeys((case.radio, case.load, case.control) for case in rows):
+        none = rows[Case(radio, "no box", control, load)]
+        if not none["goodput_bps"]:
+            continue
+        cells = [f"{none['goodput_bps'] / 1e6:.2f} Mbit/s / {none['p95_ms']:.0f}"]
+        cells += [cell(control, none, rows.get(Case(radio, box, control, load))) for box in BOXES[1:]]
+        text += f"| {radio} | {load} | {control} | {' | '.join(cells)} |\n"
     return text
+
+
+def cell(control: str, none: dict[str, Any], row: dict[str, Any] | None) -> str:
+    """Goodput and queueing delay of a box."""
+    if row is None:
+        return ""
+    share = 100 * row["goodput_bps"] / none["goodput_bps"]
+    missed = share < LEAST_GOODPUT[control] or row["p95_ms"] > MOST_DELAY * none["p95_ms"]
+    text = f"{share:.1f} / {row['p95_ms']:.0f}"
+    return f"**{text}**" if missed else text
 
 
 if __name__ == "__main__":

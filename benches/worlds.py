@@ -78,12 +78,16 @@ def has_ns2() -> bool:
 
 def build_ns3(folder: Path) -> Path | None:
     """Compile the ns-3 peer where ns-3 and a compiler are installed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    binary = folder / "ns3-flows"
-    libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES]
+    return build_peer("flows.cc", folder / "ns3-flows", NS3_LIBRARIES)
+
+
+def build_peer(source: str, binary: Path, libraries: list[str]) -> Path | None:
+    """Compile a peer that links libraries of ns-3; None where ns-3 or a compiler is missing."""
+    binary.parent.mkdir(parents=True, exist_ok=True)
     compiler = shutil.which("g++")
     if compiler is None:
         return None
-    command = [compiler, "-O2", "-std=c++17", str(PEERS / "flows.cc"), "-o", str(binary), *libraries]
+    linked = [f"-lns3-{name}" for name in libraries]
+    command = [compiler, "-O2", "-std=c++17", str(PEERS / source), "-o", str(binary), *linked]
     built = subprocess.run(command, capture_output=True, check=False)
     return binary if built.returncode == 0 else None

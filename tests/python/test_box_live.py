@@ -23,7 +23,7 @@ def needs(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.parametrize("box", ["wrs", "forecast, network side"])
 def test_a_box_lowers_windows_of_a_download(box):
-    row = box_live.measured(box_live.Case(recording="walking", box=box))
+    row = box_live.measured(box_live.Case(radio="walking", box=box))
     assert row["taken_bytes"] > 0
     assert row["lower_share"] > 0
 
