@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -111,6 +111,14 @@ tutorial: tools ## The tutorial's regulator runs in a comparison (builds a copy)
 bench: build ## Speed and memory beside ns-2 and ns-3, in one run; optional peers are left out where missing
 	python benches/compare.py --out out/bench.json
 
+instructions: .venv/.packages checked ## Instructions of six short simulations: refused if one takes 2 % more than what is kept; needs valgrind
+	$(ON_CHECKED) python benches/instructions.py
+
+# Built like CI builds: debug information and incremental builds change the code.
+instructions-renew: .venv/.packages ## Keep the instructions of now
+	@env -u CARGO_INCREMENTAL CARGO_PROFILE_DEV_DEBUG=false $(MAKE) --no-print-directory checked
+	$(ON_CHECKED) python benches/instructions.py --renew
+
 bench-live: tools ## Real packets: how well time is kept and how much is carried, beside kernel forwarding; needs root
 	$(UNNAMED) $(CARGO) run --release --locked --quiet --package ackclock-live --example bench_live
 
@@ -142,7 +150,7 @@ scoreboard-kernel: build ## A part of it by the kernel's senders over `ackclock 
 bench-criterion: tools ## The engine under criterion
 	CRITERION_HOME=$(CURDIR)/target/criterion $(CARGO) bench --locked --manifest-path benches/criterion/Cargo.toml --target-dir target
 
-box-live: build ## `ackclock box` on the kernel's TCP over three recordings, beside no box and a shaper; needs root, takes 15 minutes
+box-live: build ## `ackclock box` on the kernel's TCP over recordings and ns-3's LTE, beside no box and a shaper; needs root, takes 50 minutes
 	python benches/box_live.py
 	$(CARGO) test --release --locked --quiet --package ackclock-box --test all -- --ignored --nocapture nanoseconds_of_a_packet
 
