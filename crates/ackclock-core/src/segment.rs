@@ -1,11 +1,15 @@
 //! A TCP segment, the packet type that nodes pass to each other.
 
+mod bits;
 mod flags;
 mod packet_id;
 mod repair;
 
 use std::ops::{Deref, DerefMut};
 
+use self::bits::{
+    BLOCK_COUNT, CORRUPT, HAS_PACKET, HAS_SYN_OPTIONS, HAS_TIMESTAMPS, NO_SHIFT, OPAQUE, SHIFT,
+};
 pub use self::flags::{Ecn, Flags};
 pub use self::packet_id::PacketId;
 pub use self::repair::Repair;
@@ -129,20 +133,8 @@ pub struct Rest {
     blocks: [SackBlock; Segment::MAX_SACK],
 }
 
-/// Bit of `options` that is set if the segment has raw bytes.
-const HAS_PACKET: u8 = 0x80;
-/// Bit of `options` that is set if the segment has timestamps.
-const HAS_TIMESTAMPS: u8 = 0x10;
-/// Bit of `options` that is set if the space of SACK blocks contains the options of a SYN.
-const HAS_SYN_OPTIONS: u8 = 0x20;
-/// Bit of `options` that is set if the segment is not TCP or its headers could not be parsed.
-const OPAQUE: u8 = 0x40;
-/// Set in `options` if a link made a bit of the payload wrong.
-const CORRUPT: u8 = 0x08;
-/// Bits of `options` that count SACK blocks.
-const BLOCK_COUNT: u8 = 0x03;
-/// Value of `scale` for an unknown window scale.
-const NO_SCALE: u8 = u8::MAX;
+/// Value that stands for an option without a window scale in the space of SACK blocks.
+const NO_WINDOW_SCALE: u8 = u8::MAX;
 
 impl Head {
     /// Returns whether the segment has no timestamps, no other options and no raw bytes.
@@ -218,7 +210,7 @@ impl Segment {
             header,
             window: 0,
             flags: Flags::ACK,
-            scale: NO_SCALE,
+            scale: NO_SHIFT,
             ecn: Ecn::NotEct,
             options: 0,
             sending: 0,
@@ -283,12 +275,12 @@ impl Segment {
 
     /// Marks the segment as corrupt: a link made a bit of its payload wrong.
     pub const fn corrupt(&mut self) {
-        self.head.options |= CORRUPT;
+        self.head.scale |= CORRUPT;
     }
 
     /// Whether a link made a bit of the payload wrong.
     pub const fn is_corrupt(&self) -> bool {
-        self.head.options & CORRUPT != 0
+        self.head.scale & CORRUPT != 0
     }
 
     /// Sets the flow number and the raw bytes' identifier of a real packet.
@@ -361,15 +353,18 @@ impl Segment {
 
     /// Window scale shift of the sender, if known.
     pub const fn scale(&self) -> Option<u8> {
-        if self.head.scale == NO_SCALE { None } else { Some(self.head.scale) }
+        let shift = self.head.scale & SHIFT;
+        if shift == NO_SHIFT { None } else { Some(shift) }
     }
 
-    /// Sets the window scale shift of the sender.
+    /// Sets the window scale shift of the sender; a shift above 14 counts as 14 (RFC 7323 section 2.3).
     pub const fn set_scale(&mut self, scale: Option<u8>) {
-        self.head.scale = match scale {
+        let shift = match scale {
+            Some(shift) if shift > LARGEST_WINDOW_SCALE => LARGEST_WINDOW_SCALE,
             Some(shift) => shift,
-            None => NO_SCALE,
+            None => NO_SHIFT,
         };
+        self.head.scale = (self.head.scale & !SHIFT) | shift;
     }
 
     /// Advertised window in bytes, if the window scale is known. The window of a SYN is never scaled (RFC 7323 2.2).
@@ -392,7 +387,7 @@ impl Segment {
         let scale = self.rest.blocks[0].right.0;
         Some(SynOptions {
             mss: u16::try_from(word).ok().filter(|&mss| mss != 0),
-            window_scale: u8::try_from(scale).ok().filter(|&shift| shift != NO_SCALE),
+            window_scale: u8::try_from(scale).ok().filter(|&shift| shift != NO_WINDOW_SCALE),
             sack_permitted: self.rest.blocks[1].left.0 != 0,
         })
     }
@@ -400,7 +395,7 @@ impl Segment {
     /// Stores the options of a SYN in the space of SACK blocks.
     pub fn set_syn_options(&mut self, options: SynOptions) {
         self.rest.blocks[0].left = Seq(options.mss.unwrap_or(0).into());
-        self.rest.blocks[0].right = Seq(options.window_scale.unwrap_or(NO_SCALE).into());
+        self.rest.blocks[0].right = Seq(options.window_scale.unwrap_or(NO_WINDOW_SCALE).into());
         self.rest.blocks[1].left = Seq(options.sack_permitted.into());
         self.head.options = (self.head.options & !BLOCK_COUNT) | HAS_SYN_OPTIONS;
     }
@@ -448,6 +443,53 @@ mod tests {
         assert!(with(|ack| ack.set_timestamps(Timestamps { value: 1, echo: 2 })));
         assert!(with(|ack| ack.identify(FlowId(2), PacketId { slot: 3, generation: 0 })));
         assert!(with(|ack| ack.set_syn_options(SynOptions { mss: Some(1460), ..SynOptions::default() })));
+    }
+
+    /// Every mark can be set on every other one, and none changes another.
+    #[test]
+    fn each_mark_is_apart_from_the_others() {
+        type Mark = (fn(&mut Segment), fn(&Segment) -> String);
+        let marks: [Mark; 8] = [
+            (
+                |one| one.push_sack(SackBlock { left: Seq(1), right: Seq(2) }),
+                |one| format!("{:?}", one.sack()),
+            ),
+            (
+                |one| one.set_timestamps(Timestamps { value: 1, echo: 2 }),
+                |one| format!("{:?}", one.timestamps()),
+            ),
+            (|one| one.set_repair(Repair::FastRetransmit), |one| format!("{:?}", one.repair())),
+            (|one| one.set_repair(Repair::Timeout), |one| format!("{:?}", one.repair())),
+            (Segment::corrupt, |one| format!("{:?}", one.is_corrupt())),
+            (|one| one.set_scale(Some(14)), |one| format!("{:?}", one.scale())),
+            (
+                |one| one.identify(FlowId(0), PacketId { slot: 3, generation: 1 }),
+                |one| format!("{:?}", one.packet()),
+            ),
+            (
+                |one| {
+                    *one = Segment { head: Head { options: one.head.options | OPAQUE, ..one.head }, ..*one }
+                },
+                |one| format!("{:?}", one.is_tcp()),
+            ),
+        ];
+        let told = |one: &Segment| marks.map(|(_, tell)| tell(one));
+        for chosen in 0..1 << marks.len() {
+            let mut segment = Segment::data(FlowId(0), Seq(0), 1, 40);
+            for (number, (mark, _)) in
+                marks.iter().enumerate().filter(|(number, _)| chosen >> number & 1 == 1)
+            {
+                let before = told(&segment);
+                mark(&mut segment);
+                // Two marks are of one field: the cause of a repair.
+                let is_own =
+                    |other: usize| other == number || ([2, 3].contains(&number) && [2, 3].contains(&other));
+                let kept = (0..marks.len()).filter(|&other| !is_own(other));
+                kept.for_each(|other| {
+                    assert_eq!(told(&segment)[other], before[other], "{number} and {other}")
+                });
+            }
+        }
     }
 
     #[test]

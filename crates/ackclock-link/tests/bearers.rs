@@ -14,7 +14,7 @@ use ackclock_testkit::{allocations, cases};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::{MadeUp, every_queue, segment, share_out, take_classes};
+use crate::common::{MadeUp, every_queue, marked, micros, segment, share_out, take_classes};
 
 /// Tables of every bearer of the registry; a bearer without tables here is tested with its defaults.
 fn every_bearer() -> Vec<Value> {
@@ -249,6 +249,30 @@ fn ends(seen: &[Outcome]) -> Vec<Outcome> {
 
 fn of(seen: &[Outcome], direction: Direction) -> Vec<Outcome> {
     seen.iter().copied().filter(|outcome| outcome.direction == direction).collect()
+}
+
+/// A segment comes as it was sent, in both directions.
+#[test]
+fn what_is_delivered_is_what_was_sent() {
+    let mut delivered = 0;
+    for table in with_a_queue() {
+        let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 3);
+        for number in 0..300 {
+            let now = micros(u64::from(number) * 20_000);
+            let way = if number % 4 == 0 { Direction::Up } else { Direction::Down };
+            let _ = bearer.enqueue(now, way, &marked(number % 3, number));
+            let end = if number == 299 { micros(60_000_000) } else { now };
+            for direction in Direction::BOTH {
+                while let Some((_, event)) = bearer.peek_event(end, direction) {
+                    let segment = bearer.take_segment(direction);
+                    let sent = marked(segment.flow.0, segment.seq.0);
+                    assert_eq!(segment, sent, "{table} {direction:?}: {event:?}");
+                    delivered += u32::from(event.is_delivery());
+                }
+            }
+        }
+    }
+    assert!(delivered > 5000, "{delivered} delivered");
 }
 
 proptest! {

@@ -1,7 +1,9 @@
 //! Laws that every link obeys with every queue: poll invariance, conservation, order, correct deadlines,
 //! repeatability. A failure names the link, the queue and the method.
 
-use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, media, segment};
+use crate::common::{
+    Outcome, Polling, What, drive, every_link, every_queue, link, marked, media, micros, segment,
+};
 use ackclock_core::{Ecn, FlowId, Segment, Span, Time};
 use ackclock_link::{Capacity, Cause, Departures, Impairment, Link, LinkEvent, Repetitions};
 use ackclock_testkit::cases;
@@ -333,6 +335,35 @@ fn a_link_that_repeats_tells_it_and_no_other_does() {
         let later = told.iter().filter(|repeated| repeated.delay > Span::ZERO).count();
         assert_eq!(later > 0, repeats(&table), "{table}: {later} of {} later", told.len());
     }
+}
+
+/// A segment comes as it was sent: only a queue that is not drop-tail marks it, only `corrupt` damages it, and each tells so.
+#[test]
+fn what_is_delivered_is_what_was_sent() {
+    let constant = json!({"kind": "constant", "rate": "1Mbit/s"});
+    let every = every_link().into_iter().map(|table| (table, json!("drop-tail")));
+    let mut delivered = 0;
+    for (table, queue) in every.chain(every_queue().into_iter().map(|queue| (constant.clone(), queue))) {
+        let mut link = link(&table, &queue, Capacity::Unlimited, 3);
+        for number in 0..300 {
+            let _ = link.enqueue(micros(u64::from(number) * 5000), &marked(number % 3, number));
+            let end = if number == 299 { micros(20_000_000) } else { micros(u64::from(number) * 5000) };
+            while let Some((_, event, segment)) = link.poll_event(end) {
+                let mut sent = marked(segment.flow.0, segment.seq.0);
+                match event {
+                    LinkEvent::Delivered(_) => delivered += 1,
+                    LinkEvent::Corrupt => sent.corrupt(),
+                    _ => continue,
+                }
+                assert!(event.is_delivery() || table.get("corrupt").is_some(), "{table}: {event:?}");
+                if queue != "drop-tail" && sent.ecn == Ecn::Ect0 && segment.ecn == Ecn::Ce {
+                    sent.ecn = Ecn::Ce;
+                }
+                assert_eq!(segment, sent, "{table} behind {queue}: {event:?}");
+            }
+        }
+    }
+    assert!(delivered > 5000, "{delivered} delivered");
 }
 
 /// Steps of `[[edge.at]]` are refused by the table alone, before anything is built.

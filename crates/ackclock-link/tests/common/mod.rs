@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ackclock_core::{FlowId, Segment, Seq, Span, Streams, Time};
+use ackclock_core::{Ecn, Flags, FlowId, Repair, SackBlock, Segment, Seq, Span, Streams, Time, Timestamps};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{
@@ -207,6 +207,33 @@ fn with_kinds<'a>(names: impl Iterator<Item = &'a str>, tables: impl Fn(&str) ->
 /// A data segment of `bytes` on the wire, numbered by its sequence number.
 pub fn segment(flow: u32, number: u32, bytes: u16) -> Segment {
     Segment::data(FlowId(flow), Seq(number), bytes - 40, 40)
+}
+
+/// A data segment with some of all marks that a segment can have; which, depends on its number.
+pub fn marked(flow: u32, number: u32) -> Segment {
+    let mut one = segment(flow, number, 1500 - (number % 3) as u16 * 700);
+    let has = |bit: u32| number.wrapping_mul(0x9e37_79b1) >> (24 + bit) & 1 == 1;
+    (one.ack, one.window, one.sending) = (Seq(number * 7), number as u16, number as u16);
+    one.ecn = if has(0) { Ecn::Ect0 } else { Ecn::NotEct };
+    if has(1) {
+        one.set_repair(Repair::FastRetransmit);
+    }
+    if has(2) {
+        one.set_repair(Repair::Timeout);
+    }
+    if has(3) {
+        one.set_timestamps(Timestamps { value: number, echo: number + 1 });
+    }
+    if has(4) {
+        one.push_sack(SackBlock { left: Seq(number), right: Seq(number + 9) });
+    }
+    if has(5) {
+        one.set_scale(Some((number % 15) as u8));
+    }
+    if has(6) {
+        one.flags |= Flags::PSH | Flags::FIN;
+    }
+    one
 }
 
 /// Removes the classes of service from the table of a bearer with users, and returns them.
