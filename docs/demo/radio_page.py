@@ -48,7 +48,7 @@ steering = "rnf"
 BEHIND_THE_RADIO = "{box}{download} & download=$!; sleep 5; {page}; kill $download"
 
 # The box is on the interface towards the link. A box regulates only connections that begin after its own start.
-BPF = "mount -t bpf bpf /sys/fs/bpf"
+BPF = "mount -t bpf -o mode=0700 bpf /sys/fs/bpf"
 BOX = f"""{BPF}
 ackclock box ackclock0 --act --regulator forecast > box.log & box=$!
 until [ -s box.log ] || ! kill -0 $box; do sleep 0.1; done

@@ -15,7 +15,7 @@ DEVICE_WORLD = Path(__file__).with_name("box_device_world.py")
 WITHOUT_TCX = f"{sys.executable} {Path(__file__).with_name('without_tcx.py')}"
 # Files of its own below /sys/fs/bpf and /run/ackclock.
 INSIDE = """
-mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf || exit 99
+mount -t sysfs sysfs /sys && mount -t bpf -o mode=1777 bpf /sys/fs/bpf || exit 99
 mkdir -p /run/ackclock && mount -t tmpfs -o mode=700 tmpfs /run/ackclock || exit 99
 ip link set lo up
 """
@@ -244,11 +244,11 @@ left() {{ find /sys/fs/bpf -name ackclock; tc qdisc show dev lo | grep -o clsact
 {kernel} "$0" box check lo --for 2s --json; left
 {kernel} "$0" box check lo --for 2s; left
 {kernel} "$0" box check lo --for 500s > /run/ackclock/interrupted & check=$!
-for _ in $(seq 600); do test -s /run/ackclock/box-lo.json && break; sleep 0.1; done
+for _ in $(seq 600); do test -s "$(ls /run/ackclock/box-lo:*.json 2> /run/ackclock/none)" && break; sleep 0.1; done
 kill -INT $check; wait $check || echo failed; left
 grep -c "a box can regulate" /run/ackclock/interrupted
 {kernel} "$0" box check lo --for 500s > /run/ackclock/killed & check=$!
-for _ in $(seq 600); do test -s /run/ackclock/box-lo.json && break; sleep 0.1; done
+for _ in $(seq 600); do test -s "$(ls /run/ackclock/box-lo:*.json 2> /run/ackclock/none)" && break; sleep 0.1; done
 kill -9 $check; wait $check; "$0" box cleanup lo; left
 kill $traffic
 """)
@@ -314,6 +314,88 @@ acting() { "$0" box status lo --json | python3 -c 'import json, sys; print(json.
         "False",
         "lo: stopped, nothing is left",
     ]
+
+
+STATUS = """
+status() { "$0" box status $1 --json | python3 -c 'import json, sys; s = json.load(sys.stdin); print(s["acting"], s["report"] is not None)'; }
+started() { for _ in $(seq 600); do grep -qs . $1 && break; sleep 0.1; done; }
+"""
+
+
+def test_a_killed_box_is_not_the_one_of_another_namespace():
+    """Two interfaces called lo, of two namespaces with the same /run and /sys/fs/bpf."""
+    ended = inside(
+        STATUS
+        + """
+"$0" box lo --act > /run/ackclock/first & box=$!; started /run/ackclock/first
+kill -9 $box; wait $box
+export -f status started
+unshare --net bash -c 'ip link set lo up
+"$0" box status lo 2> /run/ackclock/none || echo none
+"$0" box lo --act > /run/ackclock/second & box=$!; started /run/ackclock/second
+status lo; touch /run/ackclock/ready
+for _ in $(seq 600); do test -e /run/ackclock/end && break; sleep 0.1; done
+"$0" box stop lo' "$0" &
+for _ in $(seq 600); do test -e /run/ackclock/ready && break; sleep 0.1; done
+status lo
+"$0" box status lo | head -n 1
+"$0" box cleanup lo
+ls /sys/fs/bpf/ackclock | wc -l
+touch /run/ackclock/end; wait
+"""
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == [
+        "none",
+        "True True",
+        "False False",
+        "lo: no process: windows pass as receivers say; `ackclock box` takes over, `cleanup` removes",
+        "lo: removed what was left",
+        "1",
+        "lo: stopped, nothing is left",
+    ]
+
+
+def test_a_box_goes_on_while_its_files_cannot_be_written():
+    ended = inside(
+        STATUS
+        + """
+mount -t tmpfs -o mode=700,size=64k tmpfs /run/ackclock
+full() { cat /dev/zero > /run/ackclock/zeros 2> /dev/null; }
+full
+"$0" box lo --act > /tmp/ackclock-out 2> /tmp/ackclock-said & box=$!; started /tmp/ackclock-out
+status lo; "$0" box status lo | grep -c "no report of the box can be read"
+rm /run/ackclock/zeros; sleep 2; status lo
+full; sleep 7; status lo
+"$0" box stop lo; wait $box; echo $?
+cat /tmp/ackclock-said; rm /tmp/ackclock-out /tmp/ackclock-said
+"""
+    )
+    assert ended.returncode == 0, ended.stderr
+    *shown, unwritten, again, once_more = ended.stdout.splitlines()
+    assert shown == ["True False", "1", "True True", "True False", "lo: stopped, nothing is left", "0"]
+    assert unwritten.endswith("; the box goes on without reports, so `box status` has no figures")
+    assert again.endswith("lo: reports are written again")
+    assert once_more == unwritten
+
+
+@pytest.mark.parametrize("command", ["box lo", "box stop lo", "box check lo --for 0s", "box status lo"])
+def test_a_planted_folder_is_refused(command):
+    ended = inside(f"""
+mkdir -p /tmp/ackclock-precious && touch /tmp/ackclock-precious/kept
+ln -s /tmp/ackclock-precious /sys/fs/bpf/ackclock
+"$0" {command} 2>&1; echo $?
+rm /sys/fs/bpf/ackclock; mkdir -m 700 /sys/fs/bpf/ackclock
+ln -s /tmp/ackclock-precious "/sys/fs/bpf/ackclock/lo:$(stat -L -c %i /proc/self/ns/net):1:6"
+chown 65534 /sys/fs/bpf/ackclock
+"$0" {command} 2>&1; echo $?
+ls /tmp/ackclock-precious; rm -r /tmp/ackclock-precious
+""")
+    lines = ended.stdout.splitlines()
+    assert lines[-1] == "kept"
+    assert lines.count("1") == 2, lines
+    assert any(line.endswith("/sys/fs/bpf/ackclock: it is no folder") for line in lines), lines
+    assert any("/sys/fs/bpf/ackclock: it belongs to user 65534, not to user 0" in line for line in lines), lines
 
 
 @pytest.mark.parametrize("page", ["radio-queue", "radio-box", "radio-subscribers"])

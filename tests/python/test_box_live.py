@@ -13,7 +13,7 @@ def needs(tmp_path, monkeypatch) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root loads BPF programs")
     link = subprocess.run(["ackclock", "link", "--check"], capture_output=True, text=True)
-    mounts = 'mount -t bpf bpf /sys/fs/bpf && exec "$0" box check lo --for 0s'
+    mounts = 'mount -t bpf -o mode=0700 bpf /sys/fs/bpf && exec "$0" box check lo --for 0s'
     box = subprocess.run(["unshare", "--mount", "sh", "-c", mounts, shutil.which("ackclock")], capture_output=True)
     if link.returncode or box.returncode:
         pytest.skip(f"no link or no box here: {link.stdout}{box.stdout.decode()}")

@@ -1,13 +1,11 @@
-//! Loads the BPF program into the kernel, attaches it to an interface, pins it, and removes it.
+//! Loads the BPF program into the kernel, and attaches it to an interface.
 //!
-//! Maps and links are pinned below `/sys/fs/bpf/ackclock`. The BPF program therefore keeps running after the process
-//! that loaded it exits. The next box process takes over the pinned program without a gap.
+//! Maps and links are [pinned](crate::pins). The BPF program therefore keeps running after the process that loaded it
+//! exits. The next box process takes over the pinned program without a gap.
 
-use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::net::Ipv6Addr;
-use std::os::unix::fs::{DirBuilderExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ackclock_link::Side;
 use aya::maps::lpm_trie::{Key, LpmTrie};
@@ -19,17 +17,14 @@ use aya::{Ebpf, EbpfError, EbpfLoader};
 
 use crate::clsact;
 use crate::maps::{Allowance, Counts, Flow, Knobs, Subscriber, Totals, Tuple};
+pub use crate::pins::Pins;
+use crate::pins::{Folder, MOUNT, ROOT};
 
 #[cfg(target_endian = "little")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfel.o");
 #[cfg(target_endian = "big")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfeb.o");
 
-/// Folder that contains the pins of all boxes.
-pub const PINS: &str = "/sys/fs/bpf/ackclock";
-
-/// Version of the memory layout of the maps. A running box with a different layout version is replaced, not taken over.
-const LAYOUT: u32 = 5;
 const MAPS: [&str; 11] = [
     "knobs",
     "prefixes",
@@ -60,6 +55,9 @@ const fn hooks(side: Side) -> [(&'static str, TcAttachType); 2] {
     }
 }
 
+/// File names of the pinned links of a box on either side.
+pub(crate) const LINKS: [&str; 4] = ["data-in", "acks-out", "data-out", "acks-in"];
+
 /// Error while the BPF program is loaded, attached, read or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClipError {
@@ -67,8 +65,14 @@ pub enum ClipError {
     #[error("`{0}` is not the name of a network interface")]
     Name(String),
     /// `/sys/fs/bpf` is not a BPF file system.
-    #[error("/sys/fs/bpf is no BPF file system: mount -t bpf bpf /sys/fs/bpf")]
+    #[error("{ROOT} is no BPF file system: {MOUNT}")]
     NoFileSystem,
+    /// Another user owns or can change a folder of pins.
+    #[error("{0}: {1}")]
+    Unsafe(PathBuf, String),
+    /// The interface was removed, and another one got its name, while the BPF program was being attached.
+    #[error("`{0}` was replaced while the program was being attached")]
+    Replaced(String),
     /// No box is pinned for this interface.
     #[error("no box runs on `{0}`")]
     NotRunning(String),
@@ -89,154 +93,37 @@ pub enum ClipError {
     Map(#[from] MapError),
 }
 
-/// Folder that contains the pinned maps and links of one interface.
-#[derive(Clone, Debug)]
-pub struct Pins {
-    interface: String,
-    folder: PathBuf,
-}
-
-impl Pins {
-    /// Returns the pin folder of the box on `interface`.
-    ///
-    /// # Errors
-    /// Fails if `interface` is not a valid name of a network interface.
-    pub fn of(interface: &str) -> Result<Self, ClipError> {
-        let plain = |c: char| c.is_ascii_graphic() && c != '/' && c != ':';
-        if interface.is_empty()
-            || interface.len() > 15
-            || !interface.chars().all(plain)
-            || interface.starts_with('.')
-        {
-            return Err(ClipError::Name(interface.to_owned()));
-        }
-        Ok(Self {
-            interface: interface.to_owned(),
-            folder: Path::new(PINS).join(format!("{interface}:{LAYOUT}")),
-        })
-    }
-
-    /// Returns whether a box is pinned for this interface.
-    pub fn exist(&self) -> bool {
-        self.folder.join("knobs").exists()
-    }
-
-    /// Removes all pins of the interface, for every layout version. Removing the pins detaches the programs. Returns
-    /// whether any pin of the interface existed.
-    ///
-    /// # Errors
-    /// Fails with the name of the file that cannot be removed.
-    pub fn remove(&self) -> Result<bool, ClipError> {
-        let at = |path: &Path, error| ClipError::File(path.to_owned(), error);
-        let folders = match fs::read_dir(PINS) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            listed => listed.map_err(|error| at(Path::new(PINS), error))?,
-        };
-        let mut any = false;
-        for folder in folders.filter_map(Result::ok) {
-            let name = folder.file_name();
-            let ours = name.to_str().and_then(|name| name.rsplit_once(':'));
-            if ours.is_none_or(|(interface, _)| interface != self.interface) {
-                continue;
-            }
-            let folder = folder.path();
-            if let Some(is_added) = qdisc(&folder) {
-                clsact::remove(&self.interface, is_added).map_err(|error| at(&folder, error))?;
-            }
-            for file in fs::read_dir(&folder).map_err(|error| at(&folder, error))?.filter_map(Result::ok) {
-                fs::remove_file(file.path()).map_err(|error| at(&file.path(), error))?;
-            }
-            fs::remove_dir(&folder).map_err(|error| at(&folder, error))?;
-            any = true;
-        }
-        // Removing the last box also removes the parent folder of all pins.
-        let _ = fs::remove_dir(PINS);
-        Ok(any)
-    }
-
-    fn make(&self) -> Result<(), ClipError> {
-        // `BPF_FS_MAGIC` is the type number of a BPF file system.
-        let found = nix::sys::statfs::statfs("/sys/fs/bpf").ok();
-        if found.is_none_or(|found| found.filesystem_type() != nix::sys::statfs::BPF_FS_MAGIC) {
-            return Err(ClipError::NoFileSystem);
-        }
-        DirBuilder::new()
-            .mode(0o700)
-            .recursive(true)
-            .create(&self.folder)
-            .map_err(|error| ClipError::File(self.folder.clone(), error))
-    }
-
-    /// Attaches a program by tcx and pins the link.
-    fn attach_by_tcx(
-        &self,
-        program: &mut SchedClassifier,
-        pin: &str,
-        hook: TcAttachType,
-    ) -> Result<(), ClipError> {
-        let options = TcAttachOptions::TcxOrder(LinkOrder::default());
-        let link = program.attach_with_options(&self.interface, hook, options)?;
-        let (link, pin) = (FdLink::try_from(program.take_link(link)?)?, self.folder.join(pin));
-        link.pin(&pin).map(drop).map_err(|error| ClipError::File(pin, io::Error::other(error)))
-    }
-
-    /// Attaches a program by clsact, and notes who added this queue discipline.
-    fn attach_by_clsact(&self, program: &mut SchedClassifier, hook: TcAttachType) -> Result<(), ClipError> {
-        if qdisc(&self.folder).is_none() {
-            let note = if clsact::add(&self.interface)? { ADDED } else { FOUND };
-            let path = self.folder.join(QDISC);
-            symlink(note, &path).map_err(|error| ClipError::File(path, error))?;
-        }
-        Ok(clsact::attach(program, &self.interface, hook)?)
-    }
-
-    fn map(&self, name: &str) -> Result<MapData, ClipError> {
-        MapData::from_pin(self.folder.join(name)).map_err(|_| ClipError::NotRunning(self.interface.clone()))
-    }
-
-    /// Returns the packet and byte counters of the pinned box.
-    ///
-    /// # Errors
-    /// Fails if no box is pinned for the interface.
-    pub fn counts(&self) -> Result<Counts, ClipError> {
-        counts_of(&PerCpuArray::try_from(Map::PerCpuArray(self.map("counts")?))?)
-    }
-
-    /// Returns the current settings of the pinned box.
-    ///
-    /// # Errors
-    /// Fails if no box is pinned for the interface.
-    pub fn knobs(&self) -> Result<Knobs, ClipError> {
-        Ok(Array::<_, Knobs>::try_from(Map::Array(self.map("knobs")?))?.get(&0, 0)?)
-    }
-
-    /// Applies the function `change` to the settings of the pinned box.
-    ///
-    /// # Errors
-    /// Fails if no box is pinned for the interface.
-    pub fn turn(&self, change: impl FnOnce(&mut Knobs)) -> Result<(), ClipError> {
-        let mut map = Array::<_, Knobs>::try_from(Map::Array(self.map("knobs")?))?;
-        let mut knobs = map.get(&0, 0)?;
-        change(&mut knobs);
-        Ok(map.set(0, knobs, 0)?)
-    }
-}
-
-/// Name of the symbolic link among the pins that says how the interface got the queue discipline clsact. A BPF file system
-/// has no files with content.
-const QDISC: &str = "clsact";
-/// Target of the symbolic link if the box added clsact.
-const ADDED: &str = "added";
-/// Target of the symbolic link if the interface had clsact before.
-const FOUND: &str = "found";
-
-/// Whether a box added clsact to its interface; `None` if the box does not use clsact.
-fn qdisc(folder: &Path) -> Option<bool> {
-    fs::read_link(folder.join(QDISC)).ok().map(|note| note == Path::new(ADDED))
-}
-
-fn counts_of(map: &PerCpuArray<impl std::borrow::Borrow<MapData>, Counts>) -> Result<Counts, ClipError> {
+pub(crate) fn counts_of(
+    map: &PerCpuArray<impl std::borrow::Borrow<MapData>, Counts>,
+) -> Result<Counts, ClipError> {
     Ok(Counts::sum(&map.get(&0, 0)?))
+}
+
+/// Attaches a program by tcx and pins the link.
+fn attach_by_tcx(
+    program: &mut SchedClassifier,
+    interface: &str,
+    folder: &Folder,
+    pin: &str,
+    hook: TcAttachType,
+) -> Result<(), ClipError> {
+    let options = TcAttachOptions::TcxOrder(LinkOrder::default());
+    let link = program.attach_with_options(interface, hook, options)?;
+    let link = FdLink::try_from(program.take_link(link)?)?;
+    link.pin(folder.path(pin)).map(drop).map_err(|error| folder.error(pin, error))
+}
+
+/// Attaches a program by clsact, and notes who added this queue discipline.
+fn attach_by_clsact(
+    program: &mut SchedClassifier,
+    interface: &str,
+    folder: &Folder,
+    hook: TcAttachType,
+) -> Result<(), ClipError> {
+    if folder.qdisc().is_none() {
+        folder.note_qdisc(clsact::add(interface)?)?;
+    }
+    Ok(clsact::attach(program, interface, hook)?)
 }
 
 /// The loaded BPF program and its maps.
@@ -260,39 +147,44 @@ impl Clip {
     /// # Errors
     /// Fails if there is no BPF file system, or if the kernel refuses the program, a map or a link.
     pub fn attach(pins: &Pins, side: Side, many: bool) -> Result<(Self, bool), ClipError> {
-        if pins.exist()
-            && let Ok(clip) = Self::take_over(pins, side, many)
+        if pins.is_attached()?
+            && let Some(folder) = pins.folder()?
+            && let Ok(clip) = Self::take_over(pins, &folder, side, many)
         {
             return Ok((clip, true));
         }
         // The maps of a detached program are dropped, because they lack the windows advertised in the meantime. With
         // outdated maps, a right edge could move left.
         pins.remove()?;
-        pins.make()?;
-        let mut clip = Self::with_maps(pins, many)?;
+        let folder = pins.make()?;
+        let mut clip = Self::with_maps(&folder, many)?;
         for (name, (pin, hook)) in PROGRAMS.into_iter().zip(hooks(side)) {
             let program = clip.program(name)?;
-            match pins.attach_by_tcx(program, pin, hook) {
+            match attach_by_tcx(program, pins.interface(), &folder, pin, hook) {
                 Err(ClipError::Attach(error)) if clsact::is_needed(&error) => {
-                    pins.attach_by_clsact(program, hook)?;
+                    attach_by_clsact(program, pins.interface(), &folder, hook)?;
                 }
                 attached => attached?,
             }
         }
-        Ok((clip, false))
+        if pins.is_attached()? {
+            Ok((clip, false))
+        } else {
+            Err(ClipError::Replaced(pins.interface().to_owned()))
+        }
     }
 
     /// Replaces the attached program and keeps its maps. Fails if a pinned link or a filter is missing, or the
     /// interface no longer exists.
-    fn take_over(pins: &Pins, side: Side, many: bool) -> Result<Self, ClipError> {
-        let mut clip = Self::with_maps(pins, many)?;
-        let is_clsact = qdisc(&pins.folder).is_some();
+    fn take_over(pins: &Pins, folder: &Folder, side: Side, many: bool) -> Result<Self, ClipError> {
+        let mut clip = Self::with_maps(folder, many)?;
+        let is_clsact = folder.qdisc().is_some();
         for (name, (pin, hook)) in PROGRAMS.into_iter().zip(hooks(side)) {
             let program = clip.program(name)?;
             if is_clsact {
-                clsact::replace(program, &pins.interface, hook)?;
+                clsact::replace(program, pins.interface(), hook)?;
             } else {
-                let link = FdLink::from(PinnedLink::from_pin(pins.folder.join(pin))?);
+                let link = FdLink::from(PinnedLink::from_pin(folder.path(pin))?);
                 program.attach_to_link(link.try_into()?)?;
             }
         }
@@ -300,13 +192,13 @@ impl Clip {
     }
 
     /// Loads the BPF program with the pinned maps, and creates the maps that are missing.
-    fn with_maps(pins: &Pins, many: bool) -> Result<Self, ClipError> {
+    fn with_maps(folder: &Folder, many: bool) -> Result<Self, ClipError> {
         let mut loader = EbpfLoader::new();
         if many {
             loader.map_max_entries("flows", MOST_FLOWS);
         }
         for map in MAPS {
-            loader.map_pin_path(map, pins.folder.join(map));
+            loader.map_pin_path(map, folder.path(map));
         }
         Self::prepared(loader.load(OBJECT)?)
     }

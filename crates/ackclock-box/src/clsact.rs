@@ -14,7 +14,7 @@ use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
-use crate::netlink::{ACKNOWLEDGE, DUMP, request};
+use crate::netlink::{ACKNOWLEDGE, DUMP, Message, request, word};
 
 /// Priority of a box's filters. Filters without a priority of their own are less urgent, so none of them hides a
 /// packet from the box.
@@ -111,8 +111,30 @@ fn is_missing(error: &ProgramError) -> bool {
 /// # Errors
 /// Fails if the kernel does not list the filters.
 pub(crate) fn filters(index: u32) -> io::Result<usize> {
-    let list = |hook| request(LIST_FILTERS, DUMP, &about(index, 0, hook));
-    Ok(list(INGRESS)?.iter().chain(&list(EGRESS)?).filter(|(kind, _)| *kind == FILTER).count())
+    Ok(listed(index, INGRESS)?.len() + listed(index, EGRESS)?.len())
+}
+
+/// Whether both filters of a box are attached to an interface.
+///
+/// # Errors
+/// Fails if the kernel does not list the filters.
+pub(crate) fn is_attached(index: u32) -> io::Result<bool> {
+    let own = |filters: Vec<Filter>| filters.iter().any(|filter| *filter == (PRIORITY, HANDLE));
+    Ok(own(listed(index, INGRESS)?) && own(listed(index, EGRESS)?))
+}
+
+/// Priority and handle of a filter.
+type Filter = (u16, TcHandle);
+
+/// Filters of one direction of an interface.
+fn listed(index: u32, hook: u32) -> io::Result<Vec<Filter>> {
+    let answer = request(LIST_FILTERS, DUMP, &about(index, 0, hook))?;
+    let filter = |(kind, body): &Message| {
+        let (handle, info) = (word(body, 8)?, word(body, 16)?);
+        // The kernel lists a priority once more, with handle 0, for the chain of its filters.
+        (*kind == FILTER).then(|| ((info >> 16) as u16, TcHandle::from(handle)))
+    };
+    Ok(answer.iter().filter_map(filter).collect())
 }
 
 // Numbers of linux/rtnetlink.h and linux/pkt_sched.h.

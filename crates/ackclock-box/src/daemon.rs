@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ackclock_core::{Histogram, Span, Time, name_of};
-use nix::fcntl::Flock;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +56,8 @@ pub enum Said<'a> {
     Day(&'a str),
     /// A changed configuration file was loaded, or was refused for this reason.
     Loaded(Result<(), &'a str>),
+    /// Reports can be written again, or cannot be written for this reason.
+    Reporting(Result<(), &'a BoxError>),
 }
 
 /// Default maximum age of an allowance that is still applied. An old allowance may apply for seconds without data, because an
@@ -156,6 +157,24 @@ fn inherit(clip: &mut Clip, subscribers: &mut Subscribers, now: Time, stale: Spa
     Ok(())
 }
 
+/// Pins, run-time files and lock of the box that `options` start: those of the box that is attached to the interface, or
+/// else new ones.
+fn own(options: &Options) -> Result<(Pins, Files, File), BoxError> {
+    let of = |pins: &Pins| Files::of(&options.folder, &pins.name());
+    let mut pins = Pins::of(&options.interface)?;
+    if !pins.is_attached()? {
+        // A process that waits for the interface to be recreated keeps its box.
+        if let Some(pid) = of(&pins).running() {
+            return Err(BoxError::Taken(pid, options.interface.clone()));
+        }
+        of(&pins).remove();
+        pins = Pins::new(&options.interface)?;
+    }
+    let files = of(&pins);
+    let lock = files.take(&options.interface)?;
+    Ok((pins, files, lock))
+}
+
 /// A running box: its options, files, pins and BPF program.
 pub struct Daemon {
     options: Options,
@@ -169,14 +188,16 @@ pub struct Daemon {
     told_day: Option<String>,
     refused_file: Option<String>,
     devices: DeviceEvents,
-    /// Index of the interface with the BPF program.
-    index: Option<u32>,
+    /// Whether the BPF program is attached to the interface; `false` while the interface does not exist.
+    attached: bool,
+    /// Whether the last report could be written.
+    reporting: bool,
     begun: Time,
     until: Option<Time>,
     knobs: Knobs,
     reported: (Time, Counts),
     taken_over: bool,
-    _lock: Flock<File>,
+    lock: File,
 }
 
 impl Daemon {
@@ -186,10 +207,9 @@ impl Daemon {
     /// Fails if the interface does not exist, another process owns the box, or the kernel refuses the program.
     pub fn start(options: Options, policy: Policy) -> Result<Self, BoxError> {
         let unwatched = |error| BoxError::Interface(format!("interfaces cannot be watched: {error}"));
-        let (devices, index) = (DeviceEvents::open().map_err(unwatched)?, machine::index(&options.interface));
+        let devices = DeviceEvents::open().map_err(unwatched)?;
         let interface = machine::interface(&options.interface).map_err(BoxError::Interface)?;
-        let (files, pins) = (Files::of(&options.folder, &options.interface), Pins::of(&options.interface)?);
-        let lock = files.take(&options.interface)?;
+        let (pins, files, lock) = own(&options)?;
         let (mut clip, taken_over) = Clip::attach(&pins, policy.side(), policy.has_networks())?;
         clip.cover(&policy.prefixes())?;
         let (begun, act) = (now(), options.act);
@@ -205,7 +225,8 @@ impl Daemon {
         Ok(Self {
             subscribers,
             devices,
-            index,
+            attached: true,
+            reporting: true,
             waits: Histogram::default(),
             day: Day::new(begun, counts),
             told_day: None,
@@ -220,7 +241,7 @@ impl Daemon {
             begun,
             until,
             taken_over,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -257,7 +278,10 @@ impl Daemon {
                 let report = self.report(now, counts);
                 // Serialising a report cannot fail, because a report contains only numbers and strings.
                 let text = serde_json::to_string(&report).unwrap_or_default();
-                self.files.write(&text)?;
+                let written = self.files.write(&text);
+                if written.is_ok() != std::mem::replace(&mut self.reporting, written.is_ok()) {
+                    tell(Said::Reporting(written.as_ref().map(|()| ())));
+                }
                 tell(Said::Report(&report, &counts));
             }
         }
@@ -333,20 +357,19 @@ impl Daemon {
         Ok(None)
     }
 
-    /// Attaches the BPF program again if the interface was removed and recreated. The kernel reports each such change.
+    /// Attaches the BPF program again if the interface was removed and recreated. The kernel reports each such change. An
+    /// interface that gets another name keeps its box.
     fn look_after_interface(&mut self) -> Result<(), BoxError> {
-        if !self.devices.any() {
+        if !self.devices.any() || self.pins.is_attached()? {
             return Ok(());
         }
         let index = machine::index(&self.options.interface);
-        if index == self.index {
-            return Ok(());
-        }
-        self.index = index;
+        // An interface that moved to another namespace keeps the program until the program is detached.
+        self.pins.detach()?;
+        self.attached = false;
         let attached = if index.is_some() { self.attach_again() } else { Ok(()) };
         if attached.is_err() && machine::index(&self.options.interface) != index {
             // The interface was removed meanwhile. The maps may be new; the settings stay in force.
-            self.index = None;
             let knobs = self.knobs;
             return Ok(self.pins.turn(|new| *new = knobs)?);
         }
@@ -356,6 +379,14 @@ impl Daemon {
     fn attach_again(&mut self) -> Result<(), BoxError> {
         let interface = machine::interface(&self.options.interface).map_err(BoxError::Interface)?;
         let policy = self.subscribers.policy().clone();
+        let pins = Pins::new(&self.options.interface)?;
+        let files = Files::of(&self.options.folder, &pins.name());
+        if pins.name() != self.pins.name() {
+            let lock = files.take(&self.options.interface)?;
+            self.files.remove();
+            (self.files, self.lock) = (files, lock);
+        }
+        self.pins = pins;
         (self.clip, _) = Clip::attach(&self.pins, policy.side(), policy.has_networks())?;
         self.clip.cover(&policy.prefixes())?;
         // The kernel has forgotten all connections, so the subscribers are listed anew.
@@ -363,6 +394,7 @@ impl Daemon {
         self.knobs.header = interface.header;
         self.clip.set(self.knobs)?;
         self.records = self.clip.records()?;
+        self.attached = true;
         Ok(())
     }
 
@@ -384,9 +416,9 @@ impl Daemon {
         let quantile = |q| self.waits.quantile(q).map(|wait| wait.as_millis_f64());
         Report {
             pid: std::process::id() as i32,
-            interface: self.options.interface.clone(),
+            interface: machine::name(self.pins.index()).unwrap_or_else(|| self.options.interface.clone()),
             regulator: name_of(self.subscribers.policy().regulator()),
-            acting: self.knobs.acts(),
+            acting: self.attached && self.knobs.acts(),
             running_s: now.since(self.begun).as_secs_f64(),
             rate_bps: bytes as f64 * 8.0 / now.since(last).as_secs_f64(),
             connections: self.subscribers.connections(),

@@ -1,17 +1,24 @@
 //! Run-time files of a box: its lock, its last report, and requests to the running process.
+//!
+//! A full file system costs reports, not the box: the lock is an empty file, and the kernel tells who holds it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 use crate::daemon::{BoxError, Report, pause};
+
+/// Age of a report whose figures are no longer those of the box; a box writes a report every second.
+const OUTDATED: Duration = Duration::from_secs(5);
 
 /// Paths of a box's files in the run-time folder.
 #[derive(Clone, Debug)]
@@ -23,27 +30,22 @@ pub struct Files {
 }
 
 impl Files {
-    /// Returns the paths of the files that belong to the box on `interface`.
-    pub fn of(folder: &Path, interface: &str) -> Self {
-        let file = |end: &str| folder.join(format!("box-{interface}.{end}"));
+    /// Returns the paths of the files that belong to the box called `name` ([`Pins::name`](crate::clip::Pins::name)).
+    pub fn of(folder: &Path, name: &str) -> Self {
+        let file = |end: &str| folder.join(format!("box-{name}.{end}"));
         Self { lock: file("lock"), report: file("json"), keep: file("keep"), reload: file("reload") }
     }
 
     /// Returns the ID of the process that runs the box, or `None` if no process runs it.
     pub fn running(&self) -> Option<i32> {
         let file = File::open(&self.lock).ok()?;
-        match Flock::lock(file, FlockArg::LockSharedNonblock) {
-            Ok(_) => None,
-            Err((mut file, _)) => {
-                let mut text = String::new();
-                file.read_to_string(&mut text).ok()?;
-                text.trim().parse().ok()
-            }
-        }
+        let holder = fcntl_getlk(&file, &Flock::from(FlockType::ReadLock)).ok()??;
+        Some(holder.pid?.as_raw_nonzero().get())
     }
 
-    /// Locks the box's run-time files, so that no other process can run a box on `interface`.
-    pub(crate) fn take(&self, interface: &str) -> Result<Flock<File>, BoxError> {
+    /// Locks the box's run-time files, so that no other process can run the box on `interface`. The lock ends with this
+    /// process, or when the file is closed.
+    pub(crate) fn take(&self, interface: &str) -> Result<File, BoxError> {
         let at = |error| BoxError::File(self.lock.clone(), error);
         let mut open = OpenOptions::new();
         let file = open
@@ -54,25 +56,27 @@ impl Files {
             .mode(0o600)
             .open(&self.lock)
             .map_err(at)?;
-        let Ok(mut locked) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
-            return Err(BoxError::Taken(self.running().unwrap_or(0), interface.to_owned()));
-        };
-        locked.set_len(0).map_err(at)?;
-        write!(locked, "{}", std::process::id()).map_err(at)?;
-        Ok(locked)
+        match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(file),
+            Err(_) => Err(BoxError::Taken(self.running().unwrap_or(0), interface.to_owned())),
+        }
     }
 
-    /// Returns the last report, or an empty report if none was written.
-    pub fn last_report(&self) -> Report {
-        let text = fs::read_to_string(&self.report).ok();
-        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    /// Returns the last report; `None` if there is no report of the last five seconds.
+    pub fn last_report(&self) -> Option<Report> {
+        let age = fs::metadata(&self.report).ok()?.modified().ok()?.elapsed().unwrap_or_default();
+        let text = fs::read_to_string(&self.report).ok().filter(|_| age < OUTDATED)?;
+        serde_json::from_str(&text).ok()
     }
 
     /// Replaces the last report.
     pub(crate) fn write(&self, report: &str) -> Result<(), BoxError> {
         let new = self.report.with_extension("new");
-        let written = fs::write(&new, report).and_then(|()| fs::rename(new, &self.report));
-        written.map_err(|error| BoxError::File(self.report.clone(), error))
+        let written = fs::write(&new, report).and_then(|()| fs::rename(&new, &self.report));
+        written.map_err(|error| {
+            let _ = fs::remove_file(&new);
+            BoxError::File(self.report.clone(), error)
+        })
     }
 
     /// Asks the box to keep lowering windows after the time given with `--act TIME`.

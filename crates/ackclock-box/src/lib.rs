@@ -15,6 +15,7 @@ pub mod machine;
 pub mod maps;
 mod netlink;
 pub mod observers;
+mod pins;
 pub mod shares;
 pub mod subscribers;
 pub mod summary;

@@ -2,18 +2,19 @@
 //! interface.
 
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::{fs, io};
 
 use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
 use nix::ifaddrs::getifaddrs;
-use nix::net::if_::if_nametoindex;
-use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use nix::net::if_::{if_indextoname, if_nametoindex};
 use nix::unistd::{AccessFlags, access};
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities as capabilities_of};
 use serde::Serialize;
 
-use crate::clip::{Clip, PINS};
+use crate::clip::{Clip, ClipError};
+use crate::pins::{Folder, MOUNT, PINS, ROOT};
 use crate::{clsact, netlink};
 
 /// Length of the link header before the IP header, bytes, by device type (ARPHRD).
@@ -55,6 +56,20 @@ pub fn interface(name: &str) -> Result<Interface, String> {
 /// Returns the kernel's index of an interface, or `None` if the interface does not exist.
 pub fn index(name: &str) -> Option<u32> {
     if_nametoindex(name).ok()
+}
+
+/// Returns the name of the interface with this index, or `None` if the interface does not exist in this namespace.
+pub fn name(index: u32) -> Option<String> {
+    // nix 0.31 returns an empty name instead of an error.
+    if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty())
+}
+
+/// File that identifies the network namespace of this process.
+pub(crate) const NAMESPACE: &str = "/proc/self/ns/net";
+
+/// Returns the identifier of the network namespace of this process.
+pub(crate) fn namespace() -> io::Result<u64> {
+    Ok(fs::metadata(NAMESPACE)?.ino())
 }
 
 /// Requirement for running a box, and whether this machine meets the requirement.
@@ -108,17 +123,16 @@ const CAPABILITIES: [(&str, CapabilitySet); 3] = [
 
 /// Checks the file system of the pins, and the folder of the pins in it.
 fn file_system() -> Result<String, String> {
-    let root = Path::new(PINS).parent().unwrap_or(Path::new("/"));
-    let found = statfs(root).ok();
-    if found.is_none_or(|found| found.filesystem_type() != BPF_FS_MAGIC) {
-        return Err(format!("mount -t bpf bpf {}", root.display()));
-    }
-    let folder = if Path::new(PINS).exists() { Path::new(PINS) } else { root };
+    let folder = match Folder::pins() {
+        Ok(found) => found.map_or(ROOT, |_| PINS),
+        Err(ClipError::NoFileSystem) => return Err(MOUNT.to_owned()),
+        Err(ClipError::File(_, error)) if error.kind() == io::ErrorKind::PermissionDenied => PINS,
+        Err(error) => return Err(error.to_string()),
+    };
     let user = geteuid().as_raw();
     access(folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(|_| {
-        let root = root.display();
         format!(
-            "user {user} cannot write in it; as root: chmod a+x {root}; mkdir -p {PINS}; chown {user} {PINS}"
+            "user {user} cannot write in it; as root: chmod a+x {ROOT}; mkdir -p {PINS}; chown {user} {PINS}"
         )
     })?;
     Ok(format!("mounted, pins in {PINS}"))

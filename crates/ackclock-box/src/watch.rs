@@ -39,15 +39,18 @@ pub struct Watched {
 /// Fails if the interface does not exist, or the kernel refuses the programs.
 pub fn watch(options: Options, policy: Policy, mut ends: impl FnMut() -> bool) -> Result<Watched, BoxError> {
     let (interface, pins) = (options.interface.clone(), Pins::of(&options.interface)?);
-    let files = Files::of(&options.folder, &interface);
-    if pins.exist() {
+    let files = Files::of(&options.folder, &pins.name());
+    if pins.is_attached()? {
         let begun = Reading::begin(&interface, &pins)?;
         while !ends() {
             pause();
         }
         return Ok(Watched { of_a_box: true, ..begun.end(&interface, &pins, &files)? });
     }
+    let folder = options.folder.clone();
     let mut daemon = Daemon::start(Options { act: false, ..options }, policy)?;
+    let pins = Pins::of(&interface)?;
+    let files = Files::of(&folder, &pins.name());
     let watched = || {
         let begun = Reading::begin(&interface, &pins)?;
         daemon.run(ends, |_| Err("a check loads no file".to_owned()), |_| {})?;
@@ -79,7 +82,7 @@ impl Reading {
         Ok(Watched {
             of_a_box: false,
             shares: Shares::of(&counts),
-            wait_p95_ms: files.last_report().wait_p95_ms,
+            wait_p95_ms: files.last_report().and_then(|report| report.wait_p95_ms),
             device_packets: packets,
             missing_packets: since(packets, counts.in_segments + counts.out_segments),
             counts,

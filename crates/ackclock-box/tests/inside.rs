@@ -8,7 +8,7 @@ use ackclock_box::clip::Clip;
 
 const WITHIN: &str = "ACKCLOCK_INSIDE";
 const SCRIPT: &str =
-    "mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf && ip link set lo up || exit 99
+    "mount -t sysfs sysfs /sys && mount -t bpf -o mode=1777 bpf /sys/fs/bpf && ip link set lo up || exit 99
 exec timeout 300 \"$0\" --exact \"$1\" --nocapture";
 
 /// Whether this is the process inside. If it is not, runs the test of this name there, or says why it is skipped.

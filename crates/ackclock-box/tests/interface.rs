@@ -116,3 +116,109 @@ fn a_box_outlives_an_interface_that_comes_and_goes() {
         });
     });
 }
+
+fn pins(interface: &str) -> Result<Pins, String> {
+    Pins::of(interface).map_err(|error| error.to_string())
+}
+
+fn is_attached(interface: &str) -> bool {
+    pins(interface).unwrap().is_attached().unwrap()
+}
+
+/// A box belongs to an interface, whatever the interface is called.
+#[test]
+fn a_renamed_interface_keeps_its_box_and_its_old_name_has_none() {
+    if !inside("interface::a_renamed_interface_keeps_its_box_and_its_old_name_has_none") {
+        return;
+    }
+    let mut poll = 0;
+    run(|| {
+        poll += 1;
+        match poll {
+            1 => {
+                send();
+                ip("link set radio0 name wan0");
+            }
+            2 => {
+                assert!(is_attached("wan0") && pins("wan0").unwrap().counts().unwrap().out_bytes > 140_000);
+                assert_eq!(pins("radio0").unwrap_err(), "no box runs on `radio0`");
+                ip("link add radio0 type veth peer name other1");
+            }
+            3 => {
+                assert!(is_attached("wan0") && !is_attached("radio0"));
+                assert!(pins("radio0").unwrap().counts().is_err());
+                // The box goes on with the interface of its first name.
+                ip("link delete wan0");
+            }
+            4 => assert!(is_attached("radio0") && pins("wan0").is_err()),
+            _ => return true,
+        }
+        false
+    });
+}
+
+/// The index of a removed interface may be that of the next one.
+#[test]
+fn an_interface_recreated_with_its_name_and_index_has_the_program_again() {
+    if !inside("interface::an_interface_recreated_with_its_name_and_index_has_the_program_again") {
+        return;
+    }
+    let mut poll = 0;
+    run(|| {
+        poll += 1;
+        if poll == 1 {
+            let index = nix::net::if_::if_nametoindex("radio0").unwrap();
+            remove();
+            ip(&format!("link add radio0 index {index} type veth peer name other0"));
+            assert!(!is_attached("radio0"), "the kernel has detached the program");
+            return false;
+        }
+        assert!(is_attached("radio0"));
+        send();
+        assert!(sent() > 140_000);
+        true
+    });
+}
+
+/// In the other namespace the interface may belong to another box.
+#[test]
+fn an_interface_that_moves_to_another_namespace_loses_the_program() {
+    if !inside("interface::an_interface_that_moves_to_another_namespace_loses_the_program") {
+        return;
+    }
+    let mut other = Command::new("unshare").args(["--net", "sleep", "60"]).spawn().unwrap();
+    let pid = other.id();
+    let is_elsewhere = || {
+        let link = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
+        link(&pid.to_string()) != link("self")
+    };
+    while !is_elsewhere() {
+        thread::yield_now();
+    }
+    let mut poll = 0;
+    run(|| {
+        poll += 1;
+        match poll {
+            1 => ip(&format!("link set radio0 netns {pid}")),
+            2 => {
+                let waiting = pins("radio0").unwrap();
+                assert!(!waiting.is_attached().unwrap() && waiting.knobs().unwrap().act == 1);
+                let folder = format!("/sys/fs/bpf/ackclock/{}:6", waiting.name());
+                assert!(
+                    !fs::exists(format!("{folder}/acks-out")).unwrap(),
+                    "the pinned link held the program"
+                );
+                ip("link delete other0");
+                create();
+            }
+            3 => {
+                send();
+                assert!(is_attached("radio0") && sent() > 140_000);
+            }
+            _ => return true,
+        }
+        false
+    });
+    other.kill().unwrap();
+    other.wait().unwrap();
+}

@@ -14,5 +14,6 @@ mod loopback;
 mod memory;
 mod object;
 mod observers;
+mod pins;
 mod subscribers;
 mod untouched;

@@ -165,8 +165,17 @@ fn clip(error: ClipError) -> Failure {
     failure(error.into())
 }
 
-fn files(interface: &str) -> Result<Files, Failure> {
-    Ok(Files::of(&folder()?, interface))
+fn files(pins: &Pins) -> Result<Files, Failure> {
+    Ok(Files::of(&folder()?, &pins.name()))
+}
+
+/// Run-time files of the box of an interface, which a process runs.
+fn running(interface: &str) -> Result<Files, Failure> {
+    let files = files(&Pins::of(interface).map_err(clip)?)?;
+    match files.running() {
+        Some(_) => Ok(files),
+        None => Err(Failure::Run(format!("no box runs on `{interface}`"))),
+    }
 }
 
 /// Settings with which a box starts.
@@ -290,10 +299,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[allow(clippy::disallowed_methods, reason = "the command waits for another process")]
 fn reload(path: &Path) -> Result<(), Failure> {
     let interface = file::load(path)?.interface;
-    let files = files(&interface)?;
-    if files.running().is_none() {
-        return Err(Failure::Run(format!("no box runs on `{interface}`")));
-    }
+    let files = running(&interface)?;
     files.reload(&absolute(path)?).map_err(|error: io::Error| Failure::Run(error.to_string()))?;
     let begun = Instant::now();
     while files.is_reloading() {
@@ -302,7 +308,8 @@ fn reload(path: &Path) -> Result<(), Failure> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    match files.last_report().refused_file {
+    let report = files.last_report().ok_or_else(|| Failure::Run(format!("{interface}: {UNKNOWN}")))?;
+    match report.refused_file {
         Some(error) => Err(Failure::Run(format!("{error}; the box goes on with the old file"))),
         None => output::print(&format!("{interface}: the changed file is in force\n")),
     }
@@ -315,6 +322,10 @@ fn tell(said: &Said<'_>, interface: &str, shown: &Shown, json: bool) {
             show(report, json);
         }
         Said::Day(day) => output::remark(&format!("{interface}: {day}")),
+        Said::Reporting(Ok(())) => output::remark(&format!("{interface}: reports are written again")),
+        Said::Reporting(Err(error)) => output::remark(&format!(
+            "{error}; the box goes on without reports, so `box status` has no figures"
+        )),
         Said::Loaded(Ok(())) => output::remark(&format!("{interface}: the changed file is in force")),
         Said::Loaded(Err(error)) => output::remark(&format!("{error}; the box goes on with the old file")),
     }
@@ -344,30 +355,60 @@ fn line(report: &Report) -> String {
 
 fn status(named: &Named) -> Result<(), Failure> {
     let interface = file::interface_of(&named.interface)?;
-    let files = files(&interface)?;
     let pins = Pins::of(&interface).map_err(clip)?;
+    let files = files(&pins)?;
     let (counts, knobs) = (pins.counts().map_err(clip)?, pins.knobs().map_err(clip)?);
-    let running = files.running();
-    let report = files.last_report();
+    let (running, attached) = (files.running(), pins.is_attached().map_err(clip)?);
+    // A report of an earlier process says nothing about this box.
+    let report = files.last_report().filter(|report| running == Some(report.pid));
+    let doing = match running {
+        None => Doing::Unattended,
+        Some(pid) if !attached => Doing::Waits(pid),
+        Some(pid) if knobs.acts() => Doing::Acts(pid),
+        Some(pid) => Doing::Measures(pid),
+    };
     if named.json {
-        let acting = knobs.acts();
+        let acting = matches!(doing, Doing::Acts(_));
         return output::print(&format!(
             "{}\n",
             json!({ "running": running, "acting": acting, "report": report, "counts": counts })
         ));
     }
-    output::print(&readable(&interface, running, knobs.acts(), &report, counts))
+    output::print(&readable(&interface, doing, report.as_ref(), counts))
 }
 
-fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, counts: Counts) -> String {
-    let doing = match (acts, running) {
-        (true, Some(pid)) => format!("process {pid} lowers windows by {}", report.regulator),
-        (false, Some(pid)) => format!("process {pid} measures; nothing is written"),
-        (_, None) => {
+/// What is said if the reports of a box cannot be written or read.
+const UNKNOWN: &str = "no report of the box can be read, so its figures are unknown";
+
+/// What the process with this ID does with the windows of an interface.
+#[derive(Clone, Copy)]
+enum Doing {
+    Acts(i32),
+    Measures(i32),
+    /// The interface does not exist.
+    Waits(i32),
+    /// The process was killed.
+    Unattended,
+}
+
+fn readable(interface: &str, doing: Doing, report: Option<&Report>, counts: Counts) -> String {
+    let doing = match doing {
+        Doing::Acts(pid) => {
+            let regulator = report.map_or(String::new(), |report| format!(" by {}", report.regulator));
+            format!("process {pid} lowers windows{regulator}")
+        }
+        Doing::Measures(pid) => format!("process {pid} measures; nothing is written"),
+        Doing::Waits(pid) => {
+            format!("process {pid} waits for the interface to exist again; no packet passes the box")
+        }
+        Doing::Unattended => {
             "no process: windows pass as receivers say; `ackclock box` takes over, `cleanup` removes"
                 .to_owned()
         }
     };
+    let unknown = Report::default();
+    let missing = report.map_or(format!("{UNKNOWN}\n"), |_| String::new());
+    let report = report.unwrap_or(&unknown);
     let wait = report.wait_p95_ms.map_or("unknown".to_owned(), |wait| format!("p95 {wait:.0} ms"));
     let Counts { acks, clipped, lower, .. } = counts;
     let shown = regulated(&Shares::of(&counts), counts.in_bytes);
@@ -381,7 +422,7 @@ fn readable(interface: &str, running: Option<i32>, acts: bool, report: &Report, 
          wait in the queue: {wait}\n\
          windows: {acks} ACKs, the law asks for less at {asks:.0} %, lowered at {does:.0} %\n\
          left alone: {unknown} ACKs of connections that pass only in part, {stale} with too old an allowance, {refused} refused; \
-         {lost_records} records lost\n{more}"
+         {lost_records} records lost\n{missing}{more}"
     )
 }
 
@@ -428,11 +469,9 @@ fn more(report: &Report) -> String {
 
 fn top(named: &Named) -> Result<(), Failure> {
     let interface = file::interface_of(&named.interface)?;
-    let files = files(&interface)?;
-    if files.running().is_none() {
-        return Err(Failure::Run(format!("no box runs on `{interface}`")));
-    }
-    let worst = files.last_report().worst;
+    let files = running(&interface)?;
+    let report = files.last_report().ok_or_else(|| Failure::Run(format!("{interface}: {UNKNOWN}")))?;
+    let worst = report.worst;
     if named.json {
         return output::print(&format!("{}\n", json!(worst)));
     }
@@ -469,17 +508,15 @@ fn bypass(interface: &str, on: bool) -> Result<(), Failure> {
 }
 
 fn keep(interface: &str) -> Result<(), Failure> {
-    let files = files(interface)?;
-    if files.running().is_none() {
-        return Err(Failure::Run(format!("no box runs on `{interface}`")));
-    }
+    let files = running(interface)?;
     files.keep().map_err(|error: io::Error| Failure::Run(error.to_string()))?;
     output::print(&format!("{interface}: goes on\n"))
 }
 
 fn stop(interface: &str) -> Result<(), Failure> {
-    let ended = files(interface)?.end();
-    let removed = remove(interface)?;
+    let pins = Pins::of(interface).map_err(clip)?;
+    let ended = files(&pins)?.end();
+    let removed = remove(&pins)?;
     if ended.is_none() && !removed {
         return Err(Failure::Run(format!("no box runs on `{interface}`")));
     }
@@ -487,18 +524,25 @@ fn stop(interface: &str) -> Result<(), Failure> {
 }
 
 fn cleanup(interface: &str) -> Result<(), Failure> {
-    if let Some(pid) = files(interface)?.running() {
-        return Err(Failure::Run(format!(
-            "process {pid} is the box of `{interface}`; `ackclock box stop {interface}` ends it"
-        )));
-    }
-    let found = if remove(interface)? { "removed what was left" } else { "nothing was left" };
+    let removed = match Pins::of(interface) {
+        Err(ClipError::NotRunning(_)) => false,
+        found => {
+            let pins = found.map_err(clip)?;
+            if let Some(pid) = files(&pins)?.running() {
+                return Err(Failure::Run(format!(
+                    "process {pid} is the box of `{interface}`; `ackclock box stop {interface}` ends it"
+                )));
+            }
+            remove(&pins)?
+        }
+    };
+    let found = if removed { "removed what was left" } else { "nothing was left" };
     output::print(&format!("{interface}: {found}\n"))
 }
 
-fn remove(interface: &str) -> Result<bool, Failure> {
-    let removed = Pins::of(interface).and_then(|pins| pins.remove()).map_err(clip)?;
-    files(interface)?.remove();
+fn remove(pins: &Pins) -> Result<bool, Failure> {
+    let removed = pins.remove().map_err(clip)?;
+    files(pins)?.remove();
     Ok(removed)
 }
 

@@ -1,0 +1,27 @@
+#!/bin/sh
+# nix::net::if_::if_indextoname never fails: for an index that no interface has it returns an empty name.
+set -eu
+guess="guess: if_indextoname(4000000000) is Err(ENXIO), as the C function returns NULL with errno ENXIO"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/src"
+cat > "$folder/Cargo.toml" << 'END'
+[package]
+name = "index"
+version = "0.0.0"
+edition = "2021"
+[dependencies]
+nix = { version = "=0.31.3", features = ["net"] }
+END
+cat > "$folder/src/main.rs" << 'END'
+fn main() {
+    println!("if_indextoname(4000000000) = {:?}", nix::net::if_::if_indextoname(4_000_000_000));
+    println!("if_nametoindex(\"nosuch0\") = {:?}", nix::net::if_::if_nametoindex("nosuch0"));
+}
+END
+seen=$(cd "$folder" && cargo run --quiet 2>/dev/null)
+echo "$guess"
+echo "version: nix 0.31.3, $(uname -s) $(uname -m)"
+echo "seen: $seen"
+echo 'cause: the pointer is given to Errno::result, whose sentinel for a pointer is -1, not NULL'
+[ "$(echo "$seen" | head -n 1)" = 'if_indextoname(4000000000) = Ok("")' ]
