@@ -81,16 +81,22 @@ struct flow {
 	__u32 number;
 	__u32 arrived, told, acked, written_ack;
 	__u32 segment;                      /* largest payload of a packet on the wire */
+	__u32 reach;                        /* furthest right edge that the server knows, also of the SYN */
+	__u32 elsewhere;                    /* end of the last data outside the window */
+	__u32 repeated;                     /* packets with data that passed before */
 	__u16 written, offered;
 	__u8 scale, flags;
 	__u8 bits;                          /* length of the subscriber's prefix */
-	__u8 unused;
+	__u8 unused[5];
 };
-#define ARRIVED 1
-#define TOLD 2
-#define ACKED 4
+#define TOLD 1
+#define ACKED 2
+#define ELSEWHERE 4
+#define DOUBTED 8                           /* a SYN passed: the numbers to come may be of another connection */
 
-struct opening { __u64 at_ns; __u16 window; __u8 scale, has_scale, bits, unused[3]; };
+/* A SYN is known by the number that its SYN-ACK has to acknowledge. */
+struct half_open { struct tuple tuple; __u32 ack; };
+struct opening { __u64 at_ns; __u16 window; __u8 scale, has_scale, bits, untouchable, unused[2]; };
 
 /* Cumulative: a lost record loses nothing but its instant. */
 struct record {
@@ -104,7 +110,8 @@ struct record {
 	__u32 acked;
 	__u32 segment;
 	__u32 value, echo;                  /* timestamps of TCP; of a connection: its round trip, microseconds, and 0 */
-	__u32 stamped, unused;
+	__u32 stamped;
+	__u32 repeated;                     /* packets with data that passed before */
 	struct subscriber subscriber;
 };
 #define DATA 0
@@ -124,7 +131,7 @@ struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, 1); __type
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32); } numbers SEC(".maps");
 /* Connections of which the SYN passed, those of which both SYNs did, and those that had data: a scan fills the first two and evicts
  * nothing that is regulated. */
-struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 16384); __type(key, struct tuple); __type(value, struct opening); } opening SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 16384); __type(key, struct half_open); __type(value, struct opening); } opening SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 8192); __type(key, struct tuple); __type(value, struct flow); } opened SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 16384); __type(key, struct tuple); __type(value, struct flow); } flows SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 1 << 20); } records SEC(".maps");
@@ -341,7 +348,7 @@ INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow
 	record->value = options.value;
 	record->echo = options.echo;
 	record->stamped = options.is_stamped;
-	record->unused = 0;
+	record->repeated = flow->repeated;
 	record->subscriber = subscriber_of(packet, flow->bits);
 	ring_submit(record, BPF_RB_NO_WAKEUP);
 }
@@ -352,12 +359,13 @@ INLINE struct flow *find(struct tuple *tuple)
 	return flow ? flow : map_lookup(&opened, tuple);
 }
 
-/* A SYN begins a new connection: what was known of its ports is of another. */
-INLINE void forget(struct tuple *tuple)
+/* Anybody can send a SYN: what is known of its ports stays in force until the other end answers it. If the answer passes
+ * elsewhere, the connection's numbers are outside the window, and are not learnt with the scale of the last connection. */
+INLINE void doubt(struct tuple *tuple)
 {
-	map_delete(&flows, tuple);
-	map_delete(&opened, tuple);
-	map_delete(&opening, tuple);
+	struct flow *flow = find(tuple);
+	if (flow)
+		flow->flags |= DOUBTED;
 }
 
 /* ---- From the servers ---- */
@@ -377,24 +385,28 @@ INLINE void count_other(struct __sk_buff *skb, struct packet *packet, struct cou
 		counted->in_udp_bytes += skb->len;
 }
 
+/* An answer to a SYN that passed begins a new connection: what was known of its ports is of another. */
 INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct counts *counted)
 {
 	__u32 zero = 0;
-	struct opening *half = map_lookup(&opening, &packet->tuple);
+	struct half_open key = { .tuple = packet->tuple, .ack = packet->tcp.ack };
+	struct opening *half = map_lookup(&opening, &key);
 	struct options options = {};
 	if (!half)
 		return;
+	map_delete(&flows, &packet->tuple);
+	map_delete(&opened, &packet->tuple);
 	__u32 *number = map_lookup(&numbers, &zero);
-	if (!number || !syn_options(skb, packet, &options) || options.is_multipath) {
-		map_delete(&opening, &packet->tuple);
+	if (!number || half->untouchable || !syn_options(skb, packet, &options) || options.is_multipath) {
+		map_delete(&opening, &key);
 		return;
 	}
 	struct flow flow = {
 		.number = __sync_fetch_and_add(number, 1),
 		.arrived = net32(packet->tcp.seq) + 1,
 		.acked = net32(packet->tcp.seq) + 1,
+		.reach = net32(packet->tcp.seq) + 1 + half->window,
 		.offered = half->window,
-		.flags = ARRIVED,
 		.bits = half->bits,
 		/* Windows are scaled only where both ends can (RFC 7323 section 2.2). */
 		.scale = half->has_scale && options.has_scale ? half->scale & 15 : 0,
@@ -411,13 +423,13 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 		record->acked = flow.acked;
 		record->segment = 0;
 		record->value = (now - half->at_ns) / 1000;
-		record->echo = record->stamped = record->unused = 0;
+		record->echo = record->stamped = record->repeated = 0;
 		record->subscriber = subscriber_of(packet, flow.bits);
 		ring_submit(record, BPF_RB_NO_WAKEUP);
 	} else {
 		counted->lost_records++;
 	}
-	map_delete(&opening, &packet->tuple);
+	map_delete(&opening, &key);
 	if (!map_update(&opened, &packet->tuple, &flow, BPF_ANY))
 		counted->opened++;
 }
@@ -470,7 +482,7 @@ int clip_data(struct __sk_buff *skb)
 	}
 	counted->in_tcp_bytes += skb->len;
 	if ((packet.tcp.flags & (SYN | ACK | RST)) == SYN)
-		forget(&packet.tuple);
+		doubt(&packet.tuple);
 	if ((packet.tcp.flags & (SYN | ACK | RST)) == (SYN | ACK)) {
 		on_syn_ack(skb, &packet, counted);
 		return TC_ACT_UNSPEC;
@@ -482,13 +494,23 @@ int clip_data(struct __sk_buff *skb)
 	counted->in_regulated_bytes += packet.payload;
 	counted->in_flow_bytes += skb->len;
 	__u32 end = net32(packet.tcp.seq) + packet.payload;
+	/* Anybody can send any numbers. Those from the ACK up to the right edge are believed (RFC 9293 section 3.10.7.4). */
+	if (!after(end, flow->acked))
+		return TC_ACT_UNSPEC;
+	if (end - flow->acked > since(flow->reach, flow->acked)) {
+		flow->elsewhere = end;
+		flow->flags |= ELSEWHERE;
+		return TC_ACT_UNSPEC;
+	}
 	__u32 segment = skb->gso_size && skb->gso_size < packet.payload ? skb->gso_size : packet.payload;
 	if (segment > flow->segment)
 		flow->segment = segment;
-	if (!after(end, flow->arrived))
-		return TC_ACT_UNSPEC;
-	flow->passed += end - flow->arrived;
-	flow->arrived = end;
+	if (after(end, flow->arrived)) {
+		flow->passed += end - flow->arrived;
+		flow->arrived = end;
+	} else {
+		flow->repeated++;
+	}
 	__u64 now = now_ns();
 	if (now - flow->data_told_ns >= RECORD_EVERY_NS) {
 		flow->data_told_ns = now;
@@ -505,14 +527,33 @@ INLINE void on_syn(struct __sk_buff *skb, struct packet *packet)
 {
 	struct options options = {};
 	__u32 *bits = prefix_of(packet);
-	forget(&packet->tuple);
-	if (!bits || !syn_options(skb, packet, &options) || options.is_multipath)
+	doubt(&packet->tuple);
+	if (!bits)
 		return;
+	int untouchable = !syn_options(skb, packet, &options) || options.is_multipath;
 	struct opening half = {
-		.at_ns = now_ns(), .window = net16(packet->tcp.window),
+		.at_ns = now_ns(), .window = net16(packet->tcp.window), .untouchable = untouchable,
 		.scale = options.scale, .has_scale = options.has_scale, .bits = *bits,
 	};
-	map_update(&opening, &packet->tuple, &half, BPF_ANY);
+	struct half_open key = { .tuple = packet->tuple, .ack = net32(net32(packet->tcp.seq) + 1) };
+	map_update(&opening, &key, &half, BPF_ANY);
+	if (packet->payload) {
+		/* The answer may acknowledge the data of the SYN too (RFC 7413). */
+		key.ack = net32(net32(packet->tcp.seq) + 1 + packet->payload);
+		map_update(&opening, &key, &half, BPF_ANY);
+	}
+}
+
+/* An ACK outside the window. If the other end sent data there too, both mean it: data took another path meanwhile. */
+INLINE void learn_again(struct flow *flow, __u32 ack, __u32 offered)
+{
+	if ((flow->flags & (ELSEWHERE | DOUBTED)) != ELSEWHERE || flow->elsewhere - ack > 0xffffu << (flow->scale & 15))
+		return;
+	flow->arrived = flow->elsewhere;
+	flow->acked = flow->written_ack = ack;
+	flow->offered = flow->written = offered;
+	flow->told = flow->reach = ack + (offered << (flow->scale & 15));
+	flow->flags = (flow->flags | TOLD | ACKED) & ~ELSEWHERE;
 }
 
 /* Field that an ACK gets for a window up to `target`, and whether it is below the receiver's. */
@@ -575,6 +616,8 @@ int clip_acks(struct __sk_buff *skb)
 		on_syn(skb, &packet);
 		return TC_ACT_UNSPEC;
 	}
+	if ((packet.tcp.flags & (SYN | ACK | RST)) == (SYN | ACK))
+		doubt(&packet.tuple);
 	if ((packet.tcp.flags & (SYN | ACK | RST)) != ACK)
 		return TC_ACT_UNSPEC;
 	struct flow *flow = find(&packet.tuple);
@@ -584,9 +627,14 @@ int clip_acks(struct __sk_buff *skb)
 	}
 	counted->acks++;
 	__u32 ack = net32(packet.tcp.ack), offered = net16(packet.tcp.window), scale = flow->scale & 15;
-	int ahead = (flow->flags & ARRIVED) && after(flow->arrived, ack);
-	/* The mobile has data that did not pass here: the data takes another path. A FIN counts as one byte. */
-	int elsewhere = (flow->flags & ARRIVED) && after(ack, flow->arrived + 1);
+	/* Within a window of the last ACK, and up to the data that passed here (RFC 5961 section 5). A FIN counts as one byte. */
+	__u32 least = flow->acked - (0xffffu << scale);
+	if (ack - least > flow->arrived + 1 - least) {
+		counted->unknown++;
+		learn_again(flow, ack, offered);
+		return TC_ACT_UNSPEC;
+	}
+	int ahead = after(flow->arrived, ack);
 	int duplicate = 0, advances = !(flow->flags & ACKED) || after(ack, flow->acked);
 	if (advances) {
 		flow->acked = ack;
@@ -605,12 +653,10 @@ int clip_acks(struct __sk_buff *skb)
 	int fresh = allowed && allowed->at_ns && now - allowed->at_ns < set->stale_ns;
 	if ((packet.tcp.flags & FIN) && !ahead) {
 		/* So is the last ACK of a connection. */
-	} else if (elsewhere) {
-		counted->unknown++;
 	} else if (fresh) {
 		int lower = 0;
 		__u32 base = ack;
-		if (allowed->base == 1 && (flow->flags & ARRIVED))
+		if (allowed->base == 1)
 			base = flow->arrived;
 		if (allowed->base == 2)
 			base = ack + sacked(skb, &packet, ack);
@@ -636,6 +682,8 @@ int clip_acks(struct __sk_buff *skb)
 	if (!(flow->flags & TOLD) || after(edge, flow->told)) {
 		flow->told = edge;
 		flow->flags |= TOLD;
+		if (after(edge, flow->reach))
+			flow->reach = edge;
 		advances = 1;
 	}
 	if (advances && now - flow->ack_told_ns >= RECORD_EVERY_NS) {

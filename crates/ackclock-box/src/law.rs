@@ -36,6 +36,10 @@ pub struct Clip {
     scale: u8,
     arrived: Seq,
     acked: Seq,
+    /// Furthest right edge advertised, also by the SYN.
+    edge: Seq,
+    /// End of the last data outside the window.
+    elsewhere: Option<Seq>,
     offered: u16,
 }
 
@@ -43,33 +47,65 @@ impl Clip {
     /// Creates the state of a connection after its handshake. The server's data starts at the sequence number `first`,
     /// and the mobile's SYN advertised the window `window`.
     pub fn new(scale: u8, first: Seq, window: u16) -> Self {
-        Self { law: WindowLaw::new(None), scale, arrived: first, acked: first, offered: window }
+        let (law, edge) = (WindowLaw::new(None), first + u32::from(window));
+        Self { law, scale, arrived: first, acked: first, edge, elsewhere: None, offered: window }
     }
 
-    /// Notes that data from the server arrived up to the sequence number `end`.
+    /// Notes that data from the server arrived up to the sequence number `end`. Anybody can send any numbers; those from
+    /// the ACK number up to the right edge are believed (RFC 9293 section 3.10.7.4).
     pub fn on_data(&mut self, end: Seq) {
-        self.arrived = self.arrived.max(end);
+        if end.after(self.acked) && end.since(self.acked) > self.edge.since(self.acked) {
+            self.elsewhere = Some(end);
+        } else {
+            self.arrived = self.arrived.max(end);
+        }
     }
 
-    /// Writes the window of an ACK. The ACK keeps the receiver's window without an allowance, and if it acknowledges data
-    /// that did not pass here.
+    /// Writes the window of an ACK. The ACK keeps the receiver's window without an allowance. An ACK outside the window of
+    /// RFC 5961 section 5, such as one of data that did not pass here, changes nothing.
     pub fn on_ack(&mut self, ack: &mut Segment, allowed: Option<Allowed>) {
         ack.set_scale(Some(self.scale));
+        let least = self.acked.0.wrapping_sub(self.largest());
+        // A FIN counts as one byte.
+        if ack.ack.0.wrapping_sub(least) > (self.arrived + 1).0.wrapping_sub(least) {
+            return self.learn_again(ack);
+        }
         let ahead = self.arrived.after(ack.ack);
         let kind = self.kind_of(ack, ahead);
         self.offered = ack.window;
         let ends = ack.flags.intersects(Flags::FIN) && !ahead;
-        // The mobile has data that did not pass here: the data takes another path. A FIN counts as one byte.
-        let elsewhere = ack.ack.after(self.arrived + 1);
-        let Some(Allowed { base, bytes, least }) = allowed.filter(|_| !ends && !elsewhere) else {
-            return self.law.pass(ack);
-        };
+        match allowed.filter(|_| !ends) {
+            None => self.law.pass(ack),
+            Some(allowed) => self.write(ack, kind, allowed),
+        }
+        if ack.window > 0 {
+            self.edge = self.edge.max(ack.ack + (u32::from(ack.window) << self.scale));
+        }
+    }
+
+    fn write(&mut self, ack: &mut Segment, kind: AckKind, Allowed { base, bytes, least }: Allowed) {
         let base = match base {
             Base::Acked => ack.ack,
             Base::Arrived => self.arrived.max(ack.ack),
             Base::Sacked => ack.ack + sacked(ack),
         };
         self.law.write(ack, kind, Some(base + bytes), least);
+    }
+
+    /// Handles an ACK outside the window. If data passed there too, both ends mean it: data took another path meanwhile.
+    fn learn_again(&mut self, ack: &mut Segment) {
+        let largest = self.largest();
+        let meant = |end: &Seq| end.0.wrapping_sub(ack.ack.0) <= largest;
+        let Some(arrived) = self.elsewhere.take_if(|end| meant(&*end)) else { return };
+        (self.arrived, self.acked, self.offered) = (arrived, ack.ack, ack.window);
+        self.edge = ack.ack + (u32::from(ack.window) << self.scale);
+        self.law = WindowLaw::new(None);
+        self.law.pass(ack);
+    }
+
+    /// Largest window that the mobile can offer, bytes.
+    fn largest(&self) -> u32 {
+        u32::from(u16::MAX) << self.scale
     }
 
     fn kind_of(&mut self, ack: &Segment, ahead: bool) -> AckKind {

@@ -208,18 +208,25 @@ pub struct Flow {
     pub written_ack: u32,
     /// Largest payload of a packet of this connection, bytes.
     pub segment: u32,
+    /// Furthest right edge that the server knows, also from the SYN.
+    pub reach: u32,
+    /// Sequence number at the end of the last data outside the window.
+    pub elsewhere: u32,
+    /// Number of packets with data that passed before: retransmissions and reordered packets.
+    pub repeated: u32,
     /// Window field written into the last ACK that passed.
     pub written: u16,
     /// Window field of the receiver's last ACK, before any clip.
     pub offered: u16,
     /// Window scale of the mobile.
     pub scale: u8,
-    /// Bit mask of valid fields: 1 for `arrived`; 2 for `told` and `written`; 4 for `acked`.
+    /// Bit mask: 1 if `told` and `written` are of an ACK; 2 if an ACK passed; 4 if `elsewhere` is valid; 8 if another SYN
+    /// passed since the handshake.
     pub flags: u8,
     /// Length of the prefix of the connection's subscriber, bits.
     pub bits: u8,
-    /// Reserved field, always 0.
-    pub unused: u8,
+    /// Reserved bytes, always 0.
+    pub unused: [u8; 5],
 }
 
 /// Event of a connection, sent from the kernel to user space. Sums are cumulative, so a lost record loses the time of
@@ -251,8 +258,8 @@ pub struct Record {
     pub echo: u32,
     /// Whether the packet had TCP timestamps, 0 or 1.
     pub stamped: u32,
-    /// Reserved field, always 0.
-    pub unused: u32,
+    /// Number of packets with data that passed before, summed up to this record.
+    pub repeated: u32,
     /// Subscriber to whom the connection belongs.
     pub subscriber: Subscriber,
 }
@@ -282,7 +289,7 @@ impl Record {
             value: word(48)?,
             echo: word(52)?,
             stamped: word(56)?,
-            unused: word(60)?,
+            repeated: word(60)?,
             subscriber: Subscriber { address: [word(64)?, word(68)?, word(72)?, word(76)?] },
         })
     }

@@ -69,7 +69,12 @@ impl Course {
     fn data(&mut self, clip: &mut ackclock_box::clip::Clip, random: &mut Random) {
         let payload = random.random_range(1..=1448);
         // Some of it is sent again.
-        let seq = if random.random_bool(0.2) { self.acked } else { self.arrived };
+        let seq = match random.random_range(0..100) {
+            0..20 => self.acked,
+            // Other data took another path.
+            20 => self.arrived.wrapping_add(random.random()),
+            _ => self.arrived,
+        };
         let data = Tcp { from_mobile: false, seq, ack: 0, payload, flags: ACK, ..self.of };
         assert_eq!(run(clip, false, &data.frame()), data.frame());
         self.law.on_data(Seq(seq) + payload as u32);

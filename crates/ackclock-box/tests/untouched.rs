@@ -33,15 +33,19 @@ fn a_connection_is_clipped_only_after_both_syns() {
     assert_eq!((counts.unknown, counts.opened, counts.clipped), (2, 1, 1));
 }
 
+/// A SYN that offers MP_CAPABLE, version 1, without a key.
+fn multipath(seq: u32) -> Vec<u8> {
+    let ip = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(MOBILE.octets(), SERVER.octets(), 64);
+    let syn = ip.tcp(5000, 80, seq, 5000).syn().options_raw(&[3, 3, 7, 30, 4, 1, 0, 1]).unwrap();
+    let mut frame = Vec::new();
+    syn.write(&mut frame, &[]).unwrap();
+    frame
+}
+
 #[test]
 fn a_multipath_connection_is_left_alone() {
     let Some(mut clip) = acting() else { return };
-    let ip = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(MOBILE.octets(), SERVER.octets(), 64);
-    // MP_CAPABLE, version 1, without a key.
-    let syn = ip.tcp(5000, 80, 0, 5000).syn().options_raw(&[3, 3, 7, 30, 4, 1, 0, 1]).unwrap();
-    let mut frame = Vec::new();
-    syn.write(&mut frame, &[]).unwrap();
-    assert!(passes(&mut clip, &frame));
+    assert!(passes(&mut clip, &multipath(0)));
     let answer = Tcp { from_mobile: false, seq: 0, flags: SYN | ACK, scale: Some(7), ..BARE_ACK };
     run(&mut clip, false, &answer.frame());
     assert!(passes(&mut clip, &BARE_ACK.frame()));
@@ -137,26 +141,139 @@ fn connections_of_which_one_direction_passes_elsewhere_are_left_alone() {
         let ack = Tcp { ack, ..BARE_ACK };
         assert_eq!(run(&mut clip, true, &ack.frame()) != ack.frame(), is_clipped, "{ack:?}");
     }
-    let back = Tcp { ack: 3 * far, ..BARE_ACK };
-    run(&mut clip, false, &Tcp { seq: back.ack, ..DATA }.frame());
-    assert_ne!(run(&mut clip, true, &back.frame()), back.frame());
+    // Both ends agree on numbers outside the window, so these are learnt; the window that was open until then is used up.
+    for (ack, is_clipped) in [(3 * far, false), (4 * far, true)] {
+        let back = Tcp { ack, ..BARE_ACK };
+        run(&mut clip, false, &Tcp { seq: ack - 100, ..DATA }.frame());
+        assert_eq!(run(&mut clip, true, &back.frame()) != back.frame(), is_clipped, "{ack}");
+    }
 }
 
 /// Data of the server to the mobile of `BARE_ACK`.
 const DATA: Tcp = Tcp { from_mobile: false, payload: 100, ..BARE_ACK };
 
+/// Field of the window of an ACK after the program.
+fn window(clip: &mut ackclock_box::clip::Clip, ack: Tcp) -> u16 {
+    let frame = run(clip, true, &ack.frame());
+    u16::from_be_bytes([frame[14 + 34], frame[14 + 35]])
+}
+
+/// A SYN and its answer with new numbers and a new scale, over the ports of an earlier connection.
 #[test]
-fn a_new_syn_ends_what_was_known_of_its_ports() {
+fn a_syn_that_is_answered_begins_a_new_connection() {
     let Some(mut clip) = acting() else { return };
-    for from_mobile in [true, false] {
+    opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
+    run(&mut clip, false, &DATA.frame());
+    // 3000 bytes are 23 units of 128 bytes, or 750 of 4 bytes.
+    assert_eq!(window(&mut clip, BARE_ACK), 23);
+    let first = (70_000, 0xffff_ff00);
+    let again = Tcp { seq: first.0, ack: first.1, ..BARE_ACK };
+    opens(&mut clip, again, first, (Some(2), Some(7)));
+    assert_eq!(window(&mut clip, again), 750);
+    // Sequence numbers wrap around.
+    for number in 1..20u32 {
+        let ack = Tcp { ack: first.1.wrapping_add(100 * number), ..again };
+        run(&mut clip, false, &Tcp { seq: ack.ack.wrapping_sub(100), ..DATA }.frame());
+        assert_eq!(window(&mut clip, ack), 750, "{ack:?}");
+    }
+}
+
+/// The window scale of the new connection is unknown, so it is not the one of the earlier connection.
+#[test]
+fn the_scale_of_an_earlier_connection_is_not_used_for_a_later_one() {
+    let Some(mut clip) = acting() else { return };
+    // The answer has options that make the connection untouchable, or passes elsewhere, or the server begins.
+    for case in 0..3 {
         opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
         run(&mut clip, false, &DATA.frame());
-        assert_ne!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame());
-        // Whatever scale was agreed on now, the answer did not pass here.
-        let syn = Tcp { from_mobile, flags: SYN, ack: 0, scale: Some(2), ..BARE_ACK };
-        run(&mut clip, from_mobile, &syn.frame());
-        assert_eq!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame(), "{from_mobile}");
+        assert_eq!(window(&mut clip, BARE_ACK), 23);
+        let syn = Tcp { flags: SYN, seq: 900_000, ack: 0, scale: Some(2), ..BARE_ACK };
+        let server = 3_000_000_000u32;
+        match case {
+            0 => {
+                run(&mut clip, true, &multipath(900_000));
+                let answer = Tcp { from_mobile: false, flags: SYN | ACK, seq: server, ack: 900_001, ..syn };
+                run(&mut clip, false, &answer.frame());
+            }
+            1 => _ = run(&mut clip, true, &syn.frame()),
+            _ => {
+                run(&mut clip, false, &Tcp { from_mobile: false, seq: server, ..syn }.frame());
+                run(&mut clip, true, &Tcp { flags: SYN | ACK, ack: server + 1, ..syn }.frame());
+            }
+        }
+        for number in 1..5 {
+            let ack = Tcp { seq: 900_001, ack: server + 1 + 100 * number, ..BARE_ACK };
+            run(&mut clip, false, &Tcp { seq: ack.ack - 100, ..DATA }.frame());
+            assert_eq!(window(&mut clip, ack), BARE_ACK.window, "{case}: {ack:?}");
+        }
     }
+}
+
+/// Packets of somebody who knows addresses and ports, but no numbers.
+#[test]
+fn a_forged_packet_changes_no_window() {
+    let Some(mut clip) = acting() else { return };
+    clip.allow(ALL, Allowance { at_ns: 1, bytes: 12_000, base: 1, least: 0, act: 1 }).unwrap();
+    opens(&mut clip, BARE_ACK, (1, 1), (Some(7), Some(7)));
+    let mut end = 1;
+    let mut next = |clip: &mut ackclock_box::clip::Clip| {
+        end += 100;
+        run(clip, false, &Tcp { seq: end - 100, ..DATA }.frame());
+        window(clip, Tcp { ack: end, ..BARE_ACK })
+    };
+    for _ in 0..200 {
+        next(&mut clip);
+    }
+    // 12 000 bytes are 93 units of 128 bytes.
+    assert_eq!(next(&mut clip), 93);
+    let far = [0x4000_0000, 0x7fff_0000, 0xc000_0000, 1_000_000, 0x8000_0000u32];
+    let both = |packet: Tcp| [true, false].map(|from_mobile| Tcp { from_mobile, ..packet });
+    let forged = far.into_iter().flat_map(|number| {
+        let base = Tcp { seq: number, ack: number, ..BARE_ACK };
+        [
+            Tcp { flags: SYN, scale: Some(3), ..base },
+            Tcp { flags: SYN | ACK, scale: Some(3), ..base },
+            Tcp { flags: RST, ..base },
+            Tcp { flags: RST | ACK, ..base },
+            Tcp { flags: FIN | ACK, ..base },
+            Tcp { payload: 1400, ..base },
+            Tcp { payload: 1400, seq: number.wrapping_add(500), ..base },
+            Tcp { window: 65535, ..base },
+            Tcp { sack: Some((number.wrapping_add(1), number.wrapping_add(90_000))), ..base },
+        ]
+        .into_iter()
+        .flat_map(both)
+    });
+    for packet in forged {
+        let counts = clip.counts().unwrap();
+        run(&mut clip, packet.from_mobile, &packet.frame());
+        assert_eq!(clip.counts().unwrap().clipped, counts.clipped, "{packet:?}");
+        for _ in 0..2 {
+            assert_eq!(next(&mut clip), 93, "{packet:?}");
+        }
+    }
+    let flow = clip.flow(BARE_ACK.tuple()).unwrap().unwrap();
+    assert_eq!(u64::from(flow.arrived - 1), flow.passed, "forged data is not counted");
+}
+
+/// A handshake is learnt whatever else comes between its packets.
+#[test]
+fn forged_packets_do_not_keep_a_connection_from_being_learnt() {
+    let Some(mut clip) = acting() else { return };
+    let syn = Tcp { flags: SYN, seq: 500, ack: 0, scale: Some(7), ..BARE_ACK };
+    let answer = Tcp { from_mobile: false, flags: SYN | ACK, seq: 900, ack: 501, ..syn };
+    for packet in [
+        syn,
+        Tcp { seq: 77, scale: Some(0), ..syn },
+        Tcp { ack: 78_000, ..answer },
+        Tcp { from_mobile: false, seq: 9, ..syn },
+        answer,
+        Tcp { ack: 78_000, ..answer },
+    ] {
+        run(&mut clip, packet.from_mobile, &packet.frame());
+    }
+    assert_eq!(clip.counts().unwrap().opened, 1);
+    assert_eq!(window(&mut clip, Tcp { seq: 501, ack: 901, ..BARE_ACK }), 23);
 }
 
 #[test]
@@ -196,7 +313,7 @@ fn what_is_bypassed_passes() {
     assert_eq!(run(&mut clip, true, &BARE_ACK.frame()), BARE_ACK.frame());
     clip.set(ACTING).unwrap();
     let next = Tcp { ack: 1 + (5000 << 7), ..BARE_ACK };
-    run(&mut clip, false, &Tcp { seq: next.ack, ..DATA }.frame());
+    run(&mut clip, false, &Tcp { seq: next.ack - 100, ..DATA }.frame());
     assert_ne!(run(&mut clip, true, &next.frame()), next.frame());
 }
 
