@@ -505,7 +505,8 @@ int clip_data(struct __sk_buff *skb)
 	__u32 segment = skb->gso_size && skb->gso_size < packet.payload ? skb->gso_size : packet.payload;
 	if (segment > flow->segment)
 		flow->segment = segment;
-	if (after(end, flow->arrived)) {
+	int is_new = after(end, flow->arrived);
+	if (is_new) {
 		flow->passed += end - flow->arrived;
 		flow->arrived = end;
 	} else {
@@ -516,7 +517,7 @@ int clip_data(struct __sk_buff *skb)
 		flow->data_told_ns = now;
 		tell(skb, &packet, flow, now, DATA, others, counted);
 	}
-	if (!map_lookup(&flows, &packet.tuple) && !map_update(&flows, &packet.tuple, flow, BPF_NOEXIST))
+	if (is_new && !map_lookup(&flows, &packet.tuple) && !map_update(&flows, &packet.tuple, flow, BPF_NOEXIST))
 		map_delete(&opened, &packet.tuple);
 	return TC_ACT_UNSPEC;
 }

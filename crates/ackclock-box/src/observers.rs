@@ -79,10 +79,13 @@ impl Observer {
             Record::OPENED => on_opened(&mut seen.sums, record),
             Record::ACK => on_ack(&mut seen.sums, record),
             _ => {
-                on_data(&mut seen.sums, record);
+                if record.passed > before.passed.bytes || before.passed.newest.is_none() {
+                    on_data(&mut seen.sums, record);
+                }
                 seen.last = at;
             }
         }
+        seen.sums.passed.repeated = record.repeated.into();
         self.allowances.on_record(&seen.sums);
         let observer = self.allowances.observer();
         let packets = departed(observer.side(), &before, &seen.sums);

@@ -6,10 +6,11 @@ use ackclock_core::{SackBlock, Segment, Seq, Span, Time, Timestamps};
 
 use super::Side;
 use super::detour::Detour;
+use super::echoed::Echoed;
 use super::floor::Floor;
 use super::outstanding::Outstanding;
 use super::record::Record;
-use super::vocabulary::{Acknowledged, Passage, Passed};
+use super::vocabulary::{Acknowledged, Passage, Passed, Timing};
 use crate::estimate::{Recent, WindowedMin};
 
 /// Observed state of one flow.
@@ -36,6 +37,8 @@ pub(super) struct Flow {
     covered: Vec<u64>,
     /// All segments in `passed` with a number below `staying` have left the queue.
     staying: u64,
+    /// Time at which data last passed that had passed before.
+    repeated: Option<Time>,
     /// Number of unacknowledged bytes.
     unacknowledged: u64,
     left: u64,
@@ -47,6 +50,8 @@ pub(super) struct Flow {
     recent_bytes: Recent<u64>,
     /// Excess delay of the part of the loop without the queue.
     detour: Detour,
+    /// Queueing delay from timestamp echoes; used only by a box behind the queue.
+    echoed: Echoed,
 }
 
 /// A right edge advertised to the sender.
@@ -88,12 +93,14 @@ impl Flow {
             passed: Outstanding::default(),
             covered: Vec::new(),
             staying: 0,
+            repeated: None,
             unacknowledged: 0,
             left: 0,
             floor: Floor::new(now),
             prompt: true,
             recent_bytes: Recent::since(Time::ZERO, RECENT),
             detour: Detour::default(),
+            echoed: Echoed::default(),
         }
     }
 
@@ -115,6 +122,7 @@ impl Flow {
         self.on_told(asked, end + window, None);
         let round_trip = now.since(asked);
         self.wired.add(now, round_trip);
+        self.echoed.on_loop(round_trip);
         Some(round_trip)
     }
 
@@ -152,15 +160,26 @@ impl Flow {
         Passage { is_new: true, since_told, prompt: self.prompt }
     }
 
+    /// Queueing delay of new data that just passed, as timestamps show it; `None` without timestamps.
+    pub(super) fn echoed_delay(&mut self, now: Time, segment: &Segment) -> Option<Span> {
+        let heard = self.heard(segment.timestamps()?).checked_sub(1)?;
+        let heard = self.told.get(heard)?.at;
+        self.echoed.on_data(now, segment, heard)
+    }
+
+    /// Number of right edges that the sender knew when it sent these timestamps, of those that are remembered.
+    fn heard(&self, timestamps: Timestamps) -> usize {
+        let not_heard = |told: &AdvertisedEdge| {
+            told.stamp.is_some_and(|stamp| Timestamps::is_later(stamp, timestamps.echo))
+        };
+        self.told.partition_point(|told| !not_heard(told))
+    }
+
     /// Whether the sender sent a segment promptly: no right edge newer than the needed one had reached the sender
     /// before.
     fn is_prompt(&self, segment: &Segment) -> bool {
         let (Some(needed), Some(timestamps)) = (self.told.front(), segment.timestamps()) else { return true };
-        let not_heard = |told: &AdvertisedEdge| {
-            told.stamp.is_some_and(|stamp| Timestamps::is_later(stamp, timestamps.echo))
-        };
-        let heard = self.told.partition_point(|told| !not_heard(told));
-        let last = heard.checked_sub(1).map_or(needed, |last| &self.told[last]);
+        let last = self.heard(timestamps).checked_sub(1).map_or(needed, |last| &self.told[last]);
         last.at.since(needed.at) <= self.floor.get() / PROMPT_PART + PROMPT
     }
 
@@ -171,9 +190,21 @@ impl Flow {
         self.detour.beyond(now, timestamps.value, side, all)
     }
 
+    /// Handles data that passed before: it fills a hole. The mobile acknowledges the data behind the hole late, when the hole
+    /// is filled.
+    pub(super) const fn on_repetition(&mut self, now: Time) {
+        self.repeated = Some(now);
+    }
+
     /// Stores data that passed until it is acknowledged. If the record was full, returns the oldest segment, which was
     /// removed from the record, provided that this segment is still in the queue.
-    pub(super) fn remember(&mut self, now: Time, segment: &Segment, passage: Passage) -> Option<Segment> {
+    pub(super) fn remember(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        passage: Passage,
+        time: Timing,
+    ) -> Option<Segment> {
         let called = passage.since_told.is_some_and(|since| {
             let wired = self.wired.get();
             wired.is_some_and(|wired| since <= wired + wired / PROMPT_PART + PROMPT)
@@ -184,11 +215,12 @@ impl Flow {
         let place = self.place(segment.seq);
         if !passage.is_new {
             self.passed.mark_repeated(place);
+            self.on_repetition(now);
         }
         let forgotten = if self.passed.span() == MOST_PASSED { self.forget_first() } else { None };
         let is_repetition = !passage.is_new;
         self.unacknowledged += u64::from(segment.payload);
-        let (segment, repeated, has_left) = (*segment, is_repetition, false);
+        let (segment, repeated, has_left) = (*segment, is_repetition || time == Timing::Latest, false);
         self.passed.push(Passed { segment, at: now, place, called, is_repetition, repeated, has_left });
         forgotten
     }
@@ -216,13 +248,18 @@ impl Flow {
         let mut newest: Option<Passed> = None;
         let mut covered = std::mem::take(&mut self.covered);
         self.note_covered(ack, &mut covered);
+        let (number_at, repeated) = (self.place(ack.ack), self.repeated);
+        // Whether the ACK number covers data that may have been behind a hole; SACK reports such data at once.
+        let behind_hole = |passed: &Passed| {
+            passed.place < number_at && repeated.is_some_and(|repeated| passed.at < repeated)
+        };
         for number in covered.drain(..) {
             let Some(passed) = self.remove(number) else { continue };
             acknowledged.bytes += u64::from(passed.segment.payload);
             if !passed.has_left {
                 on_left(&passed.segment);
             }
-            if !passed.repeated && newest.is_none_or(|other| passed.at >= other.at) {
+            if !passed.repeated && !behind_hole(&passed) && newest.is_none_or(|other| passed.at >= other.at) {
                 newest = Some(passed);
             }
         }
@@ -332,7 +369,7 @@ mod tests {
 
     fn pass(flow: &mut Flow, millis: u64, seq: u32) {
         let passage = flow.on_data(at(millis), &data(seq));
-        flow.remember(at(millis), &data(seq), passage);
+        flow.remember(at(millis), &data(seq), passage, Timing::Exact);
     }
 
     /// Processes an ACK; returns bytes, loop in ms, and the numbers of segments that left.

@@ -14,6 +14,7 @@
 //! - `meter`: the rate at which data leaves the queue: data that is acknowledged (network side) or arrives (mobile
 //!   side);
 //! - `detour`: delay of the part of a loop without the queue, from TCP timestamps of both ends;
+//! - `echoed`: queueing delay of a box behind the queue, from timestamp echoes; for reports;
 //! - `floor`: the minimum loop. A loop is the time from data to its ACK (network side), or from an advertised window to
 //!   the data that it triggers (mobile side);
 //! - `user`: state shared by the flows of a user: rate, queue, and idle time;
@@ -40,6 +41,7 @@
 
 mod config;
 mod detour;
+mod echoed;
 mod floor;
 mod flow;
 mod meter;

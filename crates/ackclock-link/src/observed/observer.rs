@@ -7,7 +7,7 @@ use ackclock_core::{FlowId, Rate, Segment, Span, Time};
 use super::flow::Flow;
 use super::record::Record;
 use super::user::{Progress, User};
-use super::vocabulary::Probe;
+use super::vocabulary::{Probe, Timing};
 use super::{Left, Observation, Side};
 use crate::{Capacity, Departures, LinkView, Load};
 
@@ -109,12 +109,19 @@ impl Observer {
         if let Some((at, answer)) = record.answered.filter(|_| record.answers_since(before)) {
             self.on_syn_ack(at, &answer);
         }
-        if record.passed.newest.is_some() {
+        if let Some(newest) = record.passed.newest {
             self.user(record.at, id).note_others(record.others);
-            record.passed_since(before).for_each(|segment| self.on_data(record.passed.at, &segment));
+            record.passed_since(before).for_each(|segment| {
+                let is_missed = segment.seq.before(newest.seq);
+                let time = if is_missed { Timing::Latest } else { Timing::Exact };
+                self.on_data(record.passed.at, &segment, time);
+            });
         }
         if self.known(id).is_none() {
             return;
+        }
+        if record.repeats_since(before) {
+            self.user(record.at, id).flow(record.at, id).on_repetition(record.at);
         }
         if let Some(ack) = record.acks_since(before).filter(|_| measures && self.side == Side::Network) {
             self.on_ack(record.acked.at, &ack);
@@ -205,22 +212,25 @@ impl Observer {
         }
     }
 
-    fn on_data(&mut self, now: Time, segment: &Segment) {
+    fn on_data(&mut self, now: Time, segment: &Segment, time: Timing) {
         let (side, id, measures) = (self.side, segment.flow, self.measures);
         let user = self.user(now, id);
         let flow = user.flow(now, id);
         let passage = flow.on_data(now, segment);
         let forgotten =
-            if measures && side == Side::Network { flow.remember(now, segment, passage) } else { None };
+            if measures && side == Side::Network { flow.remember(now, segment, passage, time) } else { None };
         user.note_data(now, segment);
         if measures && side == Side::Mobile {
             let (bytes, called) = (segment.payload.into(), passage.prompt);
-            let sample = passage.since_told.map(|since| {
+            let sample = passage.since_told.filter(|_| time == Timing::Exact).map(|since| {
                 let flow = user.flow(now, id);
                 since.saturating_sub(flow.detour(now, segment, side, Some(since)))
             });
+            let is_exact = passage.is_new && time == Timing::Exact;
+            let delay = is_exact.then(|| user.flow(now, id).echoed_delay(now, segment)).flatten();
             let progress = Progress { flow: id, bytes, sample, called, late: Span::ZERO };
             let observation = user.on_progress(now, progress);
+            delay.into_iter().for_each(|delay| user.report(now, delay));
             self.observations.push_back((now, observation));
         }
         self.left.extend(forgotten.map(|segment| (now, segment)));

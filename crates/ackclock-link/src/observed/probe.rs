@@ -98,6 +98,7 @@ impl User {
 mod tests {
     use ackclock_core::{Segment, Seq};
 
+    use super::super::vocabulary::Timing;
     use super::*;
 
     const FLOW: FlowId = FlowId(0);
@@ -113,7 +114,7 @@ mod tests {
             let data = Segment::data(FLOW, Seq(1000 * number), 1000, 40);
             let flow = user.flow(at(900), FLOW);
             let passage = flow.on_data(at(900), &data);
-            flow.remember(at(900), &data, passage);
+            flow.remember(at(900), &data, passage, Timing::Exact);
             user.note_data(at(900), &data);
         }
         user.run_probe(at(1000), FLOW, false);

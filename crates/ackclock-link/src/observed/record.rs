@@ -36,6 +36,8 @@ pub struct Passed {
     pub newest: Option<Segment>,
     /// Payload of a full packet before any merging, bytes.
     pub full: u16,
+    /// Number of packets with data that passed before, where only these sums tell of them.
+    pub repeated: u64,
 }
 
 /// ACKs of a flow that arrived from the mobile.
@@ -195,6 +197,11 @@ impl Record {
         let bytes = self.news(before, |record| record.passed.bytes).saturating_sub(newest.payload.into());
         let gap = if newest.seq.after(end) { newest.seq.since(end) } else { 0 };
         gap.min(u32::try_from(bytes).unwrap_or(u32::MAX))
+    }
+
+    /// Whether data that passed before has passed again since the record `before`, without being the newest packet.
+    pub(super) fn repeats_since(&self, before: Option<&Self>) -> bool {
+        self.news(before, |record| record.passed.repeated) > 0
     }
 
     /// Increase of a cumulative sum since the record `before`.

@@ -32,6 +32,8 @@ pub(super) struct User {
     late: Span,
     /// Latest estimate of the queueing delay, and the time of the estimate.
     wait: (Time, Span),
+    /// Latest queueing delay for reports, and its time.
+    reported: (Time, Span),
     pub(super) probe: Probe,
     /// Number of loops that were measured.
     samples: u64,
@@ -62,6 +64,7 @@ impl User {
             last: None,
             late: Span::ZERO,
             wait: (Time::ZERO, Span::ZERO),
+            reported: (Time::ZERO, Span::ZERO),
             probe,
             others: None,
             samples: 0,
@@ -134,9 +137,14 @@ impl User {
         (bytes / f64::from(self.active())) as u64
     }
 
-    /// Queueing delay of the newest sample; `None` if there is no recent sample.
+    /// Queueing delay of the newest sample, for reports; `None` if there is no recent sample.
     pub(super) fn queueing_delay(&self, now: Time) -> Option<Span> {
-        (self.samples > 0 && now.since(self.wait.0) < WAIT_LASTS).then_some(self.wait.1)
+        (self.samples > 0 && now.since(self.reported.0) < WAIT_LASTS).then_some(self.reported.1)
+    }
+
+    /// Handles a queueing delay for reports that is more certain than the one of the loop.
+    pub(super) const fn report(&mut self, now: Time, delay: Span) {
+        self.reported = (now, delay);
     }
 
     /// Estimated length of the queue, bytes.
@@ -167,6 +175,7 @@ impl User {
         }
         self.floor.on_sample(sample, counts);
         self.wait = (now, sample.saturating_sub(self.least_loop(flow)));
+        self.reported = self.wait;
     }
 
     /// Handles data of a flow that left the queue; the newest of this data may have a loop sample.

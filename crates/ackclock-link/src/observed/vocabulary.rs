@@ -17,6 +17,15 @@ pub(super) struct Passed {
     pub(super) has_left: bool,
 }
 
+/// What is known of the time at which a segment passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timing {
+    /// The time at which the segment passed.
+    Exact,
+    /// The latest time at which the segment may have passed: its own record is missing. It gives no loop sample.
+    Latest,
+}
+
 /// Properties of a data segment, determined when it passes the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
