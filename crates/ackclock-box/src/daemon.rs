@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ackclock_core::{Histogram, Span, Time, name_of};
+use ackclock_core::{Span, Time, name_of};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ use crate::files::Files;
 use crate::machine;
 use crate::maps::{Counts, Knobs, Record};
 use crate::netlink::DeviceEvents;
+use crate::recent::{RecentDelays, RecentSums};
 use crate::shares::Shares;
 use crate::subscribers::{SubscriberReport, Subscribers};
 use crate::summary::Day;
@@ -68,7 +69,7 @@ const REPORT_EVERY: Span = Span::from_secs(1);
 /// Number of subscribers in a report.
 const SHOWN: usize = 100;
 
-/// State and measurements of a box.
+/// State of a box, and its measurements in the last ten seconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
@@ -82,22 +83,24 @@ pub struct Report {
     pub acting: bool,
     /// Time since the box started, s.
     pub running_s: f64,
-    /// Throughput from the servers over the last second, bit/s.
+    /// Length of the window of all measurements in this report, s: ten seconds, less after the start.
+    pub window_s: f64,
+    /// Throughput from the servers in the window, bit/s.
     pub rate_bps: f64,
     /// Number of connections that carried data in the last ten seconds.
     pub connections: usize,
     /// Number of connections that carried data in the last ten seconds and are not observed, because there are too many
     /// connections or subscribers.
     pub unobserved: usize,
-    /// Median estimated queueing delay of a packet in the radio's queue, since the start, ms.
+    /// Median of the packets' estimated queueing delays in the radio's queue in the window, ms.
     pub wait_p50_ms: Option<f64>,
-    /// 95th percentile of the packets' estimated queueing delays in the radio's queue, since the start, ms. Each packet of
-    /// a known connection counts once, when it has left the queue.
+    /// 95th percentile of the packets' estimated queueing delays in the radio's queue in the window, ms. Each packet of a
+    /// known connection counts once, when it has left the queue.
     pub wait_p95_ms: Option<f64>,
-    /// Shares of the protocols in the bytes from the servers.
+    /// Shares of the protocols in the bytes from the servers in the window.
     #[serde(flatten)]
     pub shares: Shares,
-    /// Share of ACKs for which the window law asks for a lower window, 0 to 1.
+    /// Share of the ACKs in the window for which the window law asks for a lower window, 0 to 1.
     pub lower_share: Option<f64>,
     /// Configuration file of the box, if the box was started with a file.
     pub file: Option<PathBuf>,
@@ -183,7 +186,8 @@ pub struct Daemon {
     clip: Clip,
     records: aya::maps::RingBuf<aya::maps::MapData>,
     subscribers: Subscribers,
-    waits: Histogram,
+    waits: RecentDelays,
+    sums: RecentSums<Counts>,
     day: Day,
     told_day: Option<String>,
     refused_file: Option<String>,
@@ -195,7 +199,7 @@ pub struct Daemon {
     begun: Time,
     until: Option<Time>,
     knobs: Knobs,
-    reported: (Time, Counts),
+    reported: Time,
     taken_over: bool,
     lock: File,
 }
@@ -227,12 +231,13 @@ impl Daemon {
             devices,
             attached: true,
             reporting: true,
-            waits: Histogram::default(),
+            waits: RecentDelays::default(),
+            sums: RecentSums::new(begun, counts),
             day: Day::new(begun, counts),
             told_day: None,
             refused_file: None,
             knobs,
-            reported: (begun, counts),
+            reported: begun,
             options,
             files,
             pins,
@@ -267,7 +272,7 @@ impl Daemon {
             self.learn()?;
             let now = now();
             self.allow(now)?;
-            if now.since(self.reported.0) >= REPORT_EVERY {
+            if now.since(self.reported) >= REPORT_EVERY {
                 self.look_after_time(now)?;
                 self.look_after_file(&load, &mut tell)?;
                 self.look_after_subscribers(now)?;
@@ -315,7 +320,7 @@ impl Daemon {
         }
         self.subscribers.note_totals(now, &self.clip.totals()?);
         let waits = self.subscribers.take_waits();
-        self.waits.merge(&waits);
+        self.waits.turn(&waits);
         self.day.waits.merge(&waits);
         Ok(())
     }
@@ -394,6 +399,7 @@ impl Daemon {
         self.knobs.header = interface.header;
         self.clip.set(self.knobs)?;
         self.records = self.clip.records()?;
+        self.sums = RecentSums::new(self.reported, Counts::default());
         self.attached = true;
         Ok(())
     }
@@ -411,16 +417,19 @@ impl Daemon {
     }
 
     fn report(&mut self, now: Time, counts: Counts) -> Report {
-        let (last, before) = std::mem::replace(&mut self.reported, (now, counts));
-        let bytes = counts.in_bytes.saturating_sub(before.in_bytes);
-        let quantile = |q| self.waits.quantile(q).map(|wait| wait.as_millis_f64());
+        self.reported = now;
+        let (begin, before) = self.sums.turn(now, counts);
+        let (window_s, counts) = (now.since(begin).as_secs_f64(), counts.since(&before));
+        let waits = self.waits.all();
+        let quantile = |q| waits.quantile(q).map(|wait| wait.as_millis_f64());
         Report {
             pid: std::process::id() as i32,
             interface: machine::name(self.pins.index()).unwrap_or_else(|| self.options.interface.clone()),
             regulator: name_of(self.subscribers.policy().regulator()),
             acting: self.attached && self.knobs.acts(),
             running_s: now.since(self.begun).as_secs_f64(),
-            rate_bps: bytes as f64 * 8.0 / now.since(last).as_secs_f64(),
+            window_s,
+            rate_bps: counts.in_bytes as f64 * 8.0 / window_s,
             connections: self.subscribers.connections(),
             unobserved: self.subscribers.unobserved(),
             wait_p50_ms: quantile(0.5),

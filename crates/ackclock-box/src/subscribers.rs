@@ -15,6 +15,7 @@ use crate::clip::{MOST_FLOWS, MOST_SUBSCRIBERS};
 use crate::config::{Policy, Rule};
 use crate::maps::{Allowance, Record, Totals};
 use crate::observers::{self, ACTIVE, Observer};
+use crate::recent::{RecentDelays, RecentSums};
 
 /// Bytes outside of known connections for which a subscriber without any such connection is listed.
 pub const MUCH: u64 = 64 * 1024;
@@ -35,7 +36,7 @@ const QUIET: Span = Span::from_secs(600);
 /// Time without data after which a subscriber is forgotten if the table of subscribers is nearly full.
 const QUIET_IF_FULL: Span = Span::from_secs(10);
 
-/// Measurements of one subscriber.
+/// Measurements of one subscriber in the last ten seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SubscriberReport {
@@ -47,17 +48,17 @@ pub struct SubscriberReport {
     pub regulator: String,
     /// Whether the subscriber's windows are lowered if the box acts.
     pub acted_on: bool,
-    /// Throughput from the servers over the last second, bit/s.
+    /// Throughput from the servers in the last ten seconds, bit/s.
     pub rate_bps: f64,
     /// Bytes from the servers since the subscriber was listed.
     pub bytes: u64,
-    /// Share of this subscriber in the bytes of all listed subscribers, 0 to 1.
+    /// Share of this subscriber in the bytes of all listed subscribers in the last ten seconds, 0 to 1.
     pub traffic_share: Option<f64>,
     /// Number of connections that carried data in the last ten seconds.
     pub connections: usize,
-    /// Median estimated queueing delay of a packet since the subscriber was listed, ms.
+    /// Median of the packets' estimated queueing delays in the last ten seconds, ms.
     pub wait_p50_ms: Option<f64>,
-    /// 95th percentile of the packets' estimated queueing delays since the subscriber was listed, ms.
+    /// 95th percentile of the packets' estimated queueing delays in the last ten seconds, ms.
     pub wait_p95_ms: Option<f64>,
 }
 
@@ -65,7 +66,7 @@ struct Subscriber {
     rule: Rule,
     observer: Observer,
     /// Estimated queueing delays of the subscriber's packets.
-    waits: Histogram,
+    waits: RecentDelays,
     /// Time of the last data.
     last: Time,
     /// Time of the last traffic of any protocol.
@@ -75,6 +76,9 @@ struct Subscriber {
     /// Allowance that the kernel has.
     written: Option<Allowance>,
     totals: Totals,
+    sums: RecentSums<u64>,
+    /// Bytes from the servers in the last ten seconds.
+    recent_bytes: u64,
     rate_bps: f64,
 }
 
@@ -89,7 +93,6 @@ pub struct Subscribers {
     unobserved: BTreeMap<u32, Time>,
     /// Estimated queueing delays of the packets since the last [`Subscribers::take_waits`].
     waits: Histogram,
-    totals_at: Time,
     refused: u64,
 }
 
@@ -103,7 +106,6 @@ impl Subscribers {
             connections: 0,
             unobserved: BTreeMap::new(),
             waits: Histogram::default(),
-            totals_at: Time::ZERO,
             refused: 0,
         }
     }
@@ -180,7 +182,7 @@ impl Subscribers {
             held.iter().for_each(|record| _ = subscriber.observer.learn(record));
         }
         if let Some((wait, packets)) = subscriber.observer.learn(record) {
-            subscriber.waits.record_times(wait, packets);
+            subscriber.waits.record(wait, packets);
             self.waits.record_times(wait, packets);
         }
         let is_observed = subscriber.observer.knows(record.flow);
@@ -234,12 +236,14 @@ impl Subscribers {
         let subscriber = Subscriber {
             rule,
             observer,
-            waits: Histogram::default(),
+            waits: RecentDelays::default(),
             last: now,
             last_traffic: now,
             allowance: None,
             written: None,
             totals: Totals::default(),
+            sums: RecentSums::new(now, 0),
+            recent_bytes: 0,
             rate_bps: 0.0,
         };
         self.table.insert(key, subscriber);
@@ -288,20 +292,23 @@ impl Subscribers {
         gone
     }
 
-    /// Notes the traffic of all subscribers that the kernel has counted so far, from which the rates follow.
+    /// Notes the traffic of all subscribers that the kernel has counted so far, from which the rates follow; call once per
+    /// second.
     pub fn note_totals(&mut self, now: Time, totals: &[(Ipv6Addr, Totals)]) {
-        let seconds = now.since(self.totals_at).as_secs_f64();
-        self.totals_at = now;
         for (key, totals) in totals {
             if let Some(subscriber) = self.table.get_mut(key) {
-                let bytes = totals.in_bytes.saturating_sub(subscriber.totals.in_bytes);
-                subscriber.rate_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
-                if bytes > 0 {
+                if totals.in_bytes > subscriber.totals.in_bytes {
                     subscriber.last_traffic = now;
                 }
+                let (begin, before) = subscriber.sums.turn(now, totals.in_bytes);
+                let (seconds, bytes) =
+                    (now.since(begin).as_secs_f64(), totals.in_bytes.saturating_sub(before));
+                subscriber.recent_bytes = bytes;
+                subscriber.rate_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
                 subscriber.totals = *totals;
             }
         }
+        self.table.values_mut().for_each(|subscriber| subscriber.waits.turn(&Histogram::default()));
     }
 
     /// Lists subscribers that had much traffic outside of known connections, from the kernel's counts of those that are not
@@ -341,11 +348,11 @@ impl Subscribers {
     /// Measurements of the `most` subscribers with the longest queueing delay, the longest first; then those of which no
     /// queueing delay is known, by traffic.
     pub fn worst(&self, most: usize) -> Vec<SubscriberReport> {
-        let rank = |one: &Subscriber| Reverse((one.waits.quantile(0.95), one.totals.in_bytes));
+        let rank = |one: &Subscriber| Reverse((one.waits.all().quantile(0.95), one.totals.in_bytes));
         let mut order: Vec<_> = self.table.iter().map(|(key, one)| (rank(one), key)).collect();
         order.sort();
         order.truncate(most);
-        let all: u64 = self.table.values().map(|one| one.totals.in_bytes).sum();
+        let all: u64 = self.table.values().map(|one| one.recent_bytes).sum();
         let report = |key: &Ipv6Addr| Some(self.table.get(key)?.report(self.policy.label(*key), all));
         order.into_iter().filter_map(|(_, key)| report(key)).collect()
     }
@@ -362,9 +369,10 @@ impl Subscriber {
         is_due.then_some(allowance)
     }
 
-    /// Measurements of the subscriber; `all` is the traffic of all subscribers, bytes.
+    /// Measurements of the subscriber; `all` is the recent traffic of all subscribers, bytes.
     fn report(&self, key: String, all: u64) -> SubscriberReport {
-        let quantile = |q| self.waits.quantile(q).map(Span::as_millis_f64);
+        let waits = self.waits.all();
+        let quantile = |q| waits.quantile(q).map(Span::as_millis_f64);
         SubscriberReport {
             key,
             name: self.rule.name.clone(),
@@ -372,7 +380,7 @@ impl Subscriber {
             acted_on: self.rule.act,
             rate_bps: self.rate_bps,
             bytes: self.totals.in_bytes,
-            traffic_share: (all > 0).then(|| self.totals.in_bytes as f64 / all as f64),
+            traffic_share: (all > 0).then(|| self.recent_bytes as f64 / all as f64),
             connections: self.observer.connections(),
             wait_p50_ms: quantile(0.5),
             wait_p95_ms: quantile(0.95),

@@ -22,7 +22,7 @@ pub struct Watched {
     /// Shares of the protocols in the bytes from the servers.
     #[serde(flatten)]
     pub shares: Shares,
-    /// 95th percentile of the estimated queueing delay in the radio's queue, since the box started, ms.
+    /// 95th percentile of the estimated queueing delay in the radio's queue in the last ten seconds of the check, ms.
     pub wait_p95_ms: Option<f64>,
     /// Number of packets that the network device received and sent.
     pub device_packets: u64,

@@ -92,7 +92,7 @@ fn ten_of_a_thousand_subscribers_are_measured() {
     all.note_totals(BEGIN + Span::from_secs(9), &[]);
     let totals: Vec<_> = (0..10)
         .map(|number| {
-            let bytes = Span::from_secs(1).as_nanos() / every(number).as_nanos() * WIRE;
+            let bytes = Span::from_secs(10).as_nanos() / every(number).as_nanos() * WIRE;
             (key(number), Totals { in_bytes: bytes, in_flow_bytes: bytes })
         })
         .collect();

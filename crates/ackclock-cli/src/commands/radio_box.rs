@@ -346,7 +346,7 @@ fn line(report: &Report) -> String {
     let wait = report.wait_p95_ms.map_or("-".to_owned(), |wait| format!("{wait:.0} ms"));
     let doing = if report.acting { "acts" } else { "measures" };
     format!(
-        "{:>6.0} s  {doing}  {:>9.0} kbit/s  {:>3} connections  wait p95 {wait}\n",
+        "{:>6.0} s  {doing}  last 10 s: {:>9.0} kbit/s  {:>3} connections  wait p95 {wait}\n",
         report.running_s,
         report.rate_bps / 1e3,
         report.connections
@@ -418,11 +418,13 @@ fn readable(interface: &str, doing: Doing, report: Option<&Report>, counts: Coun
     let Counts { unknown, stale, refused, lost_records, .. } = counts;
     format!(
         "{interface}: {doing}\n\
+         last 10 s: {:.0} kbit/s, wait in the queue {wait}\n\
+         since the box was attached:\n\
          {shown}\n\
-         wait in the queue: {wait}\n\
          windows: {acks} ACKs, the law asks for less at {asks:.0} %, lowered at {does:.0} %\n\
          left alone: {unknown} ACKs of connections that pass only in part, {stale} with too old an allowance, {refused} refused; \
-         {lost_records} records lost\n{missing}{more}"
+         {lost_records} records lost\n{missing}{more}",
+        report.rate_bps / 1e3
     )
 }
 
@@ -475,8 +477,7 @@ fn top(named: &Named) -> Result<(), Failure> {
     if named.json {
         return output::print(&format!("{}\n", json!(worst)));
     }
-    let headings =
-        "wait p95 ms  wait p50 ms      kbit/s  traffic %  connections  regulator  acted on  subscriber\n";
+    let headings = "last 10 s:\nwait p95 ms  wait p50 ms      kbit/s  traffic %  connections  regulator  acted on  subscriber\n";
     output::print(&worst.iter().fold(headings.to_owned(), |text, one| text + &row(one)))
 }
 

@@ -98,7 +98,7 @@ fn readable(target: &str, seconds: f64, watched: &Watched) -> String {
          connections: {} began, with window scale and both SYNs seen; {} ACKs of connections seen only in part\n\
          offload: {} packets from the servers passed as {}, {} from the mobiles as {}\n\
          device: {} packets, of which {missing} % did not pass the programs\n\
-         wait in the queue: {wait}\n\
+         wait in the queue: {wait} in the last 10 s\n\
          {}\n",
         regulated(&watched.shares, counts.in_bytes),
         counts.opened,

@@ -14,15 +14,20 @@ pub(super) fn page(report: &Report, counts: &Counts) -> String {
         .metric(
             Kind::Gauge,
             "box_rate_bytes_per_second",
-            "Rate from the servers.",
+            "Rate from the servers in the last 10 s.",
             one(report.rate_bps / 8.0),
         )
         .metric(Kind::Gauge, "box_subscribers", "Subscribers that are known.", one(report.subscribers as f64))
-        .metric(Kind::Gauge, "box_connections", "Connections that are known.", one(report.connections as f64))
+        .metric(
+            Kind::Gauge,
+            "box_connections",
+            "Connections with data in the last 10 s.",
+            one(report.connections as f64),
+        )
         .metric(
             Kind::Gauge,
             "box_unobserved_connections",
-            "Connections with data in the last ten seconds that no estimate includes, because a table is full.",
+            "Connections with data in the last 10 s that no estimate includes, because a table is full.",
             one(report.unobserved as f64),
         )
         .metric(Kind::Counter, "box_received_bytes_total", "Bytes from the servers.", received(counts))
@@ -36,7 +41,7 @@ pub(super) fn page(report: &Report, counts: &Counts) -> String {
         .metric(
             Kind::Gauge,
             "box_queue_wait_seconds",
-            "Estimated queueing delay of a packet in the radio's queue since the box started.",
+            "Estimated queueing delay of the packets of the last 10 s in the radio's queue.",
             waits(&Labels::new(), report.wait_p50_ms, report.wait_p95_ms),
         );
     of_subscribers(&mut page, &report.worst);
@@ -85,7 +90,7 @@ fn of_subscribers(page: &mut Page, worst: &[SubscriberReport]) {
     page.metric(
         Kind::Gauge,
         "box_subscriber_rate_bytes_per_second",
-        "Rate from the servers, of the subscribers with the longest queueing delay.",
+        "Rate from the servers in the last 10 s, of the subscribers with the longest queueing delay.",
         worst.iter().map(|one| (labels(one), Some(one.rate_bps / 8.0))),
     )
     .metric(
@@ -97,7 +102,7 @@ fn of_subscribers(page: &mut Page, worst: &[SubscriberReport]) {
     .metric(
         Kind::Gauge,
         "box_subscriber_queue_wait_seconds",
-        "Estimated queueing delay of a packet, of the subscribers with the longest queueing delay.",
+        "Estimated queueing delay of the packets of the last 10 s, of the subscribers with the longest queueing delay.",
         worst.iter().flat_map(|one| waits(&labels(one), one.wait_p50_ms, one.wait_p95_ms)),
     );
 }
