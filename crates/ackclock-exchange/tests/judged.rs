@@ -224,6 +224,21 @@ fn ecn_is_agreed_to_as_the_setting_says() {
 }
 
 #[test]
+fn linux_asks_for_ecn_in_its_first_syn_only_and_repeats_its_answer_unchanged() {
+    let setting = "//!preset linux\n`sysctl -q net.ipv4.tcp_ecn=1`\n";
+    let opens = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n";
+    let connects = "+0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)\n";
+    let repeats = "+0 > SEW 0:0(0) <...>\n+1 > S 0:0(0) <...>\n+1 > S 0:0(0) <...>\n";
+    // The answer to the first SYN arrives late; ECN is agreed.
+    let answered = "+.1 < SE. 0:0(0) ack 1 win 60000 <mss 1460>\n+0 > . 1:1(0) ack 1\n";
+    let sends = "+0 write(3, ..., 1000) = 1000\n+0 > [ect0] P. 1:1001(1000) ack 1";
+    passes(setting, &format!("{opens}{connects}{repeats}{answered}{sends}"));
+    // Linux 6.18 keeps ECE in a repeated SYN-ACK.
+    let asked = "+0 listen(3, 1) = 0\n+0 < SEW 0:0(0) win 65535 <mss 1000>\n";
+    passes(setting, &format!("{opens}{asked}+0 > SE. 0:0(0) ack 1 <...>\n+1 > SE. 0:0(0) ack 1 <...>"));
+}
+
+#[test]
 fn duplicates_are_disorder_and_a_congestion_echo_is_cwr() {
     passes(
         BEGIN,

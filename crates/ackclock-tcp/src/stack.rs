@@ -21,7 +21,8 @@
 //! - `cc/bbr`: how BBR refreshes its smallest round-trip time and restarts after an idle period.
 //!
 //! ## Differences from the source
-//! Each module lists its own deviations.
+//! Each module lists its own deviations. No connection learns from an earlier one to the same host: Linux takes the
+//! first retransmission timeout from the cached RTT (tcp_init_metrics), until the first RTT of data is measured.
 //!
 //! ## Validation
 //! `tests/linux.rs` checks exchanges of segments. `make agree` compares the senders with the kernel's senders in many

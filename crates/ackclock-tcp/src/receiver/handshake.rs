@@ -19,6 +19,8 @@ impl Receiver {
         let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
         syn.flags = match (answers, self.config.ecn) {
             (false, false) => Flags::SYN,
+            // Linux asks for ECN in its first SYN only (tcp_ecn_clear_syn); RFC 3168 section 6.1.1.1 allows both.
+            (false, true) if self.syns > 0 && self.quick.is_used() => Flags::SYN,
             (false, true) => Flags::SYN | Flags::ECE | Flags::CWR,
             (true, false) => Flags::SYN | Flags::ACK,
             // A SYN-ACK sets only one of the two ECN bits (RFC 3168 section 6.1.1).
@@ -137,6 +139,25 @@ mod tests {
             receiver.on_timeout(due, &mut |_| sent.push(due.as_nanos() / 1_000_000_000));
         }
         sent
+    }
+
+    /// Flags of the first two SYNs of a receiver that asks for ECN.
+    fn asking(acks: AckPolicy) -> Vec<Flags> {
+        let config =
+            ReceiverConfig { opening: Opening::Handshake, acks, ecn: true, ..ReceiverConfig::default() };
+        let mut receiver = Receiver::new(config, FlowId(0));
+        let mut sent = Vec::new();
+        receiver.start(Time::ZERO, &mut |syn| sent.push(syn.flags));
+        receiver.on_timeout(Time::ZERO + FIRST_TIMEOUT, &mut |syn| sent.push(syn.flags));
+        sent
+    }
+
+    #[test]
+    fn only_linux_repeats_its_syn_without_asking_for_ecn() {
+        let asks = Flags::SYN | Flags::ECE | Flags::CWR;
+        assert_eq!(asking(AckPolicy::Every), [asks, asks]);
+        let linux = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 16 };
+        assert_eq!(asking(linux), [asks, Flags::SYN]);
     }
 
     #[test]

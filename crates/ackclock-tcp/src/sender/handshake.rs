@@ -229,9 +229,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn syn(&mut self, now: Time) -> Segment {
         let mut segment = self.offer(now, Some(0));
         segment.ack = Seq(0);
+        // Linux asks for ECN in its first SYN only (tcp_ecn_clear_syn); RFC 3168 section 6.1.1.1 allows both.
+        let first = self.config.stack == Stack::Rfc || self.lost_syns() == 0;
         segment.flags = match self.ecn.enabled {
-            Switch::On => Flags::SYN | Flags::ECE | Flags::CWR,
-            Switch::Off => Flags::SYN,
+            Switch::On if first => Flags::SYN | Flags::ECE | Flags::CWR,
+            _ => Flags::SYN,
         };
         segment
     }
