@@ -277,8 +277,9 @@ class Results:
     def per_run(self, columns: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
         """One row per run and combination of `by`: its flows combined.
 
-        Rates, bytes and counts are summed over the flows, other columns averaged, as in the command's tables;
-        missing values are ignored.
+        Bytes and counts are summed over the flows. A rate of several flows is their delivered bytes over the span of
+        the run (`active_s` of the link), which is never above the capacity; a separate flow's rate covers its own
+        life. Other columns are averaged. Missing values are ignored.
 
         Args:
             columns: Columns of `flows` or `runs` with numbers.
@@ -293,10 +294,26 @@ class Results:
         flows = self.flows_with(*(name for name in columns if name not in of_runs), *by)
         counts = [len(run.get("flows") or []) for run in self.objects]
         flows = flows.assign(**{name: np.repeat(self.runs[name].to_numpy(dtype=float), counts) for name in of_runs})
+        if "id" not in by:
+            flows = flows.assign(**{name: flows[name] * self._lives() for name in columns if name in _RATES})
         runs = np.repeat(np.arange(len(self.objects)), counts)
         groups = flows.astype(dict.fromkeys(columns, float)).groupby([runs, *by], sort=False)
         reduced = {name: groups[name].sum(min_count=1) if name in _SUMMED else groups[name].mean() for name in columns}
         return pd.DataFrame(reduced).reset_index(list(range(1, 1 + len(by)))) if by else pd.DataFrame(reduced)
+
+    def _lives(self) -> NDArray[np.float64]:
+        """Life of each flow as a share of its run's span; 1 if unknown."""
+        spans = [
+            ((run.get("uplink" if flow.get("towards") == "server" else "bottleneck") or {}).get("active_s"))
+            or run.get("duration_s")
+            for run in self.objects
+            for flow in run.get("flows") or []
+        ]
+        if "delivered_bytes" not in self.flows:
+            return np.ones(len(spans))
+        lives = 8 * self.flows["delivered_bytes"].to_numpy(dtype=float) / self.flows["goodput_bps"].to_numpy(dtype=float)
+        shares = lives / np.array(spans, dtype=float)
+        return np.where(np.isfinite(shares), shares, 1.0)
 
     def measured(self, column: str, by: Sequence[str]) -> pd.DataFrame:
         """The columns `by` and one number: a column of `runs`, or of `flows` combined as in `per_run`.
@@ -447,6 +464,9 @@ def read_series(path: str | os.PathLike[str]) -> Series:
         raise ValueError(f"{os.fspath(path)}: not a time series of `ackclock run --series`: {error}") from None
     return series
 
+
+# Rates of flows, whose sum counts each flow's bytes over the span of the run.
+_RATES = ("goodput_bps", "wire_goodput_bps")
 
 # Columns that are summed over the flows of a run.
 _SUMMED = {

@@ -111,6 +111,7 @@ const POINT: &[Measure<RunResult>] = &[
 
 /// Additional columns of the table of points if there are uploads.
 const POINT_UP: &[Measure<RunResult>] = &[
+    Measure { heading: "up goodput", unit: Unit::Rate, of: up_goodput },
     Measure { heading: "up queue p95 ms", unit: Unit::Plain, of: |run| run.uplink.queue_ms.p95 },
     Measure { heading: "up used %", unit: Unit::Share, of: |run| run.uplink.utilisation },
     Measure { heading: "up drops", unit: Unit::Plain, of: |run| Some(run.uplink.drops as f64) },
@@ -292,14 +293,14 @@ fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usi
         .collect()
 }
 
-/// Delivered payload rate of a run, bit/s: the sum of the flows' goodputs, each from the flow's start to its end. If
-/// the run has transfers, the rate is the sum of the users' goodputs over the complete run.
+/// Total goodput of a run's downloads, bit/s; that of its uploads if there are no downloads.
 pub(crate) fn goodput(run: &RunResult) -> Option<f64> {
-    if !run.transfers.is_empty() {
-        return Some(run.users.iter().map(|user| user.goodput_bps).sum());
-    }
-    let rates: Vec<f64> = run.flows.iter().filter_map(|flow| flow.goodput_bps).collect();
-    (!rates.is_empty()).then(|| rates.iter().sum())
+    run.bottleneck.goodput_bps.or(run.uplink.goodput_bps)
+}
+
+/// Total goodput of a run's uploads beside downloads, bit/s.
+fn up_goodput(run: &RunResult) -> Option<f64> {
+    run.bottleneck.goodput_bps.and(run.uplink.goodput_bps)
 }
 
 /// Mean utilisation of the downlink over runs; `None` if no run has a utilisation.

@@ -229,7 +229,7 @@ pub struct UserResult {
     pub id: u32,
     /// Number of the user's flows, including short connections.
     pub flows: u32,
-    /// Goodput of the user over the entire run, bit/s: in-order payload delivered.
+    /// Goodput of the user over the entire run, bit/s: in-order payload delivered, in both directions.
     pub goodput_bps: f64,
     /// Goodput of the user including headers, over the entire run, bit/s.
     pub wire_goodput_bps: f64,
@@ -274,20 +274,19 @@ pub struct TransferResult {
 /// 1/n if one user or flow gets everything.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FairnessResult {
-    /// Jain's fairness index of the users' goodputs. Jain's index is null for fewer than two users or if no data was
-    /// delivered.
+    /// Jain's fairness index of the users' goodputs in the common time: from the start of the last flow to the end of
+    /// the first file, or of the run, among the flows that share a link. Jain's index is null for fewer than two users,
+    /// without a common time, if no data was delivered in it, and in `ackclock link`.
     pub jain_users: Option<f64>,
-    /// Jain's fairness index of the goodputs of the flows in `flows`. Jain's index is null for fewer than two flows or
-    /// if no data was delivered.
+    /// Jain's fairness index of the goodputs of the flows in `flows` in the common time, as for the users. Jain's index
+    /// is null for fewer than two flows, without a common time, if no data was delivered in it, and in `ackclock link`.
     pub jain_flows: Option<f64>,
 }
 
 impl FairnessResult {
-    /// Computes the fairness indices of users and flows.
-    pub fn of(users: &[UserResult], flows: &[FlowResult]) -> Self {
-        let flows: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_bps).collect();
-        let users: Vec<f64> = users.iter().map(|user| user.goodput_bps).collect();
-        Self { jain_users: jain_index(&users), jain_flows: jain_index(&flows) }
+    /// Computes the fairness indices of users and flows from their goodputs in the same time.
+    pub fn of(users: &[f64], flows: &[f64]) -> Self {
+        Self { jain_users: jain_index(users), jain_flows: jain_index(flows) }
     }
 }
 
@@ -310,6 +309,16 @@ pub struct LinkResult {
     /// Share of the capacity used: bits delivered, headers and retransmissions included, divided by the capacity in the
     /// same time.
     pub utilisation: Option<f64>,
+    /// Total goodput of the flows in this direction, bit/s: in-order payload delivered in `active_s`. The sum of the
+    /// flows' own goodputs can be larger, because each covers the flow's own life. The total goodput is null for a
+    /// direction without flows and in `ackclock link`.
+    #[serde(default)]
+    pub goodput_bps: Option<f64>,
+    /// Time covered by `capacity_bps`, `utilisation` and `goodput_bps`, seconds: from the first flow's start to the last
+    /// flow's end; in a cell and in `ackclock link` the complete run. Times of dedicated channels are averaged, weighted
+    /// by capacity. The time is null if no packet was sent.
+    #[serde(default)]
+    pub active_s: Option<f64>,
     /// Number of packets lost in the queue or on the radio link.
     pub drops: u64,
     /// Number of packets of this direction dropped by regulators: redundant ACKs, and data that the mobile already has.
@@ -329,6 +338,15 @@ pub struct LinkResult {
     /// Counts of real packets, present only in the results of `ackclock link`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealTraffic>,
+}
+
+impl LinkResult {
+    /// Returns this result with the total goodput of `payload` bytes.
+    #[must_use]
+    pub fn with_payload(self, payload: Option<u64>) -> Self {
+        let goodput_bps = payload.zip(self.active_s).map(|(bytes, seconds)| bytes as f64 * 8.0 / seconds);
+        Self { goodput_bps, ..self }
+    }
 }
 
 /// Counts of impaired packets in one direction.
@@ -478,6 +496,8 @@ impl LinkCounts {
         LinkResult {
             capacity_bps,
             utilisation: capacity_bps.filter(|&capacity| capacity > 0.0).map(|capacity| carried / capacity),
+            goodput_bps: None,
+            active_s: Some(seconds).filter(|seconds| *seconds > 0.0),
             drops: self.drops,
             discarded: self.discarded,
             made: self.made,

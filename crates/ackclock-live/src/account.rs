@@ -146,7 +146,6 @@ impl Account {
         let mut reports: Vec<&FlowReport> = self.past.iter().chain(present).collect();
         reports.sort_by_key(|report| report.id);
         let mut flows: Vec<_> = reports.iter().map(|report| report.result("real", &self.regulator)).collect();
-        let fairness = FairnessResult::of(&[], &flows);
         if summary.other.packets > 0 {
             let id = flows.last().map_or(0, |row| row.id + 1);
             flows.push(FlowReport { id, ..summary.other.clone() }.result("real", &self.regulator));
@@ -165,7 +164,7 @@ impl Account {
             seed,
             run: 0,
             duration_s,
-            fairness,
+            fairness: FairnessResult::default(),
             flows,
             users: Vec::new(),
             transfers: Vec::new(),

@@ -10,6 +10,7 @@ mod batch;
 mod capture;
 mod catalogue;
 mod chance;
+mod common_time;
 mod disk;
 mod error;
 mod hint;

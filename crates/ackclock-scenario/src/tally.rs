@@ -10,7 +10,7 @@ use ackclock_core::results::{
 use ackclock_core::{FlowId, Histogram, Span, Time, name_of};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::Direction;
-use ackclock_tcp::{Sender, SenderStats};
+use ackclock_tcp::{Receiver, Sender, SenderStats};
 
 use crate::active::ActiveCapacity;
 use crate::island::boxes::Boxes;
@@ -19,7 +19,7 @@ use crate::island::{Builder, Executor};
 use crate::link_share::direction_of;
 use crate::plan::FlowPlan;
 use crate::probe::Measured;
-use crate::traffic::Counts;
+use crate::traffic::{Counts, Traffic};
 use crate::transfers::Transfers;
 use crate::{Measure, Scenario};
 
@@ -38,6 +38,9 @@ pub(crate) struct Tally {
     transfers: Transfers,
     /// Link counters by direction, with the time that they cover.
     links: [(LinkCounts, CoveredTime); 2],
+    /// In-order payload delivered by direction, bytes; `None` for a direction without flows.
+    payload: [Option<u64>; 2],
+    rates: Option<FairRates>,
     delivered: u64,
     events: u64,
 }
@@ -57,6 +60,8 @@ impl Tally {
             radio: builder.tables.measure.contains(&Measure::Radio).then(BTreeMap::new),
             transfers: Transfers::default(),
             links: Default::default(),
+            payload: [None; 2],
+            rates: Some(FairRates::default()),
             delivered: 0,
             events: 0,
         }
@@ -80,6 +85,8 @@ impl Tally {
             for (user, counts) in traffic.counts(&boxes) {
                 self.users.entry(user).or_default().add(&counts);
             }
+            self.read_payload(flows, groups, traffic.payload(&boxes), &boxes);
+            self.read_rates(flows, traffic, &boxes);
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
                 self.users.entry(plan.user).or_default();
@@ -102,6 +109,38 @@ impl Tally {
         self.events += executor.events();
     }
 
+    /// Adds the payload of an island's flows by direction, `clients` being that of short connections.
+    fn read_payload(
+        &mut self,
+        flows: &[FlowPlan],
+        groups: &[Arc<Group>],
+        clients: [u64; 2],
+        boxes: &Boxes<'_>,
+    ) {
+        for (number, plan) in flows.iter().enumerate() {
+            let bytes = boxes.receiver(FlowId(number as u32)).map_or(0, Receiver::delivered_bytes);
+            let direction = direction_of(groups[plan.group].table.towards) as usize;
+            *self.payload[direction].get_or_insert(0) += bytes;
+        }
+        self.payload.iter_mut().flatten().zip(clients).for_each(|(sum, bytes)| *sum += bytes);
+    }
+
+    /// Adds the rates of an island in the common time of its flows.
+    fn read_rates(&mut self, flows: &[FlowPlan], traffic: &Traffic, boxes: &Boxes<'_>) {
+        let rates = traffic.common().rates(Time::ZERO + self.duration, &traffic.delivered(boxes));
+        let (Some(sums), Some(rates)) = (&mut self.rates, rates) else {
+            self.rates = None;
+            return;
+        };
+        for ((number, plan), rate) in flows.iter().enumerate().zip(rates.flows) {
+            *sums.users.entry(plan.user).or_default() += rate;
+            if boxes.receiver(FlowId(number as u32)).is_some() {
+                sums.flows.push(rate);
+            }
+        }
+        rates.clients.iter().for_each(|(&user, rate)| *sums.users.entry(user).or_default() += rate);
+    }
+
     /// Adds the counters of the radio network of the users of these flows, if they are measured.
     fn read_radio(&mut self, boxes: &mut Boxes<'_>, flows: &[FlowPlan]) {
         let Some(users) = &mut self.radio else { return };
@@ -117,7 +156,10 @@ impl Tally {
     /// Results of all islands added so far.
     pub(crate) fn result(self, scenario: &Scenario, run: u32) -> RunResult {
         let seconds = self.duration.as_secs_f64();
-        let [bottleneck, uplink] = self.links.map(|(counts, over)| counts.result(over.seconds()));
+        let mut payload = self.payload.into_iter();
+        let [bottleneck, uplink] = self
+            .links
+            .map(|(counts, over)| counts.result(over.seconds()).with_payload(payload.next().flatten()));
         let radio = |id: &u32| {
             let [down, up] = self.radio.as_ref()?.get(id)?.each_ref().map(RadioCounts::result);
             Some(Box::new(UserRadioResult { down, up }))
@@ -129,7 +171,7 @@ impl Tally {
             seed: scenario.tables().seed,
             run,
             duration_s: seconds,
-            fairness: FairnessResult::of(&users, &self.flows),
+            fairness: self.rates.as_ref().map_or_else(FairnessResult::default, FairRates::result),
             flows: self.flows,
             users,
             transfers: self.transfers.rows(&scenario.tables().measure),
@@ -187,6 +229,19 @@ fn regulators(edge: &EdgeConfig) -> [Option<String>; 2] {
     let up = edge.up_regulator.as_ref().map(|regulator| name_of(regulator)).filter(|name| name != "none");
     let up = up.or_else(|| down.clone().filter(|_| edge.regulates_uploads()));
     [down, up]
+}
+
+/// Goodputs in the common time of the flows that share a link, bit/s.
+#[derive(Default)]
+struct FairRates {
+    flows: Vec<f64>,
+    users: BTreeMap<u32, f64>,
+}
+
+impl FairRates {
+    fn result(&self) -> FairnessResult {
+        FairnessResult::of(&self.users.values().copied().collect::<Vec<_>>(), &self.flows)
+    }
 }
 
 /// Time during which islands had flows, and the link capacity during that time.

@@ -16,6 +16,7 @@ use ackclock_tcp::sender::SenderState;
 use ackclock_tcp::{Client, EndpointEvent, Receiver, Request, Sender, Supply, Then};
 
 use crate::active::Active;
+use crate::common_time::{CommonTime, Delivered};
 use crate::island::boxes::Boxes;
 use crate::island::group::Group;
 use crate::link_share::{CapacityReports, LinkShare, Mark, Shares, direction_of};
@@ -39,9 +40,12 @@ pub(crate) struct Traffic {
     transfers: Transfers,
     /// Counters of closed connections, summed for each user.
     past: BTreeMap<u32, Counts>,
+    /// Payload of closed connections by direction, bytes.
+    past_payload: [u64; 2],
     /// Link shares of files on long-lived connections, if `measure` has "utilisation".
     shares: Option<Shares>,
     active: Active,
+    common: CommonTime,
 }
 
 /// A client with short connections.
@@ -138,13 +142,18 @@ impl Counts {
 
 impl Traffic {
     /// Creates traffic without clients. Flow numbers below `flows` belong to connections that last for the entire run.
-    pub(crate) fn numbered_from(flows: usize, active: Active) -> Self {
-        Self { first: flows as u32, active, ..Self::default() }
+    pub(crate) fn numbered_from(flows: usize, active: Active, common: CommonTime) -> Self {
+        Self { first: flows as u32, active, common, ..Self::default() }
     }
 
     /// Time during which the island has flows.
     pub(crate) fn active(&self) -> &Active {
         &self.active
+    }
+
+    /// Common time of the island's flows.
+    pub(crate) fn common(&self) -> &CommonTime {
+        &self.common
     }
 
     /// Adds the client of a flow plan. `name` selects the random streams for packet loss.
@@ -175,7 +184,7 @@ impl Traffic {
 
     /// Whether hosts must report that files on long-lived connections have arrived.
     pub(crate) fn awaits_ends(&self) -> bool {
-        self.shares.is_some() || self.active.awaits_ends()
+        self.shares.is_some() || self.active.awaits_ends() || self.common.awaits_end()
     }
 
     /// Whether there is no client, no measured file and no pending start of a flow.
@@ -183,11 +192,14 @@ impl Traffic {
         self.clients.is_empty()
             && self.shares.as_ref().is_none_or(Shares::is_empty)
             && self.active.is_settled()
+            && self.common.due() == Time::NEVER
+            && !self.common.awaits_end()
     }
 
     /// Time of the next request, flow start or measured file; [`Time::NEVER`] if nothing is due.
     pub(crate) fn due(&self) -> Time {
-        let request = self.wakes.first().map_or(Time::NEVER, |(due, _)| due).min(self.active.due());
+        let request = self.wakes.first().map_or(Time::NEVER, |(due, _)| due);
+        let request = request.min(self.active.due()).min(self.common.due());
         self.shares.as_ref().map_or(request, |shares| request.min(shares.due()))
     }
 
@@ -196,6 +208,10 @@ impl Traffic {
     pub(crate) fn serve(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let mut served = self.shares.as_mut().is_some_and(|shares| shares.begin(now, boxes));
         served |= self.active.begin(now, boxes);
+        if self.common.due() <= now {
+            served = true;
+            self.common.begin(self.delivered(boxes));
+        }
         while let Some(event) = boxes.clients.poll_event().or_else(|| boxes.servers.poll_event()) {
             served = true;
             match event {
@@ -241,6 +257,30 @@ impl Traffic {
             }
         }
         counts
+    }
+
+    /// Payload of the island's flows and users so far.
+    pub(crate) fn delivered(&self, boxes: &Boxes<'_>) -> Delivered {
+        let of = |flow| boxes.receiver(FlowId(flow)).map_or(0, Receiver::delivered_bytes);
+        let clients = self.counts(boxes).into_iter().map(|(user, counts)| (user, counts.delivered_bytes));
+        Delivered { flows: (0..self.first).map(of).collect(), clients: clients.collect() }
+    }
+
+    /// Payload of the short connections so far, by direction, bytes.
+    pub(crate) fn payload(&self, boxes: &Boxes<'_>) -> [u64; 2] {
+        let mut payload = self.past_payload;
+        for (number, connection) in (self.first..).zip(&self.alive) {
+            if let Some(Connection { client, .. }) = connection {
+                let direction = self.direction(*client);
+                payload[direction] += boxes.receiver(FlowId(number)).map_or(0, Receiver::delivered_bytes);
+            }
+        }
+        payload
+    }
+
+    /// Index of the direction of a client's data.
+    fn direction(&self, client: usize) -> usize {
+        direction_of(self.clients[client].group.table.towards) as usize
     }
 
     fn user(&self, client: usize) -> u32 {
@@ -340,6 +380,9 @@ impl Traffic {
         let Some(slot) = self.slot(flow) else {
             self.shares.iter_mut().for_each(|shares| shares.reached(now, flow, boxes));
             self.active.finished(now, boxes);
+            if self.common.awaits_end() {
+                self.common.finished(now, self.delivered(boxes));
+            }
             return;
         };
         let Some(connection) = slot else { return };
@@ -364,7 +407,10 @@ impl Traffic {
         }
         let Some(connection) = self.slot(flow).and_then(Option::take) else { return };
         let past = self.past.entry(self.clients[connection.client].user).or_default();
-        past.add(&Counts::of(flow, boxes));
+        let counts = Counts::of(flow, boxes);
+        past.add(&counts);
+        let direction = self.direction(connection.client);
+        self.past_payload[direction] += counts.delivered_bytes;
         let next = boxes.receiver(flow).map_or(Seq(1), Receiver::next);
         boxes.servers.remove(flow);
         if let Some(boxes) = &mut boxes.relay {

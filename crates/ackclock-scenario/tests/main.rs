@@ -34,6 +34,7 @@ mod rnf;
 mod shipped;
 mod snoop;
 mod theory;
+mod totals;
 mod transfers;
 mod up_regulator;
 mod uploads;

@@ -20,9 +20,11 @@ def goodput(run: Run) -> float | None:
 
 
 def aggregate(run: Run) -> float | None:
-    """Goodput of all flows together, with headers, kbit/s."""
-    known = [flow["wire_goodput_bps"] for flow in run["flows"] if flow["wire_goodput_bps"] is not None]
-    return _scaled(sum(known), 1e-3) if known else None
+    """Goodput of all flows together over the span of the run, with headers, kbit/s."""
+    known = [flow for flow in run["flows"] if flow["goodput_bps"]]
+    # A flow's payload over its goodput is its life; bytes with headers are bits of its rate in that time.
+    bits = [8 * flow["delivered_bytes"] * flow["wire_goodput_bps"] / flow["goodput_bps"] for flow in known]
+    return _scaled(sum(bits) / run["bottleneck"]["active_s"], 1e-3) if bits else None
 
 
 def drops(run: Run) -> float | None:

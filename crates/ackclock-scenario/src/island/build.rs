@@ -13,6 +13,7 @@ use super::boxes::Places;
 use super::group::{FIRST, Group};
 use super::{AnyNode, End, Island};
 use crate::active::Active;
+use crate::common_time::CommonTime;
 use crate::link_share::{CapacityReports, direction_of};
 use crate::plan::FlowPlan;
 use crate::tables::{FlowGroup, PathTable};
@@ -92,7 +93,9 @@ impl<'a> Builder<'a> {
         let link = if cell.is_some() { CapacityReports::AtTheEnd } else { CapacityReports::Always };
         let start = flows.iter().map(|flow| flow.start).min().unwrap_or(Time::ZERO);
         let files = flows.iter().all(|flow| self.groups[flow.group].is_file()).then_some(flows.len());
-        let mut traffic = Traffic::numbered_from(flows.len(), Active::new(link, start, files));
+        let has_files = flows.iter().any(|flow| self.groups[flow.group].is_file());
+        let common = CommonTime::new(flows.iter().map(|flow| flow.start), has_files);
+        let mut traffic = Traffic::numbered_from(flows.len(), Active::new(link, start, files), common);
         if self.tables.measure.contains(&Measure::Utilisation) {
             traffic.measure_shares(link);
         }
