@@ -288,6 +288,146 @@ for _ in $(seq 600); do grep -q . /run/ackclock/out && break; sleep 0.1; done
     assert status["running"] is not None
 
 
+# Attaches another program to the interface `lo`.
+ANOTHER = f"""
+trap 'kill $(jobs -p)' EXIT
+another() {{
+    {sys.executable} {Path(__file__).with_name("other_program.py")} lo "$1" > /run/ackclock/other & other=$!
+    for _ in $(seq 600); do grep -q attached /run/ackclock/other && break; sleep 0.1; done
+}}
+"""
+# Sends datagrams to a closed port for some seconds.
+SENDS = f"""
+sends() {{
+    exec {sys.executable} -c 'import socket, sys, time
+for _ in range(100 * int(sys.argv[1])):
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(bytes(100), ("127.0.0.1", 9))
+    time.sleep(0.01)' "$1"
+}}
+"""
+
+
+def test_no_program_that_was_there_before_hides_packets_from_a_box():
+    ended = inside(
+        ANOTHER
+        + SENDS
+        + """
+another last
+"$0" box lo --json > /run/ackclock/out 2> /run/ackclock/said & box=$!
+for _ in $(seq 600); do grep -q . /run/ackclock/out && break; sleep 0.1; done
+another last
+(sends 1)
+"$0" box status lo --json
+cat /run/ackclock/said
+"$0" box stop lo > /run/ackclock/stopped
+"""
+    )
+    assert ended.returncode == 0, ended.stderr
+    status, *said = ended.stdout.splitlines()
+    seen = json.loads(status)
+    assert (seen["before"], said) == ([], [])
+    assert min(seen["counts"]["in_packets"], seen["counts"]["out_packets"]) >= 40
+
+
+def test_an_xdp_program_runs_before_a_box():
+    ended = inside(
+        ANOTHER
+        + """
+another xdp
+"$0" box lo --json > /run/ackclock/out 2> /run/ackclock/said & box=$!
+for _ in $(seq 600); do grep -q . /run/ackclock/out && break; sleep 0.1; done
+cat /run/ackclock/said
+"$0" box stop lo > /run/ackclock/stopped
+"""
+    )
+    named = r"ackclock: lo: runs before the box, and may keep packets from it: program \d+ `` at xdp\n"
+    assert re.fullmatch(named, ended.stdout), ended.stdout + ended.stderr
+
+
+def test_a_program_that_hides_packets_from_a_box_is_named():
+    ended = inside(
+        ANOTHER
+        + SENDS
+        + """
+"$0" box lo --json > /run/ackclock/out & box=$!
+for _ in $(seq 600); do grep -q . /run/ackclock/out && break; sleep 0.1; done
+another first
+sends 30 & sends=$!
+"$0" box check lo --for 1s | tail -1
+kill $sends
+"$0" box status lo | tail -1
+"$0" box stop lo > /run/ackclock/stopped
+"""
+    )
+    assert ended.returncode == 0, ended.stderr
+    verdict, status = ended.stdout.splitlines()
+    named = r"program \d+ `` at ingress, program \d+ `` at egress"
+    assert re.match(f"a box sees too little: {named} runs first and keeps packets from it; ", verdict), verdict
+    assert re.fullmatch(f"runs before the box, and may keep packets from it: {named}", status), status
+
+
+# Downloads of 300 kB, one after the other, that leave through `radio0`: this namespace has the server.
+LEAVES = f"""
+unshare --net sleep 300 & mobile=$!
+for _ in $(seq 600); do test /proc/$mobile/ns/net -ef /proc/self/ns/net || break; sleep 0.1; done
+there() {{ nsenter --net=/proc/$mobile/ns/net "$@"; }}
+ip link add radio0 type veth peer name other0 netns $mobile
+ip address add 10.77.0.1/24 dev radio0 && ip link set radio0 up
+there ip address add 10.77.0.2/24 dev other0 && there ip link set other0 up
+{sys.executable} -c '
+import socket
+with socket.create_server(("10.77.0.1", 8001)) as listener:
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    while True:
+        with listener.accept()[0] as connection:
+            connection.sendall(bytes(300_000))' & server=$!
+there {sys.executable} -c '
+import socket, time
+while True:
+    try:
+        with socket.create_connection(("10.77.0.1", 8001)) as connection:
+            while connection.recv(65536):
+                pass
+    except OSError:
+        pass
+    time.sleep(0.05)' & client=$!
+trap 'kill $(jobs -p)' EXIT
+for _ in $(seq 600); do
+    test "$(cat /sys/class/net/radio0/statistics/tx_packets)" -gt 100 && break
+    sleep 0.1
+done
+begins() {{ "$0" box radio0 --json $1 > /run/ackclock/out 2> /run/ackclock/said; }}
+"""
+
+
+def test_a_box_on_the_wrong_side_says_so():
+    ended = inside(
+        LEAVES
+        + """
+"$0" box check radio0 --for 1s | tail -1
+begins &
+for _ in $(seq 600); do grep -q . /run/ackclock/said && break; sleep 0.1; done
+grep -c . /run/ackclock/out
+cat /run/ackclock/said
+"$0" box status radio0 | tail -1
+"$0" box stop radio0 > /run/ackclock/stopped
+begins "--side network" &
+for _ in $(seq 600); do grep -q '"connections":[1-9]' /run/ackclock/out && break; sleep 0.1; done
+tail -1 /run/ackclock/out
+"$0" box stop radio0 > /run/ackclock/stopped
+cat /run/ackclock/said
+"""
+    )
+    checked, reports, said, status, report, *later = ended.stdout.splitlines()
+    assert checked.endswith("the box is on the network side: `ackclock box check radio0 --side network`"), checked
+    assert int(reports) <= 5
+    assert said == f"ackclock: radio0: {status}"
+    assert "TCP data leaves through this interface and almost none arrives" in status
+    seen = json.loads(report)
+    assert (seen["side"], seen["data_from_mobiles"], later) == ("network", False, [])
+    assert seen["connections"] > 0
+
+
 def test_a_box_acts_for_a_time_and_goes_on_where_it_is_told_to():
     ended = inside("""
 acting() { "$0" box status lo --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["acting"])'; }
@@ -425,6 +565,8 @@ def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
         ("box lo --regulator snoop", 2, "--regulator: `snoop`: it acts on the queue itself"),
         ("box lo --regulator nosuch", 2, "--regulator: unknown regulator `nosuch`; known are"),
         ("box lo --buffer 500ms", 2, "--buffer: 500ms: a box knows no rate"),
+        ("box lo --side radio", 2, "--side radio: it is neither `mobile` nor `network`"),
+        ("box check lo --side radio", 2, "--side radio: it is neither `mobile` nor `network`"),
         ("box lo --act 0s", 2, "box: --act 0s: must be above 0"),
         ("box stop lo", 1, "no box runs on `lo`"),
         ("box status lo", 1, "no box runs on `lo`"),

@@ -62,6 +62,8 @@ struct counts {
 	__u64 stale, unknown, refused, lost_records, opened;
 	__u64 in_packets, out_packets;      /* as they pass here: a device may join several into one */
 	__u64 in_segments, out_segments;    /* as they are on the wire */
+	__u64 protected;                    /* ACKs whose options forbid a change */
+	__u64 in_payload_bytes, out_payload_bytes;  /* of all TCP packets */
 };
 
 /* Prefix of the addresses of one subscriber; IPv4 addresses as ::ffff:0:0/96. User space adds subscribers, not packets. */
@@ -204,10 +206,17 @@ INLINE int parse(struct __sk_buff *skb, int from_mobile, struct packet *packet, 
 	return 1;
 }
 
-struct options { __u32 value, echo; __u8 scale, has_scale, is_multipath, is_stamped; };
+struct options { __u32 value, echo; __u8 scale, has_scale, is_stamped; };
 
-/* Reads the options of a SYN. Returns 0 where they cannot be read to their end. */
-INLINE int syn_options(struct __sk_buff *skb, struct packet *packet, struct options *options)
+/* Whether an option forbids a change of the header: the table PROTECTING_OPTIONS of ackclock-core, with the reasons. Two of
+ * them say nothing yet on a SYN without ACK, which only offers them. */
+INLINE int is_protecting(__u8 kind, int is_offer)
+{
+	return kind == 15 || kind == 19 || kind == 29 || (!is_offer && (kind == 14 || kind == 30));
+}
+
+/* Reads the options of a packet. Returns 0 where they forbid a change of the header or cannot be read to their end. */
+INLINE int read_options(struct __sk_buff *skb, struct packet *packet, int is_offer, struct options *options)
 {
 	__u32 at = packet->at + 20, end = packet->at + (packet->tcp.offset >> 4) * 4;
 	for (int number = 0; number < 20; number++) {
@@ -230,11 +239,24 @@ INLINE int syn_options(struct __sk_buff *skb, struct packet *packet, struct opti
 			options->has_scale = 1;
 			options->scale = option[2] > 14 ? 14 : option[2];
 		}
-		if (option[0] == 30)
-			options->is_multipath = 1;
+		if (is_protecting(option[0], is_offer))
+			return 0;
 		at += option[1];
 	}
 	return at >= end;
+}
+
+/* Whether an ACK may be changed. Most ACKs have no option, or padding and timestamps alone. */
+INLINE int is_changeable(struct __sk_buff *skb, struct packet *packet)
+{
+	struct options options = {};
+	__u32 first = 0, words = packet->tcp.offset >> 4;
+	if (words == 5)
+		return 1;
+	if (words == 8 && !load_from_ip(skb, packet->at + 20, &first, sizeof first, BPF_HDR_START_NET) &&
+	    first == net32(0x0101080a))
+		return 1;
+	return read_options(skb, packet, 0, &options);
 }
 
 /* Timestamps where they stand first, as all usual systems put them. */
@@ -397,7 +419,7 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 	map_delete(&flows, &packet->tuple);
 	map_delete(&opened, &packet->tuple);
 	__u32 *number = map_lookup(&numbers, &zero);
-	if (!number || half->untouchable || !syn_options(skb, packet, &options) || options.is_multipath) {
+	if (!number || half->untouchable || !read_options(skb, packet, 0, &options)) {
 		map_delete(&opening, &key);
 		return;
 	}
@@ -481,6 +503,7 @@ int clip_data(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	}
 	counted->in_tcp_bytes += skb->len;
+	counted->in_payload_bytes += packet.payload;
 	if ((packet.tcp.flags & (SYN | ACK | RST)) == SYN)
 		doubt(&packet.tuple);
 	if ((packet.tcp.flags & (SYN | ACK | RST)) == (SYN | ACK)) {
@@ -531,7 +554,7 @@ INLINE void on_syn(struct __sk_buff *skb, struct packet *packet)
 	doubt(&packet->tuple);
 	if (!bits)
 		return;
-	int untouchable = !syn_options(skb, packet, &options) || options.is_multipath;
+	int untouchable = !read_options(skb, packet, 1, &options);
 	struct opening half = {
 		.at_ns = now_ns(), .window = net16(packet->tcp.window), .untouchable = untouchable,
 		.scale = options.scale, .has_scale = options.has_scale, .bits = *bits,
@@ -613,6 +636,7 @@ int clip_acks(struct __sk_buff *skb)
 	counted->out_segments += segments_of(skb);
 	if (!parse(skb, 1, &packet, set->header))
 		return TC_ACT_UNSPEC;
+	counted->out_payload_bytes += packet.payload;
 	if ((packet.tcp.flags & (SYN | ACK | RST)) == SYN) {
 		on_syn(skb, &packet);
 		return TC_ACT_UNSPEC;
@@ -621,6 +645,10 @@ int clip_acks(struct __sk_buff *skb)
 		doubt(&packet.tuple);
 	if ((packet.tcp.flags & (SYN | ACK | RST)) != ACK)
 		return TC_ACT_UNSPEC;
+	if (!is_changeable(skb, &packet)) {
+		counted->protected++;
+		return TC_ACT_UNSPEC;
+	}
 	struct flow *flow = find(&packet.tuple);
 	if (!flow) {
 		counted->unknown++;

@@ -40,7 +40,7 @@ const MAPS: [&str; 11] = [
 ];
 /// Names of the BPF programs: the program that sees the packets from the servers, and the program that sees the packets
 /// from the mobiles.
-const PROGRAMS: [&str; 2] = ["clip_data", "clip_acks"];
+pub(crate) const PROGRAMS: [&str; 2] = ["clip_data", "clip_acks"];
 /// Largest number of subscribers with traffic, the size of the kernel's maps of subscribers.
 pub const MOST_SUBSCRIBERS: usize = 4096;
 /// Largest number of connections with data that the kernel knows, for a box with a list of networks. The program's own
@@ -99,7 +99,8 @@ pub(crate) fn counts_of(
     Ok(Counts::sum(&map.get(&0, 0)?))
 }
 
-/// Attaches a program by tcx and pins the link.
+/// Attaches a program by tcx before all other programs, and pins the link. A program that ends the chain hides packets
+/// from the programs after it; the box's programs never end it.
 fn attach_by_tcx(
     program: &mut SchedClassifier,
     interface: &str,
@@ -107,7 +108,7 @@ fn attach_by_tcx(
     pin: &str,
     hook: TcAttachType,
 ) -> Result<(), ClipError> {
-    let options = TcAttachOptions::TcxOrder(LinkOrder::default());
+    let options = TcAttachOptions::TcxOrder(LinkOrder::first());
     let link = program.attach_with_options(interface, hook, options)?;
     let link = FdLink::try_from(program.take_link(link)?)?;
     link.pin(folder.path(pin)).map(drop).map_err(|error| folder.error(pin, error))

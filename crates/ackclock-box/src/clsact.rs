@@ -1,7 +1,7 @@
 //! Attaches the BPF program by the queue discipline clsact, on kernels without tcx (before Linux 6.6).
 //!
-//! A clsact filter stays attached when the process that attached it exits. All filters of a box have one priority and
-//! one handle, by which the next process replaces them and `cleanup` removes them.
+//! A clsact filter stays attached when the process that attached it exits. All filters of a box have one handle, by which
+//! the next process replaces them and `cleanup` removes them.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -14,11 +14,13 @@ use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
-use crate::netlink::{ACKNOWLEDGE, DUMP, Message, request, word};
+use crate::netlink::{ACKNOWLEDGE, DUMP, Message, attribute, request, word};
+use crate::programs::Program;
 
-/// Priority of a box's filters. Filters without a priority of their own are less urgent, so none of them hides a
-/// packet from the box.
-const PRIORITY: u16 = 0xacc;
+/// Priorities of a box's filters, in the order in which they are tried. The first is the most urgent one, so that no other
+/// filter hides a packet from the box; the kernel refuses it if filters of another kind have it. Filters without a
+/// priority of their own are less urgent than the second.
+const PRIORITIES: [u16; 2] = [1, 0xacc];
 /// Handle of a box's filters within the priority.
 const HANDLE: TcHandle = TcHandle::new(0xacc1, 0x0c10);
 
@@ -47,8 +49,11 @@ pub(crate) fn attach(
     interface: &str,
     hook: TcAttachType,
 ) -> Result<(), ProgramError> {
-    let options = NlOptions { priority: PRIORITY, handle: HANDLE, classid: None };
-    let link = program.attach_with_options(interface, hook, TcAttachOptions::Netlink(options))?;
+    let attached = by_priority(|priority| {
+        let options = NlOptions { priority, handle: HANDLE, classid: None };
+        program.attach_with_options(interface, hook, TcAttachOptions::Netlink(options))
+    });
+    let link = attached?;
     // Dropping the link would remove the filter.
     let _ = ManuallyDrop::new(program.take_link(link)?);
     Ok(())
@@ -63,7 +68,7 @@ pub(crate) fn replace(
     interface: &str,
     hook: TcAttachType,
 ) -> Result<(), ProgramError> {
-    let link = program.attach_to_link(filter(interface, hook)?)?;
+    let link = by_priority(|priority| program.attach_to_link(filter(interface, hook, priority)?))?;
     let _ = ManuallyDrop::new(program.take_link(link)?);
     Ok(())
 }
@@ -75,8 +80,9 @@ pub(crate) fn replace(
 /// Fails if the kernel refuses a removal.
 pub(crate) fn remove(interface: &str, is_added: bool) -> io::Result<()> {
     let Ok(index) = if_nametoindex(interface) else { return Ok(()) };
-    for hook in [TcAttachType::Ingress, TcAttachType::Egress] {
-        let removed = filter(interface, hook).map_err(io::Error::other)?.detach();
+    let hooks = [TcAttachType::Ingress, TcAttachType::Egress];
+    for (hook, priority) in hooks.into_iter().flat_map(|hook| PRIORITIES.map(|priority| (hook, priority))) {
+        let removed = filter(interface, hook, priority).map_err(io::Error::other)?.detach();
         if let Err(error) = removed
             && !is_missing(&error)
         {
@@ -93,8 +99,14 @@ pub(crate) fn remove(interface: &str, is_added: bool) -> io::Result<()> {
     }
 }
 
-fn filter(interface: &str, hook: TcAttachType) -> Result<SchedClassifierLink, ProgramError> {
-    Ok(SchedClassifierLink::attached(interface, hook, PRIORITY, HANDLE, None).map_err(TcError::IoError)?)
+/// Result of the first priority that the kernel accepts, or the last refusal.
+fn by_priority<T>(mut attempt: impl FnMut(u16) -> Result<T, ProgramError>) -> Result<T, ProgramError> {
+    let [first, second] = PRIORITIES;
+    attempt(first).or_else(|_| attempt(second))
+}
+
+fn filter(interface: &str, hook: TcAttachType, priority: u16) -> Result<SchedClassifierLink, ProgramError> {
+    Ok(SchedClassifierLink::attached(interface, hook, priority, HANDLE, None).map_err(TcError::IoError)?)
 }
 
 /// The kernel's errors if a filter, its queue discipline or its interface does not exist.
@@ -119,7 +131,8 @@ pub(crate) fn filters(index: u32) -> io::Result<usize> {
 /// # Errors
 /// Fails if the kernel does not list the filters.
 pub(crate) fn is_attached(index: u32) -> io::Result<bool> {
-    let own = |filters: Vec<Filter>| filters.iter().any(|filter| *filter == (PRIORITY, HANDLE));
+    let is_own = |(priority, handle): &Filter| PRIORITIES.contains(priority) && *handle == HANDLE;
+    let own = |filters: Vec<Filter>| filters.iter().any(is_own);
     Ok(own(listed(index, INGRESS)?) && own(listed(index, EGRESS)?))
 }
 
@@ -137,7 +150,30 @@ fn listed(index: u32, hook: u32) -> io::Result<Vec<Filter>> {
     Ok(answer.iter().filter_map(filter).collect())
 }
 
-// Numbers of linux/rtnetlink.h and linux/pkt_sched.h.
+/// Filters of a hook in the order in which they see a packet.
+///
+/// # Errors
+/// Fails if the kernel does not list the filters.
+pub(crate) fn programs(index: u32, hook: &'static str, kind: TcAttachType) -> io::Result<Vec<Program>> {
+    let parent = if matches!(kind, TcAttachType::Ingress) { INGRESS } else { EGRESS };
+    let filters = request(LIST_FILTERS, DUMP, &about(index, 0, parent))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
+    // A message without options stands for all filters of a priority.
+    let program = |(_, filter): &Message| {
+        let attributes = filter.get(20..)?;
+        let (kind, options) = (attribute(attributes, KIND)?, attribute(attributes, OPTIONS)?);
+        let id = attribute(options, BPF_ID).and_then(|id| word(id, 0));
+        let name = id.and_then(|_| attribute(options, BPF_NAME));
+        Some(Program { hook, id, name: text(name.unwrap_or(kind)) })
+    };
+    Ok(filters.iter().filter(|(kind, _)| *kind == FILTER).filter_map(program).collect())
+}
+
+// Numbers of linux/rtnetlink.h, linux/pkt_sched.h and linux/pkt_cls.h.
+const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
+const BPF_NAME: u16 = 7;
+const BPF_ID: u16 = 11;
 const DELETE_QDISC: u16 = 37;
 const FILTER: u16 = 44;
 const LIST_FILTERS: u16 = 46;

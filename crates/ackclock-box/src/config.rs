@@ -129,13 +129,14 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Returns the policy of a box with one subscriber, whose traffic is all traffic of the interface.
+    /// Returns the policy of a box with one subscriber, whose traffic is all traffic of the interface. The box is on the side
+    /// `side` of the radio.
     ///
     /// # Errors
     /// Fails if a box cannot use this regulator or this buffer.
-    pub fn home(regulator: &str, buffer: Size) -> Result<Self, ConfigError> {
+    pub fn home(side: Side, regulator: &str, buffer: Size) -> Result<Self, ConfigError> {
         let policy = Self {
-            side: Side::Mobile,
+            side,
             probe: None,
             networks: Vec::new(),
             prefix6: prefix6(),

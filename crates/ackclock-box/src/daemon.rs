@@ -1,11 +1,13 @@
 //! User-space process of a box: it learns from the kernel's records, writes allowances, and publishes reports.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ackclock_core::{Span, Time, name_of};
+use ackclock_link::Side;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +55,8 @@ pub struct Settings {
 pub enum Said<'a> {
     /// Report of the last second, and the counters since the box was attached.
     Report(&'a Report, &'a Counts),
+    /// Nearly all TCP data came from the mobiles, as seen from this side of the radio, for the first time.
+    DataFromMobiles(Side),
     /// Summary of the last day.
     Day(&'a str),
     /// A changed configuration file was loaded, or was refused for this reason.
@@ -66,6 +70,8 @@ pub enum Said<'a> {
 pub const STALE: Span = Span::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 const REPORT_EVERY: Span = Span::from_secs(1);
+/// Number of reports over which the direction of the data is observed.
+const LATELY: usize = 4;
 /// Number of subscribers in a report.
 const SHOWN: usize = 100;
 
@@ -87,6 +93,11 @@ pub struct Report {
     pub window_s: f64,
     /// Throughput from the servers in the window, bit/s.
     pub rate_bps: f64,
+    /// Side of the radio on which the box is.
+    pub side: Option<Side>,
+    /// Whether nearly all TCP data of the last four seconds came from the mobiles: they upload, or the box is on the other
+    /// side of the radio.
+    pub data_from_mobiles: bool,
     /// Number of connections that carried data in the last ten seconds.
     pub connections: usize,
     /// Number of connections that carried data in the last ten seconds and are not observed, because there are too many
@@ -200,6 +211,10 @@ pub struct Daemon {
     until: Option<Time>,
     knobs: Knobs,
     reported: Time,
+    /// Counters of the last reports, the newest last.
+    lately: VecDeque<Counts>,
+    /// Whether [`Said::DataFromMobiles`] was told.
+    told_direction: bool,
     taken_over: bool,
     lock: File,
 }
@@ -238,6 +253,8 @@ impl Daemon {
             refused_file: None,
             knobs,
             reported: begun,
+            lately: VecDeque::from([counts]),
+            told_direction: false,
             options,
             files,
             pins,
@@ -288,6 +305,9 @@ impl Daemon {
                     tell(Said::Reporting(written.as_ref().map(|()| ())));
                 }
                 tell(Said::Report(&report, &counts));
+                if report.data_from_mobiles && !std::mem::replace(&mut self.told_direction, true) {
+                    tell(Said::DataFromMobiles(self.subscribers.policy().side()));
+                }
             }
         }
         Ok(())
@@ -419,6 +439,11 @@ impl Daemon {
     fn report(&mut self, now: Time, counts: Counts) -> Report {
         self.reported = now;
         let (begin, before) = self.sums.turn(now, counts);
+        if self.lately.len() > LATELY {
+            self.lately.pop_front();
+        }
+        let lately = self.lately.front().map_or(Counts::default(), |before| counts.since(before));
+        self.lately.push_back(counts);
         let (window_s, counts) = (now.since(begin).as_secs_f64(), counts.since(&before));
         let waits = self.waits.all();
         let quantile = |q| waits.quantile(q).map(|wait| wait.as_millis_f64());
@@ -430,6 +455,8 @@ impl Daemon {
             running_s: now.since(self.begun).as_secs_f64(),
             window_s,
             rate_bps: counts.in_bytes as f64 * 8.0 / window_s,
+            side: Some(self.subscribers.policy().side()),
+            data_from_mobiles: lately.has_data_from_mobiles(),
             connections: self.subscribers.connections(),
             unobserved: self.subscribers.unobserved(),
             wait_p50_ms: quantile(0.5),

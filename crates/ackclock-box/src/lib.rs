@@ -16,6 +16,7 @@ pub mod maps;
 mod netlink;
 pub mod observers;
 mod pins;
+pub mod programs;
 pub mod recent;
 pub mod shares;
 pub mod subscribers;

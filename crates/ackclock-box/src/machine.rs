@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::{fs, io};
 
-use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
+use aya::programs::ProgramError;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{if_indextoname, if_nametoindex};
 use nix::unistd::{AccessFlags, access};
@@ -14,8 +14,9 @@ use rustix::thread::{CapabilitySet, capabilities as capabilities_of};
 use serde::Serialize;
 
 use crate::clip::{Clip, ClipError};
+use crate::netlink;
 use crate::pins::{Folder, MOUNT, PINS, ROOT};
-use crate::{clsact, netlink};
+use crate::programs::Hooks;
 
 /// Length of the link header before the IP header, bytes, by device type (ARPHRD).
 const HEADERS: [(u16, u32); 5] = [(1, 14), (772, 14), (65534, 0), (519, 0), (778, 0)];
@@ -138,29 +139,17 @@ fn file_system() -> Result<String, String> {
     Ok(format!("mounted, pins in {PINS}"))
 }
 
-/// Way to attach the programs of a box to an interface, and the number of other programs there.
+/// Way to attach the programs of a box to an interface, and the other programs there.
 fn hook(name: &str) -> Result<String, String> {
-    let said = |way: &str, others: String| Ok(format!("{way}, {others}"));
-    let error = match tcx_programs(name) {
-        Ok((0, 0)) => return said("tcx", "free".to_owned()),
-        Ok((down, up)) => return said("tcx", format!("{down} other programs at ingress, {up} at egress")),
-        Err(ProgramError::SyscallError(error)) if error.call == "bpf_prog_get_fd_by_id" => {
-            return said("tcx", "other programs, which only root may list".to_owned());
+    match Hooks::of(name) {
+        Ok(hooks) => {
+            let others: Vec<_> = hooks.others().map(ToString::to_string).collect();
+            let others = if others.is_empty() { "free".to_owned() } else { others.join(", ") };
+            Ok(format!("{}, {others}", hooks.way))
         }
-        Err(error) => error,
-    };
-    if !clsact::is_needed(&error) {
-        return Err(error.to_string());
-    }
-    match index(name).map_or(Ok(0), clsact::filters) {
-        Ok(0) => said("clsact", "free".to_owned()),
-        Ok(others) => said("clsact", format!("{others} other filters")),
+        Err(ProgramError::SyscallError(error)) if error.call == "bpf_prog_get_fd_by_id" => {
+            Ok("tcx, other programs, which only root may list".to_owned())
+        }
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// Numbers of programs at ingress and egress.
-fn tcx_programs(name: &str) -> Result<(usize, usize), ProgramError> {
-    let count = |side| SchedClassifier::query_tcx(name, side).map(|(_, programs)| programs.len());
-    Ok((count(TcAttachType::Ingress)?, count(TcAttachType::Egress)?))
 }

@@ -131,9 +131,23 @@ pub struct Counts {
     pub in_segments: u64,
     /// Number of packets of the link that the packets from the mobiles consist of.
     pub out_segments: u64,
+    /// Number of ACKs left unchanged because their TCP options forbid a change ([`ackclock_core::PROTECTING_OPTIONS`]).
+    pub protected: u64,
+    /// Payload of all TCP packets from the servers, bytes.
+    pub in_payload_bytes: u64,
+    /// Payload of all TCP packets from the mobiles, bytes.
+    pub out_payload_bytes: u64,
 }
 
 impl Counts {
+    /// Whether nearly all TCP data of these counters came from the mobiles: they upload, or the box is on the other side
+    /// of the radio than it was told.
+    pub const fn has_data_from_mobiles(&self) -> bool {
+        /// Payload that handshakes of TLS and requests do not reach, bytes.
+        const MUCH: u64 = 20_000;
+        self.out_payload_bytes >= MUCH && self.out_payload_bytes / 10 >= self.in_payload_bytes
+    }
+
     /// Adds up the counters of all processors.
     pub fn sum(parts: &[Self]) -> Self {
         parts.iter().fold(Self::default(), |a, b| a.with(b, |a, b| a + b))
@@ -168,6 +182,9 @@ impl Counts {
             out_packets: of(self.out_packets, other.out_packets),
             in_segments: of(self.in_segments, other.in_segments),
             out_segments: of(self.out_segments, other.out_segments),
+            protected: of(self.protected, other.protected),
+            in_payload_bytes: of(self.in_payload_bytes, other.in_payload_bytes),
+            out_payload_bytes: of(self.out_payload_bytes, other.out_payload_bytes),
         }
     }
 }

@@ -18,6 +18,9 @@ pub(crate) const ACKNOWLEDGE: u16 = 1 | 4;
 pub(crate) const DUMP: u16 = 1 | 0x300;
 /// Attribute with the counters of a device.
 const STATISTICS: u16 = 23;
+/// Attribute with the XDP program of a device, and the attribute in it with the number of the program.
+const XDP: u16 = 43;
+const XDP_PROGRAM: u16 = 4;
 
 /// Kind and content of a message.
 pub(crate) type Message = (u16, Vec<u8>);
@@ -86,6 +89,8 @@ pub(crate) struct Device {
     pub(crate) received: u64,
     /// Packets that the device sent.
     pub(crate) sent: u64,
+    /// Number of the XDP program of the device.
+    pub(crate) xdp: Option<u32>,
 }
 
 /// Reads type and counters of the device with this index.
@@ -95,11 +100,15 @@ pub(crate) struct Device {
 pub(crate) fn device(index: u32) -> io::Result<Device> {
     let (family, flags, change) = (0, 0, 0);
     let answer = request(GET_LINK, ACKNOWLEDGE, &[family, index, flags, change])?;
-    let read = |(_, link): &Message| Some((half(link, 2)?, attribute(link.get(16..)?, STATISTICS)?.to_vec()));
+    let read = |(_, link): &Message| {
+        let attributes = link.get(16..)?;
+        let xdp = attribute(attributes, XDP).and_then(|xdp| word(attribute(xdp, XDP_PROGRAM)?, 0));
+        Some((half(link, 2)?, attribute(attributes, STATISTICS)?.to_vec(), xdp))
+    };
     let incomplete = || io::Error::other("the kernel does not describe the device");
-    let (kind, counters) = answer.iter().find_map(read).ok_or_else(incomplete)?;
+    let (kind, counters, xdp) = answer.iter().find_map(read).ok_or_else(incomplete)?;
     let counter = |number: usize| long(&counters, 8 * number).ok_or_else(incomplete);
-    Ok(Device { kind, received: counter(0)?, sent: counter(1)? })
+    Ok(Device { kind, received: counter(0)?, sent: counter(1)?, xdp })
 }
 
 /// Group of the kernel's messages about devices (`RTMGRP_LINK`).
@@ -135,7 +144,7 @@ impl DeviceEvents {
 }
 
 /// Content of the attribute of this type.
-fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
+pub(crate) fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let (length, kind) = (usize::from(half(rest, 0)?), half(rest, 2)?);
         let content = rest.get(4..length)?;

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use ackclock_link::Side;
 use serde::Serialize;
 
 use crate::clip::Pins;
@@ -12,6 +13,7 @@ use crate::files::Files;
 use crate::machine;
 use crate::maps::Counts;
 use crate::netlink::{self, Device};
+use crate::programs::{self, Program};
 use crate::shares::Shares;
 
 /// Traffic of an interface while a check watched it.
@@ -19,6 +21,8 @@ use crate::shares::Shares;
 pub struct Watched {
     /// Whether the counters are those of a box that was attached before the check.
     pub of_a_box: bool,
+    /// Side of the radio on which the box is.
+    pub side: Side,
     /// Shares of the protocols in the bytes from the servers.
     #[serde(flatten)]
     pub shares: Shares,
@@ -28,6 +32,8 @@ pub struct Watched {
     pub device_packets: u64,
     /// Number of packets of the device that did not pass the BPF program.
     pub missing_packets: u64,
+    /// Programs that see packets of the interface before the box.
+    pub before: Vec<Program>,
     /// Counters of the BPF program.
     pub counts: Counts,
 }
@@ -45,16 +51,18 @@ pub fn watch(options: Options, policy: Policy, mut ends: impl FnMut() -> bool) -
         while !ends() {
             pause();
         }
-        return Ok(Watched { of_a_box: true, ..begun.end(&interface, &pins, &files)? });
+        let side = files.last_report().side.unwrap_or(policy.side());
+        return Ok(Watched { of_a_box: true, ..begun.end(&interface, &pins, &files, side)? });
     }
     let folder = options.folder.clone();
+    let side = policy.side();
     let mut daemon = Daemon::start(Options { act: false, ..options }, policy)?;
     let pins = Pins::of(&interface)?;
     let files = Files::of(&folder, &pins.name());
     let watched = || {
         let begun = Reading::begin(&interface, &pins)?;
         daemon.run(ends, |_| Err("a check loads no file".to_owned()), |_| {})?;
-        begun.end(&interface, &pins, &files)
+        begun.end(&interface, &pins, &files, side)
     };
     let watched = watched();
     daemon.remove()?;
@@ -74,16 +82,18 @@ impl Reading {
         Ok(Self { counts, device: device(interface)? })
     }
 
-    fn end(&self, interface: &str, pins: &Pins, files: &Files) -> Result<Watched, BoxError> {
+    fn end(&self, interface: &str, pins: &Pins, files: &Files, side: Side) -> Result<Watched, BoxError> {
         let device = device(interface)?;
         let counts = pins.counts()?.since(&self.counts);
         let since = |now: u64, before: u64| now.saturating_sub(before);
         let packets = since(device.received, self.device.received) + since(device.sent, self.device.sent);
         Ok(Watched {
             of_a_box: false,
+            side,
             shares: Shares::of(&counts),
             wait_p95_ms: files.last_report().and_then(|report| report.wait_p95_ms),
             device_packets: packets,
+            before: programs::before_a_box(interface),
             missing_packets: since(packets, counts.in_segments + counts.out_segments),
             counts,
         })

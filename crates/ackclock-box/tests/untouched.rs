@@ -1,6 +1,7 @@
 //! What is not known to be safe passes as it came, byte for byte.
 
 use ackclock_box::maps::{Allowance, Knobs};
+use ackclock_core::{Flags, is_protecting};
 use etherparse::PacketBuilder;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
@@ -33,23 +34,67 @@ fn a_connection_is_clipped_only_after_both_syns() {
     assert_eq!((counts.unknown, counts.opened, counts.clipped), (2, 1, 1));
 }
 
-/// A SYN that offers MP_CAPABLE, version 1, without a key.
-fn multipath(seq: u32) -> Vec<u8> {
-    let ip = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(MOBILE.octets(), SERVER.octets(), 64);
-    let syn = ip.tcp(5000, 80, seq, 5000).syn().options_raw(&[3, 3, 7, 30, 4, 1, 0, 1]).unwrap();
+/// A packet of the connection of `BARE_ACK` with raw TCP options.
+fn with_options(from_mobile: bool, flags: u8, options: &[u8]) -> Vec<u8> {
+    let of = Tcp { from_mobile, seq: 0, ack: 1, flags, ..BARE_ACK };
+    let (from, to) = if from_mobile { (MOBILE, SERVER) } else { (SERVER, MOBILE) };
+    let (source, destination) = if from_mobile { (5000, 80) } else { (80, 5000) };
+    let ip = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(from.octets(), to.octets(), 64);
+    let tcp = ip.tcp(source, destination, of.seq, of.window).options_raw(options).unwrap();
+    let tcp = if flags & SYN == 0 { tcp } else { tcp.syn() };
+    let tcp = if flags & ACK == 0 { tcp } else { tcp.ack(of.ack) };
     let mut frame = Vec::new();
-    syn.write(&mut frame, &[]).unwrap();
+    tcp.write(&mut frame, &[]).unwrap();
     frame
 }
 
+/// Window scale 7 and an option of this kind.
+fn offering(kind: u8) -> Vec<u8> {
+    vec![3, 3, 7, kind, 4, 0x10, 0x01]
+}
+
+/// Opens a connection whose SYN and SYN-ACK have these options, and says whether the window of an ACK with the third
+/// options is lowered.
+fn is_clipped(clip: &mut ackclock_box::clip::Clip, syn: &[u8], answer: &[u8], ack: &[u8]) -> bool {
+    for (from_mobile, flags, options) in [(true, SYN, syn), (false, SYN | ACK, answer)] {
+        let frame = with_options(from_mobile, flags, options);
+        assert_eq!(run(clip, from_mobile, &frame), frame);
+    }
+    let frame = with_options(true, ACK, ack);
+    run(clip, true, &frame) != frame
+}
+
+/// The kernel's program and the table of protecting options agree on every kind of option in every segment.
 #[test]
-fn a_multipath_connection_is_left_alone() {
+fn options_that_forbid_a_change_are_obeyed_in_every_segment() {
     let Some(mut clip) = acting() else { return };
-    assert!(passes(&mut clip, &multipath(0)));
-    let answer = Tcp { from_mobile: false, seq: 0, flags: SYN | ACK, scale: Some(7), ..BARE_ACK };
-    run(&mut clip, false, &answer.frame());
-    assert!(passes(&mut clip, &BARE_ACK.frame()));
-    assert_eq!(clip.counts().unwrap().opened, 0);
+    let scale = [3, 3, 7];
+    for kind in (0..=u8::MAX).filter(|kind| ![0, 1, 2, 3, 5, 8].contains(kind)) {
+        let option = [1, kind, 4, 0x10, 0x01, 1, 1, 1];
+        for (syn, answer, ack, flags) in [
+            (&offering(kind)[..], &scale[..], &[][..], Flags::SYN),
+            (&scale, &offering(kind), &[], Flags::SYN | Flags::ACK),
+            (&offering(kind), &offering(kind), &[], Flags::SYN | Flags::ACK),
+            (&scale, &scale, &option, Flags::ACK),
+        ] {
+            let clipped = is_clipped(&mut clip, syn, answer, ack);
+            assert_eq!(clipped, !is_protecting(kind, flags), "option {kind}, {flags:?}");
+        }
+    }
+}
+
+#[test]
+fn signed_acks_are_neither_lowered_nor_advised() {
+    let Some(mut clip) = acting() else { return };
+    let mut signature = vec![19, 18];
+    signature.resize(18, 0xaa);
+    let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let signed = [&stamps[..], &[1, 1], &signature].concat();
+    assert!(is_clipped(&mut clip, &[3, 3, 7], &[3, 3, 7], &stamps), "timestamps alone");
+    assert!(!is_clipped(&mut clip, &[3, 3, 7], &[3, 3, 7], &signed), "a signature after timestamps");
+    assert!(!is_clipped(&mut clip, &[3, 3, 7], &[3, 3, 7], &[8, 1, 1, 1]), "options that cannot be read");
+    let counts = clip.counts().unwrap();
+    assert_eq!((counts.acks, counts.lower, counts.clipped, counts.protected), (1, 1, 1, 2));
 }
 
 #[test]

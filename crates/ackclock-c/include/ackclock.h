@@ -128,6 +128,11 @@ uint32_t ackclock_version(void);
 /* Message for a negative return value. */
 const char *ackclock_error_text(int32_t code);
 
+/* Returns 1 if the options of a TCP segment (`size` bytes behind the first 20 of its header) forbid changes of its header,
+ * as of TCP-MD5, TCP-AO and Multipath TCP; 0 otherwise. `flags` as in `ackclock_segment`. Pass such a segment unchanged,
+ * without a call about it; if it is a SYN or a SYN-ACK, do so with every segment of its connection. */
+int32_t ackclock_is_protected(const uint8_t *options, size_t size, uint8_t flags);
+
 /* Creates regulators from a table as in a scenario file: TOML such as `kind = "wrs"`, or a JSON object. Returns NULL and
  * writes a message into `error` (may be NULL) if the table is wrong. */
 ackclock_regulator *ackclock_regulator_new(const char *table, char *error, size_t error_size);

@@ -8,7 +8,7 @@
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ackclock_core::{FlowId, Segment, Time};
+use ackclock_core::{Flags, FlowId, Segment, Time, is_protected};
 use ackclock_edge::Regulator;
 use ackclock_link::LinkView;
 
@@ -36,6 +36,29 @@ pub extern "C" fn ackclock_error_text(code: i32) -> *const c_char {
     let refusal = Refusal::ALL.into_iter().find(|&refusal| refusal as i32 == code);
     refusal.map_or(c"no error", Refusal::text).as_ptr()
 }
+
+/// Returns 1 if the options of a TCP header with these flags forbid changes of the header, or 0.
+///
+/// # Safety
+/// `options` must be null or readable for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ackclock_is_protected(options: *const u8, size: usize, flags: u8) -> i32 {
+    if size == 0 {
+        return 0;
+    }
+    if options.is_null() {
+        return Refusal::Pointer as i32;
+    }
+    if size > MOST_OPTIONS {
+        return Refusal::Value as i32;
+    }
+    // SAFETY: the pointer is not null, and the caller promises `size` readable bytes.
+    let options = unsafe { std::slice::from_raw_parts(options, size) };
+    is_protected(options, Flags(flags)).into()
+}
+
+/// Largest length of the options of a TCP header, bytes.
+const MOST_OPTIONS: usize = 40;
 
 /// Creates the regulators that `table` describes, or writes an error message and returns null.
 ///

@@ -442,3 +442,23 @@ fn no_values_make_the_library_fail() {
         assert!(accepted > 8_000, "{name}: {accepted} calls");
     }
 }
+
+#[test]
+fn segments_whose_options_forbid_changes_are_told() {
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+    let told = |options: &[u8], flags| {
+        // SAFETY: the slice is readable for its length.
+        unsafe { ackclock_is_protected(options.as_ptr(), options.len(), flags) }
+    };
+    for option in ackclock_core::PROTECTING_OPTIONS {
+        let options = [1, 1, option.kind, 4, 0, 1];
+        let offer = ackclock_core::is_protecting(option.kind, ackclock_core::Flags(SYN));
+        assert_eq!(told(&options, SYN), offer.into(), "{}", option.name);
+        assert_eq!((told(&options, SYN | ACK), told(&options, ACK)), (1, 1), "{}", option.name);
+    }
+    assert_eq!((told(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2], ACK), told(&[], ACK)), (0, 0));
+    assert_eq!(told(&[1; 41], ACK), Refusal::Value as i32);
+    // SAFETY: a null pointer is refused.
+    assert_eq!(unsafe { ackclock_is_protected(std::ptr::null(), 4, ACK) }, Refusal::Pointer as i32);
+}

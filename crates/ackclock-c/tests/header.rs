@@ -103,6 +103,7 @@ fn in_c(rust: &str) -> String {
         _ => ("", rust),
     };
     let name = match name {
+        "u8" => "uint8_t",
         "u32" => "uint32_t",
         "u64" => "uint64_t",
         "i32" => "int32_t",

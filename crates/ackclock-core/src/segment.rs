@@ -2,6 +2,7 @@
 
 mod bits;
 mod flags;
+mod options;
 mod packet_id;
 mod repair;
 
@@ -11,6 +12,9 @@ use self::bits::{
     BLOCK_COUNT, CORRUPT, HAS_PACKET, HAS_SYN_OPTIONS, HAS_TIMESTAMPS, NO_SHIFT, OPAQUE, SHIFT,
 };
 pub use self::flags::{Ecn, Flags};
+pub use self::options::{
+    PROTECTING_OPTIONS, ProtectingOption, ProtectionScope, TcpOptions, is_protected, is_protecting,
+};
 pub use self::packet_id::PacketId;
 pub use self::repair::Repair;
 use crate::Seq;

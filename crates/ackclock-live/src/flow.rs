@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use ackclock_core::{Flags, FlowId, Segment};
 
-use crate::parse::{End, Tuple};
+use crate::parse::{End, Parsed, Tuple};
 use crate::port::Side;
 
 /// Flow of packets that belong to no connection.
@@ -125,6 +125,8 @@ struct Entry {
     /// Number of the connection's packets inside the graph.
     inside: u32,
     scales: Scales,
+    /// Whether the options of the handshake forbid changes of every segment.
+    protected: bool,
     standing: Standing,
     /// Neighbours of the connection in its list: the connections used before and after it; 0 at an end of the list.
     older: u32,
@@ -159,6 +161,7 @@ impl Connections {
             ends: None,
             inside: 0,
             scales: Scales::default(),
+            protected: false,
             standing: Standing::FromWired,
             older: NONE,
             newer: NONE,
@@ -211,6 +214,17 @@ impl Connections {
         self.entries.get(flow.index()).and_then(|entry| entry.ends)
     }
 
+    /// Whether changes of this packet of the connection are forbidden, by its own options or by those of the handshake.
+    /// Each SYN without ACK starts a new handshake.
+    pub fn protects(&mut self, flow: FlowId, parsed: &Parsed) -> bool {
+        let of_handshake = &mut self.entries[flow.index()].protected;
+        let flags = parsed.segment.flags;
+        if flags.intersects(Flags::SYN) {
+            *of_handshake = parsed.protected || (*of_handshake && flags.contains(Flags::ACK));
+        }
+        parsed.protected || *of_handshake
+    }
+
     /// Learns window scales from a segment of the handshake.
     pub fn learn(&mut self, flow: FlowId, from: Side, segment: &Segment) {
         if !segment.flags.intersects(Flags::SYN) {
@@ -255,6 +269,7 @@ impl Connections {
         };
         let entry = &mut self.entries[number as usize];
         (entry.ends, entry.inside, entry.scales) = (Some(ends), 0, Scales::default());
+        entry.protected = false;
         entry.standing = Standing::begun(from);
         self.numbers.insert(ends, number);
         self.link_newest(number);
@@ -316,6 +331,7 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::Layout;
     use ackclock_core::{Seq, SynOptions};
     use proptest::prelude::*;
 
@@ -382,6 +398,22 @@ mod tests {
         assert_eq!(table.scale(flow, Side::Wired), None);
         table.learn(flow, Side::Wired, &syn(Flags::SYN | Flags::ACK, None));
         assert_eq!((table.scale(flow, Side::Radio), table.scale(flow, Side::Wired)), (Some(0), Some(0)));
+    }
+
+    #[test]
+    fn a_handshake_protects_its_connection_until_the_next_one() {
+        let mut table = Connections::new(2);
+        table.meet(Side::Radio, Some(&tuple(1)));
+        let mut protects = |flags, protected| {
+            let segment = syn(flags, Some(7));
+            table.protects(FlowId(1), &Parsed { segment, tuple: None, layout: Layout::Ipv4(20), protected })
+        };
+        let answer = Flags::SYN | Flags::ACK;
+        assert!(!protects(Flags::SYN, false) && protects(answer, true) && protects(Flags::ACK, false));
+        // A new connection of the same ports, one of whose segments is protected alone; then a signed SYN.
+        assert!(!protects(Flags::SYN, false) && !protects(answer, false));
+        assert!(protects(Flags::ACK, true) && !protects(Flags::ACK, false));
+        assert!(protects(Flags::SYN, true) && protects(answer, false));
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //!
 //! Packets that a regulator could not change safely are opaque and never changed. A packet is opaque if it is not TCP,
 //! is a fragment, has malformed headers or options, or has a wrong IP or TCP checksum. Packets with remaining source
-//! route hops are opaque, because their pseudo-header has another destination. Signed segments (TCP-MD5, TCP-AO, IPsec)
-//! are opaque, because a change would invalidate the signature.
+//! route hops are opaque, because their pseudo-header has another destination. TCP segments with an option that forbids
+//! changes of the header ([`ackclock_core::PROTECTING_OPTIONS`]) are protected: they are parsed, and never regulated.
 //!
 //! ## Differences from the source
 //! Only the first three of four SACK blocks are parsed. Jumbograms (RFC 2675) are opaque. A window scale above 14
@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 
 use ackclock_core::{
-    Ecn, Flags, FlowId, LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps,
+    Ecn, Flags, FlowId, LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps, is_protected,
 };
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, Ipv6ExtHeader, Ipv6Packet, TcpOption, TcpPacket};
 
@@ -39,6 +39,8 @@ pub struct Parsed {
     pub tuple: Option<Tuple>,
     /// Offsets of the packet's headers.
     pub layout: Layout,
+    /// Whether the packet is a TCP segment whose options forbid changes of its header.
+    pub protected: bool,
 }
 
 /// Addresses, ports and protocol of a packet; ports are 0 if unreadable.
@@ -88,12 +90,12 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     };
     let opaque = Segment::opaque(FlowId::default(), u16::try_from(bytes.len()).unwrap_or(u16::MAX));
     let Some(network) = network else {
-        return Parsed { segment: opaque, tuple: None, layout: Layout::Opaque };
+        return Parsed { segment: opaque, tuple: None, layout: Layout::Opaque, protected: false };
     };
     let tuple = Some(network.tuple());
     match network.tcp(bytes.len()) {
-        Some(segment) => Parsed { segment, tuple, layout: network.layout },
-        None => Parsed { segment: opaque, tuple, layout: Layout::Opaque },
+        Some((segment, protected)) => Parsed { segment, tuple, layout: network.layout, protected },
+        None => Parsed { segment: opaque, tuple, layout: Layout::Opaque, protected: false },
     }
 }
 
@@ -207,8 +209,8 @@ impl Network<'_> {
         }
     }
 
-    /// Parsed segment, if the packet is TCP and can be trusted.
-    fn tcp(&self, wire_bytes: usize) -> Option<Segment> {
+    /// Parsed segment, and whether its options forbid changes, if the packet is TCP and can be trusted.
+    fn tcp(&self, wire_bytes: usize) -> Option<(Segment, bool)> {
         if self.protocol != IpProtocol::Tcp {
             return None;
         }
@@ -224,11 +226,11 @@ impl Network<'_> {
         segment.flags = Flags(self.transport[FLAGS]);
         segment.ecn = self.ecn;
         options(&mut segment, tcp.options())?;
-        Some(segment)
+        Some((segment, is_protected(tcp.options(), segment.flags)))
     }
 }
 
-/// Parses the TCP options into `segment`; `None` if they are malformed or sign the segment.
+/// Parses the TCP options into `segment`; `None` if they are malformed.
 fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
     let mut syn = SynOptions::default();
     while !rest.is_empty() {
@@ -249,7 +251,6 @@ fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
             TcpOption::TimeStamp { tsval, tsecr } => {
                 segment.set_timestamps(Timestamps { value: tsval, echo: tsecr });
             }
-            TcpOption::Unknown { kind: MD5 | AO, .. } => return None,
             TcpOption::Unknown { .. } => {}
         }
     }
@@ -263,10 +264,6 @@ fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
 const FLAGS: usize = 13;
 /// Offset of the byte whose upper half is the length of a TCP header in words.
 const DATA_OFFSET: usize = 12;
-/// Kind of the TCP MD5 signature option (RFC 2385).
-const MD5: u8 = 19;
-/// Kind of the TCP authentication option (RFC 5925).
-const AO: u8 = 29;
 
 #[cfg(test)]
 mod tests {
@@ -375,9 +372,26 @@ mod tests {
     }
 
     #[test]
-    fn malformed_and_signing_options_are_opaque() {
-        // Kind and length of invalid options: zero length, length beyond the end, SACK of odd length, MD5, AO.
-        for option in [[8, 0], [8, 11], [5, 3], [19, 4], [29, 4]] {
+    fn segments_whose_options_forbid_changes_are_protected() {
+        for kind in (0..=u8::MAX).filter(|kind| ![0, 1, 2, 3, 4, 5, 8].contains(kind)) {
+            for flags in [Flags::SYN, Flags::SYN | Flags::ACK, Flags::ACK] {
+                let tcp = PacketBuilder::ipv4(A, B, 64).tcp(80, 4000, 1000, 500);
+                let tcp = tcp.options_raw(&[kind, 4, 0, 1]).unwrap();
+                let tcp = if flags.intersects(Flags::SYN) { tcp.syn() } else { tcp };
+                let tcp = if flags.contains(Flags::ACK) { tcp.ack(7) } else { tcp };
+                let mut bytes = Vec::new();
+                tcp.write(&mut bytes, &[]).unwrap();
+                let parsed = parse(&bytes);
+                assert!(parsed.segment.is_tcp());
+                assert_eq!(parsed.protected, ackclock_core::is_protecting(kind, flags), "{kind} {flags:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn malformed_options_are_opaque() {
+        // Kind and length of invalid options: zero length, length beyond the end, SACK of odd length.
+        for option in [[8, 0], [8, 11], [5, 3]] {
             let mut segment = Segment::data(FlowId(0), Seq(0), 0, 40);
             assert_eq!(options(&mut segment, &[option[0], option[1], 0, 0]), None, "{option:?}");
         }

@@ -196,7 +196,8 @@ impl Plane {
         if self.inventory.is_crowded(from) {
             return self.refuse(from, packet);
         }
-        let (Parsed { segment, tuple, layout }, length) = (parse(bytes), bytes.len());
+        let (parsed, length) = (parse(bytes), bytes.len());
+        let Parsed { segment, tuple, layout, .. } = parsed;
         let class = self.classes[usize::from(services(bytes))];
         let flow = self.flow(from, tuple.as_ref(), &segment, class);
         let user =
@@ -210,6 +211,11 @@ impl Plane {
             _ => (segment, layout),
         };
         self.learn(now, from, flow, packet, layout, &segment);
+        if flow != NO_FLOW && self.inventory.flows.protects(flow, &parsed) {
+            // Regulators do not see protected segments. Queues may still mark them, in the IP header.
+            segment = Segment::opaque(flow, u16::try_from(length).unwrap_or(u16::MAX));
+            segment.ecn = parsed.segment.ecn;
+        }
         segment.set_scale(self.inventory.flows.scale(flow, from));
         segment.identify(flow, packet);
         let bytes = segment.wire_bytes();
@@ -449,7 +455,7 @@ impl Plane {
     /// Writes a departing segment's changes into its packet. Returns `None` if the segment has no packet and none can
     /// be built.
     fn finish(&mut self, at: Time, segment: &Segment, side: Side) -> Option<PacketId> {
-        let from = side.other();
+        let (from, counted) = (side.other(), self.counted(segment));
         let packet = if segment.packet().has_bytes() {
             let layout = self.inventory.get(segment.packet())?.layout;
             rewrite(self.inventory.pool.bytes_mut(segment.packet())?, layout, segment);
@@ -463,13 +469,22 @@ impl Plane {
         let bytes = self.bytes(packet).len() as u64;
         self.traffic[from as usize].left += 1;
         self.traffic[from as usize].left_bytes += bytes;
-        self.delivered[from as usize] += self.tally(segment.flow).on_left(at, from, segment, bytes);
+        self.delivered[from as usize] += self.tally(segment.flow).on_left(at, from, &counted, bytes);
         if from == Side::Radio
             && let Some(Some(connection)) = self.connections.get_mut(segment.flow.index())
         {
             connection.observe(at, from, self.inventory.pool.bytes(packet).unwrap_or_default());
         }
         Some(packet)
+    }
+
+    /// A departing segment as its connection counts it. The graph does not see the contents of a protected segment.
+    fn counted(&self, segment: &Segment) -> Segment {
+        let packet = segment.packet();
+        let is_protected = !segment.is_tcp()
+            && packet.has_bytes()
+            && self.inventory.get(packet).is_some_and(|inside| inside.layout != Layout::Opaque);
+        if is_protected { parse(self.bytes(packet)).segment } else { *segment }
     }
 
     /// Builds the packet of a generated segment, as if it came from the side `from`.

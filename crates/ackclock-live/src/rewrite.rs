@@ -20,7 +20,8 @@ use ackclock_core::{Flags, Segment};
 
 use crate::parse::Layout;
 
-/// Writes the changes of `segment` into the packet from which it was parsed.
+/// Writes the changes of `segment` into the packet from which it was parsed. If `segment` is opaque, only the ECN
+/// codepoint is written.
 pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     let tcp = match layout {
         Layout::Opaque => return,
@@ -37,6 +38,10 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
             let word = (word(bytes, 0) & !0x0030) | (u16::from(segment.ecn.bits()) << 4);
             replace(bytes, 0, word, None);
         }
+    }
+    // The TCP header of a protected segment stays unchanged.
+    if !segment.is_tcp() {
+        return;
     }
     let checksum = Some(tcp + CHECKSUM);
     let acknowledges = segment.flags.contains(Flags::ACK);
@@ -141,6 +146,20 @@ mod tests {
         let mut after = before.clone();
         rewrite(&mut after, Layout::Opaque, &Segment::pure_ack(Default::default(), Seq(1), 40));
         assert_eq!(before, after);
+    }
+
+    #[test]
+    fn a_protected_segment_is_only_marked_in_its_ip_header() {
+        for v6 in [false, true] {
+            let before = packet(v6, 1, 2, 3, b"payload");
+            let (mut after, layout) = (before.clone(), parse(&before).layout);
+            let mut segment = Segment::opaque(Default::default(), before.len() as u16);
+            segment.ecn = Ecn::Ce;
+            rewrite(&mut after, layout, &segment);
+            let (Layout::Ipv4(tcp) | Layout::Ipv6(tcp)) = layout else { panic!("TCP") };
+            assert_eq!(after[usize::from(tcp)..], before[usize::from(tcp)..]);
+            assert_eq!(parse(&after).segment.ecn, Ecn::Ce);
+        }
     }
 
     #[test]

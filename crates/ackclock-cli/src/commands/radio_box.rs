@@ -20,9 +20,11 @@ use ackclock_box::daemon::{BoxError, Daemon, Options, Report, STALE, Said, Setti
 use ackclock_box::files::Files;
 use ackclock_box::maps::Counts;
 use ackclock_box::observers::MOST_FLOWS;
+use ackclock_box::programs::{self, Program};
 use ackclock_box::shares::Shares;
 use ackclock_box::subscribers::{MOST_CONNECTIONS, SubscriberReport};
 use ackclock_core::{Size, Span};
+use ackclock_link::Side;
 use ackclock_live::runtime_dir;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
@@ -42,6 +44,10 @@ pub(crate) struct Args {
     /// Lower windows instead of only measuring. With a TIME, stop after TIME unless `ackclock box keep` is run.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "", value_parser = act)]
     act: Option<Act>,
+    /// Side of the radio on which the box is: mobile (the radio is at the other end of the interface) or network (mobiles
+    /// are). Default: mobile.
+    #[arg(long, value_parser = side)]
+    side: Option<Side>,
     /// Regulator that computes the windows: wrs, wrd or forecast. Default: wrd.
     #[arg(long)]
     regulator: Option<String>,
@@ -64,6 +70,14 @@ enum Act {
 
 fn act(text: &str) -> Result<Act, String> {
     if text.is_empty() { Ok(Act::Always) } else { time_above_zero(text).map(Act::For) }
+}
+
+fn side(text: &str) -> Result<Side, String> {
+    match text {
+        "mobile" => Ok(Side::Mobile),
+        "network" => Ok(Side::Network),
+        _ => Err("it is neither `mobile` nor `network`".to_owned()),
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -125,6 +139,7 @@ Examples:
   ackclock box check wwan0                 what is missing, if anything, and what a minute's traffic is
   ackclock box wwan0                       measure the queue of the radio; nothing is written
   ackclock box wwan0 --act 10min           lower windows for ten minutes
+  ackclock box eth1 --side network         measure before the radio: mobiles are beyond eth1
   ackclock box keep wwan0                  ... and go on
   ackclock box stop wwan0                  end, leave nothing
   ackclock box box.toml                    many subscribers, as in the file
@@ -186,14 +201,18 @@ struct Start {
 }
 
 /// Policy of a box with one subscriber.
-fn home(regulator: Option<&str>, buffer: Option<Size>) -> Result<Policy, Failure> {
-    Policy::home(regulator.unwrap_or("wrd"), buffer.unwrap_or(Size::Packets(20)))
-        .map_err(|error| Failure::Input(format!("--{}: {}", error.path, error.message)))
+fn home(side: Option<Side>, regulator: Option<&str>, buffer: Option<Size>) -> Result<Policy, Failure> {
+    Policy::home(
+        side.unwrap_or(Side::Mobile),
+        regulator.unwrap_or("wrd"),
+        buffer.unwrap_or(Size::Packets(20)),
+    )
+    .map_err(|error| Failure::Input(format!("--{}: {}", error.path, error.message)))
 }
 
 /// Settings from the options of the command.
 fn of_options(args: &Args, interface: &str) -> Result<Start, Failure> {
-    let policy = home(args.regulator.as_deref(), args.buffer)?;
+    let policy = home(args.side, args.regulator.as_deref(), args.buffer)?;
     let act_for = match args.act {
         Some(Act::For(time)) => Some(Duration::from_nanos(time.as_nanos())),
         _ => None,
@@ -213,11 +232,13 @@ fn of_options(args: &Args, interface: &str) -> Result<Start, Failure> {
 fn of_file(args: &Args, path: &Path) -> Result<Start, Failure> {
     for (option, is_given) in [
         ("act", args.act.is_some()),
+        ("side", args.side.is_some()),
         ("regulator", args.regulator.is_some()),
         ("buffer", args.buffer.is_some()),
     ] {
         if is_given {
-            let key = if option == "act" { "box.act".to_owned() } else { format!("edge.{option}") };
+            let table = if ["act", "side"].contains(&option) { "box" } else { "edge" };
+            let key = format!("{table}.{option}");
             return Err(Failure::Input(format!("--{option}: set `{key}` in {}", path.display())));
         }
     }
@@ -259,6 +280,9 @@ fn run(args: &Args, argument: &str) -> Result<(), Failure> {
         output::remark(&format!(
             "{interface}: takes over from a box that has ended; windows stayed as they were"
         ));
+    }
+    if let Some(text) = hidden_by(&interface) {
+        output::remark(&format!("{interface}: {text}"));
     }
     let ends = interrupted()?;
     notify::ready();
@@ -321,6 +345,7 @@ fn tell(said: &Said<'_>, interface: &str, shown: &Shown, json: bool) {
             shown.show(page::page(report, counts));
             show(report, json);
         }
+        Said::DataFromMobiles(side) => output::remark(&format!("{interface}: {}", uploads_or(*side))),
         Said::Day(day) => output::remark(&format!("{interface}: {day}")),
         Said::Reporting(Ok(())) => output::remark(&format!("{interface}: reports are written again")),
         Said::Reporting(Err(error)) => output::remark(&format!(
@@ -371,10 +396,53 @@ fn status(named: &Named) -> Result<(), Failure> {
         let acting = matches!(doing, Doing::Acts(_));
         return output::print(&format!(
             "{}\n",
-            json!({ "running": running, "acting": acting, "report": report, "counts": counts })
+            json!({
+                "running": running,
+                "acting": acting,
+                "report": report,
+                "counts": counts,
+                "before": programs::before_a_box(&interface),
+            })
         ));
     }
-    output::print(&readable(&interface, doing, report.as_ref(), counts))
+    let hidden = hidden_by(&interface).map_or(String::new(), |text| format!("{text}\n"));
+    output::print(&(readable(&interface, doing, report.as_ref(), counts) + &hidden))
+}
+
+/// Sentence about the programs that see packets before the box of an interface, if there are any.
+fn hidden_by(interface: &str) -> Option<String> {
+    let before = programs::before_a_box(interface);
+    let named = listed_programs(&before);
+    (!before.is_empty()).then(|| format!("runs before the box, and may keep packets from it: {named}"))
+}
+
+/// What it may mean that nearly all TCP data comes from the mobiles, as seen from this side of the radio.
+fn uploads_or(side: Side) -> String {
+    let (leaves, arrives) = data_goes(side);
+    let other = other_side(side);
+    format!(
+        "TCP data {leaves} through this interface and almost none {arrives}: it is uploaded, or the box is on the \
+         {other} side of the radio (`--side {other}`; `box.side` in a file)"
+    )
+}
+
+/// What data from the mobiles does at the interface of a box on this side of the radio, and what data from servers does.
+const fn data_goes(side: Side) -> (&'static str, &'static str) {
+    match side {
+        Side::Mobile => ("leaves", "arrives"),
+        Side::Network => ("arrives", "leaves"),
+    }
+}
+
+const fn other_side(side: Side) -> &'static str {
+    match side {
+        Side::Mobile => "network",
+        Side::Network => "mobile",
+    }
+}
+
+fn listed_programs(programs: &[Program]) -> String {
+    programs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What is said if the reports of a box cannot be written or read.
@@ -415,14 +483,15 @@ fn readable(interface: &str, doing: Doing, report: Option<&Report>, counts: Coun
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
     let (asks, does) = (share(lower, acks), share(clipped, acks));
     let more = more(report);
-    let Counts { unknown, stale, refused, lost_records, .. } = counts;
+    let Counts { unknown, protected, stale, refused, lost_records, .. } = counts;
     format!(
         "{interface}: {doing}\n\
          last 10 s: {:.0} kbit/s, wait in the queue {wait}\n\
          since the box was attached:\n\
          {shown}\n\
          windows: {acks} ACKs, the law asks for less at {asks:.0} %, lowered at {does:.0} %\n\
-         left alone: {unknown} ACKs of connections that pass only in part, {stale} with too old an allowance, {refused} refused; \
+         left alone: {unknown} ACKs of connections that pass only in part, {protected} signed or of Multipath TCP, \
+         {stale} with too old an allowance, {refused} refused; \
          {lost_records} records lost\n{missing}{more}",
         report.rate_bps / 1e3
     )
@@ -446,6 +515,9 @@ fn regulated(shares: &Shares, bytes: u64) -> String {
 /// Lines of a status that only some boxes have.
 fn more(report: &Report) -> String {
     let mut text = String::new();
+    if let Some(side) = report.side.filter(|_| report.data_from_mobiles) {
+        text += &format!("{}\n", uploads_or(side));
+    }
     if let Some(file) = &report.file {
         text += &format!(
             "{}: {} subscribers; `ackclock box top` lists them\n",

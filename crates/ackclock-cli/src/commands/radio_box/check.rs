@@ -10,10 +10,11 @@ use ackclock_box::daemon::{Options, STALE};
 use ackclock_box::machine::{self, Need};
 use ackclock_box::watch::{Watched, watch};
 use ackclock_core::Span;
+use ackclock_link::Side;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{failure, file, folder, home, interrupted, regulated};
+use super::{data_goes, failure, file, folder, home, interrupted, listed_programs, other_side, regulated};
 use crate::failure::Failure;
 use crate::output;
 
@@ -21,6 +22,9 @@ use crate::output;
 pub(super) struct Args {
     /// Network interface towards the radio, or a configuration file with the table `[box]`.
     interface: String,
+    /// Side of the radio on which the box is: mobile or network. Default: mobile.
+    #[arg(long, value_parser = super::side)]
+    side: Option<Side>,
     /// Time for which the traffic is watched. With 0s, only the machine is checked.
     #[arg(long = "for", value_name = "TIME", default_value = "1min")]
     time: Span,
@@ -36,10 +40,13 @@ const SHORT_MS: f64 = 100.0;
 
 pub(super) fn perform(args: &Args) -> Result<(), Failure> {
     let (interface, policy) = if file::is_file(&args.interface) {
+        if args.side.is_some() {
+            return Err(Failure::Input(format!("--side: set `box.side` in {}", args.interface)));
+        }
         let loaded = file::load(Path::new(&args.interface))?;
         (loaded.interface, loaded.settings.policy)
     } else {
-        (args.interface.clone(), home(None, None)?)
+        (args.interface.clone(), home(args.side, None, None)?)
     };
     let needs = machine::needs(&interface);
     if !args.json {
@@ -54,7 +61,8 @@ pub(super) fn perform(args: &Args) -> Result<(), Failure> {
         let traffic = seen.as_ref().map(|(seconds, watched)| json!({ "seconds": seconds, "seen": watched }));
         output::print(&format!("{}\n", json!({ "needs": needs, "traffic": traffic })))?;
     } else if let Some((seconds, watched)) = &seen {
-        output::print(&readable(&args.interface, *seconds, watched))?;
+        let side = if args.side == Some(Side::Network) { " --side network" } else { "" };
+        output::print(&readable(&args.interface, side, *seconds, watched))?;
     }
     if is_met { Ok(()) } else { Err(Failure::Reported(1)) }
 }
@@ -87,7 +95,7 @@ fn observe(interface: String, policy: Policy, time: Span) -> Result<(f64, Watche
     Ok((begun.elapsed().as_secs_f64(), watched.map_err(failure)?))
 }
 
-fn readable(target: &str, seconds: f64, watched: &Watched) -> String {
+fn readable(target: &str, side: &str, seconds: f64, watched: &Watched) -> String {
     let counts = &watched.counts;
     let whose = if watched.of_a_box { ", read from the box that is attached" } else { "" };
     let wait = watched.wait_p95_ms.map_or("unknown".to_owned(), |wait| format!("p95 {wait:.0} ms"));
@@ -108,7 +116,7 @@ fn readable(target: &str, seconds: f64, watched: &Watched) -> String {
         counts.out_segments,
         counts.out_packets,
         watched.device_packets,
-        verdict(target, watched)
+        verdict(target, side, watched)
     )
 }
 
@@ -116,19 +124,44 @@ fn percent(part: u64, all: u64) -> u64 {
     (part as f64 / all.max(1) as f64 * 100.0).round() as u64
 }
 
-/// Whether a box can do anything for this traffic, and the next command.
-fn verdict(target: &str, watched: &Watched) -> String {
-    let again = format!("`ackclock box check {target}`");
+/// Whether a box can do anything for this traffic, and the next command. `side` is the option of the command if the box is
+/// on the network side.
+fn verdict(target: &str, side: &str, watched: &Watched) -> String {
+    let again = format!("`ackclock box check {target}{side}`");
     let of = |share: Option<f64>| share.unwrap_or(0.0);
+    let counts = &watched.counts;
     let (regulated, tcp) = (of(watched.shares.regulated_share), of(watched.shares.tcp_share));
     let per = |share: f64| format!("{:.0} %", share * 100.0);
     if percent(watched.missing_packets, watched.device_packets) >= 50 {
+        if !watched.before.is_empty() {
+            return format!(
+                "a box sees too little: {} runs first and keeps packets from it; end this program or attach it after a box, then {again}",
+                listed_programs(&watched.before)
+            );
+        }
         return format!(
             "a box sees too little: most packets pass beside it; turn off the flow offload of the router, then {again}"
         );
     }
-    if watched.counts.in_bytes == 0 {
+    if counts.in_bytes == 0 {
         return format!("no traffic came from the servers: start a download, then {again}");
+    }
+    if regulated < WORTH && counts.has_data_from_mobiles() {
+        let side = watched.side;
+        let ((leaves, _), other) = (data_goes(side), other_side(side));
+        let next = if file::is_file(target) {
+            format!("`box.side = \"{other}\"` in {target}, then {again}")
+        } else {
+            format!("`ackclock box check {target} --side {other}`")
+        };
+        return format!(
+            "a box sees uploads only, since TCP data {leaves} here; if this data is downloads, the box is on the {other} side: {next}"
+        );
+    }
+    if regulated < WORTH && counts.protected > counts.acks + counts.unknown {
+        return format!(
+            "a box can do little: most ACKs are signed or of Multipath TCP, and must not be changed; in other traffic: {again}"
+        );
     }
     if regulated < WORTH && tcp >= WORTH {
         return format!(
@@ -141,16 +174,17 @@ fn verdict(target: &str, watched: &Watched) -> String {
             per(tcp)
         );
     }
-    let next = if watched.of_a_box { "box status" } else { "box" };
+    let next = if watched.of_a_box { format!("box status {target}") } else { format!("box {target}{side}") };
     let short = watched.wait_p95_ms.is_some_and(|wait| wait < SHORT_MS);
     let queue = if short { ", but the queue was short" } else { "" };
-    format!("a box can regulate {} of the bytes{queue}; next: `ackclock {next} {target}`", per(regulated))
+    format!("a box can regulate {} of the bytes{queue}; next: `ackclock {next}`", per(regulated))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ackclock_box::maps::Counts;
+    use ackclock_box::programs::Program;
     use ackclock_box::shares::Shares;
 
     /// Traffic with these bytes of TCP, and those of them that can be regulated, among 1000.
@@ -165,18 +199,49 @@ mod tests {
         let watched = seen(900, 710);
         let short = Watched { wait_p95_ms: Some(20.0), of_a_box: true, ..watched.clone() };
         let beside = Watched { missing_packets: 80, ..watched.clone() };
+        let program = Program { hook: "ingress", id: Some(45), name: "drop".to_owned() };
+        let hidden = Watched { before: vec![program], ..beside.clone() };
+        let mut signed = seen(900, 0);
+        (signed.counts.protected, signed.counts.unknown) = (50, 5);
         let again = "`ackclock box check wwan0`";
         for (watched, begins, next) in [
             (watched, "a box can regulate 71 % of the bytes; next: ", "`ackclock box wwan0`"),
             (short, "a box can regulate 71 % of the bytes, but the queue", "`ackclock box status wwan0`"),
             (seen(900, 0), "a box can do little yet: its TCP connections began", again),
             (seen(30, 30), "a box can do little: TCP is 3 % of the bytes", again),
-            (beside, "a box sees too little", again),
+            (beside, "a box sees too little: most packets pass beside it; turn off the flow offload", again),
+            (
+                hidden,
+                "a box sees too little: program 45 `drop` at ingress runs first and keeps packets",
+                again,
+            ),
+            (signed, "a box can do little: most ACKs are signed or of Multipath TCP", again),
             (Watched::default(), "no traffic came", again),
         ] {
-            let said = verdict("wwan0", &watched);
+            let said = verdict("wwan0", "", &watched);
             assert!(said.starts_with(begins) && said.ends_with(next), "{said}");
             assert_eq!(said.lines().count(), 1);
         }
+    }
+
+    #[test]
+    fn data_that_goes_the_wrong_way_names_the_other_side() {
+        let mut watched = seen(900, 0);
+        (watched.side, watched.counts.out_payload_bytes) = (Side::Mobile, 50_000);
+        let said = verdict("eth1", "", &watched);
+        assert!(said.contains("TCP data leaves here"), "{said}");
+        assert!(said.ends_with("`ackclock box check eth1 --side network`"), "{said}");
+        let said = verdict("box.toml", "", &watched);
+        assert!(said.contains("`box.side = \"network\"` in box.toml"), "{said}");
+        watched.side = Side::Network;
+        let said = verdict("wwan0", " --side network", &watched);
+        assert!(said.ends_with("`ackclock box check wwan0 --side mobile`"), "{said}");
+        // Downloads with requests and uploads of their own.
+        watched.counts.in_payload_bytes = 6_000;
+        assert!(!verdict("wwan0", "", &watched).contains("side"));
+        assert!(
+            verdict("eth1", " --side network", &seen(900, 710))
+                .ends_with("`ackclock box eth1 --side network`")
+        );
     }
 }

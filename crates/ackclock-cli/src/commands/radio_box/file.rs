@@ -40,7 +40,8 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     let text = text(path)?;
     let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
     let table = table(path, &text)?;
-    let scenario = Scenario::load(&path.to_string_lossy(), &text, &[])
+    let radio: &[String] = if lacks_radio(&text) { &[RADIO.to_owned()] } else { &[] };
+    let scenario = Scenario::load(&path.to_string_lossy(), &text, radio)
         .map_err(|error| Failure::Input(error.to_string()))?;
     let list = match &table.file {
         Some(file) => Some(self::text(&beside(path, file))?),
@@ -52,6 +53,17 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     let metrics = metrics.map_err(|error| wrong(format!("box.metrics: {error}")))?;
     let settings = Settings { policy, act: table.act, stale: table.stale };
     Ok(Loaded { interface: table.interface, metrics, settings })
+}
+
+/// Radio that a scenario with an observing bearer needs. A box on real packets uses no key of it.
+const RADIO: &str = "edge.behind.bearer=links";
+
+/// Whether the file has an observing bearer without the radio that it would observe in a simulation.
+fn lacks_radio(text: &str) -> bool {
+    let Ok(file) = toml::from_str::<toml::Table>(text) else { return false };
+    let Some(edge) = file.get("edge").and_then(toml::Value::as_table) else { return false };
+    let kind = edge.get("bearer").and_then(|bearer| bearer.get("kind").unwrap_or(bearer).as_str());
+    kind == Some("observed") && !edge.contains_key("behind")
 }
 
 /// Checks the table `[box]` of a scenario file that has this table.
@@ -100,4 +112,27 @@ fn edge(tables: &Tables) -> Result<EdgeValues, String> {
         }
     };
     Ok(EdgeValues { regulator: (*edge.regulator).clone(), buffer: edge.buffer, observed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_link::Side;
+
+    #[test]
+    fn a_live_box_needs_no_radio_behind_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("box.toml");
+        let table =
+            "[box]\ninterface = \"lo\"\nside = \"network\"\n[edge]\nregulator = \"wrd\"\nbuffer = \"20p\"\n";
+        for bearer in
+            ["", "bearer = { kind = \"observed\", side = \"network\" }\n", "bearer = \"observed\"\n"]
+        {
+            fs::write(&path, format!("{table}{bearer}")).unwrap();
+            assert_eq!(load(&path).map(|loaded| loaded.settings.policy.side()).ok(), Some(Side::Network));
+        }
+        // A radio that is given is read, with its mistakes.
+        fs::write(&path, format!("{table}bearer = \"observed\"\n[edge.behind]\nbufer = \"5p\"\n")).unwrap();
+        assert!(load(&path).err().unwrap().message().unwrap().contains("bufer"));
+    }
 }

@@ -60,7 +60,7 @@ fn received(counts: &Counts) -> [(Labels, Option<f64>); 6] {
     .map(|(kind, bytes)| (vec![("kind", kind.to_owned())], Some(bytes as f64)))
 }
 
-fn acks(counts: &Counts) -> [(Labels, Option<f64>); 6] {
+fn acks(counts: &Counts) -> [(Labels, Option<f64>); 7] {
     [
         ("all", counts.acks),
         ("lower", counts.lower),
@@ -68,6 +68,7 @@ fn acks(counts: &Counts) -> [(Labels, Option<f64>); 6] {
         ("stale", counts.stale),
         ("refused", counts.refused),
         ("unknown", counts.unknown),
+        ("protected", counts.protected),
     ]
     .map(|(outcome, acks)| (vec![("outcome", outcome.to_owned())], Some(acks as f64)))
 }

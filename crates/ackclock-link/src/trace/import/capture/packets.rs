@@ -3,7 +3,8 @@
 use std::io::{ErrorKind, Read};
 use std::net::IpAddr;
 
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
+use ackclock_core::TcpOptions;
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
@@ -71,6 +72,9 @@ pub(super) const MAGICS: [[u8; 4]; 5] = [
     PCAPNG,
 ];
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// Kind of the timestamps option (RFC 7323 section 3).
+const TIMESTAMPS: u8 = 8;
 
 /// Whether a file with these first bytes is a packet capture.
 pub fn is_capture(begin: &[u8]) -> bool {
@@ -237,8 +241,12 @@ fn packet(parsed: &LaxSlicedPacket<'_>, interface: u32, at: f64, length: u32) ->
 /// TCP header of a packet whose TCP header and data have `length` bytes.
 fn segment(parsed: &LaxSlicedPacket<'_>, length: u64) -> Option<Segment> {
     let Some(TransportSlice::Tcp(tcp)) = &parsed.transport else { return None };
-    let stamps = tcp.options_iterator().find_map(|option| match option {
-        Ok(TcpOptionElement::Timestamp(value, echo)) => Some((value, tcp.ack().then_some(echo))),
+    // The iterator of the library ends at the first option that it does not know, such as a signature.
+    let stamps = TcpOptions::new(tcp.options()).flatten().find_map(|option| match option {
+        (TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+            let (value, echo) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+            Some((value, tcp.ack().then_some(echo)))
+        }
         _ => None,
     });
     Some(Segment {

@@ -199,3 +199,21 @@ proptest! {
         let _ = import(&bytes, &Options::default());
     }
 }
+
+#[test]
+fn timestamps_are_found_after_a_signature_and_multipath_data() {
+    let stamps = [8, 10, 0, 0, 0, 7, 0, 0, 0, 9];
+    for before in [&[&[19, 18][..], &[0xaa; 16]].concat()[..], &[30, 8, 0x20, 1, 0, 0, 0, 5], &[]] {
+        let options = [before, &stamps[..]].concat();
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(SERVER, MOBILE, 64);
+        let mut bytes = Vec::new();
+        let tcp = builder.tcp(443, 50_000, 1, 65_000).ack(1).options_raw(&options).unwrap();
+        tcp.write(&mut bytes, &[0; 100]).unwrap();
+        let mut found = Vec::new();
+        each(Cursor::new(pcap(&[(0.0, bytes)], 1500)), |packet| {
+            found.extend(packet.segment.map(|segment| (segment.data, segment.stamps)));
+        })
+        .unwrap();
+        assert_eq!(found, [(100, Some((7, Some(9))))], "{before:?}");
+    }
+}
