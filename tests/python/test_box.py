@@ -381,7 +381,7 @@ with socket.create_server(("10.77.0.1", 8001)) as listener:
     while True:
         with listener.accept()[0] as connection:
             connection.sendall(bytes(300_000))' & server=$!
-there {sys.executable} -c '
+nsenter --net=/proc/$mobile/ns/net {sys.executable} -c '
 import socket, time
 while True:
     try:
