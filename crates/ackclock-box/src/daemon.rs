@@ -237,7 +237,6 @@ impl Daemon {
         let (stale_ns, header) = (options.stale.as_nanos(), interface.header);
         let knobs = Knobs { stale_ns, act: act.into(), header, bypass, unused: 0 };
         clip.set(knobs)?;
-        let records = clip.records()?;
         let until = options.act_for.map(|time| begun + Span::from_nanos(time.as_nanos() as u64));
         let (counts, mut subscribers) = (clip.counts()?, Subscribers::new(policy));
         inherit(&mut clip, &mut subscribers, begun, options.stale)?;
@@ -258,8 +257,8 @@ impl Daemon {
             options,
             files,
             pins,
+            records: clip.records()?,
             clip,
-            records,
             begun,
             until,
             taken_over,

@@ -133,30 +133,13 @@ fn verdict(target: &str, side: &str, watched: &Watched) -> String {
     let (regulated, tcp) = (of(watched.shares.regulated_share), of(watched.shares.tcp_share));
     let per = |share: f64| format!("{:.0} %", share * 100.0);
     if percent(watched.missing_packets, watched.device_packets) >= 50 {
-        if !watched.before.is_empty() {
-            return format!(
-                "a box sees too little: {} runs first and keeps packets from it; end this program or attach it after a box, then {again}",
-                listed_programs(&watched.before)
-            );
-        }
-        return format!(
-            "a box sees too little: most packets pass beside it; turn off the flow offload of the router, then {again}"
-        );
+        return sees_too_little(watched, &again);
     }
     if counts.in_bytes == 0 {
         return format!("no traffic came from the servers: start a download, then {again}");
     }
     if regulated < WORTH && counts.has_data_from_mobiles() {
-        let side = watched.side;
-        let ((leaves, _), other) = (data_goes(side), other_side(side));
-        let next = if file::is_file(target) {
-            format!("`box.side = \"{other}\"` in {target}, then {again}")
-        } else {
-            format!("`ackclock box check {target} --side {other}`")
-        };
-        return format!(
-            "a box sees uploads only, since TCP data {leaves} here; if this data is downloads, the box is on the {other} side: {next}"
-        );
+        return sees_uploads(target, watched.side, &again);
     }
     if regulated < WORTH && counts.protected > counts.acks + counts.unknown {
         return format!(
@@ -178,6 +161,32 @@ fn verdict(target: &str, side: &str, watched: &Watched) -> String {
     let short = watched.wait_p95_ms.is_some_and(|wait| wait < SHORT_MS);
     let queue = if short { ", but the queue was short" } else { "" };
     format!("a box can regulate {} of the bytes{queue}; next: `ackclock {next}`", per(regulated))
+}
+
+/// Verdict if most packets of the device do not reach the programs of a box.
+fn sees_too_little(watched: &Watched, again: &str) -> String {
+    if watched.before.is_empty() {
+        return format!(
+            "a box sees too little: most packets pass beside it; turn off the flow offload of the router, then {again}"
+        );
+    }
+    format!(
+        "a box sees too little: {} runs first and keeps packets from it; end this program or attach it after a box, then {again}",
+        listed_programs(&watched.before)
+    )
+}
+
+/// Verdict if nearly all data comes from the mobiles, as seen from this side of the radio.
+fn sees_uploads(target: &str, side: Side, again: &str) -> String {
+    let ((leaves, _), other) = (data_goes(side), other_side(side));
+    let next = if file::is_file(target) {
+        format!("`box.side = \"{other}\"` in {target}, then {again}")
+    } else {
+        format!("`ackclock box check {target} --side {other}`")
+    };
+    format!(
+        "a box sees uploads only, since TCP data {leaves} here; if this data is downloads, the box is on the {other} side: {next}"
+    )
 }
 
 #[cfg(test)]
