@@ -88,6 +88,34 @@ fn four_connections_share_one_buffer() {
     assert_eq!(observer.allowed(now).map(|allowed| allowed.bytes), Some(20 * PAYLOAD));
 }
 
+/// Connections that fetched 5 kB, or had only a handshake, and stay open.
+fn open_idle(observer: &mut Observer, count: u32) {
+    for flow in 100..100 + count {
+        let begin = Time::from_nanos(3_000_000_000);
+        observer.learn(&Record { flow, value: 40_000, ..record(begin, Record::OPENED, 1, 4 * PAYLOAD) });
+        if flow % 2 == 0 {
+            observer.learn(&Record { flow, ..record(begin + EVERY, Record::DATA, 5001, 0) });
+            observer.learn(&Record { flow, ..record(begin + EVERY, Record::ACK, 5001, 9 * PAYLOAD) });
+        }
+    }
+}
+
+#[test]
+fn idle_connections_take_nothing_of_the_allowance() {
+    for regulator in ["wrs", "wrd", "forecast"] {
+        let mut alone = observer(regulator);
+        let now = download(&mut alone, 500);
+        let alone = alone.allowed(now).unwrap().bytes;
+        for count in [1, 6, 20, 200] {
+            let mut observer = observer(regulator);
+            open_idle(&mut observer, count);
+            let now = download(&mut observer, 500);
+            let bytes = observer.allowed(now).unwrap().bytes;
+            assert!(bytes * 100 >= alone * 95, "{regulator}, {count}: {bytes} of {alone} bytes");
+        }
+    }
+}
+
 #[test]
 fn a_forecast_allows_less_than_the_buffer_where_less_fills_the_link() {
     let mut observer = observer("forecast");

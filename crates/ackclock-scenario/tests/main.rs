@@ -14,6 +14,7 @@ mod ecn;
 mod forecast;
 mod fuzz_targets;
 mod handover;
+mod idle;
 mod impairments;
 mod islands;
 mod laws;

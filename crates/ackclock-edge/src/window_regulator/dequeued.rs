@@ -192,6 +192,11 @@ impl Dequeued {
         self.inside.len() == 0
     }
 
+    /// Returns whether all data that arrived is acknowledged.
+    pub(super) fn is_all_acknowledged(&self) -> bool {
+        self.arrived.zip(self.acked).is_some_and(|(arrived, acked)| arrived.at_or_before(acked))
+    }
+
     /// Returns whether all data that left the queue is acknowledged.
     pub(super) fn air_is_empty(&self) -> bool {
         self.left == self.acked

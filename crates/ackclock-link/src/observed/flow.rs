@@ -109,6 +109,11 @@ impl Flow {
         self.active.is_some_and(|at| now.since(at) < QUIET)
     }
 
+    /// Number of bytes that passed in the last one to two seconds; 0 for a flow that had no data in the last two.
+    pub(super) fn recent_bytes(&self, now: Time) -> u64 {
+        if self.is_active(now) { self.recent_bytes.both().into_iter().sum() } else { 0 }
+    }
+
     /// Handles the mobile's SYN, after which the sender may send `window` bytes.
     pub(super) const fn on_syn(&mut self, now: Time, window: u32) {
         self.syn = Some((now, window));

@@ -21,7 +21,7 @@
 //! - `probe`: closes windows briefly when a standing queue cannot be distinguished from a longer route.
 //!
 //! The buffer `B` of the edge is divided among those flows of a user that had data in the last two seconds; each gets
-//! at least two packets. A segment counts as having left the queue when its ACK passes (box on the network side) or
+//! at least two packets. A flow with less than a quarter of the largest flow's recent bytes counts as a part of a flow. A segment counts as having left the queue when its ACK passes (box on the network side) or
 //! when the segment itself passes (box on the mobile side). For regulators that use estimates ([`Left::Estimated`]) the
 //! bytes that leave within one minimum loop also count as having left. On the mobile side all data that the box sees
 //! has left the queue, so these bytes are added to the buffer instead.

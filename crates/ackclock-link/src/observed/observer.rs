@@ -273,10 +273,12 @@ impl Observer {
             Capacity::Unlimited => Capacity::Unlimited,
             Capacity::Packets(packets) => {
                 let ahead = u32::try_from(ahead / payload).unwrap_or(u32::MAX);
-                Capacity::Packets((packets / active).saturating_add(ahead).max(LEAST_PACKETS))
+                let share = (f64::from(packets) / active) as u32;
+                Capacity::Packets(share.saturating_add(ahead).max(LEAST_PACKETS))
             }
             Capacity::Bytes(bytes) => {
-                Capacity::Bytes((bytes / u64::from(active) + ahead).max(u64::from(LEAST_PACKETS) * payload))
+                let share = (bytes as f64 / active) as u64;
+                Capacity::Bytes(share.saturating_add(ahead).max(u64::from(LEAST_PACKETS) * payload))
             }
         }
     }
@@ -288,6 +290,64 @@ mod tests {
 
     use super::super::vocabulary::Run;
     use super::*;
+
+    /// A sender's kernel sends bursts of many packets at once, and the box makes one record per millisecond.
+    #[test]
+    fn a_packet_without_a_record_of_its_own_gives_no_short_loop() {
+        let (flow, mut observer) = (FlowId(0), Observer::new(Side::Network, None, Capacity::Packets(50)));
+        let mut record = Record::new(flow);
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        for burst in 0..5u32 {
+            let (now, seq) = (u64::from(burst) * 40, Seq(burst * 3000));
+            record.on_down(at(now), &Segment::data(flow, seq, 1000, 40));
+            observer.on_record(&record);
+            // These two pass within the same millisecond: the next record counts them, when the first is acknowledged.
+            (1..3).for_each(|number| {
+                _ = record.on_down(at(now), &Segment::data(flow, seq + number * 1000, 1000, 40))
+            });
+            for (millis, acked) in [(40, 1000), (41, 3000)] {
+                if millis == 41 {
+                    record.on_down(at(now + 40), &Segment::data(flow, seq + 3000, 1000, 40));
+                }
+                record.on_up(at(now + millis), &Segment::pure_ack(flow, seq + acked, 40));
+                observer.on_record(&record);
+            }
+        }
+        let [_, _, least_ms, _] = observer.gauges()[..] else { panic!("four gauges") };
+        assert!(least_ms >= 40.0, "{least_ms} ms");
+    }
+
+    #[test]
+    fn a_flow_that_sends_a_byte_a_second_takes_no_part_of_the_buffer() {
+        let mut observer = Observer::new(Side::Network, None, Capacity::Packets(40));
+        let mut records: Vec<_> = (0..201).map(|number| Record::new(FlowId(number))).collect();
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        for step in 0..400u32 {
+            let now = at(u64::from(step) * 10);
+            let mut pass = |number: usize, seq, payload| {
+                let flow = FlowId(number as u32);
+                records[number].on_down(now, &Segment::data(flow, Seq(seq), payload, 40));
+                observer.on_record(&records[number]);
+            };
+            pass(0, step * 1000, 1000);
+            if step % 100 == 0 {
+                (1..201).for_each(|number| pass(number, step, 1));
+            }
+        }
+        assert_eq!(observer.view(at(4000), FlowId(0)).capacity, Capacity::Packets(39));
+        // A second download has its half when it has sent a quarter of what the first did.
+        for step in 400..500u32 {
+            for number in 0..2 {
+                let seq = if number == 0 { step } else { step - 400 } * 1000;
+                records[number].on_down(
+                    at(u64::from(step) * 10),
+                    &Segment::data(FlowId(number as u32), Seq(seq), 1000, 40),
+                );
+                observer.on_record(&records[number]);
+            }
+        }
+        assert_eq!(observer.view(at(5000), FlowId(1)).capacity, Capacity::Packets(19));
+    }
 
     #[test]
     fn a_probe_closes_the_windows_to_two_packets() {

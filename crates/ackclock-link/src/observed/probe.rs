@@ -49,17 +49,20 @@ impl User {
     }
 
     /// Whether the last sample near the minimum is older than `after`: any sample on the network side, a sample of the
-    /// flow on the mobile side.
+    /// flow on the mobile side. A flow that sends little has too few samples for a probe.
     fn is_high(&self, now: Time, flow: FlowId, after: Span) -> bool {
         match self.side {
             Side::Network => self.floor.high_for(now) > after,
-            Side::Mobile => self.flows.get(&flow).is_some_and(|flow| flow.floor.high_for(now) > after),
+            Side::Mobile => self
+                .flows
+                .get(&flow)
+                .is_some_and(|flow| flow.floor.high_for(now) > after && self.has_full_share(now, flow)),
         }
     }
 
-    /// Whether each active flow has a recent sample near the minimum.
+    /// Whether each flow that shares the queue has a recent sample near the minimum.
     fn is_cleared(&self, now: Time, after: Span) -> bool {
-        let has_low = |flow: &Flow| !flow.is_active(now) || flow.floor.high_for(now) < after;
+        let has_low = |flow: &Flow| !self.has_full_share(now, flow) || flow.floor.high_for(now) < after;
         self.side == Side::Network || self.flows.values().all(has_low)
     }
 
@@ -68,7 +71,7 @@ impl User {
             Side::Network => self.floor.count() >= SAMPLES,
             Side::Mobile => {
                 let count: u32 = self.flows.values().map(|flow| flow.floor.count()).sum();
-                count >= SAMPLES * self.active()
+                f64::from(count) >= f64::from(SAMPLES) * self.active()
             }
         }
     }
@@ -90,7 +93,7 @@ impl User {
     }
 
     fn few(&self) -> u64 {
-        FEW_PACKETS * u64::from(self.payload()) * u64::from(self.active())
+        ((FEW_PACKETS * u64::from(self.payload())) as f64 * self.active()) as u64
     }
 }
 

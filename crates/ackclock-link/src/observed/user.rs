@@ -19,8 +19,10 @@ use super::{Base, Observation, Side};
 pub(super) struct User {
     pub(super) side: Side,
     pub(super) flows: BTreeMap<FlowId, Flow>,
-    /// Number of flows with recent data.
-    active: u32,
+    /// Number of flows that share the queue.
+    active: f64,
+    /// Recent bytes from which on a flow counts as one of these flows.
+    full_share: f64,
     counted: Time,
     /// Largest payload of a packet seen, bytes.
     payload: u32,
@@ -44,6 +46,9 @@ pub(super) struct User {
 
 /// Payload of a packet that is assumed before the first packet, bytes.
 const USUAL_PAYLOAD: u32 = 1448;
+/// Share of the largest flow's recent bytes, as a divisor, from which on a flow counts as one of the flows that share
+/// the queue. A flow with less counts in proportion, so a flow that sends a byte a second takes nothing from the others.
+const FULL_SHARE: f64 = 4.0;
 /// Minimum interval between counts of active flows.
 const COUNT_EVERY: Span = Span::from_millis(10);
 /// Time for which an estimate of the queueing delay is valid.
@@ -56,7 +61,8 @@ impl User {
         Self {
             side,
             flows: BTreeMap::new(),
-            active: 0,
+            active: 0.0,
+            full_share: 0.0,
             counted: Time::ZERO,
             payload: 0,
             meter: Meter::default(),
@@ -86,15 +92,23 @@ impl User {
     /// Records that data of a flow passed the box.
     pub(super) fn note_data(&mut self, now: Time, segment: &Segment) {
         self.payload = self.payload.max(segment.payload.into());
-        if self.active == 0 || now.since(self.counted) >= COUNT_EVERY {
-            self.active = self.flows.values().filter(|flow| flow.is_active(now)).count() as u32;
+        if self.active == 0.0 || now.since(self.counted) >= COUNT_EVERY {
+            let bytes = || self.flows.values().map(|flow| flow.recent_bytes(now) as f64);
+            self.full_share = bytes().fold(1.0, f64::max) / FULL_SHARE;
+            self.active = bytes().map(|bytes| (bytes / self.full_share).min(1.0)).sum();
             self.counted = now;
         }
     }
 
-    /// Number of flows with recent data; at least one.
-    pub(super) fn active(&self) -> u32 {
-        self.active.max(1)
+    /// Whether a flow sends enough to count as one of the flows that share the queue.
+    pub(super) fn has_full_share(&self, now: Time, flow: &Flow) -> bool {
+        flow.recent_bytes(now) as f64 >= self.full_share
+    }
+
+    /// Number of flows that share the queue, at least one. A flow that sent much less than others in the last one to two
+    /// seconds counts as a part of a flow.
+    pub(super) const fn active(&self) -> f64 {
+        self.active.max(1.0)
     }
 
     /// Payload of a full packet, bytes.
@@ -134,7 +148,7 @@ impl User {
     /// A flow's share of the bytes that leave the queue within the minimum loop at the mean rate.
     pub(super) fn share_of_loop(&self, now: Time, flow: FlowId) -> u64 {
         let bytes = self.mean_rate(now, flow) * self.least_loop(flow).as_secs_f64();
-        (bytes / f64::from(self.active())) as u64
+        (bytes / self.active()) as u64
     }
 
     /// Queueing delay of the newest sample, for reports; `None` if there is no recent sample.

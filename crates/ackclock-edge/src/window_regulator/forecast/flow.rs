@@ -39,7 +39,7 @@ const UNTOLD: f64 = 64.0;
 pub(super) struct LinkUse {
     /// Number of the flow's packets in the queue.
     pub(super) inside: usize,
-    /// Whether the flow has packets in the queue, or would send packets if its held ACKs were released.
+    /// Whether the flow has data in the queue, or would send data if its held ACKs were released.
     pub(super) wants_link: bool,
 }
 
@@ -110,7 +110,13 @@ impl Flow {
     /// Updates the flow's use of the link. Returns the present and the previous use of the link.
     pub(super) fn note(&mut self) -> (LinkUse, LinkUse) {
         let inside = self.inside();
-        let now = LinkUse { inside, wants_link: inside > 0 || self.held() > 0 };
+        let waits = match self.horizon {
+            None => inside > 0 || self.held() > 0,
+            // The departure of each packet from an observed queue is not known, but acknowledged data has left.
+            Some(_) => !self.advertiser.accounts.is_all_acknowledged(),
+        };
+        let has_share = self.source.highest().is_some() && self.share.is_due();
+        let now = LinkUse { inside, wants_link: has_share && waits };
         (now, std::mem::replace(&mut self.noted, now))
     }
 
@@ -187,16 +193,26 @@ impl Flow {
 
     /// Processes a data segment that is not a SYN.
     fn on_payload(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
-        let passed = self.passed.map(|passed| passed.ack);
-        let acknowledged = |highest: Seq| passed.is_some_and(|passed| highest.at_or_before(passed));
-        let all_acknowledged = self.source.highest().is_none_or(acknowledged);
-        // Between the turns of its flow, a sender has to wait.
-        let at_once = if self.takes_turns { QUIET } else { self.source.at_once() };
-        self.share.on_data(now, segment.payload.into(), all_acknowledged.then_some(at_once));
+        let all_acknowledged = self.is_all_acknowledged();
+        self.share.on_data(now, segment.payload.into(), all_acknowledged.then(|| self.at_once()));
         if self.source.on_data(now, segment.end()) != Arrival::Old {
             self.notice_rule(now, shared);
         }
-        shared.shares.on_heard(now, &mut self.share, self.source.used());
+        if !self.is_all_acknowledged() {
+            shared.shares.on_heard(now, &mut self.share, self.source.used());
+        }
+    }
+
+    /// Whether all data of the sender is acknowledged by the ACKs that were sent to the sender.
+    fn is_all_acknowledged(&self) -> bool {
+        let acknowledged = |highest: Seq| self.passed.is_some_and(|passed| highest.at_or_before(passed.ack));
+        self.source.highest().is_none_or(acknowledged)
+    }
+
+    /// Time within which the sender sends more data after the ACK of all its data, if it has more data. Between the
+    /// turns of its flow, a sender has to wait.
+    fn at_once(&self) -> Span {
+        if self.takes_turns { QUIET } else { self.source.at_once() }
     }
 
     /// Updates whether the sender is window-limited. Pacing cannot be detected at an observed queue, or before the link
@@ -323,6 +339,10 @@ impl Flow {
             self.advanced = now;
             self.share.on_ack(now);
             self.source.on_passed(now, ack.ack);
+        }
+        if self.is_all_acknowledged() {
+            let at_once = self.at_once();
+            shared.shares.on_all_acknowledged(now, &mut self.share, at_once);
         }
         shared.output.push_back(Output::ToSender(ack));
     }

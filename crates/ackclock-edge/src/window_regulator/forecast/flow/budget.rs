@@ -103,7 +103,7 @@ impl Flow {
     fn fitting(&self, now: Time, budget: u32, shared: &mut Shared) -> u32 {
         // Data that leaves an observed queue within one control loop does not occupy the buffer.
         let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
-        let leaves = (leaves / f64::from(shared.shares.flows())) as u32;
+        let leaves = shared.shares.of(&self.share, leaves) as u32;
         let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
         budget.min(most)
     }
