@@ -564,7 +564,7 @@ def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
         ("box lo --regulator wrb", 2, "--regulator: `wrb`: it holds ACKs"),
         ("box lo --regulator snoop", 2, "--regulator: `snoop`: it acts on the queue itself"),
         ("box lo --regulator nosuch", 2, "--regulator: unknown regulator `nosuch`; known are"),
-        ("box lo --buffer 500ms", 2, "--buffer: 500ms: a box knows no rate"),
+        ("box lo --buffer 500ms", 2, "--buffer: 500ms: a box that only observes takes packets"),
         ("box lo --side radio", 2, "--side radio: it is neither `mobile` nor `network`"),
         ("box check lo --side radio", 2, "--side radio: it is neither `mobile` nor `network`"),
         ("box lo --act 0s", 2, "box: --act 0s: must be above 0"),

@@ -60,6 +60,11 @@ const fn stale() -> Span {
     STALE
 }
 
+/// Regulator of a box for which none is chosen. Of those that a box has, it delays least at nearly the best goodput.
+pub const DEFAULT_REGULATOR: &str = "forecast";
+/// Buffer of a box for which none is chosen: what leaves in one loop, and twice as much for a rate that rises.
+pub const DEFAULT_BUFFER: Size = Size::Bdp(3.0);
+
 /// Allowed values of `stale`.
 const STALES: [Span; 2] = [Span::from_secs(1), Span::from_secs(60)];
 /// Largest number of networks that the kernel's map of networks holds.

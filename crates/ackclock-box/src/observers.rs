@@ -129,6 +129,12 @@ impl Observer {
         })
     }
 
+    /// Returns the packets of one bandwidth-delay product, if the fixed buffer holds fewer and so may limit the rate.
+    pub fn packets_missed(&self, now: Time) -> Option<u32> {
+        let seen = self.flows.values().filter(|seen| now.since(seen.last) < ACTIVE);
+        seen.filter_map(|seen| self.allowances.observer().packets_missed(now, seen.sums.flow)).max()
+    }
+
     /// Returns the number of observed connections.
     pub fn connections(&self) -> usize {
         self.flows.len()

@@ -60,6 +60,8 @@ pub struct SubscriberReport {
     pub wait_p50_ms: Option<f64>,
     /// 95th percentile of the packets' estimated queueing delays in the last ten seconds, ms.
     pub wait_p95_ms: Option<f64>,
+    /// Packets of one bandwidth-delay product, if the fixed buffer holds fewer and so may limit the rate.
+    pub packets_missed: Option<u32>,
 }
 
 struct Subscriber {
@@ -384,6 +386,7 @@ impl Subscriber {
             connections: self.observer.connections(),
             wait_p50_ms: quantile(0.5),
             wait_p95_ms: quantile(0.95),
+            packets_missed: self.observer.packets_missed(self.last),
         }
     }
 }

@@ -56,7 +56,9 @@ fn an_error_names_the_key_the_value_and_what_is_allowed() {
         ("10.0.1.1,,,", "2: key: `10.0.1.1` is in no network of `box.subscribers`"),
         ("10.0.0.1,,wrb,", "2: regulator: `wrb`: it holds ACKs"),
         ("10.0.0.1,,,much", "2: buffer: "),
-        ("10.0.0.1,,,500ms", "2: buffer: 500ms: a box knows no rate"),
+        ("10.0.0.1,,,500ms", "2: buffer: 500ms: a box that only observes takes packets"),
+        ("10.0.0.1,,,0bdp", "2: buffer: 0bdp: a box that only observes takes packets"),
+        ("10.0.0.1,,,0B", "2: buffer: 0B: a box that only observes takes packets"),
         ("10.0.0.1,,,\n10.0.0.1,,,", "3: key: this subscriber has an earlier line"),
     ] {
         let list =

@@ -9,7 +9,7 @@ use crate::statistics::{Confidence, Estimate};
 use crate::summary::goodput;
 
 /// Largest loss of goodput that a shorter queue may cost, as a fraction of the best goodput.
-const TOLERATED: f64 = 0.02;
+pub(crate) const TOLERATED: f64 = 0.02;
 
 /// Largest relative difference of two queueing delays that count as equal if it is not beyond chance.
 const TIE: f64 = 0.1;

@@ -10,6 +10,7 @@ use ackclock_core::{ConfigError, FlowId, Segment, Size, Time, name_of};
 use ackclock_link::{Capacity, LinkView, ObservedConfig, Observer, Record, Side};
 use serde_json::Value;
 
+use crate::observed::check_box_buffer;
 use crate::regulators::{RegulatorId, Regulators};
 use crate::{Allowance, REGULATORS, Regulator};
 
@@ -29,7 +30,8 @@ struct Regulated {
 
 impl Allowances {
     /// Creates the allowances for the given regulator, a name or a table. `observed` configures how the box observes
-    /// the queue, and `buffer` is the buffer per user in packets or bytes.
+    /// the queue, and `buffer` is the buffer per user in packets, bytes, or bandwidth-delay products that the observer
+    /// measures.
     ///
     /// # Errors
     /// Fails with the invalid key, or with the reason why the regulator cannot be used.
@@ -40,17 +42,16 @@ impl Allowances {
         if !config.allows() {
             return Err(refused("it gives no allowance, without which a box cannot tell a window"));
         }
+        check_box_buffer(buffer)?;
         let capacity = match buffer {
-            Size::Packets(packets @ 1..) => Capacity::Packets(packets),
+            Size::Packets(packets) => Capacity::Packets(packets),
             Size::Bytes(bytes) => Capacity::Bytes(bytes),
-            other => {
-                let message = format!(
-                    "{other}: a box knows no rate to measure it by; packets, \"20p\", or bytes, \"30kB\""
-                );
-                return Err(ConfigError::new("buffer", message));
-            }
+            _ => Capacity::Unlimited,
         };
         let mut observer = observed.observer(capacity);
+        if let Size::Bdp(times) = buffer {
+            observer.follow(times);
+        }
         observer.heed(config.departures());
         observer.measure();
         observer.leave_when(left_when);

@@ -259,7 +259,8 @@ impl EdgeConfig {
         let up_buffer = self.up_buffer.or(up_regulator.map(|_| self.buffer));
         let capacity = up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
         let up = &plan(up_queue.config(&QUEUES).map_err(|error| error.under("up_queue"))?, capacity, "up");
-        let context = BearerContext { down, up, classes, meaning: self.meaning(), streams, files };
+        let follows = if let Size::Bdp(times) = self.buffer { Some(times) } else { None };
+        let context = BearerContext { down, up, classes, follows, meaning: self.meaning(), streams, files };
         let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());
         let mut bearer = bearer.build(&links, context)?;
         if let Some(left_when) = observes {

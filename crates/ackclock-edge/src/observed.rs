@@ -5,6 +5,18 @@ use ackclock_link::{Files, Side};
 
 use crate::{Edge, EdgeConfig, REGULATORS, Surroundings};
 
+/// Checks that a box can have this buffer.
+pub(crate) fn check_box_buffer(buffer: Size) -> Result<(), ConfigError> {
+    match buffer {
+        Size::Packets(1..) | Size::Bytes(1..) => Ok(()),
+        Size::Bdp(times) if times > 0.0 => Ok(()),
+        other => {
+            let allowed = "packets, \"20p\", bytes, \"30kB\", or multiples of the measured bandwidth-delay product, \"3bdp\"";
+            Err(ConfigError::new("buffer", format!("{other}: a box that only observes takes {allowed}")))
+        }
+    }
+}
+
 impl EdgeConfig {
     /// Returns the table that describes the radio: `behind` if the bearer only observes, otherwise the edge's own
     /// table.
@@ -56,13 +68,7 @@ impl EdgeConfig {
             let message = format!("`{name}` cannot be used with a bearer of kind `{kind}`: {reason}");
             ConfigError::new("regulator", message)
         })?;
-        if !matches!(self.buffer, Size::Packets(1..) | Size::Bytes(_)) {
-            let message = format!(
-                "{}: an observing box does not know the rate; give packets, \"20p\", or bytes, \"30kB\"",
-                self.buffer
-            );
-            return Err(ConfigError::new("buffer", message));
-        }
+        check_box_buffer(self.buffer)?;
         let said = [
             ("queue", self.queue != usual.queue),
             ("up_buffer", self.up_buffer.is_some()),

@@ -138,7 +138,7 @@ fn bearer(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> AnyBea
         QueuePlan::new(QUEUES.resolve(queue).unwrap(), capacity, streams, format!("{name}/queue"))
     };
     let (down, up, meaning, files) = (&plan("down"), &plan("up"), BufferMeaning::Waiting, &MadeUp);
-    let context = BearerContext { down, up, classes: &[], meaning, streams, files };
+    let context = BearerContext { down, up, classes: &[], follows: None, meaning, streams, files };
     let mut bearer = config(table).build(&links, context).unwrap_or_else(|error| panic!("{table}: {error}"));
     match classes(table) {
         [0, _] => (0..users(table)).for_each(|user| bearer.assign(FlowId(user), user)),

@@ -41,8 +41,9 @@ fn of_seed(table: &Value, users: u32, fading: FadingKind, seed: u64) -> AnyBeare
     let config = BEARERS.resolve(&table).unwrap();
     let user = CellUser { count: users, mean_snr: 3.0, doppler: 5.6, fading };
     let served = config.serving(&[user]).unwrap().unwrap().with_classes(&classes).unwrap().unwrap();
-    let mut bearer =
-        served.build(&links, BearerContext { down, up, classes: &[], meaning, streams, files }).unwrap();
+    let mut bearer = served
+        .build(&links, BearerContext { down, up, classes: &[], follows: None, meaning, streams, files })
+        .unwrap();
     // Without classes each user has one flow.
     share_out(&mut bearer, users * (classes.len() as u32 + 1), users, classes.len());
     bearer
@@ -749,7 +750,7 @@ fn cell_alone(table: &Value, user: &CellUser, seed: u64) -> AnyBearer {
     };
     let (down, up, meaning, files) =
         (&plan("down/queue"), &plan("up/queue"), BufferMeaning::Waiting, &MadeUp);
-    let context = BearerContext { down, up, classes: &[], meaning, streams, files };
+    let context = BearerContext { down, up, classes: &[], follows: None, meaning, streams, files };
     let mut bearer = BEARERS.resolve(&json!({"kind": "links"})).unwrap().build(&links, context).unwrap();
     (0..user.count).for_each(|number| bearer.assign(FlowId(number), number));
     bearer

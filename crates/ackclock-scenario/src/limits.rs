@@ -1,6 +1,6 @@
 //! Limits of a result other than the link: windows, the wired path, the buffer, and the run's duration.
 
-use ackclock_core::{ConfigError, FlowId, Rate, Seq, Size, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Rate, Seq, Size, Span, Time, name_of};
 use ackclock_edge::ChannelSharing;
 use ackclock_link::Files;
 use ackclock_tcp::config::window_bytes;
@@ -123,7 +123,8 @@ impl Tables {
         let wires = if self.relay.is_none() { channel.wires(self, &downloads) } else { None };
         let packet = downloads.iter().filter_map(|flow| packet_bytes(flow)).max().unwrap_or(0);
         let hard = windows.into_iter().chain(wires).min_by_key(|(rate, _)| *rate).map(|(_, limit)| limit);
-        Ok(hard.or_else(|| channel.buffer(self.edge.radio().buffer, packet)))
+        let deep = || channel.buffer(self.edge.radio().buffer, packet);
+        Ok(hard.or_else(deep).or_else(|| channel.budget(self, packet)))
     }
 
     /// Number of flows of a group that share one channel.
@@ -142,6 +143,29 @@ struct Channel {
 }
 
 impl Channel {
+    /// Reports the buffer of a box that only observes as a limit, if the buffer is fixed and holds less than bandwidth x
+    /// delay in packets of `packet` bytes.
+    fn budget(&self, tables: &Tables, packet: u32) -> Option<Limit> {
+        let needed = self.rate.bytes_in(self.round_trip);
+        let holds = match tables.edge.buffer {
+            Size::Packets(packets) => u64::from(packets) * u64::from(packet),
+            Size::Bytes(bytes) => bytes,
+            Size::Time(_) | Size::Bdp(_) => return None,
+        };
+        let regulates =
+            name_of(&tables.edge.bearer) == "observed" && name_of(&tables.edge.regulator) != "none";
+        let message = format!(
+            "{}, {:.1} kB, is the window budget of a box, and less than bandwidth x delay, {:.1} kB ({} x {}): it limits the \
+             rate; \"3bdp\" follows the rate and the loop that the box measures",
+            tables.edge.buffer,
+            holds as f64 / 1e3,
+            needed as f64 / 1e3,
+            in_bps(self.rate),
+            in_ms(self.round_trip)
+        );
+        (regulates && holds < needed).then_some(Limit { key: "edge.buffer", message })
+    }
+
     /// Rate and RTT of a scenario's channel; `None` for a cell, whose scheduler divides the rate.
     fn of(tables: &Tables, files: &dyn Files) -> Result<Option<Self>, ConfigError> {
         let under = |error: ConfigError| error.under("edge");

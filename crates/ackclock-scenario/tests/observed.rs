@@ -102,6 +102,41 @@ fn the_forecast_fills_the_link_with_its_few_packets_from_either_side() {
     }
 }
 
+/// 20 packets are an eighth of what leaves in the loop of 60 ms at 32 Mbit/s.
+#[test]
+fn a_buffer_that_follows_fills_a_fast_link_that_a_fixed_one_limits() {
+    for edge in [network, mobile] {
+        for rate in ["32Mbit/s", "200Mbit/s"] {
+            for regulator in ["wrs", "wrd", "forecast"] {
+                let radio = format!("edge.behind.down.rate={rate}");
+                let sets = [&radio, "edge.behind.up.rate=20Mbit/s", "duration=20s", "edge.behind.buffer=1s"];
+                let used = |buffer| {
+                    let result = observed(&edge(regulator), &[&sets[..], &[buffer]].concat());
+                    result.bottleneck.utilisation.unwrap()
+                };
+                let (fixed, follows) = (used("edge.buffer=20p"), used("edge.buffer=3bdp"));
+                assert!(follows > 0.93, "{} at {rate}: {follows}", edge(regulator));
+                if regulator == "wrs" {
+                    assert!(fixed < 0.2, "{} at {rate}: {fixed}", edge(regulator));
+                }
+            }
+        }
+    }
+}
+
+/// Three bandwidth-delay products of 600 kbit/s and 60 ms are 9 packets, so 20 packets remain.
+#[test]
+fn a_buffer_that_follows_is_never_below_20_packets() {
+    for edge in [network, mobile] {
+        for regulator in ["wrs", "wrd", "forecast"] {
+            let slow = ["edge.behind.down.rate=600kbit/s", "duration=20s"];
+            let result = |buffer| observed(&edge(regulator), &[&slow[..], &[buffer]].concat());
+            let (fixed, follows) = (result("edge.buffer=20p"), result("edge.buffer=3bdp"));
+            assert_eq!(fixed.bottleneck, follows.bottleneck, "{}", edge(regulator));
+        }
+    }
+}
+
 /// The shaper finds 2 Mbit/s from below and from above. It counts an RTT as late if half of it exceeds the usual by 30
 /// ms and a packet of 6 ms, so 72 ms are queued, and the rate rises for some more RTTs.
 #[test]
@@ -256,9 +291,11 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             network("wrd"),
             &plain,
             &["edge.buffer=500ms"],
-            "edge.buffer: 500ms: an observing box does not know the rate",
+            "edge.buffer: 500ms: a box that only observes takes packets",
         ),
         (network("wrd"), &plain, &["edge.buffer=0p"], "edge.buffer: 0p: "),
+        (network("wrs"), &plain, &["edge.buffer=0bdp"], "edge.buffer: 0bdp: "),
+        (mobile("forecast"), &plain, &["edge.buffer=0B"], "edge.buffer: 0B: "),
         (network("wrd"), &plain, &["edge.up_buffer=5p"], "edge.up_buffer: "),
         (
             network("wrd"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use ackclock_box::config::{DEFAULT_BUFFER, DEFAULT_REGULATOR, Policy};
 use ackclock_core::{Rate, Span, name_of};
 use ackclock_link::trace::import::Options;
 use ackclock_scenario::{Axis, DiskFiles, Limit, Point, Scenario, certainties, jobs};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use super::compare::values;
 use super::run::sink;
 use super::sweep::by_point;
-use crate::advice::{Choice, Cost, Prefer, choose, costs};
+use crate::advice::{Choice, Cost, Prefer, TOLERATED, choose, costs};
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::Lines;
@@ -289,15 +290,32 @@ impl<'a> Advised<'a> {
         }
         let sender = if self.sender.is_empty() { String::new() } else { format!("{}: ", self.sender) };
         let next = self.next().map_or_else(String::new, |next| format!("next: {next}\n"));
-        format!("{}\n{sender}{}\n{next}", table.render(terminal_width()), self.why)
+        let with_box = self
+            .with_box()
+            .map_or_else(String::new, |command| format!("{sender}if the queue is not yours: `{command}`\n"));
+        format!("{}\n{sender}{}\n{with_box}{next}", table.render(terminal_width()), self.why)
     }
 
-    /// Command to begin with if a box can do what is recommended. A recording of rates does not tell the protocols.
+    /// Hint to look at the traffic first, if a box is recommended. A recording of rates does not tell the protocols.
     fn next(&self) -> Option<&'static str> {
-        let point = &self.points[self.chosen?];
-        (box_for(point) != "no").then_some(
-            "`ackclock box check IFACE --for 1min` tells which share of the traffic is TCP that a box can regulate; QUIC and ESP are not",
-        )
+        self.with_box().map(|_| CHECK_FIRST)
+    }
+
+    /// Command of a box for a queue that belongs to somebody else: the regulator that a box has with the shortest queue
+    /// here, if a regulator is worth it.
+    fn with_box(&self) -> Option<String> {
+        let chosen = &self.points[self.chosen?];
+        if label(chosen, "edge.regulator") == "none" && label(chosen, "edge.queue") == "drop-tail" {
+            return None;
+        }
+        let capable = self
+            .points
+            .iter()
+            .zip(&self.costs)
+            .filter(|(point, cost)| box_for(point) == "yes" && cost.below_best.mean >= -TOLERATED);
+        let shortest =
+            capable.min_by(|(_, one), (_, other)| one.queue_ms.mean.total_cmp(&other.queue_ms.mean));
+        shortest.map(|(point, _)| box_command(&label(point, "edge.regulator")))
     }
 
     fn as_json(&self) -> Value {
@@ -318,6 +336,7 @@ impl<'a> Advised<'a> {
             "sender": if self.sender.is_empty() { Value::Null } else { json!(self.sender) },
             "recommendation": self.chosen.map(|index| candidates[index].clone()),
             "why": self.why,
+            "box": self.with_box(),
             "next": self.next(),
             "candidates": candidates,
         })
@@ -327,7 +346,7 @@ impl<'a> Advised<'a> {
 /// Whether the present link needs no regulator: its queue adds at most one base RTT for almost the best goodput. A tenth
 /// is allowed for the packet in transmission.
 fn is_short(now: &Cost, base_rtt: Span) -> bool {
-    now.queue_ms.mean <= 1.1 * base_rtt.as_millis_f64() && now.below_best.mean >= -0.02
+    now.queue_ms.mean <= 1.1 * base_rtt.as_millis_f64() && now.below_best.mean >= -TOLERATED
 }
 
 /// States the recommendation with its costs, and the present queue.
@@ -345,11 +364,37 @@ fn reason(point: &PointRuns<'_>, cost: &Cost, now: &Cost) -> String {
     )
 }
 
-/// Whether `ackclock box` can do it without a queue of its own.
+/// Whether `ackclock box` has the regulator. The buffer of a box follows the rate.
 fn box_for(point: &PointRuns<'_>) -> &'static str {
-    match label(point, "edge.regulator").as_str() {
-        "wrd" | "forecast" => "yes",
-        "wrb" => "network side",
-        _ => "no",
+    if box_takes(&label(point, "edge.regulator")) { "yes" } else { "no" }
+}
+
+fn box_takes(regulator: &str) -> bool {
+    Policy::home(regulator, DEFAULT_BUFFER).is_ok()
+}
+
+/// What to do before a box is started.
+const CHECK_FIRST: &str = "`ackclock box check IFACE --for 1min` tells which share of the traffic is TCP that a box can regulate; QUIC and ESP are not";
+
+/// Command that starts a box with a regulator for ten minutes.
+fn box_command(regulator: &str) -> String {
+    let chosen =
+        if regulator == DEFAULT_REGULATOR { String::new() } else { format!(" --regulator {regulator}") };
+    format!("ackclock box IFACE --act 10min{chosen}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::commands_in;
+    use super::*;
+
+    #[test]
+    fn every_recommended_box_is_one_that_the_command_takes() {
+        let taken: Vec<&str> = REGULATORS.into_iter().filter(|regulator| box_takes(regulator)).collect();
+        assert_eq!(taken, ["wrd", "forecast"]);
+        for regulator in taken {
+            let said = format!("`{}`; {CHECK_FIRST}", box_command(regulator));
+            assert_eq!(commands_in(&said).len(), 2, "{said}");
+        }
     }
 }

@@ -97,3 +97,12 @@ fn time_above_zero(text: &str) -> Result<Span, String> {
         Err(error) => Err(error.to_string()),
     }
 }
+
+/// Parses every command between backticks of a text, so that no recommendation is a command that would be refused.
+#[cfg(test)]
+fn commands_in(text: &str) -> Vec<crate::Cli> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    let commands = quoted.filter(|quoted| quoted.starts_with("ackclock "));
+    let parsed = commands.map(|command| clap::Parser::try_parse_from(command.split(' ')));
+    parsed.map(|cli| cli.unwrap_or_else(|error| panic!("{text}: {error}"))).collect()
+}

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ackclock_box::clip::{ClipError, Pins};
-use ackclock_box::config::Policy;
+use ackclock_box::config::{DEFAULT_BUFFER, DEFAULT_REGULATOR, Policy};
 use ackclock_box::daemon::{BoxError, Daemon, Options, Report, STALE, Said, Settings};
 use ackclock_box::files::Files;
 use ackclock_box::maps::Counts;
@@ -48,10 +48,11 @@ pub(crate) struct Args {
     /// are). Default: mobile.
     #[arg(long, value_parser = side)]
     side: Option<Side>,
-    /// Regulator that computes the windows: wrs, wrd or forecast. Default: wrd.
+    /// Regulator that computes the windows: wrs, wrd or forecast. Default: forecast.
     #[arg(long)]
     regulator: Option<String>,
-    /// Buffer that the downloads share, in packets ("20p") or bytes ("30kB"). Default: 20p.
+    /// Buffer that the downloads share: multiples of the measured bandwidth-delay product ("3bdp", at least 20 packets),
+    /// packets ("20p") or bytes ("30kB"). Default: 3bdp.
     #[arg(long)]
     buffer: Option<Size>,
     /// Print one JSON line per second.
@@ -204,8 +205,8 @@ struct Start {
 fn home(side: Option<Side>, regulator: Option<&str>, buffer: Option<Size>) -> Result<Policy, Failure> {
     Policy::home(
         side.unwrap_or(Side::Mobile),
-        regulator.unwrap_or("wrd"),
-        buffer.unwrap_or(Size::Packets(20)),
+        regulator.unwrap_or(DEFAULT_REGULATOR),
+        buffer.unwrap_or(DEFAULT_BUFFER),
     )
     .map_err(|error| Failure::Input(format!("--{}: {}", error.path, error.message)))
 }
@@ -523,6 +524,12 @@ fn more(report: &Report) -> String {
             "{}: {} subscribers; `ackclock box top` lists them\n",
             file.display(),
             report.subscribers
+        );
+    }
+    for (one, packets) in report.worst.iter().filter_map(|one| Some((one, one.packets_missed?))) {
+        text += &format!(
+            "{}: the buffer limits the rate: a bandwidth-delay product is {packets} packets; \"3bdp\" follows it\n",
+            one.key
         );
     }
     if report.unobserved > 0 {

@@ -36,6 +36,8 @@ pub struct BearerContext<'a> {
     pub up: &'a QueuePlan,
     /// Capacity of each user's downlink queue for each named class of service.
     pub classes: &'a [Capacity],
+    /// Multiple of the bandwidth-delay product that the buffer is, for a bearer that measures the rate itself.
+    pub follows: Option<f64>,
     /// Packets that count against the capacity of the downlink queue.
     pub meaning: BufferMeaning,
     /// Random streams of the run. A bearer draws from the streams named `down/...` and `up/...`.

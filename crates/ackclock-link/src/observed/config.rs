@@ -73,7 +73,7 @@ impl BearerConfig for ObservedConfig {
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
-        Ok(AnyBearer::Other(Box::new(Observed::new(self, context.down.capacity()))))
+        Ok(AnyBearer::Other(Box::new(Observed::new(self, context.down.capacity(), context.follows))))
     }
 }
 

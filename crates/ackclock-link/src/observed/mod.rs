@@ -20,8 +20,11 @@
 //! - `user`: state shared by the flows of a user: rate, queue, and idle time;
 //! - `probe`: closes windows briefly when a standing queue cannot be distinguished from a longer route.
 //!
-//! The buffer `B` of the edge is divided among those flows of a user that had data in the last two seconds; each gets
-//! at least two packets. A flow with less than a quarter of the largest flow's recent bytes counts as a part of a flow. A segment counts as having left the queue when its ACK passes (box on the network side) or
+//! A buffer in bandwidth-delay products follows the rate of the busy queue and the minimum loop in which a window takes
+//! effect, from 20 packets on: such a window neither starves a fast link nor fills the queue of a slow one. The buffer
+//! `B` of the edge is divided among those flows of a user that had data in the last two seconds; each gets at least two
+//! packets. A flow with less than a quarter of the largest flow's recent bytes counts as a part of a flow.
+//! A segment counts as having left the queue when its ACK passes (box on the network side) or
 //! when the segment itself passes (box on the mobile side). For regulators that use estimates ([`Left::Estimated`]) the
 //! bytes that leave within one minimum loop also count as having left. On the mobile side all data that the box sees
 //! has left the queue, so these bytes are added to the buffer instead.
@@ -127,9 +130,13 @@ pub struct Observed {
 }
 
 impl Observed {
-    fn new(config: &ObservedConfig, capacity: Capacity) -> Self {
+    fn new(config: &ObservedConfig, capacity: Capacity, follows: Option<f64>) -> Self {
+        let mut observer = config.observer(capacity);
+        if let Some(times) = follows {
+            observer.follow(times);
+        }
         Self {
-            observer: config.observer(capacity),
+            observer,
             records: Records {
                 interval: config.record_interval,
                 loss: config.record_loss,

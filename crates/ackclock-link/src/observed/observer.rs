@@ -13,6 +13,9 @@ use crate::{Capacity, Departures, LinkView, Load};
 
 /// Minimum share of the buffer for one flow, packets.
 const LEAST_PACKETS: u32 = 2;
+/// Minimum of a buffer that follows the rate, packets. A slow start, and ACKs that come in clumps, need as much on any
+/// link.
+const LEAST_FOLLOWING: u32 = 20;
 
 /// Estimates the rate, minimum loop and queue of each user from the [`Record`]s of the user's flows.
 pub struct Observer {
@@ -20,6 +23,8 @@ pub struct Observer {
     probe_after: Option<Span>,
     /// Buffer `B`, shared by the flows of a user.
     capacity: Capacity,
+    /// Multiple of the measured bandwidth-delay product that the buffer is, if the buffer is not `capacity`.
+    follows: Option<f64>,
     /// Whether to estimate rates and delays, not only the number of flows.
     measures: bool,
     /// Whether a regulator uses the estimates.
@@ -42,6 +47,7 @@ impl Observer {
             side,
             probe_after,
             capacity,
+            follows: None,
             measures: true,
             heeded: true,
             left_when: Left::Estimated,
@@ -50,6 +56,12 @@ impl Observer {
             observations: VecDeque::new(),
             left: VecDeque::new(),
         }
+    }
+
+    /// Makes the buffer of each user follow the measured rate and loop: `times` bandwidth-delay products, at least
+    /// 20 packets.
+    pub const fn follow(&mut self, times: f64) {
+        self.follows = Some(times);
     }
 
     /// Side of the queue on which the box is.
@@ -61,7 +73,7 @@ impl Observer {
     /// [`measure`](Self::measure) is called.
     pub fn heed(&mut self, departures: Departures) {
         self.heeded = departures == Departures::Watched;
-        self.measures = self.heeded;
+        self.measures = self.heeded || self.follows.is_some();
     }
 
     /// Estimates rates, loops and queueing delays even if no regulator uses them.
@@ -179,6 +191,19 @@ impl Observer {
         self.users.values().next().map_or_else(|| vec![0.0; 4], User::gauges)
     }
 
+    /// Packets of one bandwidth-delay product of a flow's user, if a fixed buffer holds fewer: the buffer may then limit
+    /// the rate. `None` if the buffer is large enough or follows the rate, and before the first loop sample.
+    pub fn packets_missed(&self, now: Time, flow: FlowId) -> Option<u32> {
+        let user = self.users.get(&self.user_of(flow)).filter(|user| user.samples() > 0)?;
+        let packets = user.loop_packets(now, flow, 1.0);
+        let holds = match (self.follows, self.capacity) {
+            (None, Capacity::Packets(packets)) => packets.into(),
+            (None, Capacity::Bytes(bytes)) => bytes / u64::from(user.payload()),
+            _ => return None,
+        };
+        (holds < u64::from(packets)).then_some(packets)
+    }
+
     /// State of a flow; `None` if no traffic of the flow has passed since it was opened or forgotten.
     fn known(&self, flow: FlowId) -> Option<&Flow> {
         self.users.get(&self.user_of(flow))?.flows.get(&flow)
@@ -269,7 +294,8 @@ impl Observer {
         let behind = self.heeded && self.side == Side::Mobile && self.left_when == Left::Estimated;
         let ahead = if behind { user.share_of_loop(now, flow) } else { 0 };
         let (active, payload) = (user.active(), u64::from(user.payload()));
-        match self.capacity {
+        let follows = |times| Capacity::Packets(user.loop_packets(now, flow, times).max(LEAST_FOLLOWING));
+        match self.follows.map_or(self.capacity, follows) {
             Capacity::Unlimited => Capacity::Unlimited,
             Capacity::Packets(packets) => {
                 let ahead = u32::try_from(ahead / payload).unwrap_or(u32::MAX);

@@ -145,6 +145,14 @@ impl User {
         self.meter.mean_rate(self.seen(now), self.least_loop(flow))
     }
 
+    /// Packets of `times` bandwidth-delay products: the rate of the busy queue times the shortest loop in which a window
+    /// takes effect. The mean rate would follow a window that limits it.
+    pub(super) fn loop_packets(&self, now: Time, flow: FlowId, times: f64) -> u32 {
+        let rate = self.meter.largest_rate(self.seen(now));
+        let bytes = times * rate * self.horizon(flow).as_secs_f64();
+        (bytes / f64::from(self.payload())).ceil() as u32
+    }
+
     /// A flow's share of the bytes that leave the queue within the minimum loop at the mean rate.
     pub(super) fn share_of_loop(&self, now: Time, flow: FlowId) -> u64 {
         let bytes = self.mean_rate(now, flow) * self.least_loop(flow).as_secs_f64();

@@ -230,6 +230,7 @@ mod tests {
             let said = verdict("wwan0", "", &watched);
             assert!(said.starts_with(begins) && said.ends_with(next), "{said}");
             assert_eq!(said.lines().count(), 1);
+            assert_eq!(super::super::super::commands_in(&said).len(), 1, "{said}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use ackclock_box::config::{BoxTable, EdgeValues};
+use ackclock_box::config::{BoxTable, DEFAULT_BUFFER, DEFAULT_REGULATOR, EdgeValues};
 use ackclock_box::daemon::Settings;
 use ackclock_core::name_of;
 use ackclock_link::ObservedConfig;
@@ -40,8 +40,9 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     let text = text(path)?;
     let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
     let table = table(path, &text)?;
-    let radio: &[String] = if lacks_radio(&text) { &[RADIO.to_owned()] } else { &[] };
-    let scenario = Scenario::load(&path.to_string_lossy(), &text, radio)
+    let radio = lacks_radio(&text).then(|| RADIO.to_owned());
+    let sets: Vec<String> = defaults(&text).into_iter().chain(radio).collect();
+    let scenario = Scenario::load(&path.to_string_lossy(), &text, &sets)
         .map_err(|error| Failure::Input(error.to_string()))?;
     let list = match &table.file {
         Some(file) => Some(self::text(&beside(path, file))?),
@@ -94,6 +95,16 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
         return Ok(address);
     }
     Err(format!("{address} is not a loopback address, such as 127.0.0.1:9100"))
+}
+
+/// Regulator and buffer of a box whose file has none.
+fn defaults(text: &str) -> Vec<String> {
+    let Ok(file) = toml::from_str::<toml::Table>(text) else { return Vec::new() };
+    let edge = file.get("edge").and_then(toml::Value::as_table);
+    let lacks = |key: &str| edge.is_none_or(|edge| !edge.contains_key(key));
+    let regulator = lacks("regulator").then(|| format!("edge.regulator={DEFAULT_REGULATOR}"));
+    let buffer = lacks("buffer").then(|| format!("edge.buffer={DEFAULT_BUFFER}"));
+    regulator.into_iter().chain(buffer).collect()
 }
 
 /// Values of `[edge]` that a box uses. The other keys describe a simulated radio.
