@@ -61,6 +61,24 @@ fn a_window_regulator_allows_its_buffer_in_packets_of_the_largest_size_seen() {
     }
 }
 
+/// A packet leaves every 10 ms, four in the least loop of 40 ms.
+#[test]
+fn a_buffer_follows_what_leaves_in_a_loop_and_a_fixed_one_below_it_is_told() {
+    let after = |buffer| {
+        let mut observer = new("wrs", buffer).unwrap();
+        let now = download(&mut observer, 40);
+        (observer.allowed(now).unwrap().bytes / PAYLOAD, observer.packets_missed(now))
+    };
+    let (packets, missed) = after(Size::Bdp(10.0));
+    assert!((38..=42).contains(&packets) && missed.is_none(), "{packets} packets, {missed:?}");
+    assert_eq!(after(Size::Bdp(3.0)), (20, None), "12 packets are below the least");
+    assert_eq!(after(Size::Packets(20)), (20, None));
+    for small in [Size::Packets(2), Size::Bytes(2 * u64::from(PAYLOAD))] {
+        let missed = after(small).1;
+        assert!(missed.is_some_and(|packets| (4..=5).contains(&packets)), "{small}: {missed:?}");
+    }
+}
+
 /// The subscriber's buffer is shared by the connections that had data within two seconds.
 #[test]
 fn four_connections_share_one_buffer() {

@@ -99,7 +99,7 @@ fn what_limits_a_result_beside_the_link_is_said_with_its_key() {
 fn a_fixed_buffer_of_a_box_that_limits_the_rate_is_said() {
     let folder = folder();
     let sides = STEADY.split_once("buffer").map(|(head, radio)| {
-        let radio = radio.replace("2Mbit/s", "50Mbit/s");
+        let radio = radio.replace("rate = \"2Mbit/s\"", "kind = \"constant\", rate = \"50Mbit/s\"");
         format!(
             "{head}regulator = \"wrs\"\nbuffer = \"20p\"\nbearer = \"observed\"\n[edge.behind]\nbuffer{radio}"
         )
@@ -108,7 +108,7 @@ fn a_fixed_buffer_of_a_box_that_limits_the_rate_is_said() {
     let said = |sets: &[&str]| folder.remarks(&with(&["run", "box.toml"], sets)).1;
     let limits = "edge.buffer limits the result: 20p, 30.0 kB, is the window budget of a box";
     assert!(said(&[]).contains(limits), "{}", said(&[]));
-    assert!(said(&["--set", "edge.buffer=30kB"]).contains("30kB, 30.0 kB, is the window budget"));
+    assert!(said(&["--set", "edge.buffer=30kB"]).contains("30000B, 30.0 kB, is the window budget"));
     assert!(!said(&["--set", "edge.buffer=3bdp"]).contains("limits the result"));
     assert!(!said(&["--set", "edge.regulator=none"]).contains("limits the result"));
 }

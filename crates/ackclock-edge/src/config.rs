@@ -22,7 +22,8 @@ use crate::{Edge, REGULATORS, RegulatorConfig, ReportTable, Step};
 #[serde(deny_unknown_fields, default)]
 pub struct EdgeConfig {
     /// Size of the downlink queue: "10p", "30kB", "500ms" or "2bdp". By default the packet in transmission is not
-    /// counted.
+    /// counted. For a box that only observes: window budget of a user's flows, "20p", "30kB", or "3bdp", which follows
+    /// the measured rate and loop.
     pub buffer: Size,
     /// Packets that count against the buffer.
     pub buffer_counts: BufferCounts,
