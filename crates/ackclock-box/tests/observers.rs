@@ -61,12 +61,12 @@ fn a_window_regulator_allows_its_buffer_in_packets_of_the_largest_size_seen() {
     }
 }
 
-/// A packet leaves every 10 ms, four in the least loop of 40 ms.
+/// A packet leaves a busy queue every 10 ms, four in the least loop of 40 ms.
 #[test]
 fn a_buffer_follows_what_leaves_in_a_loop_and_a_fixed_one_below_it_is_told() {
     let after = |buffer| {
         let mut observer = new("wrs", buffer).unwrap();
-        let now = download(&mut observer, 40);
+        let now = download(&mut observer, 200);
         (observer.allowed(now).unwrap().bytes / PAYLOAD, observer.packets_missed(now))
     };
     let (packets, missed) = after(Size::Bdp(10.0));

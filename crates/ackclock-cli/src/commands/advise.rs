@@ -6,6 +6,7 @@ use std::thread;
 
 use ackclock_box::config::{DEFAULT_BUFFER, DEFAULT_REGULATOR, Policy};
 use ackclock_core::{Rate, Span, name_of};
+use ackclock_link::Side;
 use ackclock_link::trace::import::Options;
 use ackclock_scenario::{Axis, DiskFiles, Limit, Point, Scenario, certainties, jobs};
 use serde_json::{Value, json};
@@ -301,21 +302,16 @@ impl<'a> Advised<'a> {
         self.with_box().map(|_| CHECK_FIRST)
     }
 
-    /// Command of a box for a queue that belongs to somebody else: the regulator that a box has with the shortest queue
-    /// here, if a regulator is worth it.
-    fn with_box(&self) -> Option<String> {
+    /// Command of a box for a queue that belongs to somebody else, if a regulator is worth it and the regulator of a box
+    /// keeps the goodput.
+    fn with_box(&self) -> Option<&'static str> {
         let chosen = &self.points[self.chosen?];
-        if label(chosen, "edge.regulator") == "none" && label(chosen, "edge.queue") == "drop-tail" {
-            return None;
-        }
-        let capable = self
-            .points
-            .iter()
-            .zip(&self.costs)
-            .filter(|(point, cost)| box_for(point) == "yes" && cost.below_best.mean >= -TOLERATED);
-        let shortest =
-            capable.min_by(|(_, one), (_, other)| one.queue_ms.mean.total_cmp(&other.queue_ms.mean));
-        shortest.map(|(point, _)| box_command(&label(point, "edge.regulator")))
+        let is_plain =
+            label(chosen, "edge.regulator") == "none" && label(chosen, "edge.queue") == "drop-tail";
+        let keeps_goodput = self.points.iter().zip(&self.costs).any(|(point, cost)| {
+            label(point, "edge.regulator") == DEFAULT_REGULATOR && cost.below_best.mean >= -TOLERATED
+        });
+        (!is_plain && keeps_goodput).then_some(ACT)
     }
 
     fn as_json(&self) -> Value {
@@ -370,18 +366,14 @@ fn box_for(point: &PointRuns<'_>) -> &'static str {
 }
 
 fn box_takes(regulator: &str) -> bool {
-    Policy::home(regulator, DEFAULT_BUFFER).is_ok()
+    Policy::home(Side::Mobile, regulator, DEFAULT_BUFFER).is_ok()
 }
 
 /// What to do before a box is started.
 const CHECK_FIRST: &str = "`ackclock box check IFACE --for 1min` tells which share of the traffic is TCP that a box can regulate; QUIC and ESP are not";
 
-/// Command that starts a box with a regulator for ten minutes.
-fn box_command(regulator: &str) -> String {
-    let chosen =
-        if regulator == DEFAULT_REGULATOR { String::new() } else { format!(" --regulator {regulator}") };
-    format!("ackclock box IFACE --act 10min{chosen}")
-}
+/// Command that starts a box with its own regulator and buffer, which follows the rate.
+const ACT: &str = "ackclock box IFACE --act 10min";
 
 #[cfg(test)]
 mod tests {
@@ -392,9 +384,7 @@ mod tests {
     fn every_recommended_box_is_one_that_the_command_takes() {
         let taken: Vec<&str> = REGULATORS.into_iter().filter(|regulator| box_takes(regulator)).collect();
         assert_eq!(taken, ["wrd", "forecast"]);
-        for regulator in taken {
-            let said = format!("`{}`; {CHECK_FIRST}", box_command(regulator));
-            assert_eq!(commands_in(&said).len(), 2, "{said}");
-        }
+        let said = format!("`{ACT}`; {CHECK_FIRST}");
+        assert_eq!(commands_in(&said).len(), 2, "{said}");
     }
 }

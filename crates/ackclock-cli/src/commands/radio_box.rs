@@ -528,7 +528,7 @@ fn more(report: &Report) -> String {
     }
     for (one, packets) in report.worst.iter().filter_map(|one| Some((one, one.packets_missed?))) {
         text += &format!(
-            "{}: the buffer limits the rate: a bandwidth-delay product is {packets} packets; \"3bdp\" follows it\n",
+            "{}: the buffer may limit the rate: a bandwidth-delay product is {packets} packets; \"3bdp\" follows it\n",
             one.key
         );
     }
