@@ -9,23 +9,26 @@ use ackclock_link::Direction;
 use crate::island::boxes::Boxes;
 use crate::link_share::{CapacityReports, Mark};
 
-/// Start and end of an island's flows, and the capacity of its links up to the start and up to the end.
+/// Start and end of an island's flows, the capacity of its links up to the start and up to the end, and the bytes that the
+/// links had delivered at the end.
 pub(crate) struct Active {
     link: CapacityReports,
     start: Time,
     begin: Option<[Mark; 2]>,
     /// Number of files that have not arrived completely; `None` if any flow is endless.
     unfinished: Option<usize>,
-    end: Option<[Mark; 2]>,
+    end: Option<[(Mark, u64); 2]>,
 }
 
-/// Capacity of one direction while flows were active.
+/// Capacity of one direction while flows were active, and its use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ActiveCapacity {
     /// Number of bits that the link could have delivered.
     pub(crate) bits: f64,
     /// Time during which flows were active.
     pub(crate) time: Span,
+    /// Number of bytes delivered by the end of the flows; `None` if flows were active until the end of the run.
+    pub(crate) delivered_bytes: Option<u64>,
 }
 
 impl Default for Active {
@@ -76,7 +79,12 @@ impl Active {
         let Some(unfinished) = &mut self.unfinished else { return };
         *unfinished -= 1;
         if *unfinished == 0 {
-            self.end = Some(self.marks(now, boxes));
+            // Acknowledgements of the last bytes follow later.
+            let of = |direction| {
+                let delivered = boxes.queue().link_counts(now, direction).delivered_bytes;
+                (Mark::of(self.link, now, direction, boxes), delivered)
+            };
+            self.end = Some(Direction::BOTH.map(of));
         }
     }
 
@@ -92,13 +100,13 @@ impl Active {
             return None;
         }
         let begin = self.begin.map_or(Mark::START, |marks| marks[direction as usize]);
-        let end = self
-            .end
-            .map_or_else(|| Mark::of(self.link, until, direction, boxes), |marks| marks[direction as usize]);
+        let end = self.end.map(|ends| ends[direction as usize]);
+        let delivered_bytes = end.map(|(_, delivered)| delivered);
+        let end = end.map_or_else(|| Mark::of(self.link, until, direction, boxes), |(mark, _)| mark);
         let (time, all) = (end.at().since(begin.at()), end.bits()?);
         // A link whose capacity is unknown before its first packet counts its capacity from the start of the flows.
         let bits = (all - begin.bits().unwrap_or(0.0)).max(0.0);
-        (time > Span::ZERO).then_some(ActiveCapacity { bits, time })
+        (time > Span::ZERO).then_some(ActiveCapacity { bits, time, delivered_bytes })
     }
 
     fn marks(&self, now: Time, boxes: &mut Boxes<'_>) -> [Mark; 2] {

@@ -253,16 +253,19 @@ struct CoveredTime {
 }
 
 impl CoveredTime {
-    /// Adds the active time of an island to the sums. Limits the capacity in `counts` to the time in which the island
-    /// had flows.
+    /// Adds the active time of an island to the sums. Limits the capacity and the delivered bytes in `counts` to the time
+    /// in which the island had flows.
     fn add(&mut self, counts: &mut LinkCounts, active: Option<ActiveCapacity>, duration: Span) {
-        let ActiveCapacity { bits, time } = active.unwrap_or_else(|| ActiveCapacity {
+        let ActiveCapacity { bits, time, delivered_bytes } = active.unwrap_or_else(|| ActiveCapacity {
             bits: counts.capacity_bps.unwrap_or(0.0) * duration.as_secs_f64(),
             time: duration,
+            delivered_bytes: None,
         });
         if active.is_some() {
             counts.capacity_bps = counts.capacity_bps.map(|_| bits / time.as_secs_f64());
         }
+        // Utilisation compares bytes and capacity of the same time.
+        counts.delivered_bytes = delivered_bytes.unwrap_or(counts.delivered_bytes);
         let (shortest, longest) = self.shortest_and_longest.unwrap_or((time, time));
         self.shortest_and_longest = Some((shortest.min(time), longest.max(time)));
         self.bits += bits;

@@ -104,3 +104,30 @@ fn a_link_that_is_full_from_the_first_start_on_is_full() {
         assert!((0.96..=1.0 + 1e-9).contains(&used), "{sets:?}: {used}");
     }
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+    /// No link is used by more than 100 %, whatever flows on it and however early they end.
+    #[test]
+    fn no_link_delivers_more_than_its_capacity(
+        rates in proptest::array::uniform2(proptest::sample::select(&["64kbit/s", "1Mbit/s", "20Mbit/s"][..])),
+        delays in proptest::array::uniform2(proptest::sample::select(&["0ms", "20ms", "300ms"][..])),
+        kind in proptest::sample::select(&["constant", "variable"][..]),
+        work in proptest::sample::select(&["\"bulk\"", "{ kind = \"file\", size = \"1kB\" }", "{ kind = \"file\", size = \"100kB\" }"][..]),
+        towards in proptest::sample::select(&["mobile", "server"][..]),
+        start in proptest::sample::select(&["0s", "1.5s"][..]),
+        channel in proptest::sample::select(&["shared", "dedicated"][..]),
+        count in 1..4,
+    ) {
+        let link = |way: usize| format!("{{ kind = \"{kind}\", rate = \"{}\", delay = \"{}\" }}", rates[way], delays[way]);
+        let text = format!(
+            "duration = \"5s\"\n[edge]\nchannel = \"{channel}\"\ndown = {}\nup = {}\n[[flow]]\ncount = {count}\nstart = \"{start}\"\n\
+             stagger = \"200ms\"\ntowards = \"{towards}\"\nworkload = {work}\n",
+            link(0), link(1),
+        );
+        let result = result(&scenario(&text, &[]), 0);
+        for link in [&result.bottleneck, &result.uplink] {
+            proptest::prop_assert!(link.utilisation.is_none_or(|used| used <= 1.0 + 1e-9), "{link:?}\n{text}");
+        }
+    }
+}
