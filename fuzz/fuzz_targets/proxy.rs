@@ -1,8 +1,11 @@
-//! Any bytes as a client's request, as a radio report, as a key file, and as the kernel's answer about a queue.
+//! Any bytes as a client's request, as the bodies and answers of HTTP, as a radio report, as a key file, and as the
+//! kernel's answer about a queue.
 #![no_main]
 
 use ackclock_proxy::asked::{Asked, read};
 use ackclock_proxy::file::File;
+use ackclock_proxy::http::body::Body;
+use ackclock_proxy::http::exchange::Exchange;
 use ackclock_proxy::reports::gate::Gate;
 use ackclock_proxy::reports::wire::{LENGTH, Report, decode, encode};
 use ackclock_proxy::reports::{keys, qdisc};
@@ -15,6 +18,15 @@ fn request(bytes: &[u8], greeted: bool) {
     match read(bytes, greeted) {
         Asked::Connect(wish) => {
             assert!(!wish.host.is_empty() && wish.used <= bytes.len());
+            if wish.exchange.is_some() {
+                let forward = String::from_utf8_lossy(&wish.forward).to_ascii_lowercase();
+                let count = |name: &str| forward.matches(&format!("\r\n{name}:")).count();
+                assert_eq!(
+                    (count("host"), count("connection"), forward.matches("\r\n\r\n").count()),
+                    (1, 1, 1)
+                );
+                assert!(count("content-length") + count("transfer-encoding") <= 1);
+            }
             assert_eq!(read(&bytes[..wish.used], greeted), Asked::Connect(wish));
         }
         Asked::Say(answer, used) => {
@@ -22,6 +34,33 @@ fn request(bytes: &[u8], greeted: bool) {
             assert_eq!(read(&bytes[..used], greeted), Asked::Say(answer, used));
         }
         Asked::More | Asked::Refuse(_) => {}
+    }
+}
+
+/// The parts in which a body or an answer arrives make no difference, and nothing follows its end.
+fn exchange(bytes: &[u8]) {
+    let Some((&length, text)) = bytes.split_first() else { return };
+    let in_parts = |mut exchange: Exchange, length: usize, is_answer: bool| {
+        let mut to = Vec::new();
+        for part in text.chunks(length) {
+            let (is_over, before) = (exchange.has_answer(), to.len());
+            let passed = if is_answer {
+                exchange.pass_answer(part, &mut to)
+            } else {
+                exchange.pass_request(part, &mut to)
+            };
+            if passed.is_err() {
+                return None;
+            }
+            assert!(!is_answer || !is_over || to.len() == before);
+        }
+        Some(to)
+    };
+    for is_answer in [false, true] {
+        let new = || Exchange::new("POST", Some(Body::chunked()), false);
+        let [whole, parts] =
+            [text.len().max(1), usize::from(length).max(1)].map(|n| in_parts(new(), n, is_answer));
+        assert_eq!(whole, parts);
     }
 }
 
@@ -56,6 +95,7 @@ fuzz_target!(|bytes: &[u8]| {
     for greeted in [false, true] {
         request(bytes, greeted);
     }
+    exchange(bytes);
     report(bytes);
     let _ = qdisc::parse(bytes, 1);
     if let Ok(text) = std::str::from_utf8(bytes) {

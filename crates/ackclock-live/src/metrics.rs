@@ -6,6 +6,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
+use nix::unistd::gethostname;
+
 use crate::clients::{self, Protocol};
 
 /// Page of metrics under construction.
@@ -108,14 +110,38 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
 
 /// Serves `page` at `/metrics` until the process ends.
 ///
+/// A web page of an attacker can let its own name resolve to this address, and then read what the server answers (DNS
+/// rebinding). So the server answers only requests whose `Host` is its address or this machine's own name.
+///
 /// # Errors
-/// Fails if the kernel does not report new clients.
+/// Fails if the kernel does not report new clients, or the listener's address.
 pub fn serve(listener: &TcpListener, page: impl Fn() -> String) -> io::Result<()> {
-    clients::serve(listener.as_fd(), || Ok(listener.accept()?.0.into()), &Http(page))
+    let http = Http { page, address: listener.local_addr()?.ip().to_canonical() };
+    clients::serve(listener.as_fd(), || Ok(listener.accept()?.0.into()), &http)
 }
 
 /// Minimal HTTP server for one page.
-struct Http<F>(F);
+struct Http<F> {
+    page: F,
+    /// Address of the listener.
+    address: IpAddr,
+}
+
+impl<F> Http<F> {
+    /// Whether a `Host`, with or without a port, names this server.
+    fn is_named(&self, host: &str) -> bool {
+        let name = match host.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => host.split(':').next().unwrap_or_default(),
+        };
+        let (bound, is_local) = (self.address, self.address.is_loopback());
+        match name.parse::<IpAddr>().map(|address| address.to_canonical()) {
+            Ok(address) => bound.is_unspecified() || address == bound,
+            Err(_) if name.eq_ignore_ascii_case("localhost") => bound.is_unspecified() || is_local,
+            Err(_) => !is_local && gethostname().is_ok_and(|own| own.eq_ignore_ascii_case(name)),
+        }
+    }
+}
 
 impl<F: Fn() -> String> Protocol for Http<F> {
     const LONGEST: usize = 16 << 10;
@@ -130,9 +156,16 @@ impl<F: Fn() -> String> Protocol for Http<F> {
 
     fn answer(&self, request: &[u8]) -> Vec<u8> {
         let request = String::from_utf8_lossy(request);
-        let mut words = request.lines().next().unwrap_or_default().split(' ');
+        let mut lines = request.lines();
+        let mut words = lines.next().unwrap_or_default().split(' ');
+        let fields = lines.filter_map(|line| line.split_once(':'));
+        let mut hosts = fields.filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let is_named = hosts.all(|(_, host)| self.is_named(host.trim()));
         let (status, body) = match (words.next(), words.next()) {
-            (Some("GET"), Some("/metrics")) => ("200 OK", self.0()),
+            _ if !is_named => {
+                ("403 Forbidden", "the Host is not an address or the name of this server\n".to_owned())
+            }
+            (Some("GET"), Some("/metrics")) => ("200 OK", (self.page)()),
             (Some("GET"), _) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
             _ => ("405 Method Not Allowed", String::new()),
         };
@@ -198,7 +231,7 @@ mod tests {
 
     fn fetch(address: SocketAddr, request: &str) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
+        stream.write_all(format!("{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text
@@ -211,6 +244,35 @@ mod tests {
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("\r\n\r\nx 1\n"), "{page}");
         assert!(fetch(address, "GET /").starts_with("HTTP/1.1 404"));
         assert!(fetch(address, "POST /metrics").starts_with("HTTP/1.1 405"));
+    }
+
+    #[test]
+    fn a_request_for_another_name_is_refused() {
+        let own = gethostname().unwrap().into_string().unwrap();
+        let named =
+            |bound: &str, host: &str| Http { page: (), address: bound.parse().unwrap() }.is_named(host);
+        for (bound, hosts) in [
+            ("127.0.0.1", &["127.0.0.1:9101", "127.0.0.1", "localhost:1", "LOCALHOST"][..]),
+            ("::1", &["[::1]:9101", "localhost"]),
+            ("192.0.2.1", &["192.0.2.1:80", "[::ffff:192.0.2.1]", &own]),
+            ("0.0.0.0", &["192.0.2.1", "127.0.0.1:80", "localhost", "[2001:db8::1]", &own]),
+        ] {
+            assert!(hosts.iter().all(|host| named(bound, host)), "{bound}");
+            for host in [
+                "rebound.example:9101",
+                "127.0.0.1.rebound.example",
+                "localhost.rebound.example",
+                "",
+                "[",
+                "[x]",
+            ] {
+                assert!(!named(bound, host), "{bound}: {host}");
+            }
+        }
+        assert!(!named("127.0.0.1", "192.0.2.1") && !named("192.0.2.1", "localhost"));
+        let address = served();
+        let answer = fetch(address, "GET /metrics HTTP/1.1\r\nhost : x\r\nHost: rebound.example");
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! Parser of client requests to the proxy: SOCKS5 (RFC 1928), HTTP CONNECT or a plain HTTP request (RFC 9110, 9112).
+//! Parser of client requests to the proxy: SOCKS5 (RFC 1928), or HTTP ([`request`]).
 //!
 //! The parser only converts bytes to bytes; this module reads and writes no sockets.
 
-use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Maximum length of a request head in bytes; longer heads are refused.
-pub const LONGEST_HEAD: usize = 16 * 1024;
+use crate::http::exchange::Exchange;
+use crate::http::head::LONGEST_HEAD;
+use crate::http::request::{self, has_bare_line_end, refusal};
 
 /// Result of parsing the bytes received so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Wish {
     pub forward: Vec<u8>,
     /// Protocol in which failures are reported to the client.
     pub speech: Speech,
+    /// Request of HTTP that is the only one of the connection; `None` for a tunnel.
+    pub exchange: Option<Exchange>,
 }
 
 impl Wish {
@@ -48,6 +50,7 @@ impl Wish {
             connected: Vec::new(),
             forward: Vec::new(),
             speech: Speech::Diverted,
+            exchange: None,
         }
     }
 }
@@ -107,25 +110,26 @@ pub fn read(bytes: &[u8], greeted: bool) -> Asked {
         Some(5) if greeted => socks_request(bytes),
         Some(5) => socks_greeting(bytes),
         Some(4) => Asked::Refuse(vec![0, 0x5b, 0, 0, 0, 0, 0, 0]),
-        Some(_) => http(bytes),
+        Some(_) => request::read(bytes),
     }
 }
 
-/// Whether the last `new` of the bytes received so far can complete a request that was incomplete without them. Only
-/// these bytes are searched, so that a head which arrives byte by byte is not searched again for each byte.
+/// Whether the last `new` of the bytes received so far can complete a request, its first line, or a malformed line. Only
+/// these bytes are searched, so that a head which arrives byte by byte is not parsed again for each byte.
 pub fn can_complete(bytes: &[u8], new: usize) -> bool {
+    let old = bytes.len().saturating_sub(new);
     let is_socks = matches!(bytes.first(), Some(4 | 5));
-    let tail = &bytes[bytes.len().saturating_sub(new + HEAD_END.len() - 1)..];
-    is_socks || bytes.len() > LONGEST_HEAD || end_of_head(tail).is_some()
+    let tail = &bytes[old.saturating_sub(HEAD_END.len() - 1)..];
+    is_socks
+        || old == 0
+        || bytes.len() > LONGEST_HEAD
+        || has_bare_line_end(&bytes[old - 1..])
+        || tail.windows(HEAD_END.len()).any(|end| end == HEAD_END)
+        || bytes.iter().position(|&byte| byte == b'\n').is_some_and(|end| end >= old)
 }
 
 /// Empty line at the end of an HTTP head, with the end of the line before.
 const HEAD_END: &[u8] = b"\r\n\r\n";
-
-/// Position of the end of an HTTP head.
-fn end_of_head(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(HEAD_END.len()).position(|end| end == HEAD_END)
-}
 
 fn socks_greeting(bytes: &[u8]) -> Asked {
     let Some((&count, methods)) = bytes.get(1..).and_then(<[u8]>::split_first) else { return Asked::More };
@@ -159,7 +163,15 @@ fn socks_request(bytes: &[u8]) -> Asked {
         return Asked::Refuse(socks_reply(4));
     }
     let (connected, forward) = (socks_reply(0), Vec::new());
-    Asked::Connect(Wish { host, port, used: 4 + length + 2, connected, forward, speech: Speech::Socks })
+    Asked::Connect(Wish {
+        host,
+        port,
+        used: 4 + length + 2,
+        connected,
+        forward,
+        speech: Speech::Socks,
+        exchange: None,
+    })
 }
 
 /// SOCKS5 reply with an address of zeros, which RFC 1928 allows.
@@ -167,127 +179,8 @@ fn socks_reply(code: u8) -> Vec<u8> {
     vec![5, code, 0, 1, 0, 0, 0, 0, 0, 0]
 }
 
-fn refusal(status: &str, why: &str) -> Vec<u8> {
-    let body = format!("ackclock proxy: {why}\n");
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
-    .into_bytes()
-}
-
-fn bad(why: &str) -> Asked {
-    Asked::Refuse(refusal("400 Bad Request", why))
-}
-
-fn http(bytes: &[u8]) -> Asked {
-    let head = end_of_head(bytes).map(|at| at + HEAD_END.len());
-    let Some(length) = head.filter(|&length| length <= LONGEST_HEAD) else {
-        let is_long = head.is_some() || bytes.len() > LONGEST_HEAD;
-        return if is_long {
-            Asked::Refuse(refusal(
-                "431 Request Header Fields Too Large",
-                "the head of the request is too long",
-            ))
-        } else {
-            Asked::More
-        };
-    };
-    let Ok(head) = std::str::from_utf8(&bytes[..length - 4]) else { return bad("the head is no text") };
-    let (line, fields) = head.split_once("\r\n").unwrap_or((head, ""));
-    let mut words = line.split(' ');
-    let (Some(method), Some(target), Some(version), None) =
-        (words.next(), words.next(), words.next(), words.next())
-    else {
-        return bad("the first line is not a method, a target and a version");
-    };
-    if !matches!(version, "HTTP/1.1" | "HTTP/1.0") || head.contains('\0') {
-        return bad("neither HTTP/1.1 nor HTTP/1.0");
-    }
-    if method == "CONNECT" { connect(target, length) } else { plain(method, target, fields, length) }
-}
-
-fn connect(target: &str, used: usize) -> Asked {
-    let Some((host, port)) = host_and_port(target, None) else { return bad("CONNECT needs host:port") };
-    let connected = b"HTTP/1.1 200 Connection established\r\n\r\n".to_vec();
-    Asked::Connect(Wish { host, port, used, connected, forward: Vec::new(), speech: Speech::Http })
-}
-
-/// Header fields that apply only to the connection with the proxy (RFC 9110 section 7.6.1).
-const OF_THIS_HOP: [&str; 6] =
-    ["connection", "proxy-connection", "keep-alive", "proxy-authorization", "te", "upgrade"];
-
-/// Converts a request in absolute form to origin form. The proxy closes the connection after this request, because the
-/// next request might be for another server.
-fn plain(method: &str, target: &str, fields: &str, used: usize) -> Asked {
-    let Some(rest) = target.strip_prefix("http://") else {
-        return bad("a proxy needs an absolute target, http://host/path, or CONNECT");
-    };
-    let (authority, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
-    let Some((host, port)) = host_and_port(authority, Some(80)) else { return bad("the target has no host") };
-    let lines: Vec<_> = fields.split("\r\n").filter(|line| !line.is_empty()).collect();
-    let Some(names) = lines.iter().map(|line| name_of(line)).collect::<Option<Vec<_>>>() else {
-        return bad("a line of the head is no field");
-    };
-    let count = |wanted: &str| names.iter().filter(|name| *name == wanted).count();
-    let lengths = count("content-length");
-    if lengths > 1 || lengths == 1 && count("transfer-encoding") > 0 {
-        return bad("two lengths of the body contradict each other");
-    }
-    // Header fields named by `Connection` also apply only to the connection with the proxy.
-    let named: BTreeSet<String> = lines
-        .iter()
-        .zip(&names)
-        .filter(|(_, name)| *name == "connection")
-        .flat_map(|(line, _)| {
-            let (_, value) = line.split_once(':').unwrap_or_default();
-            value.split(',').map(|word| word.trim().to_ascii_lowercase()).collect::<Vec<_>>()
-        })
-        .collect();
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut forward = format!("{method} {slash}{path} HTTP/1.1\r\n");
-    for (line, name) in lines.iter().zip(&names) {
-        if !OF_THIS_HOP.contains(&name.as_str()) && (!named.contains(name) || name == "host") {
-            forward.push_str(line);
-            forward.push_str("\r\n");
-        }
-    }
-    if count("host") == 0 {
-        forward.push_str(&format!("Host: {authority}\r\n"));
-    }
-    forward.push_str("Connection: close\r\n\r\n");
-    let (connected, forward) = (Vec::new(), forward.into_bytes());
-    Asked::Connect(Wish { host, port, used, connected, forward, speech: Speech::Http })
-}
-
-/// Name of a header field in lower case; `None` if the line is no field, for example a continuation of the previous
-/// line.
-fn name_of(line: &str) -> Option<String> {
-    let (name, _) = line.split_once(':')?;
-    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    (!name.is_empty() && name.chars().all(token)).then(|| name.to_ascii_lowercase())
-}
-
-fn host_and_port(authority: &str, usual: Option<u16>) -> Option<(String, u16)> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, rest) = rest.split_once(']')?;
-            (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
-        }
-        None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
-    };
-    let port = match port {
-        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            port.parse().ok().filter(|&port| port > 0)?
-        }
-        Some(_) => return None,
-        None => usual?,
-    };
-    is_host(host).then(|| (host.to_owned(), port))
-}
-
 /// Whether a text can be a host name or an address: it contains no characters that a resolver or a log would interpret.
-fn is_host(host: &str) -> bool {
+pub(crate) fn is_host(host: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || ".-_:".contains(c);
     !host.is_empty() && host.len() <= 253 && host.chars().all(plain)
 }
@@ -300,13 +193,6 @@ mod tests {
         match read(bytes, greeted) {
             Asked::Connect(wish) => wish,
             other => panic!("{other:?}"),
-        }
-    }
-
-    fn refused(text: &str) -> String {
-        match read(text.as_bytes(), false) {
-            Asked::Refuse(answer) => String::from_utf8(answer).unwrap(),
-            other => panic!("{text:?}: {other:?}"),
         }
     }
 
@@ -326,9 +212,10 @@ mod tests {
     #[test]
     fn a_request_may_come_byte_by_byte() {
         let text = b"GET http://example.net/ HTTP/1.1\r\nHost: example.net\r\n\r\n";
-        for length in 0..text.len() {
+        let first_line = text.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+        for length in 1..text.len() {
             assert_eq!(read(&text[..length], false), Asked::More, "{length}");
-            assert!(!can_complete(&text[..length], 1), "{length}");
+            assert_eq!(can_complete(&text[..length], 1), length == 1 || length == first_line, "{length}");
             assert!(can_complete(text, text.len() - length), "in two parts, the first of {length} bytes");
         }
         assert!(can_complete(&[b'a'; LONGEST_HEAD + 1], 1), "a head that is too long is refused");
@@ -337,53 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_request_goes_on_in_origin_form_without_fields_of_this_hop() {
-        let text = "POST http://example.net:8080/a?b HTTP/1.1\r\nHost: example.net:8080\r\nConnection: close, X-Own\r\n\
-                    X-Own: 1\r\nProxy-Connection: keep-alive\r\nContent-Length: 3\r\nAccept: */*\r\n\r\nabc";
-        let wish = wish(text.as_bytes(), false);
-        assert_eq!((wish.host.as_str(), wish.port, text.len() - wish.used), ("example.net", 8080, 3));
-        let expected = "POST /a?b HTTP/1.1\r\nHost: example.net:8080\r\nContent-Length: 3\r\nAccept: */*\r\n\
-                        Connection: close\r\n\r\n";
-        assert_eq!(String::from_utf8(wish.forward).unwrap(), expected);
-    }
-
-    #[test]
-    fn a_target_without_path_or_host_field_gets_them() {
-        let wish = wish(b"GET http://[2001:db8::1]?q HTTP/1.0\r\n\r\n", false);
-        assert_eq!((wish.host.as_str(), wish.port), ("2001:db8::1", 80));
-        let expected = "GET /?q HTTP/1.1\r\nHost: [2001:db8::1]\r\nConnection: close\r\n\r\n";
-        assert_eq!(String::from_utf8(wish.forward).unwrap(), expected);
-    }
-
-    #[test]
-    fn connect_opens_a_tunnel() {
-        let wish = wish(b"CONNECT example.net:443 HTTP/1.1\r\nHost: example.net:443\r\n\r\n\x16\x03", false);
-        assert_eq!((wish.host.as_str(), wish.port, wish.forward), ("example.net", 443, vec![]));
-        assert!(wish.connected.starts_with(b"HTTP/1.1 200 "));
-    }
-
-    #[test]
-    fn what_could_be_read_two_ways_is_refused() {
-        for text in [
-            "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-            "CONNECT example.net HTTP/1.1\r\n\r\n",
-            "CONNECT example.net:0 HTTP/1.1\r\n\r\n",
-            "CONNECT example.net:+80 HTTP/1.1\r\n\r\n",
-            "GET http:///x HTTP/1.1\r\n\r\n",
-            "GET http://user@host/ HTTP/1.1\r\n\r\n",
-            "GET http://a/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
-            "GET http://a/ HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-            "GET http://a/ HTTP/1.1\r\nX: 1\r\n folded\r\n\r\n",
-            "GET http://a/ HTTP/1.1\r\nX : 1\r\n\r\n",
-            "GET http://a/ HTTP/2\r\n\r\n",
-            "GET  http://a/ HTTP/1.1\r\n\r\n",
-        ] {
-            assert!(refused(text).starts_with("HTTP/1.1 400 "), "{text:?}");
+    fn a_client_of_another_protocol_is_answered_at_once() {
+        let (connect, tls) =
+            ("CONNECT example.net:443 HTTP/1.1\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\x7c\x03\x03");
+        for text in [tls, "SSH-2.0-OpenSSH_9.2\r\n", "PRI * HTTP/2.0\r\n", "\n", "\u{ff}", "EHLO x\r\n", "\0"]
+        {
+            assert!(matches!(read(text.as_bytes(), false), Asked::Refuse(_)), "{text:?}");
         }
-        assert!(
-            refused(&format!("GET http://a/{} HTTP/1.1\r\n\r\n", "x".repeat(LONGEST_HEAD)))
-                .starts_with("HTTP/1.1 431")
-        );
+        for wrong in ["Host: a\n", "Host: a\rb", " x", "\0"] {
+            let text = format!("{connect}{wrong}");
+            let is_seen = can_complete(text.as_bytes(), 1) || wrong == " x" || wrong == "\0";
+            assert!(is_seen && matches!(read(text.as_bytes(), false), Asked::Refuse(_)), "{text:?}");
+        }
     }
 
     proptest::proptest! {

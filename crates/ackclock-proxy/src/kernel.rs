@@ -38,28 +38,42 @@ pub struct Measured {
     pub min_rtt: Option<Span>,
 }
 
-/// Offsets of `tcpi_snd_mss` and `tcpi_min_rtt` in `struct tcp_info` of `linux/tcp.h`.
+/// Offsets of `tcpi_snd_mss`, `tcpi_min_rtt` and `tcpi_snd_wnd` in `struct tcp_info` of `linux/tcp.h`.
 const MSS: usize = 16;
 const MIN_RTT: usize = 148;
+const WINDOW: usize = 228;
 
 /// Reads the measurements of a connection.
 ///
 /// # Errors
 /// Fails if the kernel does not return them, as kernels before Linux 4.6.
 pub fn measured(socket: &TcpStream) -> io::Result<Measured> {
-    let mut info = [0_u8; MIN_RTT + 4];
-    let mut length = info.len() as libc::socklen_t;
+    let info: [u8; MIN_RTT + 4] = info(socket)?;
+    // The kernel returns the maximum for a connection without a sample.
+    let min_rtt = Some(field(&info, MIN_RTT)).filter(|&rtt| rtt != u32::MAX);
+    Ok(Measured { mss: field(&info, MSS), min_rtt: min_rtt.map(|rtt| Span::from_micros(rtt.into())) })
+}
+
+/// Window that the peer advertises, and payload of a full-sized packet, bytes; `None` if the kernel does not return them,
+/// as kernels before Linux 5.4.
+pub(crate) fn advertised(socket: &TcpStream) -> Option<(u32, u32)> {
+    let info: [u8; WINDOW + 4] = info(socket).ok()?;
+    Some((field(&info, WINDOW), field(&info, MSS)))
+}
+
+/// The first `SIZE` bytes of `struct tcp_info`.
+fn info<const SIZE: usize>(socket: &TcpStream) -> io::Result<[u8; SIZE]> {
+    let mut info = [0; SIZE];
+    let mut length = SIZE as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes, to `info`.
     let result = unsafe {
         let to = info.as_mut_ptr().cast();
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut length)
     };
     Errno::result(result)?;
-    if (length as usize) < info.len() {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    let field = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
-    // The kernel returns the maximum for a connection without a sample.
-    let min_rtt = Some(field(MIN_RTT)).filter(|&rtt| rtt != u32::MAX);
-    Ok(Measured { mss: field(MSS), min_rtt: min_rtt.map(|rtt| Span::from_micros(rtt.into())) })
+    if (length as usize) < SIZE { Err(io::ErrorKind::Unsupported.into()) } else { Ok(info) }
+}
+
+fn field(info: &[u8], at: usize) -> u32 {
+    info[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes))
 }

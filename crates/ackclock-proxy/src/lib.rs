@@ -7,8 +7,10 @@
 //!
 //! With signed reports of the radio ([`reports`]), the proxy limits the data in flight of each user ([`steer`]).
 
+mod alive;
 pub mod asked;
 pub mod file;
+pub mod http;
 pub mod kernel;
 pub mod listeners;
 pub mod names;

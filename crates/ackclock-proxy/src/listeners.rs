@@ -6,6 +6,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
+use crate::alive::probe_idle;
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, connect, listen, setsockopt, socket,
@@ -69,7 +70,7 @@ pub(crate) fn begin(from: Option<SocketAddr>, to: SocketAddr) -> io::Result<TcpS
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let stream = TcpStream::from(socket(family(to), SockType::Stream, flags, None)?);
     let _ = stream.set_nodelay(true);
-    let _ = setsockopt(&stream, sockopt::KeepAlive, &true);
+    probe_idle(&stream);
     if let Some(from) = from {
         setsockopt(&stream, sockopt::IpTransparent, &true)?;
         setsockopt(&stream, sockopt::ReuseAddr, &true)?;

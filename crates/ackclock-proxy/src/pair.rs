@@ -2,7 +2,8 @@
 //!
 //! The proxy buffers data that one leg cannot send, at most one buffer per leg. A leg is one of the two connections.
 //! While a leg has buffered data, the proxy does not read from the opposite leg, so that TCP flow control slows the
-//! source. A FIN is relayed as a FIN, a RST as a RST.
+//! source. A FIN is relayed as a FIN. If one leg breaks, the proxy delivers all data that this leg had acknowledged, and
+//! then resets the other leg.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,6 +13,7 @@ use ackclock_core::ConnectionView;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{setsockopt, sockopt};
 
+use crate::http::exchange::{Exchange, Refused};
 use crate::kernel::{Measured, measured, outstanding};
 
 /// Maximum number of bytes relayed per call, and buffered per leg.
@@ -26,8 +28,10 @@ pub struct Leg {
     pub socket: TcpStream,
     /// Bytes buffered for writing to the socket.
     waiting: Vec<u8>,
-    /// Whether the peer has sent a FIN.
+    /// Whether the peer has sent a FIN, or nothing more can be read from a broken leg.
     ended: bool,
+    /// Whether the connection was reset, or its peer does not answer.
+    broken: bool,
     /// Whether a FIN was sent to the peer.
     told_end: bool,
     limit: Option<Limit>,
@@ -48,36 +52,75 @@ struct Limit {
 impl Leg {
     /// Creates a leg; `first` contains the first bytes to write.
     pub fn new(socket: TcpStream, first: Vec<u8>) -> Self {
-        let (ended, told_end, limit, held, was_held) = (false, false, None, false, false);
-        Self { socket, waiting: first, ended, told_end, limit, held, was_held }
+        let (ended, broken, told_end, limit, held, was_held) = (false, false, false, None, false, false);
+        Self { socket, waiting: first, ended, broken, told_end, limit, held, was_held }
     }
 
     /// Writes buffered bytes; returns whether all bytes were written.
-    fn flush(&mut self) -> io::Result<bool> {
-        let (mut done, room) = (0, self.room()?);
-        let end = self.waiting.len().min(room);
-        self.held = end < self.waiting.len();
-        self.was_held |= self.held;
-        while done < end {
-            match self.socket.write(&self.waiting[done..end]) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(more) => done += more,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+    fn flush(&mut self) -> bool {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let done = self.write(&waiting);
+        // An empty buffer keeps no memory, because most connections are idle.
+        if done < waiting.len() {
+            waiting.drain(..done);
+            self.waiting = waiting;
         }
-        self.waiting.drain(..done);
-        Ok(self.waiting.is_empty())
+        self.waiting.is_empty()
     }
 
-    /// Number of bytes that the limit allows to be written now.
-    fn room(&self) -> io::Result<usize> {
-        let Some(Limit { window, packet }) = self.limit.filter(|_| !self.waiting.is_empty()) else {
+    /// Writes bytes while no bytes are buffered, and buffers those that cannot be written.
+    fn send(&mut self, bytes: &[u8]) {
+        let done = self.write(bytes);
+        self.waiting.extend_from_slice(&bytes[done..]);
+    }
+
+    /// Writes as many bytes as the limit and the socket allow; returns their number. A broken leg takes all bytes.
+    fn write(&mut self, bytes: &[u8]) -> usize {
+        let mut done = 0;
+        let result = self.room(bytes.len()).and_then(|room| {
+            let end = bytes.len().min(room);
+            self.held = end < bytes.len();
+            self.was_held |= self.held;
+            while done < end {
+                match self.socket.write(&bytes[done..end]) {
+                    Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                    Ok(more) => done += more,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        });
+        self.broken |= result.is_err();
+        if self.broken { bytes.len() } else { done }
+    }
+
+    /// Number of bytes of `length` that the limit allows to be written now.
+    fn room(&self, length: usize) -> io::Result<usize> {
+        let Some(Limit { window, packet }) = self.limit.filter(|_| length > 0) else {
             return Ok(usize::MAX);
         };
         let room = window.saturating_sub(outstanding(&self.socket)?);
-        Ok(if room < packet.min(self.waiting.len()) { 0 } else { room })
+        Ok(if room < packet.min(length) { 0 } else { room })
+    }
+
+    /// Reads into `buffer`; no bytes if none are available, or at the end.
+    fn read(&mut self, buffer: &mut [u8]) -> usize {
+        match self.socket.read(buffer) {
+            Ok(count) => {
+                self.ended |= count == 0;
+                count
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                self.ended |= self.broken;
+                0
+            }
+            Err(_) => {
+                (self.broken, self.ended) = (true, true);
+                0
+            }
+        }
     }
 }
 
@@ -85,28 +128,47 @@ impl Leg {
 #[derive(Debug)]
 pub struct Pair {
     legs: [Leg; 2],
+    /// Request and answer of HTTP; `None` for a tunnel.
+    exchange: Option<Box<Exchange>>,
 }
 
 /// State of a pair after relaying data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Goes {
     /// The pair is still open.
     On,
+    /// One connection is broken, and bytes that it had acknowledged are not yet delivered to the other one: this many.
+    Delivers(usize),
     /// The client and the server have sent a FIN, and all data was relayed.
     Finished,
+    /// The answer of an HTTP server was relayed: the connection to the client ends.
+    Answered,
+    /// A message of HTTP from this leg could be read in two ways: the client receives this answer instead.
+    Refused(usize, Vec<u8>),
     /// One connection was reset, so the proxy reset the second connection too.
     Broken,
 }
 
 impl Pair {
-    /// Creates a pair of two connected legs.
-    pub const fn new(client: Leg, server: Leg) -> Self {
-        Self { legs: [client, server] }
+    /// Creates a pair of two connected legs, with the exchange of a plain HTTP request.
+    pub fn new(client: Leg, server: Leg, exchange: Option<Exchange>) -> Self {
+        Self { legs: [client, server], exchange: exchange.map(Box::new) }
     }
 
     /// Socket of the connection to the client (0) or to the server (1).
     pub const fn socket(&self, leg: usize) -> &TcpStream {
         &self.legs[leg].socket
+    }
+
+    /// Ends the pair; returns the socket of the client.
+    pub fn into_client(self) -> TcpStream {
+        let [client, _] = self.legs;
+        client.socket
+    }
+
+    /// Notes that a connection is broken, as epoll reports.
+    pub const fn break_leg(&mut self, leg: usize) {
+        self.legs[leg].broken = true;
     }
 
     /// Relays available data in each direction, through `buffer`. The second result is the number of bytes read.
@@ -115,39 +177,112 @@ impl Pair {
         for from in [0, 1] {
             match self.pump(from, buffer) {
                 Ok(more) => bytes += more,
-                Err(_) => {
-                    self.reset();
-                    return (Goes::Broken, bytes);
-                }
+                Err(refused) => return (self.refuse(from, refused), bytes),
             }
         }
-        let is_over = self.legs.iter().all(|leg| leg.ended && leg.told_end);
-        (if is_over { Goes::Finished } else { Goes::On }, bytes)
+        let goes = match [0, 1].map(|leg: usize| self.legs[leg].broken) {
+            [false, false] => self.goes(),
+            [true, true] => self.breaks(),
+            [client, _] => {
+                let broken = usize::from(!client);
+                match self.deliver(broken, buffer) {
+                    Ok((left, more)) => {
+                        bytes += more;
+                        match self.goes() {
+                            Goes::Answered => Goes::Answered,
+                            _ if left > 0 => Goes::Delivers(left),
+                            _ => self.breaks(),
+                        }
+                    }
+                    Err(refused) => self.refuse(broken, refused),
+                }
+            }
+        };
+        (goes, bytes)
+    }
+
+    fn goes(&self) -> Goes {
+        let is_relayed = self.legs[0].waiting.is_empty();
+        let [client, server] = &self.legs;
+        let has_answer = |exchange: &Exchange| exchange.has_answer() || server.ended && !server.broken;
+        match &self.exchange {
+            Some(exchange) if has_answer(exchange) && is_relayed && !client.broken => Goes::Answered,
+            _ if self.legs.iter().all(|leg| leg.ended && leg.told_end) => Goes::Finished,
+            _ => Goes::On,
+        }
+    }
+
+    fn refuse(&self, leg: usize, refused: Refused) -> Goes {
+        refused.map_or_else(|| self.breaks(), |answer| Goes::Refused(leg, answer))
+    }
+
+    fn breaks(&self) -> Goes {
+        self.reset();
+        Goes::Broken
+    }
+
+    /// Resets the two connections of the pair when they are closed.
+    pub fn reset(&self) {
+        self.legs.iter().for_each(|leg| reset(&leg.socket));
+    }
+
+    /// Relays what a broken leg had acknowledged: all that its receive buffer contains. Returns the number of bytes that
+    /// the other leg has not delivered yet, and the number of bytes read.
+    fn deliver(&mut self, broken: usize, buffer: &mut [u8]) -> Result<(usize, u64), Refused> {
+        let mut bytes = 0;
+        loop {
+            let more = self.pump(broken, buffer)?;
+            bytes += more;
+            if more == 0 {
+                break;
+            }
+        }
+        let to = &self.legs[1 - broken];
+        if to.broken {
+            return Ok((0, bytes));
+        }
+        let unread = usize::from(!self.legs[broken].ended && !self.is_over(broken));
+        Ok((unread + to.waiting.len() + outstanding(&to.socket).unwrap_or(0), bytes))
+    }
+
+    /// Whether the message of HTTP from this leg is complete, so that nothing more is read from it.
+    fn is_over(&self, from: usize) -> bool {
+        let is_over =
+            |exchange: &Exchange| if from == 0 { exchange.has_request() } else { exchange.has_answer() };
+        self.exchange.as_deref().is_some_and(is_over)
     }
 
     /// Relays data from one leg to the opposite leg: at most one buffer per call, so that one pair does not delay other
-    /// pairs.
-    fn pump(&mut self, from: usize, buffer: &mut [u8]) -> io::Result<u64> {
+    /// pairs. Returns the number of bytes read.
+    fn pump(&mut self, from: usize, buffer: &mut [u8]) -> Result<u64, Refused> {
+        let is_over = self.is_over(from);
         let [first, second] = &mut self.legs;
-        let (from, to) = if from == 0 { (first, second) } else { (second, first) };
-        if !to.flush()? {
+        let (source, to) = if from == 0 { (first, second) } else { (second, first) };
+        if !to.flush() || to.broken {
             return Ok(0);
         }
         let mut moved = 0;
-        if !from.ended {
-            match from.socket.read(buffer) {
-                Ok(0) => from.ended = true,
-                Ok(count) => {
-                    moved = count as u64;
-                    to.waiting.extend_from_slice(&buffer[..count]);
-                    to.flush()?;
+        if !source.ended && !is_over {
+            let count = source.read(buffer);
+            moved = count as u64;
+            match &mut self.exchange {
+                None => to.send(&buffer[..count]),
+                Some(exchange) if from == 0 => exchange.pass_request(&buffer[..count], &mut to.waiting)?,
+                Some(exchange) => {
+                    exchange.pass_answer(&buffer[..count], &mut to.waiting)?;
+                    if source.ended {
+                        exchange.end_answer()?;
+                    }
+                    if exchange.is_upgraded() {
+                        self.exchange = None;
+                    }
                 }
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(error) => return Err(error),
             }
+            to.flush();
         }
-        if from.ended && to.waiting.is_empty() && !to.told_end {
-            to.socket.shutdown(Shutdown::Write)?;
+        let has_ended = source.ended && !source.broken && (self.exchange.is_none() || from == 0);
+        if has_ended && to.waiting.is_empty() && !to.told_end && !to.broken {
+            to.broken |= to.socket.shutdown(Shutdown::Write).is_err();
             to.told_end = true;
         }
         Ok(moved)
@@ -183,27 +318,21 @@ impl Pair {
         Ok(ConnectionView { backlogged, window_limited, min_rtt, mss, packet: mss + headers })
     }
 
-    /// Epoll events for which each leg waits.
-    pub fn interests(&self) -> [EpollFlags; 2] {
+    /// Epoll events for which each leg waits, in addition to errors; `None` for a leg whose hang-up or error epoll would
+    /// report repeatedly.
+    pub fn interests(&self) -> [Option<EpollFlags>; 2] {
         [0, 1].map(|number: usize| {
             let (leg, other) = (&self.legs[number], &self.legs[1 - number]);
             let mut flags = EpollFlags::empty();
-            if !leg.ended && other.waiting.is_empty() {
+            if !leg.ended && !self.is_over(number) && other.waiting.is_empty() && !other.broken {
                 flags |= EpollFlags::EPOLLIN;
             }
             // A leg held back by its limit is polled instead: epoll would report its free send buffer at once.
             if !leg.waiting.is_empty() && !leg.held {
                 flags |= EpollFlags::EPOLLOUT;
             }
-            flags
+            (!leg.broken && !(flags.is_empty() && leg.told_end)).then_some(flags)
         })
-    }
-
-    /// Resets the two connections of the pair. A shutdown before the reset would send a FIN instead.
-    pub fn reset(&self) {
-        for leg in &self.legs {
-            reset(&leg.socket);
-        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 mod clients;
 mod opening;
+pub mod refusals;
 mod steering;
 
-use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::collections::{BTreeSet, VecDeque};
+use std::io::{self, ErrorKind, Read};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,14 +15,15 @@ use ackclock_core::{Prefix, SteeringConfig};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::socket::{setsockopt, sockopt};
 
 use self::clients::Clients;
+use self::refusals::{Refusal, RefusedClients};
 use self::steering::Radio;
+use crate::alive::{LOOK_AT_READERS, probe_idle, spare_reader};
 use crate::asked::{Speech, Trouble, Wish};
 use crate::listeners::{Listener, Way};
 use crate::names::{Names, addresses};
-use crate::pair::{BUFFER, Goes, reset};
+use crate::pair::{BUFFER, Goes, Pair, reset};
 use crate::reports::gate::RefusedReports;
 use crate::reports::keys::Key;
 use crate::steer::user_of;
@@ -78,8 +80,10 @@ pub struct Counts {
     pub connections: usize,
     /// Number of connections opened to servers.
     pub opened: u64,
-    /// Number of clients that were not allowed or whose request was refused.
-    pub refused: u64,
+    /// Number of refused clients, by reason.
+    pub refused: RefusedClients,
+    /// Number of idle connections that were closed for new ones at a limit.
+    pub displaced: u64,
     /// Number of connections that ended with a reset.
     pub broken: u64,
     /// Number of bytes relayed, for the two directions together.
@@ -88,6 +92,8 @@ pub struct Counts {
     pub reports: u64,
     /// Number of refused radio reports, by reason.
     pub refused_reports: RefusedReports,
+    /// Number of radio reports that the socket dropped because its buffer was full.
+    pub lost_reports: u64,
 }
 
 /// Reason why the proxy cannot start.
@@ -118,6 +124,12 @@ pub enum StartError {
 /// Time limit for a client's request, and for connecting to a server.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_AT_TIMES: Duration = Duration::from_secs(1);
+/// Time for which a closing connection reads what the client still sends, because unread bytes turn a close into a reset,
+/// which can destroy the answer (RFC 9112 section 9.6).
+const LINGER: Duration = Duration::from_secs(5);
+/// Interval at which connections with a broken leg are polled, and time after which one without progress is reset.
+const DELIVERY: Duration = Duration::from_millis(20);
+const DELIVERY_PATIENCE: Duration = Duration::from_secs(60);
 /// Epoll token of the name lookup events. The tokens of listeners start at [`LISTENERS`]; those of clients are smaller.
 const BELL: u64 = u64::MAX;
 const LISTENERS: u64 = 1 << 62;
@@ -143,6 +155,8 @@ enum State {
         others: VecDeque<SocketAddr>,
     },
     Relaying,
+    /// The client has its answer, and the proxy has sent a FIN.
+    Closing,
     /// The client has left during its name lookup. It counts until the end of the lookup, which limits the lookups of
     /// a user.
     Left,
@@ -175,6 +189,11 @@ pub struct Server {
     started: Instant,
     radio: Option<Radio>,
     forbidden: Option<(IpAddr, SocketAddr)>,
+    limited: Option<IpAddr>,
+    /// Connections of which one leg is broken, and the time of their last poll.
+    delivering: BTreeSet<usize>,
+    delivered: Instant,
+    looked_at_readers: Instant,
 }
 
 impl Server {
@@ -206,6 +225,10 @@ impl Server {
             started: now,
             radio,
             forbidden: None,
+            limited: None,
+            delivering: BTreeSet::new(),
+            delivered: now,
+            looked_at_readers: now,
         })
     }
 
@@ -236,6 +259,11 @@ impl Server {
         self.forbidden.take()
     }
 
+    /// Last client, since the previous call, that wanted a connection more than a limit allows.
+    pub const fn take_limited(&mut self) -> Option<IpAddr> {
+        self.limited.take()
+    }
+
     /// Users whose windows are limited now, with the window in bytes that the connections of a user share.
     pub fn windows(&self) -> Vec<(IpAddr, u64)> {
         self.radio.as_ref().map_or_else(Vec::new, |radio| radio.users.limited().collect())
@@ -248,7 +276,8 @@ impl Server {
     pub fn turn(&mut self, now: Instant, patience: Duration) -> io::Result<()> {
         self.now = now;
         let mut events = [EpollEvent::empty(); 256];
-        let most = self.radio.as_ref().and_then(|radio| radio.next_poll(now)).unwrap_or(LOOK_AT_TIMES);
+        let held = self.radio.as_ref().and_then(|radio| radio.next_poll(now)).unwrap_or(LOOK_AT_TIMES);
+        let most = if self.delivering.is_empty() { held } else { held.min(DELIVERY) };
         // Rounded up: a timeout of zero would make the loop spin.
         let millis = patience.min(most).as_micros().div_ceil(1000);
         let patience = EpollTimeout::try_from(millis).unwrap_or(EpollTimeout::ZERO);
@@ -269,6 +298,12 @@ impl Server {
             }
         }
         self.steer();
+        if self.now.duration_since(self.delivered) >= DELIVERY {
+            self.delivered = self.now;
+            for slot in std::mem::take(&mut self.delivering) {
+                self.on_relaying(slot);
+            }
+        }
         if self.now.duration_since(self.looked) >= LOOK_AT_TIMES {
             self.looked = self.now;
             self.end_late();
@@ -283,15 +318,19 @@ impl Server {
             let way = *way;
             let Ok((socket, from)) = socket.accept() else { return };
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-            if !self.admits(from.ip()) || socket.set_nonblocking(true).is_err() {
-                self.counts.refused += 1;
+            if let Err(refusal) = self.admit(from.ip()) {
+                self.counts.refused.count(refusal);
                 reset(&socket);
                 continue;
             }
+            if socket.set_nonblocking(true).is_err() {
+                continue;
+            }
             let _ = socket.set_nodelay(true);
-            let _ = setsockopt(&socket, sockopt::KeepAlive, &true);
+            probe_idle(&socket);
+            spare_reader(&socket);
             let state = State::Asking { bytes: Vec::new(), greeted: false, speech: Speech::Http };
-            let slot = self.clients.add(socket, from, state, self.now + PATIENCE);
+            let slot = self.clients.add(socket, from, state, self.now, PATIENCE);
             self.counts.connections += 1;
             match way {
                 Way::Requests => self.watch(slot),
@@ -300,52 +339,71 @@ impl Server {
         }
     }
 
-    fn admits(&self, from: IpAddr) -> bool {
-        if self.clients.len() >= self.options.max_connections {
-            return false;
+    /// Admits one more connection of a client. At a limit, the connection that has been idle for longest makes room: of
+    /// the user at the limit of a user, of all at the limit of all.
+    fn admit(&mut self, from: IpAddr) -> Result<(), Refusal> {
+        let (most, is_own) = (self.options.max_connections, from.is_loopback());
+        if !is_own && !self.options.allow.iter().any(|prefix| prefix.contains(from)) {
+            return Err(Refusal::Network);
         }
-        if from.is_loopback() {
-            return true;
+        let is_user_full = !is_own && self.clients.at(from) >= most.div_ceil(4);
+        if !is_user_full && self.clients.len() < most {
+            return Ok(());
         }
-        self.clients.at(from) < self.options.max_connections.div_ceil(4)
-            && self.options.allow.iter().any(|prefix| prefix.contains(from))
+        self.limited = Some(from);
+        let user = is_user_full.then(|| user_of(from));
+        let idle = self.clients.longest_idle(user, self.now).ok_or(Refusal::Limit)?;
+        self.counts.displaced += 1;
+        self.end(idle, true);
+        Ok(())
     }
 
     fn on_client(&mut self, slot: usize, leg: usize, flags: EpollFlags) {
         let Some(client) = self.clients.get_mut(slot) else { return };
         match &mut client.state {
             State::Asking { .. } => self.on_asking(slot),
-            // The proxy reads a client's further bytes once the server is connected; a client that has disconnected is
-            // removed.
+            // Only an error is reported: a client that ends its data still waits for its answer.
             State::Looking { .. } => self.end(slot, true),
             State::Connecting { .. } if leg == 0 => self.end(slot, true),
             State::Connecting { .. } => self.on_connected(slot),
-            State::Relaying => self.on_relaying(slot, flags),
+            State::Relaying => {
+                if let Some(pair) = client.pair.as_mut().filter(|_| flags.contains(EpollFlags::EPOLLERR)) {
+                    pair.break_leg(leg);
+                }
+                self.on_relaying(slot);
+            }
+            State::Closing => self.on_closing(slot),
             State::Left => {}
         }
     }
 
-    fn on_relaying(&mut self, slot: usize, flags: EpollFlags) {
+    fn on_relaying(&mut self, slot: usize) {
         let Some(pair) = self.clients.get_mut(slot).and_then(|client| client.pair.as_mut()) else { return };
-        if flags.contains(EpollFlags::EPOLLERR) {
-            pair.reset();
-            self.counts.broken += 1;
-            return self.end(slot, false);
-        }
         let (goes, bytes) = pair.go_on(&mut self.buffer);
         let (is_held, is_backlogged) = (pair.is_held(), pair.is_backlogged());
         self.counts.bytes += bytes;
+        if bytes > 0 {
+            self.clients.touch(slot, self.now);
+        }
         match goes {
-            Goes::On => {
+            Goes::On | Goes::Delivers(_) => {
                 if let Some(radio) = self.radio.as_mut().filter(|_| is_held) {
                     radio.held.insert(slot);
                 }
                 if self.clients.get(slot).is_some_and(|client| client.backlogged != is_backlogged) {
                     self.show(slot);
                 }
+                if let Goes::Delivers(left) = goes {
+                    self.deliver(slot, left);
+                }
                 self.watch(slot);
             }
             Goes::Finished => self.end(slot, false),
+            Goes::Answered => self.close(slot),
+            Goes::Refused(leg, answer) => {
+                let reason = if leg == 0 { Refusal::Request } else { Refusal::Server };
+                self.refuse(slot, reason, &answer);
+            }
             Goes::Broken => {
                 self.counts.broken += 1;
                 self.end(slot, false);
@@ -353,19 +411,47 @@ impl Server {
         }
     }
 
+    /// Polls a connection until the bytes of its broken leg are delivered; `left` are not yet.
+    fn deliver(&mut self, slot: usize, left: usize) {
+        self.delivering.insert(slot);
+        if let Some(client) = self.clients.get_mut(slot).filter(|client| client.undelivered != left) {
+            (client.undelivered, client.deadline) = (left, Some(self.now + DELIVERY_PATIENCE));
+        }
+    }
+
+    /// Ends the data to a client that has its answer, and closes the connection when the client does the same.
+    fn close(&mut self, slot: usize) {
+        let Some(client) = self.clients.get_mut(slot) else { return };
+        if let Some(pair) = client.pair.take() {
+            client.socket = Some(pair.into_client());
+        }
+        if client.socket.as_ref().is_none_or(|socket| socket.shutdown(Shutdown::Write).is_err()) {
+            return self.end(slot, false);
+        }
+        (client.state, client.deadline) = (State::Closing, Some(self.now + LINGER));
+        self.watch(slot);
+    }
+
+    fn on_closing(&mut self, slot: usize) {
+        let Some(socket) = self.clients.get_mut(slot).and_then(|client| client.socket.as_mut()) else {
+            return;
+        };
+        match socket.read(&mut self.buffer) {
+            Ok(1..) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Ok(0) | Err(_) => self.end(slot, false),
+        }
+    }
+
     /// Registers the legs of a client for the epoll events for which they wait.
     fn watch(&mut self, slot: usize) {
         let tokens = [0, 1].map(|leg| self.clients.token(slot, leg));
         let Some(client) = self.clients.get_mut(slot) else { return };
+        let errors = Some(EpollFlags::empty());
         let wanted = match (&client.state, &client.pair) {
-            (State::Asking { .. }, _) => [EpollFlags::EPOLLIN, EpollFlags::empty()],
-            // During a name lookup, epoll reports only a reset or hang-up of the client.
-            (State::Looking { .. }, _) => [EpollFlags::EPOLLRDHUP; 2],
-            // A diverted client may end its data before the server is connected.
-            (State::Connecting { wish, .. }, _) if wish.speech == Speech::Diverted => {
-                [EpollFlags::empty(), EpollFlags::EPOLLOUT]
-            }
-            (State::Connecting { .. }, _) => [EpollFlags::EPOLLRDHUP, EpollFlags::EPOLLOUT],
+            (State::Asking { .. } | State::Closing, _) => [Some(EpollFlags::EPOLLIN), None],
+            (State::Looking { .. }, _) => [errors, None],
+            (State::Connecting { .. }, _) => [errors, Some(EpollFlags::EPOLLOUT)],
             (State::Relaying, Some(pair)) => pair.interests(),
             (State::Relaying, None) | (State::Left, _) => return,
         };
@@ -380,14 +466,12 @@ impl Server {
                 _ => continue,
             };
             let was = std::mem::replace(&mut client.watched[leg], wanted);
-            let mut event = EpollEvent::new(wanted, tokens[leg]);
-            // A leg that waits for no event is deregistered, because epoll would report its hang-up repeatedly.
-            let _ = match (was.is_empty(), wanted.is_empty()) {
-                (true, true) => Ok(()),
-                (true, false) => self.epoll.add(socket, event),
-                (false, true) => self.epoll.delete(socket),
-                (false, false) if was == wanted => Ok(()),
-                (false, false) => self.epoll.modify(socket, &mut event),
+            let event = |flags| EpollEvent::new(flags, tokens[leg]);
+            let _ = match (was, wanted) {
+                (None, Some(flags)) => self.epoll.add(socket, event(flags)),
+                (Some(_), None) => self.epoll.delete(socket),
+                (Some(was), Some(flags)) if was != flags => self.epoll.modify(socket, &mut event(flags)),
+                _ => Ok(()),
             };
         }
     }
@@ -399,9 +483,11 @@ impl Server {
         if let Some(radio) = &mut self.radio {
             radio.users.close(now, user_of(client.from.ip()), slot as u32);
         }
-        if let Some(socket) = client.socket.take().filter(|_| by_reset) {
-            reset(&socket);
+        if by_reset {
+            client.socket.iter().for_each(reset);
+            client.pair.iter().for_each(Pair::reset);
         }
+        (client.socket, client.pair) = (None, None);
         let user = user_of(client.from.ip());
         let is_looking = matches!(client.state, State::Looking { .. });
         let token = self.clients.token(slot, 0);
@@ -422,14 +508,19 @@ impl Server {
             if client.deadline.is_none_or(|deadline| now < deadline) {
                 continue;
             }
-            let speech = match &client.state {
-                State::Looking { wish, .. } | State::Connecting { wish, .. } => Some(wish.speech),
-                _ => None,
-            };
-            match speech {
-                Some(speech) => self.refuse(slot, &speech.tells(Trouble::Unreachable)),
-                None => self.end(slot, true),
+            match &client.state {
+                State::Looking { wish, .. } | State::Connecting { wish, .. } => {
+                    let answer = wish.speech.tells(Trouble::Unreachable);
+                    self.refuse(slot, Refusal::Server, &answer);
+                }
+                State::Closing => self.end(slot, false),
+                _ => self.end(slot, true),
             }
+        }
+        if now.duration_since(self.looked_at_readers) >= LOOK_AT_READERS {
+            self.looked_at_readers = now;
+            let clients = self.clients.slots().filter_map(|slot| self.clients.get(slot));
+            clients.filter_map(|client| client.pair.as_ref()).for_each(|pair| spare_reader(pair.socket(0)));
         }
     }
 }
@@ -482,11 +573,12 @@ mod tests {
             turn_until(&mut server, |server| {
                 count(server, |state| matches!(state, State::Looking { .. })) == 1
             });
+            reset(&client);
             drop(client);
             turn_until(&mut server, |server| count(server, |state| matches!(state, State::Left)) == number);
         }
         let refused = TcpStream::connect(address).unwrap();
-        turn_until(&mut server, |server| server.counts.refused == 1);
+        turn_until(&mut server, |server| server.counts.refused.of(Refusal::Limit) == 1);
         drop((held, refused));
         turn_until(&mut server, |server| server.clients.len() == 0);
         assert_eq!(server.counts.connections, 0);

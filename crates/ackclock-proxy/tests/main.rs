@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 #![allow(clippy::disallowed_methods, reason = "the kernel is waited for here; no model sleeps")]
 
+mod exchanged;
 mod relayed;
 mod steered;

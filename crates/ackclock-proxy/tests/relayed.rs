@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ackclock_core::Prefix;
 use ackclock_proxy::pair::reset;
+use ackclock_proxy::server::refusals::Refusal;
 use ackclock_proxy::server::{Counts, Options, Server, StartError};
 
 /// A proxy in a thread of its own.
@@ -31,13 +32,17 @@ pub(crate) fn options() -> Options {
 }
 
 pub(crate) fn started(options: Options) -> Running {
-    let mut server = Server::start(options, Instant::now()).unwrap();
+    started_by(options, Instant::now)
+}
+
+fn started_by(options: Options, clock: impl Fn() -> Instant + Send + 'static) -> Running {
+    let mut server = Server::start(options, clock()).unwrap();
     let reports = server.reports_address().unwrap();
     let (address, stop) = (server.addresses().unwrap()[0], Arc::new(AtomicBool::new(false)));
     let asked = Arc::clone(&stop);
     let thread = thread::spawn(move || {
         while !asked.load(Ordering::Relaxed) {
-            server.turn(Instant::now(), Duration::from_millis(20)).unwrap();
+            server.turn(clock(), Duration::from_millis(20)).unwrap();
         }
         server.counts()
     });
@@ -162,6 +167,78 @@ fn a_reset_stays_a_reset() {
     assert_eq!(proxy.ends().broken, 2);
 }
 
+/// Reads slowly; returns the number of bytes, and whether a reset followed.
+fn reads_slowly(mut connection: &TcpStream) -> (usize, bool) {
+    let (mut got, mut buffer) = (0, vec![0; 65_536]);
+    loop {
+        match connection.read(&mut buffer) {
+            Ok(0) => return (got, false),
+            Ok(more) => got += more,
+            Err(_) => return (got, true),
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Sends as much as the peer acknowledges, and resets the connection: the number of acknowledged bytes.
+fn sends_and_resets(mut connection: &TcpStream) -> usize {
+    connection.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut sent = 0;
+    while sent < 4 << 20
+        && let Ok(more) = connection.write(&[7; 65_536])
+    {
+        sent += more;
+    }
+    // The kernel acknowledges what it has received.
+    thread::sleep(Duration::from_millis(300));
+    let acknowledged = sent - ackclock_proxy::kernel::outstanding(connection).unwrap();
+    reset(connection);
+    acknowledged
+}
+
+#[test]
+fn what_a_peer_acknowledged_before_a_reset_is_delivered() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let tell = std::sync::Mutex::new(tell);
+    let to = server(move |connection| tell.lock().unwrap().send(sends_and_resets(&connection)).unwrap());
+    let proxy = started(options());
+    let client = proxy.tunnel(to);
+    let acknowledged = told.recv().unwrap();
+    let (got, is_reset) = reads_slowly(&client);
+    assert!(acknowledged > 1 << 20 && got >= acknowledged && is_reset, "{got} of {acknowledged}, {is_reset}");
+    // The other way round.
+    let (tell, told) = std::sync::mpsc::channel();
+    let tell = std::sync::Mutex::new(tell);
+    let to = server(move |connection| {
+        thread::sleep(Duration::from_secs(1));
+        tell.lock().unwrap().send(reads_slowly(&connection)).unwrap();
+    });
+    let client = proxy.tunnel(to);
+    let acknowledged = sends_and_resets(&client);
+    drop(client);
+    let (got, is_reset) = told.recv().unwrap();
+    assert!(acknowledged > 1 << 20 && got >= acknowledged && is_reset, "{got} of {acknowledged}, {is_reset}");
+    assert_eq!(proxy.ends().broken, 2);
+}
+
+#[test]
+fn a_server_that_closes_without_reading_an_upload_is_heard() {
+    let to = server(|mut connection| {
+        connection.read_exact(&mut [0; 10]).unwrap();
+        connection.write_all(b"too large").unwrap();
+        thread::sleep(Duration::from_millis(200));
+    });
+    let proxy = started(options());
+    let mut client = proxy.tunnel(to);
+    let mut writer = client.try_clone().unwrap();
+    let writes = thread::spawn(move || while writer.write_all(&[7; 65_536]).is_ok() {});
+    let mut answer = [0; 9];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"too large");
+    let _ = client.shutdown(Shutdown::Both);
+    writes.join().unwrap();
+}
+
 #[test]
 fn a_source_waits_for_a_reader_and_nothing_is_kept_beside_a_buffer() {
     let (tell, told) = std::sync::mpsc::channel();
@@ -205,7 +282,10 @@ fn what_cannot_be_reached_is_told_in_the_words_of_the_client() {
 
 #[test]
 fn two_hundred_at_once_and_a_full_proxy_refuses() {
-    let (proxy, to) = (started(Options { max_connections: 200, ..options() }), server(echo));
+    // Time stands still, so that no connection is idle.
+    let start = Instant::now();
+    let full = Options { max_connections: 200, ..options() };
+    let (proxy, to) = (started_by(full, move || start), server(echo));
     let clients: Vec<_> = (0..200).map(|_| proxy.tunnel(to)).collect();
     let mut one_more = TcpStream::connect(proxy.address).unwrap();
     // The reset is reported once: by the write, or by the read.
@@ -218,7 +298,7 @@ fn two_hundred_at_once_and_a_full_proxy_refuses() {
         assert_eq!(byte[0], number as u8);
     }
     let counts = proxy.ends();
-    assert_eq!((counts.connections, counts.opened, counts.refused), (0, 200, 1));
+    assert_eq!((counts.connections, counts.opened, counts.refused.of(Refusal::Limit)), (0, 200, 1));
 }
 
 #[test]

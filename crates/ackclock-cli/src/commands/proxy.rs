@@ -11,7 +11,8 @@ use ackclock_core::Prefix;
 use ackclock_live::metrics::{Kind, Labels, Page};
 use ackclock_proxy::file::File;
 use ackclock_proxy::listeners::Way;
-use ackclock_proxy::reports::gate::Refusal;
+use ackclock_proxy::reports::gate::Refusal as ReportRefusal;
+use ackclock_proxy::server::refusals::Refusal;
 use ackclock_proxy::server::{Counts, Options, Server, StartError};
 use clap::builder::ArgPredicate;
 
@@ -60,7 +61,7 @@ Examples:
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Interval at which the page of metrics is updated.
 const REFRESH: Duration = Duration::from_millis(500);
-/// Minimum interval between two log lines about refused addresses, because a client could fill the log.
+/// Minimum interval between two log lines of one kind, because a client could fill the log.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Runs the proxy until it is interrupted.
@@ -104,7 +105,7 @@ fn relay(server: &mut Server, listening: Option<Listening>, ends: impl Fn() -> b
         shown.serve(listening);
     }
     let mut refreshed = Instant::now();
-    let mut logged: Option<Instant> = None;
+    let [mut forbidden, mut limited] = [Log::default(); 2];
     while !ends() {
         let now = Instant::now();
         server.turn(now, PATIENCE)?;
@@ -112,16 +113,30 @@ fn relay(server: &mut Server, listening: Option<Listening>, ends: impl Fn() -> b
             refreshed = now;
             shown.show(page(server));
         }
-        if logged.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL)
-            && let Some((client, to)) = server.take_forbidden()
-        {
-            logged = Some(now);
-            output::remark(&format!(
-                "{client} requested {to}: refused, because it is not an address of another machine"
-            ));
-        }
+        forbidden.say(now, || {
+            let (client, to) = server.take_forbidden()?;
+            Some(format!("{client} requested {to}: refused, because it is not an address of another machine"))
+        });
+        limited.say(now, || {
+            let client = server.take_limited()?;
+            Some(format!("limit of connections reached for {client}: the longest idle one makes room; if none is idle, new ones are refused"))
+        });
     }
     Ok(())
+}
+
+/// Log lines of one kind, at most one in each interval.
+#[derive(Clone, Copy, Default)]
+struct Log(Option<Instant>);
+
+impl Log {
+    fn say(&mut self, now: Instant, line: impl FnOnce() -> Option<String>) {
+        let is_due = self.0.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL);
+        if let Some(line) = is_due.then(line).flatten() {
+            self.0 = Some(now);
+            output::remark(&line);
+        }
+    }
 }
 
 /// Settings from the file or from the options.
@@ -146,11 +161,11 @@ fn options(args: &Args) -> Result<Options, Failure> {
 }
 
 fn summary(counts: Counts) -> String {
-    let Counts { opened, refused, broken, bytes, connections, reports, refused_reports } = counts;
-    let refused_reports = refused_reports.total();
-    let heard = match reports + refused_reports {
+    let Counts { opened, broken, bytes, connections, reports, lost_reports, .. } = counts;
+    let (refused, refused_reports) = (counts.refused.total(), counts.refused_reports.total());
+    let heard = match reports + refused_reports + lost_reports {
         0 => String::new(),
-        _ => format!("{reports} radio reports accepted, {refused_reports} refused\n"),
+        _ => format!("{reports} radio reports accepted, {refused_reports} refused, {lost_reports} lost\n"),
     };
     format!(
         "{heard}{opened} connections to servers, {bytes} bytes; {refused} refused, {broken} ended by a reset, {connections} cut off now\n"
@@ -159,28 +174,39 @@ fn summary(counts: Counts) -> String {
 
 /// Page of the proxy's metrics in the base units of Prometheus.
 fn page(server: &Server) -> String {
-    let Counts { connections, opened, refused, broken, bytes, reports, refused_reports } = server.counts();
+    let Counts {
+        connections,
+        opened,
+        refused,
+        displaced,
+        broken,
+        bytes,
+        reports,
+        refused_reports,
+        lost_reports,
+    } = server.counts();
     let one = |value: u64| [(Labels::new(), Some(value as f64))];
     let mut page = Page::default();
     page.metric(Kind::Gauge, "proxy_connections", "Open connections.", one(connections as u64));
     for (name, help, value) in [
         ("proxy_connections_total", "Connections opened to servers.", opened),
-        ("proxy_refused_total", "Clients that were not allowed, and refused requests.", refused),
+        ("proxy_displaced_total", "Idle connections closed for new ones at a limit.", displaced),
         ("proxy_resets_total", "Connections that ended with a reset.", broken),
         ("proxy_bytes_total", "Bytes relayed, both directions together.", bytes),
         ("proxy_reports_total", "Accepted radio reports.", reports),
+        (
+            "proxy_lost_reports_total",
+            "Radio reports that the socket dropped, because its buffer was full.",
+            lost_reports,
+        ),
     ] {
         page.metric(Kind::Counter, name, help, one(value));
     }
-    let reason = |reason: Refusal| {
-        (vec![("reason", reason.name().to_owned())], Some(refused_reports.of(reason) as f64))
-    };
-    page.metric(
-        Kind::Counter,
-        "proxy_refused_reports_total",
-        "Refused radio reports.",
-        Refusal::ALL.map(reason),
-    );
+    let reason = |name: &str, count: u64| (vec![("reason", name.to_owned())], Some(count as f64));
+    let clients = Refusal::ALL.map(|refusal| reason(refusal.name(), refused.of(refusal)));
+    page.metric(Kind::Counter, "proxy_refused_total", "Refused clients.", clients);
+    let reports = ReportRefusal::ALL.map(|refusal| reason(refusal.name(), refused_reports.of(refusal)));
+    page.metric(Kind::Counter, "proxy_refused_reports_total", "Refused radio reports.", reports);
     let windows = server.windows();
     page.metric(
         Kind::Gauge,

@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use nix::errno::Errno;
-use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{getsockopt, sockopt};
 
+use super::refusals::Refusal;
 use super::{PATIENCE, Server, State};
 use crate::asked::{Asked, Speech, Trouble, Wish, can_complete, read};
 use crate::listeners::begin;
@@ -17,6 +17,7 @@ use crate::steer::user_of;
 
 impl Server {
     pub(super) fn on_asking(&mut self, slot: usize) {
+        self.clients.touch(slot, self.now);
         let Some(client) = self.clients.get_mut(slot) else { return };
         let (State::Asking { bytes, .. }, Some(socket)) = (&mut client.state, &mut client.socket) else {
             return;
@@ -53,9 +54,15 @@ impl Server {
                         return self.end(slot, true);
                     }
                 }
-                Asked::Refuse(answer) => return self.refuse(slot, &answer),
-                Asked::Connect(wish) => {
-                    let rest = bytes.split_off(wish.used);
+                Asked::Refuse(answer) => return self.refuse(slot, Refusal::Request, &answer),
+                Asked::Connect(mut wish) => {
+                    let mut rest = bytes.split_off(wish.used);
+                    if let Some(exchange) = &mut wish.exchange {
+                        let received = std::mem::take(&mut rest);
+                        if let Err(answer) = exchange.pass_request(&received, &mut wish.forward) {
+                            return self.refuse(slot, Refusal::Request, &answer.unwrap_or_default());
+                        }
+                    }
                     let (host, port) = (wish.host.clone(), wish.port);
                     if let Ok(address) = host.parse::<IpAddr>() {
                         let to = [(address, port).into()].into();
@@ -78,20 +85,18 @@ impl Server {
         self.try_next(slot, Wish::diverted(), Vec::new(), to.into_iter().collect(), Trouble::Unreachable);
     }
 
-    /// Sends a refusal and closes the connection, so that the client reads the answer before the end of the connection.
-    /// An empty answer resets the connection.
-    pub(super) fn refuse(&mut self, slot: usize, answer: &[u8]) {
-        self.counts.refused += 1;
+    /// Sends a refusal and closes the connection. An empty answer resets the connection.
+    pub(super) fn refuse(&mut self, slot: usize, reason: Refusal, answer: &[u8]) {
+        self.counts.refused.count(reason);
         if answer.is_empty() {
             return self.end(slot, true);
         }
-        if let Some(socket) = self.clients.get_mut(slot).and_then(|client| client.socket.as_mut()) {
+        let Some(client) = self.clients.get_mut(slot) else { return };
+        if let Some(mut socket) = client.pair.as_ref().map(|pair| pair.socket(0)).or(client.socket.as_ref()) {
             let _ = socket.write(answer);
-            let _ = socket.shutdown(std::net::Shutdown::Write);
-            // Unread bytes of the client would turn the close into a reset, so they are read first.
-            let _ = socket.read(&mut self.buffer);
         }
-        self.end(slot, false);
+        // The lookup of a client continues, and the client counts until the lookup has ended.
+        if matches!(client.state, State::Looking { .. }) { self.end(slot, false) } else { self.close(slot) }
     }
 
     pub(super) fn on_names(&mut self) {
@@ -128,7 +133,7 @@ impl Server {
                 Err(error) => trouble = error,
             }
         }
-        self.refuse(slot, &wish.speech.tells(trouble));
+        self.refuse(slot, trouble.into(), &wish.speech.tells(trouble));
     }
 
     /// Starts a connection of a client to an address, unless the address is this machine's own.
@@ -154,7 +159,7 @@ impl Server {
         else {
             return;
         };
-        client.watched[1] = EpollFlags::empty();
+        client.watched[1] = None;
         let _ = self.epoll.delete(&server);
         match getsockopt(&server, sockopt::SocketError).map(Errno::from_raw) {
             Ok(Errno::UnknownErrno) => {}
@@ -163,7 +168,8 @@ impl Server {
         }
         let Some(socket) = client.socket.take() else { return };
         let first = [wish.forward, rest].concat();
-        client.pair = Some(Pair::new(Leg::new(socket, wish.connected), Leg::new(server, first)));
+        client.pair =
+            Some(Pair::new(Leg::new(socket, wish.connected), Leg::new(server, first), wish.exchange));
         client.deadline = None;
         self.counts.opened += 1;
         let user = user_of(client.from.ip());
@@ -173,7 +179,7 @@ impl Server {
         }
         self.show(slot);
         self.set_windows();
-        self.on_relaying(slot, EpollFlags::empty());
+        self.on_relaying(slot);
     }
 }
 

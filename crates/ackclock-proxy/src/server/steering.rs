@@ -1,13 +1,15 @@
 //! Steering of the windows by radio reports.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ackclock_core::Time;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 
 use super::{HELD, REPORTS, Reports, Server, StartError};
 use crate::reports::gate::Gate;
@@ -27,6 +29,8 @@ pub(super) struct Radio {
     changed: Vec<usize>,
     /// Time of the last poll of the held connections.
     polled: Instant,
+    /// Number of datagrams that the socket has dropped, modulo 2 to the power of 32.
+    lost: u32,
 }
 
 impl Radio {
@@ -35,8 +39,9 @@ impl Radio {
         let socket = UdpSocket::bind(reports.listen).map_err(at)?;
         socket.set_nonblocking(true).map_err(at)?;
         epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, REPORTS)).map_err(io::Error::from)?;
+        setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(io::Error::from)?;
         let (gate, users) = (Gate::new(reports.keys.clone()), Users::new(Arc::clone(&reports.steering)));
-        Ok(Self { socket, gate, users, held: BTreeSet::new(), changed: Vec::new(), polled: now })
+        Ok(Self { socket, gate, users, held: BTreeSet::new(), changed: Vec::new(), polled: now, lost: 0 })
     }
 
     /// Time until the held connections are polled next; `None` if no connection is held.
@@ -64,7 +69,10 @@ impl Server {
     pub(super) fn on_reports(&mut self) {
         for _ in 0..REPORTS_A_TURN {
             let Some(radio) = &mut self.radio else { return };
-            let Ok((length, _)) = radio.socket.recv_from(&mut self.buffer) else { return };
+            let Ok((length, lost)) = receive(&radio.socket, &mut self.buffer) else { return };
+            // The kernel's counter has 32 bits and overflows.
+            self.counts.lost_reports +=
+                u64::from(lost.wrapping_sub(std::mem::replace(&mut radio.lost, lost)));
             let report = match radio.gate.admit(&self.buffer[..length], clock()) {
                 Ok(report) => report,
                 Err(refusal) => {
@@ -97,7 +105,7 @@ impl Server {
             sends.extend(std::mem::take(&mut radio.held));
         }
         for slot in sends {
-            self.on_relaying(slot, EpollFlags::empty());
+            self.on_relaying(slot);
         }
     }
 
@@ -112,6 +120,18 @@ impl Server {
             }
         }
     }
+}
+
+/// Receives a datagram: its length, and the number of datagrams that the socket had dropped before (`SO_RXQ_OVFL`).
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, u32)> {
+    let (mut parts, mut space) = ([IoSliceMut::new(buffer)], nix::cmsg_space!(u32));
+    let got = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty())?;
+    let dropped = |message| match message {
+        ControlMessageOwned::RxqOvfl(dropped) => Some(dropped),
+        _ => None,
+    };
+    // The kernel sends no counter before the first loss.
+    Ok((got.bytes, got.cmsgs()?.find_map(dropped).unwrap_or(0)))
 }
 
 /// Time of the machine's clock, nanoseconds since 1970.
@@ -143,6 +163,28 @@ mod tests {
             server.turn(now, Duration::from_millis(10)).unwrap();
         }
         panic!("after a minute: {:?}", server.counts());
+    }
+
+    #[test]
+    fn datagrams_that_the_socket_drops_are_counted() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        setsockopt(&socket, sockopt::RxqOvfl, &1).unwrap();
+        setsockopt(&socket, sockopt::RcvBuf, &4096).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        sender.connect(socket.local_addr().unwrap()).unwrap();
+        let (mut buffer, mut received) = ([0; 100], 0);
+        for _ in 0..200 {
+            sender.send(&[1; 80]).unwrap();
+        }
+        while let Ok((length, lost)) = receive(&socket, &mut buffer) {
+            assert_eq!((length, lost), (80, 0));
+            received += 1;
+        }
+        // The next datagram tells how many were lost before it.
+        sender.send(&[1; 80]).unwrap();
+        assert_eq!(receive(&socket, &mut buffer).unwrap(), (80, 200 - received));
+        assert!(received < 200);
     }
 
     #[test]
