@@ -174,38 +174,25 @@ fn summary(counts: Counts) -> String {
 
 /// Page of the proxy's metrics in the base units of Prometheus.
 fn page(server: &Server) -> String {
-    let Counts {
-        connections,
-        opened,
-        refused,
-        displaced,
-        broken,
-        bytes,
-        reports,
-        refused_reports,
-        lost_reports,
-    } = server.counts();
+    let counts = server.counts();
     let one = |value: u64| [(Labels::new(), Some(value as f64))];
     let mut page = Page::default();
-    page.metric(Kind::Gauge, "proxy_connections", "Open connections.", one(connections as u64));
+    page.metric(Kind::Gauge, "proxy_connections", "Open connections.", one(counts.connections as u64));
     for (name, help, value) in [
-        ("proxy_connections_total", "Connections opened to servers.", opened),
-        ("proxy_displaced_total", "Idle connections closed for new ones at a limit.", displaced),
-        ("proxy_resets_total", "Connections that ended with a reset.", broken),
-        ("proxy_bytes_total", "Bytes relayed, both directions together.", bytes),
-        ("proxy_reports_total", "Accepted radio reports.", reports),
-        (
-            "proxy_lost_reports_total",
-            "Radio reports that the socket dropped, because its buffer was full.",
-            lost_reports,
-        ),
+        ("proxy_connections_total", "Connections opened to servers.", counts.opened),
+        ("proxy_displaced_total", "Idle connections closed for new ones at a limit.", counts.displaced),
+        ("proxy_resets_total", "Connections that ended with a reset.", counts.broken),
+        ("proxy_bytes_total", "Bytes relayed, both directions together.", counts.bytes),
+        ("proxy_reports_total", "Accepted radio reports.", counts.reports),
+        ("proxy_lost_reports_total", "Radio reports that the full socket dropped.", counts.lost_reports),
     ] {
         page.metric(Kind::Counter, name, help, one(value));
     }
     let reason = |name: &str, count: u64| (vec![("reason", name.to_owned())], Some(count as f64));
-    let clients = Refusal::ALL.map(|refusal| reason(refusal.name(), refused.of(refusal)));
+    let clients = Refusal::ALL.map(|refusal| reason(refusal.name(), counts.refused.of(refusal)));
     page.metric(Kind::Counter, "proxy_refused_total", "Refused clients.", clients);
-    let reports = ReportRefusal::ALL.map(|refusal| reason(refusal.name(), refused_reports.of(refusal)));
+    let reports =
+        ReportRefusal::ALL.map(|refusal| reason(refusal.name(), counts.refused_reports.of(refusal)));
     page.metric(Kind::Counter, "proxy_refused_reports_total", "Refused radio reports.", reports);
     let windows = server.windows();
     page.metric(

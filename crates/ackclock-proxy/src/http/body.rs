@@ -101,19 +101,11 @@ impl Chunked {
                     Self::Size(Vec::new())
                 })
             }
-            Self::Trailer(line, length) => {
-                let length = *length + line.len();
-                if length > LONGEST_LINE {
-                    return Err("the trailer is too long");
-                }
-                line_of(line, bytes)?.then(|| {
-                    if !line.is_empty() {
-                        return Self::Trailer(Vec::new(), length + line.len());
-                    }
+            Self::Trailer(line, length) => trailer(line, *length, bytes)?.inspect(|next| {
+                if *next == Self::Over {
                     to.extend_from_slice(b"0\r\n\r\n");
-                    Self::Over
-                })
-            }
+                }
+            }),
             Self::Over => None,
         };
         if let Some(next) = next {
@@ -121,6 +113,17 @@ impl Chunked {
         }
         Ok(())
     }
+}
+
+/// State after a trailer line, which follows lines of `length` bytes; `None` if the line is not complete.
+fn trailer(line: &mut Vec<u8>, length: usize, bytes: &mut &[u8]) -> Result<Option<Chunked>, &'static str> {
+    if length + line.len() > LONGEST_LINE {
+        return Err("the trailer is too long");
+    }
+    let is_whole = line_of(line, bytes)?;
+    let next =
+        if line.is_empty() { Chunked::Over } else { Chunked::Trailer(Vec::new(), length + line.len()) };
+    Ok(is_whole.then_some(next))
 }
 
 /// Adds bytes up to the end of a line; returns whether the line is complete, then without its end.
