@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -78,7 +79,11 @@ def report(
     from ackclock.results import Results, read_series
     from ackclock.scenario import tables as tables_of
 
-    results = Results.read(runs)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        results = Results.read(runs)
+    for one in told:
+        _say(f"{runs}: {one.message}")
     results.confidence = confidence
     results.series = [read_series(one) for one in series or []]
     results.series_of = of or []

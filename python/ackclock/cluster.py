@@ -168,7 +168,9 @@ def _ray(address: str | None) -> Iterator[Cluster]:
     import ray
 
     if not ray.is_initialized():
-        ray.init(address=address) if address else ray.init(include_dashboard=False)
+        # Without an address, `ray.init` joins whatever cluster a file of an earlier session names.
+        given = address or os.environ.get("RAY_ADDRESS")
+        ray.init(address=given) if given else ray.init(address="local", include_dashboard=False)
 
     def done(futures: list[Any]) -> Iterable[tuple[Any, Any]]:
         return [(future, ray.get(future)) for future in ray.wait(futures)[0]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ackclock.interval import resolution_of
 from ackclock.paper.claims_page import with_spread
 from ackclock.results import Results, mean_and_interval
 from ackclock.text import number
@@ -39,7 +40,7 @@ def findings(results: Results) -> list[str]:
         if i != first and not _beyond_chance(best - goodput.iloc[:, i] / 1e3, float(best.mean()), results.confidence)
     ]
     much = with_spread(*mean_and_interval(best, results.confidence))
-    at = f"{much} kbit/s at a p95 queueing delay of {_interval(delay.iloc[:, first], results)} ms"
+    at = f"{much} kbit/s at a p95 queueing delay of {_interval(delay.iloc[:, first].rename(columns[1]), results)} ms"
     name, count = _named(goodput.columns[first]), len(goodput.columns)
     if equal:
         others = ", ".join(equal) if len(equal) <= _MOST_NAMED else f"{len(equal)} others"
@@ -47,14 +48,39 @@ def findings(results: Results) -> list[str]:
         found = [f"{largest}; it does not differ beyond chance from {others}."]
     else:
         found = [f"Of {count} combinations, {name} has the most goodput: {at}."]
+    found = [*_conclusion(goodput, delay, results.confidence), *found]
     gains, costs = (_against_none(table, results.confidence) for table in (goodput, delay))
     told = [f"{name} changes goodput by {gains[name]} and the p95 queueing delay by {costs[name]}" for name in gains]
     return [*found, f"Compared with the same link without a regulator, {'; '.join(told)}."] if told else found
 
 
+def _conclusion(goodput: pd.DataFrame, delay: pd.DataFrame, confidence: float) -> list[str]:
+    """The combination with the largest ratio of goodput to delay, compared with the first or unregulated one."""
+    power = (goodput.mean() / delay.mean().clip(lower=1.0)).to_numpy()
+    if len(power) < 2 or not (power == power).all():
+        return []
+    points = [tuple(map(str, point)) for point in goodput.columns]
+    base, best = next((i for i, point in enumerate(points) if "none" in point), 0), int(power.argmax())
+    if base == best:
+        return [f"No combination has a larger ratio of goodput to p95 queueing delay than {_named(points[base])}."]
+    of = ((goodput, "goodput"), (delay, "p95 queueing delay"))
+    changes = [_changed(table.iloc[:, best], table.iloc[:, base], what, confidence) for table, what in of]
+    return [f"{_named(points[best])} compared with {_named(points[base])}: {', '.join(changes)}."]
+
+
+def _changed(values: pd.Series[float], base: pd.Series[float], what: str, confidence: float) -> str:
+    of = float(base.mean())
+    if not _beyond_chance(values - base, of, confidence):
+        return f"same {what}"
+    percent = 100 * (float(values.mean()) / of - 1) if of else float("inf")
+    return f"{abs(percent):.0f} % {'more' if percent > 0 else 'less'} {what}"
+
+
 def _interval(values: pd.Series[float], results: Results) -> str:
     known = values.dropna()
-    return "-" if known.empty else with_spread(*mean_and_interval(known, results.confidence))
+    if known.empty:
+        return "-"
+    return with_spread(*mean_and_interval(known, results.confidence, resolution_of(str(known.name))))
 
 
 def _of_points_alike(results: Results, runs: pd.DataFrame) -> list[str]:

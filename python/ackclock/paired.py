@@ -54,7 +54,8 @@ def _row(differences: pd.Series[float], base: pd.Series[float], confidence: floa
     of_base = float(base[differences.notna()].mean())
     return {
         "mean_difference": mean,
-        "low": mean - half,
+        # Of what is never negative, nothing can be less by more than all of it.
+        "low": max(mean - half, -of_base) if mean >= -of_base else mean - half,
         "high": mean + half,
         "n": len(known),
         "baseline": of_base,

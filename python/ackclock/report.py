@@ -15,9 +15,10 @@ from matplotlib.figure import Figure as Drawing
 from ackclock import __version__, description, limits, plot
 from ackclock.axis import legend_above, numbers
 from ackclock.findings import findings
+from ackclock.interval import resolution_of
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.claims_page import CAVEATS, ours, printed, with_spread
-from ackclock.results import Results, Series, mean_and_interval
+from ackclock.results import Results, Series, label, mean_and_interval
 from ackclock.text import number
 
 if TYPE_CHECKING:
@@ -377,8 +378,9 @@ def _distribution(results: Results, width: float) -> Iterator[Figure]:
         drawing.axes[0].xaxis.set_major_formatter("{x:g}")
         yield _at(width, "distribution", "Share of RTT samples below each RTT.", drawing)
     elif any(name.split("/")[0] == "queue_ms" for series in results.series for name in series):
-        drawing = plot.delay_cdf(_named_series(results), uplink=_uploads(results), colours=plot.colours(results))
-        caption = "Share of time with a queueing delay below each value, of the runs shown over time."
+        drawing = plot.delay_cdf(_named_series(results), uplink=_uploads(results), colours=_colours_of_series(results))
+        drawing.axes[0].set_xlabel("mean queueing delay of an interval (ms)")
+        caption = "Share of intervals with a mean queueing delay below each value, of the runs shown over time."
         yield _at(width, "distribution", caption, drawing)
 
 
@@ -401,7 +403,8 @@ def _differences(results: Results, width: float) -> Iterator[Figure]:
         drawing = plot.paired(results, column, by=key, baseline=baseline)
         # Right-aligned in two lines, the label also fits a phone beside long names.
         drawing.axes[0].set_xlabel(f"{heading},\ndifference to {baseline} (%)", loc="right")
-        caption = f"Differences of {heading}, run by run, with {percent(results)} % intervals where there are 3 runs."
+        several = f", run by run, with {percent(results)} % intervals" if table["low"].notna().any() else ""
+        caption = f"Differences of {heading}{several}."
         yield _at(width, f"paired-{heading.replace(' ', '-')}", caption, drawing)
 
 
@@ -413,9 +416,11 @@ def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
             yield Figure(
                 f"over-time-{way}",
                 f"{way.capitalize()} over time: capacity (grey), goodput, and mean queueing delay with its 95th "
-                "percentile (dashed). Red ticks are dropped packets. "
+                "percentile over all packets (dashed). Red ticks are dropped packets. "
                 "Goodput of TCP counts acknowledged data, so it peaks when a loss is repaired.",
-                plot.over_time({way: series}, width=whole, uplink=uplink),
+                plot.over_time(
+                    {way: series}, width=whole, uplink=uplink, p95=_percentiles(results, [way], uplink=uplink)
+                ),
             )
     connections = results.connections
     if not connections.empty:
@@ -432,7 +437,7 @@ def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
 def _over_time(results: Results, width: float) -> Figure:
     series = _named_series(results)
     which = (
-        "Below the link without a regulator: the regulator with the largest ratio of goodput to p95 queueing delay. "
+        f"Below {next(iter(series))}: the one with the largest ratio of goodput to p95 queueing delay. "
         if len(series) > 1
         else ""
     )
@@ -440,15 +445,46 @@ def _over_time(results: Results, width: float) -> Figure:
         "over-time",
         f"{which}Each curve is one run, the one of median goodput. Red ticks are dropped packets. "
         "Goodput counts data in order, so it peaks when a loss is repaired. "
-        "Queueing delay is the mean of an interval; its 95th percentile is dashed.",
+        "The curve of queueing delay is the mean of an interval; the 95th percentile over all packets is dashed.",
         plot.over_time(
             series,
             width=WHOLE if width == WIDE else width,
             uplink=_uploads(results),
-            # As in the other figures, each regulator has a colour.
-            order=list(plot.colours(results)),
+            colours=_colours_of_series(results),
+            p95=_percentiles(results, list(series), uplink=_uploads(results)),
         ),
     )
+
+
+def _colours_of_series(results: Results) -> dict[str, str]:
+    """Colour of each series: that of its regulator, sender or other coloured value in all figures of the page."""
+    known = plot.colours(results)
+    found = {
+        name: [known[part] for part in (name, *name.split(", ")) if part in known] for name in _named_series(results)
+    }
+    return {name: colours[0] for name, colours in found.items() if colours}
+
+
+def _percentiles(results: Results, names: Sequence[str], *, uplink: bool) -> dict[str, float]:
+    """p95 queueing delay over all packets of each named run, ms; runs that the name does not determine are omitted."""
+    found = {}
+    for name in names:
+        points = [{str(label(value)) for value in (run.get("point") or {}).values()} for run in results.objects]
+        runs = [
+            run
+            for run, point in zip(results.objects, points, strict=True)
+            if len(results) == 1
+            or set(name.split(", ")) <= point
+            or (not any(points) and name == f"run {run.get('run')}")
+        ]
+        p95 = (
+            ((runs[0].get("uplink" if uplink else "bottleneck") or {}).get("queue_ms") or {}).get("p95")
+            if runs
+            else None
+        )
+        if len(runs) == 1 and p95 is not None:
+            found[name] = p95
+    return found
 
 
 def _radio_over_time(results: Results, width: float) -> Iterator[Figure]:
@@ -510,11 +546,11 @@ def _table(
     rows = []
     for _, group in islice(groups, MOST_ROWS):
         names = [str(group[key].iloc[0]) for key in keys]
-        rows.append(names + [_cell(group[name] * unit, confidence) for name, _, unit in there])
+        rows.append(names + [_cell(group[name] * unit, confidence, resolution_of(name)) for name, _, unit in there])
     return Table(title, [*map(description.plain_key, keys), *(heading for _, heading, _ in there)], rows, len(keys))
 
 
-def _cell(values: pd.Series[Any], confidence: float) -> str:
+def _cell(values: pd.Series[Any], confidence: float, resolution: float) -> str:
     """Mean and interval; `-` if no run of the point has the number."""
     known = values.dropna().astype(float)
-    return "-" if known.empty else with_spread(*mean_and_interval(known, confidence))
+    return "-" if known.empty else with_spread(*mean_and_interval(known, confidence, resolution))

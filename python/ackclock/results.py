@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 from ackclock import paired as pairs
 from ackclock import points
 from ackclock.files import naming, read_text, write_bytes
+from ackclock.identity import once
 from ackclock.interval import half_interval as half_interval
 from ackclock.interval import mean_and_interval as mean_and_interval
+from ackclock.interval import resolution_of
 from ackclock.names import listed, near
 
 if TYPE_CHECKING:
@@ -41,13 +44,27 @@ class Results:
         >>> results = Results([{**run, "point": {"edge.buffer": buffer}} for buffer in ("4p", "8p")])
         >>> len(results), results[{"edge.buffer": "8p"}]
         (2, <Results: 1 run over edge.buffer (1)>)
-        >>> results + results
-        <Results: 4 runs over edge.buffer (2)>
+        >>> results[:1] + results[1:]
+        <Results: 2 runs over edge.buffer (2)>
+
+    A run is identified by its scenario and settings, point, seed, number and build. Equal runs count once, with a
+    warning.
+
+    Raises:
+        ValueError: if runs of the same identity have different results.
     """
 
     def __init__(self, objects: Iterable[Run], series: Sequence[Series] = ()) -> None:
         self.objects: list[Run] = list(objects)
         self.series: list[Series] = list(series)
+        kept = once(self.objects)
+        if len(kept) < len(self.objects):
+            again = len(self.objects) - len(kept)
+            are = "1 run is" if again == 1 else f"{again} runs are"
+            warnings.warn(f"{are} there more than once; equal runs count once", stacklevel=2)
+            if len(self.series) == len(self.objects):
+                self.series = [self.series[number] for number in kept]
+            self.objects = [self.objects[number] for number in kept]
         self.series_of: list[str] = []
         self.confidence = 0.95
 
@@ -61,7 +78,8 @@ class Results:
         """Results from a file of JSON lines, as written by `--json`.
 
         Raises:
-            ValueError: naming file and line, if a line is not the object of a run.
+            ValueError: naming file and line, if a line is not the object of a run, or the file and a run of which there
+                are two with different results.
         """
         objects = []
         # JSON strings may contain characters that `splitlines` takes for line ends.
@@ -75,7 +93,10 @@ class Results:
             if not isinstance(run, dict) or not isinstance(run.get("flows"), list):
                 raise ValueError(f"{path}:{number}: not the object of a run (no list `flows`)")
             objects.append(run)
-        return cls(objects)
+        try:
+            return cls(objects)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -311,9 +332,12 @@ class Results:
         ]
         if "delivered_bytes" not in self.flows:
             return np.ones(len(spans))
-        lives = 8 * self.flows["delivered_bytes"].to_numpy(dtype=float) / self.flows["goodput_bps"].to_numpy(dtype=float)
+        lives = (
+            8 * self.flows["delivered_bytes"].to_numpy(dtype=float) / self.flows["goodput_bps"].to_numpy(dtype=float)
+        )
         shares = lives / np.array(spans, dtype=float)
-        return np.where(np.isfinite(shares), shares, 1.0)
+        # A flow that lasts for the entire span keeps its rate to the last bit.
+        return np.where(np.isfinite(shares) & ~np.isclose(shares, 1.0, rtol=1e-12), shares, 1.0)
 
     def measured(self, column: str, by: Sequence[str]) -> pd.DataFrame:
         """The columns `by` and one number: a column of `runs`, or of `flows` combined as in `per_run`.
@@ -400,7 +424,8 @@ class Results:
                 With `id` among them every flow is separate.
 
         Returns:
-            One row per point: `mean`, `sd`, `low` and `high` (the interval's ends), `n` (runs that have the number).
+            One row per point: `mean`, `sd`, `low` and `high` (the interval's ends; NaN for one value and for equal
+            values), `n` (runs that have the number).
 
         Raises:
             ValueError: if there are no rows of flows, or a column does not exist.
@@ -409,8 +434,15 @@ class Results:
 
         keys = [by] if isinstance(by, str) else list(by) if by is not None else self.swept or ["sender"]
         values = self.measured(column, keys).groupby(keys, sort=False)[column]
-        mean, half = values.mean(), values.agg(lambda of: mean_and_interval(of, self.confidence)[1])
-        columns = {"mean": mean, "sd": values.std(), "low": mean - half, "high": mean + half, "n": values.count()}
+        mean, half = (
+            values.mean(),
+            values.agg(lambda of: mean_and_interval(of, self.confidence, resolution_of(column))[1]),
+        )
+        half = half.where(half > 0)  # equal values show no variance, so that no interval is known
+        low = (mean - half).where(
+            values.min() < 0, (mean - half).clip(lower=0)
+        )  # what is never negative has no such mean
+        columns = {"mean": mean, "sd": values.std(), "low": low, "high": mean + half, "n": values.count()}
         return pd.DataFrame(columns)
 
 

@@ -17,7 +17,7 @@ def run_object(goodput: float = 150e3, *, seed: int = 1, point: dict[str, Any] |
         "sender": (point or {}).get("flow.sender", "reno"),
         "goodput_bps": 0.96 * goodput,
         "wire_goodput_bps": goodput,
-        "delivered_bytes": 67_500_000,
+        "delivered_bytes": round(0.96 * goodput * 3600 / 8),
         "segments_sent": 68_000,
         "retransmits": 600,
         "fast_retransmits": 400,
@@ -41,6 +41,8 @@ def run_object(goodput: float = 150e3, *, seed: int = 1, point: dict[str, Any] |
         "bottleneck": {
             "capacity_bps": 200e3,
             "utilisation": 0.75,
+            "goodput_bps": 0.96 * goodput,
+            "active_s": 3600.0,
             "drops": 500,
             "queue_ms": {"mean": 90.0, "p95": 200.0},
         },

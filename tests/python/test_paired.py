@@ -48,7 +48,7 @@ def test_two_runs_and_equal_runs_show_no_interval(goodputs):
     row = results.paired("wire_goodput_bps", by="edge.regulator", baseline="none").loc["wrd"]
     assert np.isnan(row["low"])
     assert np.isnan(row["high"])
-    assert row["mean_difference"] == np.mean(goodputs) - 100
+    assert row["mean_difference"] == pytest.approx(np.mean(goodputs) - 100)
 
 
 def test_a_column_of_the_link_can_be_paired():
@@ -62,7 +62,6 @@ def test_a_column_of_the_link_can_be_paired():
         (runs("none", [1, 2]) + runs("wrd", [1, 2]), "edge.regulatr", "none", "did you mean edge.regulator"),
         (runs("none", [1, 2]) + runs("wrd", [1, 2]), "edge.regulator", "nne", "did you mean none"),
         (runs("none", [1, 2]) + runs("wrd", [1, 2], 7), "edge.regulator", "none", "no run shares its seed"),
-        (runs("none", [1, 2]) * 2 + runs("wrd", [1, 2]), "edge.regulator", "none", "two such runs"),
     ],
 )
 def test_pairs_that_there_are_not_are_told(results, by, baseline, message):

@@ -160,9 +160,11 @@ def test_an_upload_is_drawn_with_the_queue_of_its_mobile():
 
 
 @pytest.mark.parametrize(("delay", "label"), [(0.0, "p95 0 ms"), (12_345.6, "p95 12,346 ms")])
-def test_the_percentile_of_delays_is_that_of_the_series(delay, label):
-    series = {"time": np.arange(3.0), "queue_ms": np.full(3, delay)}
-    texts = [text.get_text() for axes in plot.over_time({"run": series}).axes for text in axes.texts]
+def test_the_percentile_of_delays_is_that_of_the_packets(delay, label):
+    series = {"time": np.arange(3.0), "queue_ms": np.full(3, 77.0)}
+    drawn = (plot.over_time({"run": series}, p95={"run": delay}), plot.over_time({"run": series}))
+    texts, none = ([text.get_text() for axes in figure.axes for text in axes.texts] for figure in drawn)
+    assert none == []
     assert texts == [label]
 
 

@@ -4,6 +4,7 @@ import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -65,7 +66,10 @@ def several_flows(goodputs, seed=1, rtts=(600.0,)):
     run = run_object(seed=seed)
     flow = run["flows"][0]
     rtt_of = lambda i: {**flow["rtt_ms"], "mean": rtts[i % len(rtts)]}  # noqa: E731
-    flows = [{**flow, "id": i, "goodput_bps": goodput, "rtt_ms": rtt_of(i)} for i, goodput in enumerate(goodputs)]
+    flows = [
+        {**flow, "id": i, "goodput_bps": goodput, "delivered_bytes": goodput * 450, "rtt_ms": rtt_of(i)}
+        for i, goodput in enumerate(goodputs)
+    ]
     return {**run, "flows": flows}
 
 
@@ -81,7 +85,47 @@ def test_the_flows_of_a_run_count_as_one_run():
     assert list(by_flow["mean"]) == [1.5e5, 3.5e5]
     # One run shows no spread, however many flows it has.
     single = Results([several_flows([1e5, 3e5])]).summary().loc["reno"]
-    assert (single["low"], single["high"], single["n"]) == (4e5, 4e5, 1)
+    assert (single["mean"], single["n"]) == (4e5, 1)
+    assert np.isnan(single["low"])
+
+
+def test_a_total_covers_the_span_of_the_run_and_a_flow_its_own_life():
+    # 45 MB in 3600 s are 100 kbit/s; the second flow sends 15 MB in 1200 s of them.
+    run = several_flows([1e5, 1e5])
+    run["flows"][0]["delivered_bytes"], run["flows"][1]["delivered_bytes"] = 45_000_000, 15_000_000
+    results = Results([run])
+    assert results.summary()["mean"].tolist() == pytest.approx([4 / 3 * 1e5])
+    assert results.summary(by=["id"])["mean"].tolist() == [1e5, 1e5]
+
+
+def test_equal_runs_count_once_and_different_ones_of_the_same_identity_are_refused(tmp_path):
+    one, other = run_object(100e3), run_object(200e3, seed=2)
+    results = Results([one, other])
+    with pytest.warns(UserWarning, match="2 runs are there more than once"):
+        twice = results + results
+    assert len(twice) == 2
+    pd.testing.assert_frame_equal(twice.summary(), results.summary())
+    # The CPU time of equal runs differs.
+    with pytest.warns(UserWarning, match="1 run is"):
+        assert len(Results([one, {**one, "engine": {"cpu_s": 1.0}}])) == 1
+    with pytest.raises(ValueError, match="seed 1, run 0: there are two such runs"):
+        Results([one, run_object(101e3)])
+    # Another build and another point are other runs.
+    built = {**run_object(101e3), "provenance": {**one["provenance"], "commit": "1"}}
+    assert len(Results([one, built, run_object(101e3, point={"edge.buffer": "4p"})])) == 3
+    joined = tmp_path / "joined.jsonl"
+    joined.write_text("".join(json.dumps(run) + "\n" for run in (one, run_object(101e3))))
+    with pytest.raises(ValueError, match=r"joined\.jsonl: seed 1, run 0"):
+        Results.read(joined)
+
+
+def test_intervals_are_possible_or_none():
+    equal = Results([run_object(seed=seed) for seed in (1, 2, 3)])
+    assert np.isnan(equal.summary("retransmits")["low"]).all()
+    p95 = equal.summary("rtt_ms.p95").iloc[0]
+    assert p95["high"] - p95["mean"] == pytest.approx(0.016 * 800)
+    wide = Results([run_object(goodput, seed=seed) for seed, goodput in enumerate((1e3, 90e3), start=1)])
+    assert wide.summary()["low"].tolist() == [0]
 
 
 def test_a_run_without_the_number_is_left_out():

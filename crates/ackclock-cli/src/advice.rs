@@ -49,21 +49,16 @@ pub(crate) fn queue_ms(run: &RunResult) -> Option<f64> {
     run.bottleneck.queue_ms.p95
 }
 
-/// Estimate without an interval if all runs are equal.
-fn varied(of: Estimate) -> Estimate {
-    Estimate { half_interval: of.half_interval.filter(|half| *half > 0.0), ..of }
-}
-
 /// Costs of each candidate; `None` if one of them has no finished run.
 pub(crate) fn costs(points: &[PointRuns<'_>], confidence: Confidence) -> Option<Vec<Cost>> {
     let estimate = |point: &PointRuns<'_>, of: Number| {
-        Estimate::of(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>(), confidence).map(varied)
+        Estimate::of(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>(), confidence)
     };
     let means: Vec<Estimate> = points.iter().map(|point| estimate(point, goodput)).collect::<Option<_>>()?;
     let (best, most) =
         means.iter().enumerate().max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean))?;
     let cost = |(point, goodput_mean): (&PointRuns<'_>, &Estimate)| {
-        let difference = paired::difference(point, &points[best], goodput, confidence).map(varied)?;
+        let difference = paired::difference(point, &points[best], goodput, confidence)?;
         let relative = |bps: f64| bps / most.mean.max(f64::MIN_POSITIVE);
         Some(Cost {
             goodput: *goodput_mean,

@@ -64,11 +64,7 @@ impl Baseline {
             let base = &points[(*base)?];
             let mean = statistics::mean(&base.runs.iter().filter_map(|run| number(run)).collect::<Vec<_>>());
             let percent = 100.0 / mean.filter(|&mean| mean > 0.0)?;
-            let mut scaled: Vec<_> = differences(point, base, number).iter().map(|by| by * percent).collect();
-            if scaled.iter().all(|by| *by == scaled[0]) {
-                // If all paired differences are equal, one value suffices and no interval is shown.
-                scaled.truncate(1);
-            }
+            let scaled: Vec<_> = differences(point, base, number).iter().map(|by| by * percent).collect();
             Estimate::of(&scaled, confidence)
         };
         points.iter().zip(&self.of).map(change).collect()

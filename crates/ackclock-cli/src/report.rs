@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use ackclock_core::{Span, name_of};
@@ -66,12 +67,13 @@ impl<'a> Report<'a> {
     }
 
     /// Chooses the runs that the report shows over time. The first shown run belongs to the first point without a
-    /// regulator. The second shown run belongs to the regulator with the largest power (goodput divided by p95 queueing
-    /// delay) among points with otherwise equal keys. For each shown point, the run with the median goodput is chosen.
+    /// regulator, or to the first point. The second shown run belongs to the regulator, or the sender if regulators do
+    /// not vary, with the largest power (goodput divided by p95 queueing delay) among points with otherwise equal keys.
+    /// For each shown point, the run with the median goodput is chosen.
     fn shown(&self) -> Vec<Job<'_>> {
         let unregulated = |job: &&Job<'_>| regulator(job).is_some_and(|name| name == "none");
         let Some(base) = self.jobs.iter().find(unregulated).or(self.jobs.first()) else { return Vec::new() };
-        let rivals = self.jobs.iter().filter(|job| job.run == 0 && regulates_alike(base, job));
+        let rivals = self.jobs.iter().filter(|job| job.run == 0 && differs_in_one(base, job));
         let best = rivals.max_by(|a, b| self.power(a.index).total_cmp(&self.power(b.index)));
         [Some(base), best].into_iter().flatten().filter_map(|job| self.median(job.index)).collect()
     }
@@ -177,16 +179,21 @@ fn regulator(job: &Job<'_>) -> Option<String> {
     job.point.labels.iter().find(|(key, _)| key == "edge.regulator").map(|(_, value)| name_of(value))
 }
 
-/// Returns whether two points differ only in their regulator.
-fn regulates_alike(base: &Job<'_>, other: &Job<'_>) -> bool {
-    let differs = |(a, b): (&(String, _), &(String, _))| a != b && a.0 != "edge.regulator";
+/// Returns whether two points differ only in their regulator, or only in their sender if regulators do not vary.
+fn differs_in_one(base: &Job<'_>, other: &Job<'_>) -> bool {
+    let key = if regulator(base).is_some() { "edge.regulator" } else { "flow.sender" };
+    let differs = |(a, b): (&(String, _), &(String, _))| a != b && a.0 != key;
     let (a, b) = (&base.point.labels, &other.point.labels);
-    base.index != other.index && regulator(base).is_some() && !a.iter().zip(b).any(differs)
+    base.index != other.index && !a.iter().zip(b).any(differs)
 }
 
-/// Name of a run in figures: its regulator if the regulators differ, otherwise its number.
+/// Name of a run in figures: its regulator if the regulators differ, otherwise the values of its point, or its number.
 fn named(job: &Job<'_>) -> String {
-    regulator(job).unwrap_or_else(|| format!("run {}", job.run))
+    let name = |value: &Value| Some(name_of(value)).filter(|name| !name.is_empty());
+    let values = job.point.labels.iter().map(|(_, value)| name(value).unwrap_or_else(|| value.to_string()));
+    let values: Vec<_> = values.collect();
+    let point = if values.is_empty() { format!("run {}", job.run) } else { values.join(", ") };
+    regulator(job).unwrap_or(point)
 }
 
 #[cfg(test)]

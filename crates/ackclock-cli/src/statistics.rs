@@ -55,7 +55,8 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
 pub(crate) struct Estimate {
     /// Mean of the number over the runs.
     pub(crate) mean: f64,
-    /// Half the width of the confidence interval (Student's t); `None` for a single run.
+    /// Half the width of the confidence interval (Student's t); `None` for a single run and for equal values, whose
+    /// variance is unknown: an interval of width zero would be wrong.
     pub(crate) half_interval: Option<f64>,
 }
 
@@ -68,10 +69,17 @@ impl Estimate {
             1 => Some(Self { mean, half_interval: None }),
             n => {
                 let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-                let standard_error = libm::sqrt(squares / (count - 1.0) / count);
-                Some(Self { mean, half_interval: Some(student_t(n - 1, confidence) * standard_error) })
+                let half = student_t(n - 1, confidence) * libm::sqrt(squares / (count - 1.0) / count);
+                Some(Self { mean, half_interval: Some(half).filter(|half| *half > 0.0) })
             }
         }
+    }
+}
+
+impl Estimate {
+    /// Widens the interval of several runs by the resolution of their values, a fraction of the mean.
+    pub(crate) fn resolved_to(self, resolution: f64) -> Self {
+        Self { half_interval: Some(self.half_interval.unwrap_or(0.0) + resolution * self.mean.abs()), ..self }
     }
 }
 
@@ -151,11 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn equal_runs_have_an_interval_of_nothing() {
+    fn equal_values_have_no_interval_but_that_of_their_resolution() {
         // In floating point, the sum of three such values differs from three times the value.
         let value = 398.458_88;
         let estimate = Estimate::of(&[value; 3], Confidence::default()).unwrap();
-        assert_eq!((estimate.mean, estimate.half_interval), (value, Some(0.0)));
+        assert_eq!((estimate.mean, estimate.half_interval), (value, None));
+        assert_eq!(estimate.resolved_to(0.5).half_interval, Some(value / 2.0));
     }
 
     #[test]

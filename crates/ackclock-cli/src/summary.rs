@@ -33,12 +33,17 @@ enum Unit {
     Share,
     /// Plain number, shown without a unit.
     Plain,
+    /// Percentile of a histogram, which is accurate to [`RESOLUTION`].
+    Percentile,
 }
+
+/// Accuracy of percentiles: see [`ackclock_core::Histogram`].
+const RESOLUTION: f64 = 0.016;
 
 const FLOW: &[Measure<FlowResult>] = &[
     Measure { heading: "goodput", unit: Unit::Rate, of: |flow| flow.goodput_bps },
     Measure { heading: "RTT mean ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.mean },
-    Measure { heading: "RTT p95 ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.p95 },
+    Measure { heading: "RTT p95 ms", unit: Unit::Percentile, of: |flow| flow.rtt_ms.p95 },
     Measure { heading: "retransmits", unit: Unit::Plain, of: |flow| Some(flow.retransmits as f64) },
     Measure {
         heading: "fast retr.",
@@ -86,7 +91,7 @@ const LINK: &[Measure<OneWay>] = &[
         of: |way| Some(way.link.impaired.as_ref()?.corrupted as f64),
     },
     Measure { heading: "queue mean ms", unit: Unit::Plain, of: |way| way.link.queue_ms.mean },
-    Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |way| way.link.queue_ms.p95 },
+    Measure { heading: "queue p95 ms", unit: Unit::Percentile, of: |way| way.link.queue_ms.p95 },
     Measure { heading: "Jain users", unit: Unit::Plain, of: |way| way.fairness?.jain_users },
     Measure { heading: "Jain flows", unit: Unit::Plain, of: |way| way.fairness?.jain_flows },
 ];
@@ -102,7 +107,7 @@ const POINT: &[Measure<RunResult>] = &[
     Measure { heading: "goodput", unit: Unit::Rate, of: goodput },
     Measure { heading: "RTT mean ms", unit: Unit::Plain, of: mean_rtt },
     Measure { heading: "latency mean ms", unit: Unit::Plain, of: mean_latency },
-    Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.p95 },
+    Measure { heading: "queue p95 ms", unit: Unit::Percentile, of: |run| run.bottleneck.queue_ms.p95 },
     Measure { heading: "used %", unit: Unit::Share, of: |run| run.bottleneck.utilisation },
     Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
     Measure { heading: "retransmits", unit: Unit::Plain, of: |run| Some(sum(run, |user| user.retransmits)) },
@@ -112,7 +117,7 @@ const POINT: &[Measure<RunResult>] = &[
 /// Additional columns of the table of points if there are uploads.
 const POINT_UP: &[Measure<RunResult>] = &[
     Measure { heading: "up goodput", unit: Unit::Rate, of: up_goodput },
-    Measure { heading: "up queue p95 ms", unit: Unit::Plain, of: |run| run.uplink.queue_ms.p95 },
+    Measure { heading: "up queue p95 ms", unit: Unit::Percentile, of: |run| run.uplink.queue_ms.p95 },
     Measure { heading: "up used %", unit: Unit::Share, of: |run| run.uplink.utilisation },
     Measure { heading: "up drops", unit: Unit::Plain, of: |run| Some(run.uplink.drops as f64) },
 ];
@@ -330,7 +335,7 @@ const TRANSFER: &[Measure<TransferResult>] = &[
     Measure { heading: "transfers", unit: Unit::Plain, of: |class| Some(class.count as f64) },
     Measure { heading: "unfinished", unit: Unit::Plain, of: |class| Some(class.unfinished as f64) },
     Measure { heading: "latency mean ms", unit: Unit::Plain, of: |class| class.latency_ms.mean },
-    Measure { heading: "latency p95 ms", unit: Unit::Plain, of: |class| class.latency_ms.p95 },
+    Measure { heading: "latency p95 ms", unit: Unit::Percentile, of: |class| class.latency_ms.p95 },
     Measure { heading: "goodput", unit: Unit::Rate, of: |class| class.goodput_bps },
     Measure { heading: "link used %", unit: Unit::Share, of: |class| class.link?.utilisation },
 ];
@@ -433,7 +438,7 @@ impl Shown {
             |things: &Vec<&T>| things.iter().filter_map(|thing| (measure.of)(thing)).collect::<Vec<_>>();
         let all: Vec<Vec<f64>> = rows.iter().map(|(_, things)| values(things)).collect();
         let (heading, scale) = match measure.unit {
-            Unit::Plain => (measure.heading.to_owned(), 1.0),
+            Unit::Plain | Unit::Percentile => (measure.heading.to_owned(), 1.0),
             Unit::Share => (measure.heading.to_owned(), 100.0),
             Unit::Rate => {
                 let (name, bps) = rate_unit(all.iter().flatten().copied().fold(0.0, f64::max));
@@ -441,7 +446,9 @@ impl Shown {
             }
         };
         let scaled = |row: &Vec<f64>| {
-            Estimate::of(&row.iter().map(|value| value * scale).collect::<Vec<_>>(), confidence)
+            let of = Estimate::of(&row.iter().map(|value| value * scale).collect::<Vec<_>>(), confidence)?;
+            let binned = measure.unit == Unit::Percentile && row.len() > 1;
+            Some(if binned { of.resolved_to(RESOLUTION) } else { of })
         };
         Self { heading, cells: all.iter().map(scaled).collect() }
     }
@@ -458,7 +465,10 @@ fn note(runs: impl Iterator<Item = (usize, usize)>, confidence: Confidence) -> S
     let (copies, others): (Vec<_>, Vec<_>) = runs.partition(|&(all, different)| all > different);
     let intervals = match others.iter().map(|&(all, _)| all).max() {
         Some(most @ 2..) => {
-            format!("\n± is the {confidence} % confidence interval over {most} runs (Student's law).\n")
+            format!(
+                "\n± is the {confidence} % confidence interval over {most} runs (Student's law), with the \
+                 resolution of percentiles, 1.6 %; a number without ± is equal in these runs.\n"
+            )
         }
         _ => String::new(),
     };

@@ -121,8 +121,7 @@ pub(crate) fn estimate(of: Option<Estimate>) -> String {
             let places = decimals(half, 2);
             format!("{} ± {}", with_decimals(mean, places), with_decimals(half, places))
         }
-        Some(Estimate { mean, half_interval: Some(_) }) => format!("{} ± 0", number(mean)),
-        Some(Estimate { mean, half_interval: None }) => number(mean),
+        Some(Estimate { mean, .. }) => number(mean),
     }
 }
 
@@ -216,7 +215,7 @@ mod tests {
         let of = |mean, half_interval| estimate(Some(Estimate { mean, half_interval }));
         assert_eq!(of(178.349, Some(1.234)), "178.3 ± 1.2");
         assert_eq!(of(178.349, Some(25.6)), "178 ± 26");
-        assert_eq!(of(178.349, Some(0.0)), "178.3 ± 0");
+        assert_eq!(of(178.349, Some(0.0)), "178.3");
         assert_eq!(of(178.349, None), "178.3");
         assert_eq!(estimate(None), "-");
     }

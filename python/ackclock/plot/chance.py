@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ackclock.axis import legend_above
+from ackclock.interval import possible
 from ackclock.plot import style
 from ackclock.plot.lines import grouped
 from ackclock.plot.style import COLOURS, panel, plain
@@ -115,9 +116,15 @@ def paired(results: Results, column: str = "goodput_bps", *, by: str, baseline: 
         firsts = [str(name[0] if isinstance(name, tuple) else name) for name in table.index]
         mean = table["mean_difference"] * percent
         half = ((table["high"] - table["mean_difference"]) * percent).fillna(0)
+        below, above = possible(mean, half, least=-100.0)
         for row, first in enumerate(firsts):
             axes.errorbar(
-                mean.iloc[row], row, xerr=half.iloc[row], color=known.get(first, COLOURS[0]), marker="o", capsize=4
+                mean.iloc[row],
+                row,
+                xerr=[[below[row]], [above[row]]],
+                color=known.get(first, COLOURS[0]),
+                marker="o",
+                capsize=4,
             )
         axes.set_yticks(range(len(names)), [plain(name) for name in names])
         axes.invert_yaxis()

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from ackclock.axis import legend_above, not_below_zero, numbers, positions
+from ackclock.interval import possible
 from ackclock.plot import style
 from ackclock.plot.style import COLOURS, look, panel, plain
 from ackclock.results import Results, mean_and_interval
@@ -71,7 +72,8 @@ def curves(
             colour = (colours or {}).get(label, colour)
             mean, half = _means_and_intervals(curve, confidence)
             axes.plot(curve.x, mean, color=colour, marker=marker, label=label)
-            axes.fill_between(curve.x, mean - half, mean + half, color=colour, alpha=0.22, linewidth=0)
+            below, above = possible(mean, half)
+            axes.fill_between(curve.x, mean - below, mean + above, color=colour, alpha=0.22, linewidth=0)
         legend_above(figure)
     return figure
 
@@ -171,7 +173,7 @@ def _marks(
             mean, half = _means_and_intervals(curve, confidence)
             beside = np.asarray(curve.x) + 0.12 * (i - (len(lines) - 1) / 2)
             axes.errorbar(
-                beside, mean, yerr=half, color=colour, marker=marker,
+                beside, mean, yerr=possible(mean, half), color=colour, marker=marker,
                 linestyle="none", capsize=4, label=label,
             )  # fmt: skip
         axes.margins(x=0.2)

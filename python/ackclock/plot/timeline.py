@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib as mpl
 import numpy as np
@@ -25,7 +25,8 @@ def over_time(
     *,
     width: float = 8.4,
     uplink: bool = False,
-    order: Sequence[str] = (),
+    colours: Mapping[str, str] | None = None,
+    p95: Mapping[str, float] | None = None,
 ) -> Figure:
     """Runs over the same link: capacity, goodput, queueing delay with drops, and windows and held ACKs of the last run.
 
@@ -36,18 +37,22 @@ def over_time(
         run: Number of the run of `Results` to plot.
         width: Width of the figure, inches.
         uplink: Whether to plot the uplink.
-        order: Names in the order of their colours, to match another figure.
+        colours: Colours of runs, to match another figure; default: one after the other.
+        p95: 95th percentile of the queueing delay over all packets of a run, ms, by the name of the run; default: that
+            of the runs of `Results`.
 
     Raises:
         ValueError: if there are no series, or none of this run.
     """
     if isinstance(runs, Results):
-        runs = _of_run(runs, run)
+        results, runs = runs, _of_run(runs, run)
+        if p95 is None and len(results.series) == len(results.objects):
+            link = results.objects[run].get("uplink" if uplink else "bottleneck") or {}
+            p95 = {name: (link.get("queue_ms") or {}).get("p95") for name in runs}
     if not runs:
         raise ValueError("there are no series to draw")
     names, last = list(runs), list(runs.values())[-1]
-    ordered = list(dict.fromkeys([*order, *names]))
-    colours = {name: COLOURS[ordered.index(name) % len(COLOURS)] for name in names}
+    colours = {name: (colours or {}).get(name, COLOURS[i % len(COLOURS)]) for i, name in enumerate(names)}
     heights = [1.5, *(1.0 for _ in names), *([1.0] if _windows(last) else [])]
     with mpl.rc_context(STYLE):
         figure = Picture(figsize=(width, 1.0 + 1.3 * sum(heights)), layout="constrained")
@@ -56,6 +61,8 @@ def over_time(
         queues = panels[1 : 1 + len(names)]
         for axes, name in zip(queues, names, strict=True):
             _draw_queue(axes, runs[name], plain(name) if len(runs) > 1 else "", colours[name], "up." if uplink else "")
+            if (percentile := (p95 or {}).get(name)) is not None:
+                _draw_percentile(axes, percentile)
         top = max(axes.get_ylim()[1] for axes in queues)
         for axes in queues:
             axes.set_ylim(top=top)
@@ -93,7 +100,7 @@ def _draw_rates(axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, st
 
 
 def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> None:
-    """Queueing delay on a logarithmic axis from 1 ms with its 95th percentile, or the queue in packets; with drops."""
+    """Queueing delay on a logarithmic axis from 1 ms, or the queue in packets; with drops."""
     delays = [name for name in series if name == f"{way}queue_ms" or name.startswith(f"{way}queue_ms/")]
     if delays:
         time, values = _binned(series, np.fmax.reduce([series[name] for name in delays]))
@@ -103,7 +110,6 @@ def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> 
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylim(1, max(10.0, 8 * float(values.max(initial=1.0))))  # space for label and ticks
-        _draw_percentile(axes, delay)
     else:
         time, values = _binned(series, _summed(series, "up.queue_packets" if way else "queue"))
         axes.set_ylim(0, 1.05 * max(1.0, float(values.max())))
@@ -114,11 +120,10 @@ def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> 
     axes.set(ylabel=f"{run}\n{what}" if run else what)
 
 
-def _draw_percentile(axes: Axes, delays: NDArray[np.float64]) -> None:
-    """The 95th percentile of a curve of delays in ms as a line with its value."""
-    if delays.size == 0:
+def _draw_percentile(axes: Axes, p95: float) -> None:
+    """The 95th percentile of the delays of all packets, ms, as a line with its value."""
+    if axes.get_yscale() != "log":
         return
-    p95 = float(np.percentile(delays, 95))
     line = max(p95, 1.0)
     axes.axhline(line, color="#777777", linestyle="--", linewidth=1.2)
     axes.annotate(

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from ackclock.axis import legend_above, log_if_wide, not_below_zero
+from ackclock.interval import possible
 from ackclock.plot import style
 from ackclock.plot.lines import MOST_CURVES, grouped
 from ackclock.plot.style import COLOURS, MARKERS, NARROW, SMALL, panel, plain
@@ -110,7 +111,7 @@ def _draw_variants(
             [mean_and_interval(point["goodput_bps"] / 1e3, results.confidence) for _, point in points]
         )
         axes.errorbar(
-            x, y, xerr=x_half, yerr=y_half,
+            x, y, xerr=possible(x, x_half), yerr=possible(y, y_half),
             color=colour, marker=marker, linestyle="-" if marker == MARKERS[0] else "--", linewidth=1.1,
             label=", ".join(names),
         )  # fmt: skip
