@@ -15,9 +15,9 @@ BUFFERED = "down.buffer_packets"
 
 
 def goodput(one: Run) -> float | None:
-    """Payload in order of all flows, kbit/s."""
-    known = [flow["goodput_bps"] for flow in one["flows"] if flow["goodput_bps"] is not None]
-    return sum(known) / 1e3 if known else None
+    """Payload in order of all flows over the span of the run, kbit/s."""
+    total = one["bottleneck"]["goodput_bps"]
+    return None if total is None else float(total) / 1e3
 
 
 def delay(one: Run) -> float | None:

@@ -26,7 +26,7 @@ def mean_and_interval(values: ArrayLike, confidence: float = 0.95, resolution: f
 
 
 def half_interval(values: ArrayLike, confidence: float = 0.95) -> float:
-    """Half the width of the mean's confidence interval (Student's t); 0, which means none, for one value and equal values."""
+    """Half the width of the mean's confidence interval (Student's t); 0 (none) for one value and equal values."""
     array = np.asarray(values, dtype=float)
     # For equal values the deviation would only be rounding error.
     if array.size < 2 or np.ptp(array) == 0:
