@@ -44,7 +44,11 @@ const FLOW: &[Measure<FlowResult>] = &[
     Measure { heading: "goodput", unit: Unit::Rate, of: |flow| flow.goodput_bps },
     Measure { heading: "RTT mean ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.mean },
     Measure { heading: "RTT p95 ms", unit: Unit::Percentile, of: |flow| flow.rtt_ms.p95 },
-    Measure { heading: "retransmits", unit: Unit::Plain, of: |flow| Some(flow.retransmits as f64) },
+    Measure {
+        heading: "retransmits",
+        unit: Unit::Plain,
+        of: |flow| flow.retransmits.map(|count| count as f64),
+    },
     Measure {
         heading: "fast retr.",
         unit: Unit::Plain,

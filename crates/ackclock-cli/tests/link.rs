@@ -936,6 +936,38 @@ fn what_the_machine_loses_is_counted_and_said_and_the_status_is_that_of_the_comm
 }
 
 #[test]
+fn ecn_is_asked_for_inside_and_by_the_server_only_as_said() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    let setting = "/proc/sys/net/ipv4/tcp_ecn";
+    let server = format!("cp {setting} server; exec python3 -m http.server 8000 2>/dev/null >&2");
+    // 2 is the kernel's default: ECN is accepted and not asked for.
+    for (options, expected) in [(&[][..], "2"), (&["--ecn"], "1")] {
+        let asked = [&["link", "1gbit", "1gbit"], options, &["--server", &server, "--", "cat", setting]];
+        let ended = folder.run(&asked.concat());
+        assert_eq!((ended.status, ended.out.trim()), (0, expected), "{}", ended.err);
+        assert_eq!(folder.read("server").trim(), expected);
+    }
+}
+
+#[test]
+fn fragments_that_are_selected_by_a_port_cross_with_their_datagram() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    let fragments = "import os, socket\n\
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+        for _ in range(50): s.sendto(bytes(4000), (os.environ['ACKCLOCK_BASE'], 5005))\n";
+    folder.write("fragments.py", fragments);
+    let script = format!("python3 fragments.py; {ROUND_TRIP}");
+    for (option, crossing, beside) in [("--only", 150, 0), ("--except", 0, 150)] {
+        let asked = ["link", "1gbit", "1gbit", "--closed", "--json", option, "udp:5005", "--"];
+        let ended = folder.run(&[&asked[..], &["sh", "-c", &script]].concat());
+        assert_eq!((ended.status, ended.err.as_str()), (0, ""));
+        let uplink = &last_object(&ended.out)["uplink"];
+        let [sent, bypassed] = ["sent", "bypassed"].map(|key| uplink[key].as_u64().unwrap());
+        assert!(sent.abs_diff(crossing) < 20 && bypassed.abs_diff(beside) < 20, "{option}: {uplink}");
+    }
+}
+
+#[test]
 fn fragments_are_in_the_row_named_other() {
     let Some(folder) = ready(&["python3"]) else { return };
     let fragments = "import os, socket\n\

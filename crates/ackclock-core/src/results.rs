@@ -83,13 +83,15 @@ pub struct FlowResult {
     pub goodput_bps: Option<f64>,
     /// Goodput of the flow including headers, with each packet counted once, bit/s.
     pub wire_goodput_bps: Option<f64>,
-    /// In-order payload delivered by the flow, bytes.
+    /// In-order payload delivered by the flow, bytes. In `ackclock link`, the payload of UDP is what left the link
+    /// intact, each datagram once.
     pub delivered_bytes: u64,
     /// Data segments sent, retransmissions included. With a relay, the segment and timeout counts of a flow are sums
     /// over both connections.
     pub segments_sent: u64,
-    /// Number of data segments retransmitted.
-    pub retransmits: u64,
+    /// Number of data segments retransmitted. In `ackclock link`, the number of retransmissions is null for everything
+    /// but TCP: the packet numbers of QUIC are encrypted.
+    pub retransmits: Option<u64>,
     /// Number of fast recoveries entered after duplicate or selective ACKs. The number of fast recoveries is null in
     /// `ackclock link`, which has no access to senders.
     pub fast_retransmits: Option<u64>,
@@ -183,8 +185,8 @@ pub struct LegResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RealFlow {
     /// Protocol of the flow: `tcp`, `quic`, `udp`, or `other`. One last row with `other` contains all remaining packets: ICMP,
-    /// fragments, other protocols, and connections beyond the maximum number of rows. The payload of `other` includes
-    /// headers. Simulated runs omit the key `protocol`.
+    /// fragments, other protocols, TCP segments that cannot be read, and connections beyond the maximum number of rows.
+    /// The payload of `other` includes headers. A QUIC connection that changes its address or port has a row for each. Simulated runs omit the key `protocol`.
     pub protocol: String,
     /// Address and port of the endpoint that sent more bytes. The address is null for the protocol `other`. Simulated
     /// runs omit the key `from`.

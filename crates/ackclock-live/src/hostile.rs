@@ -12,7 +12,7 @@ use ackclock_link::{Direction, NoFiles};
 
 use crate::control::{self, LinkRequest};
 use crate::gso::{self, Header};
-use crate::parse::{Layout, parse};
+use crate::parse::{Layout, fragment, parse};
 use crate::rewrite::rewrite;
 use crate::{Plane, PlaneConfig, Side, Traffic};
 pub use neighbours::Neighbours;
@@ -28,6 +28,9 @@ pub fn parsing(bytes: &[u8]) -> Result<(), String> {
     // The size field of an opaque segment has 16 bits; only a jumbogram exceeds it.
     if size != bytes.len() && (parsed.segment.is_tcp() || size != usize::from(u16::MAX)) {
         return Err(format!("{} bytes count as {size}", bytes.len()));
+    }
+    if fragment(bytes).is_some() && parsed.segment.is_tcp() {
+        return Err("a fragment is read as a segment".to_owned());
     }
     match (parsed.layout, parsed.segment.is_tcp()) {
         (Layout::Opaque, false) | (Layout::Ipv4(_) | Layout::Ipv6(_), true) => Ok(()),

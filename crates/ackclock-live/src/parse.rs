@@ -30,6 +30,8 @@ use ackclock_core::{
 };
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, Ipv6ExtHeader, Ipv6Packet, TcpOption, TcpPacket};
 
+use crate::fragments::Datagram;
+
 /// Parsed contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed {
@@ -99,6 +101,57 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
+/// Fragment of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Packet to which the fragment belongs.
+    pub datagram: Datagram,
+    /// Addresses, protocol, and the ports if this is the first fragment.
+    pub tuple: Tuple,
+    /// Whether this is the first fragment, which has the ports.
+    pub is_first: bool,
+}
+
+/// Parses a fragment (RFC 791 section 3.2, RFC 8200 section 4.5); `None` for a complete or unreadable packet.
+pub fn fragment(bytes: &[u8]) -> Option<Fragment> {
+    match bytes.first()? >> 4 {
+        4 => fragment_v4(bytes),
+        6 => fragment_v6(bytes),
+        _ => None,
+    }
+}
+
+fn fragment_v4(bytes: &[u8]) -> Option<Fragment> {
+    let network = ipv4(bytes)?;
+    let packet = Ipv4Packet::new_unchecked(bytes);
+    let is_first = packet.frag_offset() == 0;
+    if is_first && !packet.more_frags() {
+        return None;
+    }
+    let transport = if is_first { packet.payload() } else { &[] };
+    let protocol = network.protocol.into();
+    let tuple = Network { transport, ..network }.tuple();
+    Some(Fragment { datagram: Datagram::of(&tuple, protocol, packet.ident().into()), tuple, is_first })
+}
+
+fn fragment_v6(bytes: &[u8]) -> Option<Fragment> {
+    let network = ipv6(bytes)?;
+    let packet = Ipv6Packet::new_unchecked(bytes);
+    let (IpProtocol::Ipv6Frag, Err(at)) = skip_extensions(packet.next_header(), packet.payload()) else {
+        return None;
+    };
+    let (header, rest) = packet.payload().get(at..)?.split_at_checked(8)?;
+    let next = IpProtocol::from(header[0]);
+    let is_first = u16::from_be_bytes([header[2], header[3]]) >> 3 == 0;
+    let (protocol, skipped) = if is_first { skip_extensions(next, rest) } else { (next, Ok(0)) };
+    let transport =
+        skipped.ok().filter(|_| is_first).and_then(|skipped| rest.get(skipped..)).unwrap_or_default();
+    let identification = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+    let tuple = Network { protocol, transport, ..network }.tuple();
+    let datagram = Datagram::of(&tuple, IpProtocol::Ipv6Frag.into(), identification);
+    Some(Fragment { datagram, tuple, is_first })
+}
+
 /// Position of the bytes behind the transport header of a packet, which only the receiver's checksum covers. The range
 /// is empty for a fragment and for a protocol other than TCP, UDP and ICMP.
 pub fn payload(bytes: &[u8]) -> Range<usize> {
@@ -158,6 +211,7 @@ fn ipv4(bytes: &[u8]) -> Option<Network<'_>> {
 fn ipv6(bytes: &[u8]) -> Option<Network<'_>> {
     let packet = Ipv6Packet::new_checked(bytes).ok()?;
     let (protocol, skipped) = skip_extensions(packet.next_header(), packet.payload());
+    let skipped = skipped.ok();
     let transport = skipped.and_then(|skipped| packet.payload().get(skipped..)).unwrap_or_default();
     // The offset fits into 16 bits: an IPv6 payload has at most 65535 bytes and is not empty if it contains TCP.
     let offset = u16::try_from(packet.header_len() + skipped.unwrap_or(0)).ok()?;
@@ -171,28 +225,28 @@ fn ipv6(bytes: &[u8]) -> Option<Network<'_>> {
     })
 }
 
-/// Protocol after the extension headers, and the length of the headers; `None` if the bytes after them cannot be
-/// parsed.
-fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<usize>) {
+/// Protocol after the extension headers, and the length of the headers. If the bytes after them cannot be parsed, the
+/// error is the position of the header at which parsing ended.
+fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Result<usize, usize>) {
     // RFC 8200 section 4.1 allows seven extension headers; longer chains are not followed.
     const MOST: usize = 8;
     let mut at = 0;
     for _ in 0..MOST {
         match next {
             IpProtocol::HopByHop | IpProtocol::Ipv6Opts | IpProtocol::Ipv6Route => {}
-            IpProtocol::Ipv6Frag => return (next, None),
-            _ => return (next, Some(at)),
+            IpProtocol::Ipv6Frag => return (next, Err(at)),
+            _ => return (next, Ok(at)),
         }
         let rest = payload.get(at..).unwrap_or_default();
-        let Ok(header) = Ipv6ExtHeader::new_checked(rest) else { return (next, None) };
+        let Ok(header) = Ipv6ExtHeader::new_checked(rest) else { return (next, Err(at)) };
         // The fourth byte of a routing header is the number of remaining hops (RFC 8200 section 4.4).
         if next == IpProtocol::Ipv6Route && rest[3] != 0 {
-            return (next, None);
+            return (next, Err(at));
         }
         next = header.next_header();
         at += (usize::from(header.header_len()) + 1) * 8;
     }
-    (next, None)
+    (next, Err(at))
 }
 
 impl Network<'_> {
@@ -409,8 +463,8 @@ mod tests {
         bytes[6] = 43;
         bytes[43] = 1;
         assert!(!parse(&bytes).segment.is_tcp());
-        assert_eq!(skip_extensions(IpProtocol::HopByHop, &[0; 100]).1, None);
-        assert_eq!(skip_extensions(IpProtocol::HopByHop, &[0; 7]).1, None);
+        assert!(skip_extensions(IpProtocol::HopByHop, &[0; 100]).1.is_err());
+        assert!(skip_extensions(IpProtocol::HopByHop, &[0; 7]).1.is_err());
     }
 
     proptest! {
@@ -421,6 +475,7 @@ mod tests {
                 *first = version;
             }
             prop_assert_eq!(parse(&bytes).segment.wire_bytes() as usize, bytes.len());
+            prop_assert!(fragment(&bytes).is_none() || !parse(&bytes).segment.is_tcp());
         }
     }
 }

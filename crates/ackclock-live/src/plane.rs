@@ -21,6 +21,7 @@ use ackclock_link::{Change, Direction, Files, Load};
 
 use crate::account::Totals;
 use crate::flow::{Met, NO_FLOW};
+use crate::fragments::Fragments;
 use crate::graph::Graph;
 use crate::log::LinkLog;
 use crate::parse::{Layout, Parsed, Tuple, parse, payload, services};
@@ -28,11 +29,12 @@ use crate::port::Side;
 use crate::quic::Observer;
 use crate::rewrite::rewrite;
 use crate::selection::Selection;
-use crate::tally::Tally;
+use crate::tally::{CopyKind, Tally};
 use crate::template::Template;
 use crate::traffic::Traffic;
 use crate::users::Users;
 use crate::{FlowReport, Hop, PlaneConfig, Pool};
+use corrupt::Content;
 use inventory::{Inside, Inventory};
 
 /// Packet that leaves the data plane.
@@ -63,6 +65,8 @@ pub struct Plane {
     inventory: Inventory,
     /// Flows that cross the link.
     selection: Selection,
+    /// Datagrams whose first fragment was seen, by side of arrival.
+    fragments: [Fragments; 2],
     /// Hop with a smaller MTU in front of the link.
     hop: Option<Hop>,
     /// Packets that leave without crossing the link.
@@ -159,6 +163,7 @@ impl Plane {
         Ok(Self {
             graph,
             selection: Selection::default(),
+            fragments: Default::default(),
             hop: None,
             beside: VecDeque::new(),
             users: Users::default(),
@@ -219,7 +224,9 @@ impl Plane {
         segment.set_scale(self.inventory.flows.scale(flow, from));
         segment.identify(flow, packet);
         let bytes = segment.wire_bytes();
-        self.inventory.enter(packet, Inside { flow, user, layout, bytes, arrived: now, from: Some(from) });
+        let inside =
+            Inside { flow, user, layout, bytes, arrived: now, from: Some(from), ..Inside::default() };
+        self.inventory.enter(packet, inside);
         self.graph.inject(now, from, segment);
         self.collect();
     }
@@ -435,7 +442,7 @@ impl Plane {
                 connection.observe(now, from, bytes);
             }
         }
-        let tally = self.tally(flow);
+        let tally = self.tally(flow, segment);
         let delivered = tally.on_packet(now, from, segment);
         if tally.is_proven() {
             self.inventory.flows.prove(flow);
@@ -444,10 +451,10 @@ impl Plane {
         self.inventory.flows.learn(flow, from, segment);
     }
 
-    /// Counters of a connection; a connection without a row uses the common counters.
-    fn tally(&mut self, flow: FlowId) -> &mut Tally {
+    /// Counters for a segment of a connection; the common counters for a segment that no row counts.
+    fn tally(&mut self, flow: FlowId, segment: &Segment) -> &mut Tally {
         match self.connections.get_mut(flow.index()) {
-            Some(Some(connection)) if connection.tally.has_row() => &mut connection.tally,
+            Some(Some(connection)) if connection.tally.counts(segment) => &mut connection.tally,
             _ => &mut self.other,
         }
     }
@@ -456,21 +463,27 @@ impl Plane {
     /// be built.
     fn finish(&mut self, at: Time, segment: &Segment, side: Side) -> Option<PacketId> {
         let (from, counted) = (side.other(), self.counted(segment));
-        let packet = if segment.packet().has_bytes() {
+        let (packet, state) = if segment.packet().has_bytes() {
             let layout = self.inventory.get(segment.packet())?.layout;
             rewrite(self.inventory.pool.bytes_mut(segment.packet())?, layout, segment);
-            if segment.is_corrupt() { self.corrupt(from, segment.packet()) } else { segment.packet() }
+            if segment.is_corrupt() {
+                self.corrupt(from, segment.packet())
+            } else {
+                (segment.packet(), Content::Intact)
+            }
         } else {
             let made = self.make(segment, from);
             let Traffic { built, lost, .. } = &mut self.traffic[from as usize];
             *(if made.is_some() { built } else { &mut lost.unbuilt }) += 1;
-            made?
+            (made?, Content::Intact)
         };
         let bytes = self.bytes(packet).len() as u64;
         self.traffic[from as usize].left += 1;
         self.traffic[from as usize].left_bytes += bytes;
-        self.delivered[from as usize] += self.tally(segment.flow).on_left(at, from, &counted, bytes);
-        if from == Side::Radio
+        let copy = self.copy_of(packet, state);
+        self.delivered[from as usize] +=
+            self.tally(segment.flow, &counted).on_left(at, from, &counted, bytes, copy);
+        if (from, copy) == (Side::Radio, CopyKind::First)
             && let Some(Some(connection)) = self.connections.get_mut(segment.flow.index())
         {
             connection.observe(at, from, self.inventory.pool.bytes(packet).unwrap_or_default());
@@ -487,6 +500,14 @@ impl Plane {
         if is_protected { parse(self.bytes(packet)).segment } else { *segment }
     }
 
+    /// Whether a departing packet is the first intact copy of what arrived.
+    fn copy_of(&mut self, packet: PacketId, content: Content) -> CopyKind {
+        let Some(inside) = self.inventory.get_mut(packet).filter(|_| content == Content::Intact) else {
+            return CopyKind::Extra;
+        };
+        if std::mem::replace(&mut inside.delivered, true) { CopyKind::Extra } else { CopyKind::First }
+    }
+
     /// Builds the packet of a generated segment, as if it came from the side `from`.
     fn make(&mut self, segment: &Segment, from: Side) -> Option<PacketId> {
         let ends = self.inventory.flows.ends(segment.flow)?;
@@ -495,8 +516,7 @@ impl Plane {
         let user = Some(connection.user);
         let packet = self.inventory.pool.claim(&mut self.spare, length)?;
         let (flow, bytes, arrived) = (segment.flow, length as u32, self.graph.now());
-        self.inventory
-            .enter(packet, Inside { flow, user, layout: Layout::Opaque, bytes, arrived, from: None });
+        self.inventory.enter(packet, Inside { flow, user, bytes, arrived, ..Inside::default() });
         Some(packet)
     }
 }

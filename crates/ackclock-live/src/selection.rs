@@ -23,6 +23,11 @@ impl Selection {
         (self.only.is_empty() || any(&self.only)) && !any(&self.except)
     }
 
+    /// Whether a port decides which packets cross the link.
+    pub(crate) fn depends_on_ports(&self) -> bool {
+        self.only.iter().chain(&self.except).any(|one| one.port.is_some())
+    }
+
     /// Whether all flows cross the link.
     pub fn is_everything(&self) -> bool {
         self.only.is_empty() && self.except.is_empty()

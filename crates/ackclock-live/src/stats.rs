@@ -72,6 +72,12 @@ impl FlowReport {
         if radio.payload_bytes > wired.payload_bytes { Side::Radio } else { Side::Wired }
     }
 
+    /// Number of retransmitted data segments; `None` without readable sequence numbers.
+    pub fn retransmits(&self) -> Option<u64> {
+        let is_tcp = self.ends.is_some_and(|ends| !ends.is_udp());
+        is_tcp.then(|| self.ways[self.sender() as usize].retransmits)
+    }
+
     /// Result row for the direction with most payload.
     pub fn result(&self, sender: &str, regulator: &str) -> FlowResult {
         let from = self.sender();
@@ -90,7 +96,7 @@ impl FlowReport {
             wire_goodput_bps: rate(way.delivered_bytes as f64 * (1.0 + headers)),
             delivered_bytes: way.delivered_bytes,
             segments_sent: way.segments,
-            retransmits: way.retransmits,
+            retransmits: self.retransmits(),
             fast_retransmits: None,
             timeouts: None,
             spurious_timeouts: None,

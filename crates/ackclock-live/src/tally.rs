@@ -2,7 +2,7 @@
 //!
 //! The edge is the point of observation. A segment counts as sent when it arrives at the edge, and as retransmitted if
 //! its bytes had arrived before. A segment counts as delivered when the receiver's ACK arrives at the edge or, without
-//! TCP, when the packet leaves the link. Goodput divides the delivered bytes by a time that ends no earlier than the
+//! TCP, when the first intact copy of the packet leaves the link. Goodput divides the delivered bytes by a time that ends no earlier than the
 //! departure of the last data. Values that only a sender knows (timeouts, RTTs) are missing.
 
 use ackclock_core::{Flags, SackBlock, Segment, Seq, Time};
@@ -17,6 +17,15 @@ pub(crate) struct Tally {
     report: FlowReport,
     sent: [Sent; 2],
     proven: bool,
+}
+
+/// Kind of a copy that leaves the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopyKind {
+    /// First intact copy of what arrived.
+    First,
+    /// Duplicate made by the link, or a copy with a wrong bit, which the receiver discards.
+    Extra,
 }
 
 /// Sequence numbers that arrived from one side.
@@ -39,7 +48,13 @@ impl Tally {
 
     /// Whether results have a row for this connection.
     pub(crate) fn has_row(&self) -> bool {
-        self.report.ends.is_some_and(|ends| ends.have_row())
+        self.report.packets > 0 && self.report.ends.is_some_and(|ends| ends.have_row())
+    }
+
+    /// Whether the connection's row counts this segment. A TCP segment that cannot be read has an unknown payload: its
+    /// checksum is wrong or its options are malformed.
+    pub(crate) fn counts(&self, segment: &Segment) -> bool {
+        self.report.ends.is_some_and(|ends| ends.have_row() && (ends.is_udp() || segment.is_tcp()))
     }
 
     /// Current counters of the connection.
@@ -81,10 +96,20 @@ impl Tally {
 
     /// Counts a packet of this many bytes that arrived at `from` and has left the link. Returns the payload that this
     /// delivers, bytes: none for TCP, whose payload is delivered when it is acknowledged.
-    pub(crate) fn on_left(&mut self, at: Time, from: Side, segment: &Segment, bytes: u64) -> u64 {
+    pub(crate) fn on_left(
+        &mut self,
+        at: Time,
+        from: Side,
+        segment: &Segment,
+        bytes: u64,
+        copy: CopyKind,
+    ) -> u64 {
         let datagram = self.datagram(segment);
         let way = &mut self.report.ways[from as usize];
         way.left_bytes += bytes;
+        if copy == CopyKind::Extra {
+            return 0;
+        }
         way.left_payload_bytes += datagram.unwrap_or(segment.payload.into());
         way.delivered_bytes += datagram.unwrap_or(0);
         if datagram.is_some() || segment.payload > 0 {
@@ -209,8 +234,12 @@ mod tests {
     use ackclock_core::{FlowId, Span};
 
     fn tally() -> Tally {
+        of_protocol(6)
+    }
+
+    fn of_protocol(protocol: u8) -> Tally {
         let end = |port| End { address: std::net::IpAddr::from([127, 0, 0, 1]), port };
-        Tally::new(0, Ends { wired: end(1), radio: end(2), protocol: 6 })
+        Tally::new(0, Ends { wired: end(1), radio: end(2), protocol })
     }
 
     fn at(ms: u64) -> Time {
@@ -220,7 +249,7 @@ mod tests {
     /// A segment that crosses the link without delay.
     fn crosses(tally: &mut Tally, ms: u64, from: Side, segment: &Segment) {
         tally.on_packet(at(ms), from, segment);
-        tally.on_left(at(ms), from, segment, segment.wire_bytes().into());
+        tally.on_left(at(ms), from, segment, segment.wire_bytes().into(), CopyKind::First);
     }
 
     fn data(seq: u32, payload: u16) -> Segment {
@@ -246,7 +275,7 @@ mod tests {
             &Segment::pure_ack(FlowId(1), Seq(start.wrapping_add(1000)), 40),
         );
         let row = tally.report().result("kernel", "none");
-        assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (4, 1, 2000));
+        assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (4, Some(1), 2000));
         // 2000 B in 10 ms are 1.6 Mbit/s; 2080 B with headers are 1.664 Mbit/s.
         assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(1.6e6), Some(1.664e6)));
     }
@@ -263,19 +292,22 @@ mod tests {
         }
         tally.on_packet(at(10), Side::Radio, &Segment::pure_ack(FlowId(1), Seq(5000), 40));
         let row = tally.report().result("kernel", "none");
-        assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (8, 1, 5000));
+        assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (8, Some(1), 5000));
         assert!(tally.sent[0].gaps.0.is_empty());
     }
 
     #[test]
     fn a_datagram_is_delivered_when_it_leaves_the_link() {
-        let mut tally = tally();
+        let mut tally = of_protocol(17);
         let datagram = Segment::opaque(FlowId(1), 1028);
         tally.on_packet(at(0), Side::Radio, &datagram);
         tally.on_packet(at(10), Side::Radio, &datagram);
-        tally.on_left(at(20), Side::Radio, &datagram, 1028);
+        tally.on_left(at(20), Side::Radio, &datagram, 1028, CopyKind::First);
+        // Neither a duplicate nor a corrupt copy delivers anything.
+        assert_eq!(tally.on_left(at(30), Side::Radio, &datagram, 1028, CopyKind::Extra), 0);
         let row = tally.report().result("kernel", "none");
-        assert_eq!((row.segments_sent, row.delivered_bytes), (2, 1000));
+        assert_eq!((row.segments_sent, row.delivered_bytes, row.retransmits), (2, 1000, None));
+        assert_eq!(tally.report().ways[Side::Radio as usize].left_bytes, 2 * 1028);
         // 1000 B arrive within 20 ms; headers add 28 B.
         assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(4e5), Some(4.112e5)));
     }

@@ -31,6 +31,9 @@ pub struct Traffic {
     /// Number of packets that passed beside the link, because their flow was not selected. They count neither as arrived
     /// nor as left. `None` if all flows are selected.
     pub bypassed: Option<u64>,
+    /// Number of fragments that passed or crossed by their addresses alone, although ports select flows, because the
+    /// first fragment had not been seen.
+    pub strays: u64,
     /// Packets that were too big for the hop in front of the link; a dropped packet did not arrive at the link. `None`
     /// without such a hop.
     pub too_big: Option<TooBig>,
@@ -118,6 +121,7 @@ mod tests {
         inside: 11,
         made_inside: 1,
         bypassed: None,
+        strays: 0,
         too_big: None,
         lost: Lost { device: Some(5), unread: 6, no_room: 4, unbuilt: 7, refused: 8 },
     };

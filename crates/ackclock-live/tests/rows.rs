@@ -205,6 +205,83 @@ fn fragments_pings_and_noise_are_one_row_behind_those_of_connections() {
     assert!(other.goodput_bps.is_some());
 }
 
+/// Rows over a link down with these impairments: 100 datagrams of 1000 B, each with its number. Also the numbers that
+/// left intact.
+fn impaired(impairments: &[(&str, &str)]) -> (RunResult, std::collections::BTreeSet<u8>) {
+    let (mut way, _) = link(false);
+    impairments.iter().for_each(|(key, share)| way[*key] = (*share).into());
+    let edge = EdgeConfig { down: way.into(), up: link(false).0.into(), ..EdgeConfig::default() };
+    let mut plane = Plane::new(&PlaneConfig::new(&edge), &ARecording).unwrap();
+    let mut account = plane.account().unwrap();
+    let datagram = |number| {
+        let mut bytes = Vec::new();
+        let ip = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64);
+        ip.udp(80, 1).write(&mut bytes, &[number; 1000]).unwrap();
+        bytes
+    };
+    for number in 0..100 {
+        let (bytes, mut buffer) = (datagram(number), plane.pool().buffer());
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        let packet = plane.pool_mut().claim(&mut buffer, bytes.len()).unwrap();
+        plane.arrive(Time::ZERO + Span::from_millis(10 * u64::from(number)), Side::Wired, packet);
+    }
+    plane.advance(Time::ZERO + Span::from_secs(10));
+    let mut intact = std::collections::BTreeSet::new();
+    while let Some(departure) = plane.poll_departure() {
+        let bytes = plane.bytes(departure.packet);
+        intact.extend((0..100).find(|number| datagram(*number) == bytes));
+        plane.release(departure.packet);
+    }
+    let snapshot = account.snapshot(|from| Some(plane.page(from))).unwrap();
+    (account.results(&snapshot, "test", 1, Provenance::default()), intact)
+}
+
+#[test]
+fn a_datagram_is_delivered_once_and_only_intact() {
+    for (impairments, some_arrive) in [
+        (&[("duplicate", "50%")][..], true),
+        (&[("corrupt", "50%")], true),
+        (&[("corrupt", "100%")], false),
+        (&[("corrupt", "50%"), ("duplicate", "50%")], true),
+    ] {
+        let (results, intact) = impaired(impairments);
+        let expected = intact.len() as u64 * 1000;
+        assert_eq!(results.flows[0].delivered_bytes, expected, "{impairments:?}");
+        assert_eq!(!intact.is_empty(), some_arrive, "{impairments:?}");
+        assert_eq!(results.flows[0].segments_sent, 100, "{impairments:?}");
+    }
+}
+
+#[test]
+fn a_segment_that_cannot_be_read_is_no_payload_of_its_connection() {
+    let edge = EdgeConfig { down: link(false).0.into(), up: link(false).0.into(), ..EdgeConfig::default() };
+    let mut plane = Plane::new(&PlaneConfig::new(&edge), &ARecording).unwrap();
+    let mut account = plane.account().unwrap();
+    let data = |seq| packet(Side::Wired, Kind::Tcp(seq, 0), 1, 1000);
+    let mut wrong = data(1000);
+    *wrong.last_mut().unwrap() ^= 1;
+    // Nothing of the last connection can be read.
+    let mut alone = wrong.clone();
+    alone[23] = 2;
+    let acknowledgement = packet(Side::Radio, Kind::Tcp(0, 2000), 1, 0);
+    let arrivals = [data(0), wrong, data(1000)].map(|bytes| (Side::Wired, bytes)).into_iter();
+    for (second, (from, bytes)) in
+        (0..).zip(arrivals.chain([(Side::Radio, acknowledgement), (Side::Wired, alone)]))
+    {
+        let mut buffer = plane.pool().buffer();
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        let packet = plane.pool_mut().claim(&mut buffer, bytes.len()).unwrap();
+        plane.arrive(Time::ZERO + Span::from_secs(second), from, packet);
+        plane.advance(Time::ZERO + Span::from_millis(1000 * second + 900));
+        write_all(&mut plane);
+    }
+    let snapshot = account.snapshot(|from| Some(plane.page(from))).unwrap();
+    let rows = account.results(&snapshot, "test", 1, Provenance::default()).flows;
+    let of = |row: &FlowResult| (real(row).protocol.clone(), row.delivered_bytes, row.retransmits);
+    let expected = [("tcp".to_owned(), 2000, Some(0)), ("other".to_owned(), 2 * 1040, None)];
+    assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn every_regulator_leaves_nothing_unaccounted_for() {
     use ackclock_edge::REGULATORS;

@@ -201,7 +201,7 @@ impl Tally {
             wire_goodput_bps: per_second(receiver.delivered_wire_bytes()),
             delivered_bytes: receiver.delivered_bytes(),
             segments_sent: counts.segments_sent,
-            retransmits: counts.retransmits,
+            retransmits: Some(counts.retransmits),
             fast_retransmits: Some(boxes.senders(id).map(|sender| sender.stats().fast_retransmits).sum()),
             timeouts: Some(counts.timeouts),
             spurious_timeouts: spurious.sum(),

@@ -87,7 +87,7 @@ fn two_links_are_the_bearer_that_nobody_names() {
 fn tcp_fills_a_bearer_that_loses_nothing() {
     let result = result(&[]);
     let flow = &result.flows[0];
-    assert_eq!((flow.retransmits, result.bottleneck.drops), (0, 0));
+    assert_eq!((flow.retransmits.unwrap(), result.bottleneck.drops), (0, 0));
     // The initial window is one packet.
     let rate = flow.wire_goodput_bps.unwrap();
     assert!((378_000.0..=383_745.0).contains(&rate), "{rate}");

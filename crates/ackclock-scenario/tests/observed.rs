@@ -260,7 +260,7 @@ fn what_the_radio_drops_is_counted_as_its_own() {
     let result = observed(&network("none"), &["edge.behind.buffer=10p"]);
     assert!(result.bottleneck.drops > 0);
     // Each loss is retransmitted once; the last may not have been yet.
-    let waiting = result.bottleneck.drops - result.flows[0].retransmits;
+    let waiting = result.bottleneck.drops - result.flows[0].retransmits.unwrap();
     assert!(waiting <= 2, "{} drops, {waiting} not repaired", result.bottleneck.drops);
 }
 

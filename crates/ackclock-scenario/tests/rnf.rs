@@ -82,7 +82,10 @@ impl Seen {
 
     fn repeated(&self) -> (u64, u64) {
         let flows = &self.result.flows;
-        (flows.iter().map(|flow| flow.retransmits).sum(), flows.iter().filter_map(|flow| flow.timeouts).sum())
+        (
+            flows.iter().map(|flow| flow.retransmits.unwrap()).sum(),
+            flows.iter().filter_map(|flow| flow.timeouts).sum(),
+        )
     }
 }
 

@@ -110,6 +110,10 @@ struct Network {
     /// Let these flows pass beside the link; written like the flows of `--only`. `--except` can be repeated.
     #[arg(long, value_name = "MATCH")]
     except: Vec<Match>,
+    /// Let the TCP connections of the command and of `--server` ask for ECN (net.ipv4.tcp_ecn = 1). By default they
+    /// accept ECN and do not ask for it, whatever the setting of the machine.
+    #[arg(long)]
+    ecn: bool,
 }
 
 /// Options for what an emulated link tells, and who controls it.

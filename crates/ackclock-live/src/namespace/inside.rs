@@ -13,7 +13,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::addresses::{Pair, Prefix};
 use super::channel::Sockets;
-use super::interface::{add_default_route, add_default_route_v6, add_routes, bring_loopback_up};
+use super::interface::{add_default_route, add_default_route_v6, add_routes, ask_for_ecn, bring_loopback_up};
 use super::obstacle::{Obstacle, Trying};
 use super::plan::{FAILED, Setting};
 use super::refusals::Refusals;
@@ -73,6 +73,9 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     // This setting allows `ping` without privileges; an error is ignored.
     let group = setting.group;
     let _ = fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"));
+    if setting.plan.ecn {
+        ask_for_ecn()?;
+    }
     setup.resolver.install()?;
     let name = SocketAddr::from_abstract_name(control::NAME_INSIDE).trying("naming the control socket")?;
     let control = UnixListener::bind_addr(&name).trying("binding the control socket")?;

@@ -89,6 +89,15 @@ pub(crate) fn bring_loopback_up() -> io::Result<()> {
     bring_up(1)
 }
 
+/// Lets the TCP connections of this namespace ask for ECN.
+///
+/// # Errors
+/// Returns an error if the kernel refuses the setting.
+pub(crate) fn ask_for_ecn() -> Result<(), Obstacle> {
+    let setting = "/proc/sys/net/ipv4/tcp_ecn";
+    fs::write(setting, "1").trying(&format!("writing {setting}"))
+}
+
 /// Gives an interface its own address and its peer's address.
 fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
     let (family, bits) = family(own);

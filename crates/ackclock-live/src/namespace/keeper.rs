@@ -20,7 +20,7 @@ use nix::unistd::{ForkResult, Pid, fork};
 use super::addresses::{Candidate, Pair, Prefix, beyond, free};
 use super::forward::{self, Forward};
 use super::inside;
-use super::interface::{bring_loopback_up, routed};
+use super::interface::{ask_for_ecn, bring_loopback_up, routed};
 use super::obstacle::{Obstacle, Trying};
 use super::plan::{FAILED, Outside, Setting};
 use super::relay::Entrance;
@@ -69,6 +69,9 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     let resolver = resolver::choose(&end.way, end.pair);
     let entrance = resolver.entrance();
     if let Outside::Server(server) = &setting.plan.outside {
+        if setting.plan.ecn {
+            ask_for_ecn()?;
+        }
         end.remarks.extend(start_server(server, end.pair)?);
     }
     // The keeper takes over signals before the command starts: process 1 of a namespace receives only signals that it

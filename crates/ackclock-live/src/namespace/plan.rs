@@ -22,6 +22,8 @@ pub struct Plan {
     pub forwards: Vec<Forward>,
     /// Loopback address inside at which the link is controlled by HTTP.
     pub web_control: Option<SocketAddr>,
+    /// Whether the TCP connections of the command and of the server ask for ECN.
+    pub ecn: bool,
 }
 
 /// Network beyond the link.

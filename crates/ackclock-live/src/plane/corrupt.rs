@@ -6,21 +6,28 @@ use super::Plane;
 use crate::parse::payload;
 use crate::port::Side;
 
+/// State of a departing packet's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Intact,
+    Corrupt,
+}
+
 impl Plane {
     /// Flips one bit of a departing packet's payload. Returns the packet with the wrong bit: a new one if the bytes have
     /// other holders. Packets without payload pass unchanged, and so does one for whose bytes the pool has no room.
-    pub(super) fn corrupt(&mut self, from: Side, packet: PacketId) -> PacketId {
+    pub(super) fn corrupt(&mut self, from: Side, packet: PacketId) -> (PacketId, Content) {
         let range = payload(self.bytes(packet));
         if range.is_empty() {
-            return packet;
+            return (packet, Content::Intact);
         }
-        let Some(own) = self.own_bytes(packet) else { return packet };
+        let Some(own) = self.own_bytes(packet) else { return (packet, Content::Intact) };
         let bit = self.wrong_bits.bits() % (range.len() as u64 * 8);
         if let Some(bytes) = self.inventory.pool.bytes_mut(own) {
             bytes[range.start + (bit / 8) as usize] ^= 1 << (bit % 8);
             self.traffic[from as usize].corrupted += 1;
         }
-        own
+        (own, Content::Corrupt)
     }
 
     /// The packet itself if nobody else holds it; otherwise a new packet with the same bytes, which replaces one hold.

@@ -33,6 +33,8 @@ pub(super) struct Inside {
     pub(super) arrived: Time,
     /// Side at which the packet arrived.
     pub(super) from: Option<Side>,
+    /// Whether an intact copy of the packet has left the link.
+    pub(super) delivered: bool,
 }
 
 impl Inventory {

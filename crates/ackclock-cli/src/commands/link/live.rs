@@ -112,6 +112,7 @@ fn plan(args: &Args, web_control: Option<&WebControl>) -> Result<Plan, Failure> 
         outside,
         forwards: forward::all(&args.network.forward)?,
         web_control: web_control.map(|web_control| web_control.address),
+        ecn: args.network.ecn,
     })
 }
 
@@ -363,6 +364,7 @@ impl Link {
                 driver.plane_mut().finish_logs();
                 results.ok_or_else(|| failed(&"it does not answer")).map(|(results, traffic)| {
                     say_lost(&traffic, driver.plane().crowd());
+                    say_strays(&traffic);
                     results
                 })
             }
@@ -394,6 +396,17 @@ fn say_lost(traffic: &[Traffic; 2], crowd: Option<Crowd>) {
     }
     for unaccounted in traffic.iter().map(Traffic::unaccounted).filter(|packets| *packets != 0) {
         output::remark(&format!("{unaccounted} packets are unaccounted for: this is a fault of ackclock"));
+    }
+}
+
+/// Reports fragments that `--only` and `--except` could not assign to a flow.
+fn say_strays(traffic: &[Traffic; 2]) {
+    let strays: u64 = traffic.iter().map(|traffic| traffic.strays).sum();
+    if strays > 0 {
+        output::remark(&format!(
+            "{strays} fragments came without the first fragment of their datagram, which has the ports; --only and --except \
+             judged them by address and protocol alone"
+        ));
     }
 }
 

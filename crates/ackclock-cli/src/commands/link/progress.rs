@@ -206,7 +206,7 @@ const FLOW_METRICS: [FlowMetric; 4] = [
         Some(flow.ways[flow.sender() as usize].segments as f64)
     }),
     (Kind::Counter, "flow_retransmitted_segments_total", "Data segments that came in again.", |flow| {
-        Some(flow.ways[flow.sender() as usize].retransmits as f64)
+        flow.retransmits().map(|count| count as f64)
     }),
     (Kind::Gauge, "flow_edge_rtt_seconds", "Mean round-trip time between edge and mobile.", |flow| {
         flow.edge_rtt.map(Span::as_secs_f64)
