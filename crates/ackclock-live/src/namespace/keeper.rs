@@ -69,9 +69,6 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     let resolver = resolver::choose(&end.way, end.pair);
     let entrance = resolver.entrance();
     if let Outside::Server(server) = &setting.plan.outside {
-        if setting.plan.ecn {
-            ask_for_ecn()?;
-        }
         end.remarks.extend(start_server(server, end.pair)?);
     }
     // The keeper takes over signals before the command starts: process 1 of a namespace receives only signals that it
@@ -141,6 +138,9 @@ fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
         }
         (Outside::Nothing | Outside::Server(_), _) => {
             let (tun, entrances) = alone(pair, forwards)?;
+            if setting.plan.ecn {
+                ask_for_ecn()?;
+            }
             (pair, tun, reach::closed("as asked".to_owned()), entrances)
         }
     };
