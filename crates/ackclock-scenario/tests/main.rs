@@ -21,6 +21,7 @@ mod laws;
 mod line;
 mod link_share;
 mod links;
+mod linux;
 mod observed;
 mod overrides;
 mod probe;
