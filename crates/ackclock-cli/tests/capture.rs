@@ -144,9 +144,9 @@ fn application_traffic_is_written_only_by_force() {
 fn options_for_captures_are_refused_for_other_files() {
     let folder = Folder::new();
     folder.write("link.csv", "time_s,rate_kbps\n0,1000\n9,\n");
-    for option in [&["--fill"][..], &["--bin", "1s"], &["--host", "10.0.0.1"]] {
+    for option in [&["--fill"][..], &["--interface", "1"], &["--bin", "1s"], &["--host", "10.0.0.1"]] {
         let ended = folder.run(&[&["import", "link.csv"][..], option].concat());
         assert_eq!(ended.status, 2);
-        assert!(ended.err.contains("--host, --bin and --fill are for packet captures"), "{}", ended.err);
+        assert!(ended.err.contains("--host, --interface, --bin and --fill are for packet captures"), "{}", ended.err);
     }
 }

@@ -50,7 +50,8 @@ pub(crate) struct Args {
     /// Sort the rows by time.
     #[arg(long)]
     sort: bool,
-    /// Treatment of rows without a rate: refuse the file, hold the previous rate, or use rate zero.
+    /// Treatment of rows without a rate and of gaps above three median steps: refuse the file, hold the previous rate,
+    /// or use rate zero.
     #[arg(long, value_enum, default_value_t = Treatment::Refuse)]
     missing: Treatment,
     /// Print one JSON object per recording instead of the table.
@@ -72,6 +73,9 @@ struct CaptureArgs {
     /// Address of the mobile. By default the packets that were captured at their receiver are read.
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
+    /// Number of the interface to read, from 0 as in the file. By default the interface with the most bytes is read.
+    #[arg(long, value_name = "N")]
+    interface: Option<u32>,
     /// Interpolate the rates at times when the link was not busy.
     #[arg(long)]
     fill: bool,
@@ -132,13 +136,23 @@ enum Way {
 
 /// Treatment of rows without a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Treatment {
+pub(super) enum Treatment {
     /// Rows without a rate are an error.
     Refuse,
     /// Rows without a rate take the rate of the previous row.
     Hold,
     /// Rows without a rate get rate 0.
     Zero,
+}
+
+impl From<Treatment> for Missing {
+    fn from(treatment: Treatment) -> Self {
+        match treatment {
+            Treatment::Refuse => Self::Refuse,
+            Treatment::Hold => Self::Hold,
+            Treatment::Zero => Self::Zero,
+        }
+    }
 }
 
 /// Imports the recording and writes the converted file.
@@ -204,12 +218,9 @@ fn options(args: &Args, towards: Option<Towards>) -> Options {
         rate: args.rate,
         run: args.run,
         sort: args.sort,
-        missing: match args.missing {
-            Treatment::Refuse => Missing::Refuse,
-            Treatment::Hold => Missing::Hold,
-            Treatment::Zero => Missing::Zero,
-        },
+        missing: args.missing.into(),
         host: args.capture.host,
+        interface: args.capture.interface,
         bin: args.capture.bin,
         fill: args.capture.fill,
     }

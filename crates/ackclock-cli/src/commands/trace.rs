@@ -14,6 +14,7 @@ use ackclock_scenario::{DiskFiles, Files};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
+use super::import::Treatment;
 use super::time_above_zero;
 use crate::failure::Failure;
 use crate::output;
@@ -40,6 +41,9 @@ pub(crate) struct InfoArgs {
     /// Recordings: mahimahi files, CSV with columns like `time_s,rate_kbps[,delay_ms][,loss]`, or JSON lists.
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Treatment of rows without a rate and of gaps above three median steps in imported formats.
+    #[arg(long, value_enum, default_value_t = Treatment::Refuse)]
+    missing: Treatment,
     /// Print one JSON object per recording, each on its own line.
     #[arg(long)]
     json: bool,
@@ -82,7 +86,8 @@ pub(crate) fn perform(command: Command) -> Result<(), Failure> {
 }
 
 fn info(args: &InfoArgs) -> Result<(), Failure> {
-    let of_file = |path: &PathBuf| Ok((path.display().to_string(), read(path, &Options::default())?));
+    let options = Options { missing: args.missing.into(), ..Options::default() };
+    let of_file = |path: &PathBuf| Ok((path.display().to_string(), read(path, &options)?));
     let recordings: Vec<(String, Imported)> =
         args.files.iter().map(of_file).collect::<Result<_, Failure>>()?;
     for (name, imported) in &recordings {

@@ -56,7 +56,7 @@ fn size_of(number: f64) -> f64 {
 }
 
 /// Converts year, month, day, hour, minute and second to seconds since 1970. Any separators between the numbers are
-/// accepted, and the time zone is ignored.
+/// accepted. An offset from UTC behind the second is subtracted; without one, the clock is taken for UTC.
 fn stamp(text: &str) -> Option<f64> {
     let mut rest = text.trim_matches('"');
     let mut parts = [0_u32; 5];
@@ -67,6 +67,7 @@ fn stamp(text: &str) -> Option<f64> {
     }
     let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
     let second: f64 = rest[..digits].trim_end_matches('.').parse().ok()?;
+    let offset = offset(rest[digits..].trim_start())?;
     let [year, month, day, hour, minute] = parts;
     let valid = (1970..=2286).contains(&year)
         && (1..=12).contains(&month)
@@ -74,8 +75,27 @@ fn stamp(text: &str) -> Option<f64> {
         && hour < 24
         && minute < 60
         && second < 61.0;
-    valid
-        .then(|| f64::from(days(year, month, day)) * 86_400.0 + f64::from(hour * 3600 + minute * 60) + second)
+    valid.then(|| {
+        f64::from(days(year, month, day)) * 86_400.0 + f64::from(hour * 3600 + minute * 60) + second - offset
+    })
+}
+
+/// Seconds by which a clock is ahead of UTC: `+02:00`, `+0200`, `-07`, `Z`, or nothing.
+fn offset(zone: &str) -> Option<f64> {
+    let (sign, digits) = match zone.split_at_checked(1) {
+        None => return Some(0.0),
+        Some(("+", digits)) => (1.0, digits),
+        Some(("-", digits)) => (-1.0, digits),
+        Some(_) => return matches!(zone, "Z" | "z" | "UTC" | "GMT").then_some(0.0),
+    };
+    let digits = digits.replace(':', "");
+    let number = |part: Option<&str>| part?.parse::<u8>().ok();
+    let (hours, minutes) = match digits.len() {
+        2 => (number(Some(&digits))?, 0),
+        4 => (number(digits.get(..2))?, number(digits.get(2..))?),
+        _ => return None,
+    };
+    (hours < 24 && minutes < 60).then(|| sign * (f64::from(hours) * 3600.0 + f64::from(minutes) * 60.0))
 }
 
 /// Days from 1970 to a date of the Gregorian calendar. The calculation starts years in March, so that the leap day
@@ -102,13 +122,25 @@ mod tests {
             ("1700000000250000000", 1_700_000_000.25),
             ("2023-11-14T22:13:20Z", 1_700_000_000.0),
             ("2023-11-14 22:13:20.25", 1_700_000_000.25),
+            ("2023-11-15T00:13:20+02:00", 1_700_000_000.0),
+            ("2023-11-14 14:43:20.5 -0730", 1_700_000_000.5),
+            ("2023-11-14T15:13:20-07", 1_700_000_000.0),
             ("2023.11.14_22.13.20", 1_700_000_000.0),
             ("2024-02-29-00:00:00", 1_709_164_800.0),
             ("2024-03-01-00:00:00", 1_709_251_200.0),
         ] {
             assert_eq!(TimeUnit::Auto.seconds(text), Some(seconds), "{text}");
         }
-        for text in ["", "noon", "2023-13-14T22:13:20", "2023-11", "NaN", "inf"] {
+        for text in [
+            "",
+            "noon",
+            "2023-13-14T22:13:20",
+            "2023-11",
+            "NaN",
+            "inf",
+            "2023-11-14T22:13:20+2",
+            "2023-11-14T22:13:20 CET",
+        ] {
             assert_eq!(TimeUnit::Auto.seconds(text), None, "{text}");
         }
         assert_eq!(TimeUnit::Seconds(1e-3).seconds("1500"), Some(1.5));

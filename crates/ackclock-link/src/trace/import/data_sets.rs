@@ -35,7 +35,9 @@ pub(super) fn ucc(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
             begins,
             rate: number(rate)?.map(|kbps| kbps * 1e3),
             delay: known(ping, 0.5e-3)?,
-            loss: known(ping_loss, 1e-2)?,
+            // A lost ping may be lost in either direction.
+            loss: known(ping_loss, 1e-2)?.map(|lost| 1.0 - libm::sqrt((1.0 - lost).max(0.0))),
+            ..Row::default()
         });
     }
     let certainty = if idle as f64 > MUCH * rows.len() as f64 {
@@ -77,7 +79,7 @@ pub(super) fn lumos5g(bytes: &[u8], options: &Options) -> Result<Read, TraceErro
             number(column)?.ok_or_else(|| table.wrong((line, column), fields[column], "a number"))
         };
         let rate = number(rate)?.map(|mbps| mbps * 1e6);
-        let row = Row { line, begins: needed(time)?, rate, delay: None, loss: None };
+        let row = Row { line, begins: needed(time)?, rate, ..Row::default() };
         runs.entry(needed(run)? as u64).or_default().push(row);
     }
     let longest = runs.iter().max_by_key(|(number, rows)| (rows.len(), std::cmp::Reverse(**number)));
@@ -123,8 +125,15 @@ pub(super) fn bytes_and_times(bytes: &[u8], form: Form) -> Result<Read, TraceErr
             ));
         }
         if ms > 0.0 {
-            rows.push(Row { line, begins, rate: Some(8e3 * received / ms), delay: None, loss: None });
-            begins += ms / 1e3;
+            let ends = begins + ms / 1e3;
+            rows.push(Row {
+                line,
+                begins,
+                ends: Some(ends),
+                rate: Some(8e3 * received / ms),
+                ..Row::default()
+            });
+            begins = ends;
         }
     }
     let note = match form {
@@ -155,7 +164,7 @@ pub(super) fn autorate(bytes: &[u8], options: &Options) -> Result<Read, TraceErr
         largest = largest.max(load.unwrap_or(0.0));
         let delay = rtt.map(number).transpose()?.flatten().map(|ms| ms / 2e3);
         let rate = load.zip(kbps).map(|(load, kbps)| load * kbps * 1e3);
-        rows.push(Row { line, begins, rate, delay, loss: None });
+        rows.push(Row { line, begins, rate, delay, ..Row::default() });
     }
     if largest > PERCENT {
         rows.iter_mut().for_each(|row| row.rate = row.rate.map(|rate| rate / 100.0));

@@ -202,6 +202,9 @@ pub struct Options {
     pub missing: Missing,
     /// Address of the mobile in a packet capture.
     pub host: Option<IpAddr>,
+    /// Number of the interface to read from a packet capture, from 0 as in the file; by default the one with the most
+    /// bytes near their receivers.
+    pub interface: Option<u32>,
     /// Interval over which the rates of a packet capture are averaged, 100 ms by default.
     pub bin: Option<Span>,
     /// Whether to interpolate the rates of a packet capture where the link was not busy.
@@ -290,6 +293,7 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
         notes.push(format!("times count from its first row, at {} s since 1970", first.begins));
     }
     let finished = finish(read.rows, read.end, options)?;
+    notes.extend(finished.note);
     Ok(Imported {
         form,
         recording: Recording::Samples(finished.samples),
@@ -307,9 +311,9 @@ fn form_of<'a>(bytes: &'a [u8], options: &Options) -> Result<(Form, &'a [u8]), T
     if given == Some(Form::Pcap) {
         return Ok((Form::Pcap, bytes));
     }
-    if options.host.is_some() || options.bin.is_some() || options.fill {
+    if options.host.is_some() || options.interface.is_some() || options.bin.is_some() || options.fill {
         return Err(TraceError::whole(
-            "--host, --bin and --fill are for packet captures, and the file is none",
+            "--host, --interface, --bin and --fill are for packet captures, and the file is none",
         ));
     }
     let bytes = plain_text(bytes, "recordings are mahimahi files, CSV, JSON, logs and packet captures")?;
@@ -395,6 +399,11 @@ pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
         return Ok(Some(Form::Saturatr));
     }
     if super::begins_with_number(bytes) {
+        if is_table_of_numbers(first) {
+            return Err(TraceError::whole(
+                "each line holds several numbers and there is no header: `ackclock import FILE --time-column 1 --rate-column 2 --unit Mbit/s` reads time and rate (or another --unit)",
+            ));
+        }
         return Ok(data_sets::recognise_numbers(first).or(Some(Form::Mahimahi)));
     }
     if csv::is_header(first) {
@@ -416,6 +425,12 @@ pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     } else {
         table::is_guessable(&names).then_some(Form::Columns)
     })
+}
+
+/// Whether a line holds two to five numbers: a table without a header, and none of the known ones.
+fn is_table_of_numbers(line: &str) -> bool {
+    let fields = || line.split([',', ';', '\t', ' ']).filter(|field| !field.is_empty());
+    (2..=5).contains(&fields().count()) && fields().all(|field| field.parse::<f64>().is_ok())
 }
 
 /// Error for a format with only one number per test, which is not supported.

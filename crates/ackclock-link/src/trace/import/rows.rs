@@ -14,6 +14,8 @@ pub(super) struct Row {
     pub(super) line: usize,
     /// Start time of the row, seconds.
     pub(super) begins: f64,
+    /// End of the time that the rate covers, if the recording states it, seconds.
+    pub(super) ends: Option<f64>,
     /// Link rate, bit/s.
     pub(super) rate: Option<f64>,
     /// One-way delay of the link, seconds.
@@ -29,11 +31,14 @@ const MOST_ROWS: usize = 10_000_000;
 const MOST_BPS: f64 = 1e15;
 const MOST_DELAY: f64 = 1e6;
 
-/// Finished table of rates, with the number of rows that had no rate.
+/// Finished table of rates.
 pub(super) struct Finished {
     pub(super) samples: Samples,
+    /// Number of rows that had no rate, and of gaps between rows.
     pub(super) missing: usize,
     pub(super) even: bool,
+    /// What was made of gaps between rows.
+    pub(super) note: Option<String>,
 }
 
 /// Combines rows into a table: each row is valid until the next; the last is valid until `end`, or as long as the row
@@ -47,7 +52,12 @@ pub(super) fn finish(
         rows.sort_by(|one, next| one.begins.total_cmp(&next.begins));
     }
     check(&rows)?;
-    let missing = rows.iter().filter(|row| row.rate.is_none()).count();
+    let gaps = gaps(&rows);
+    let note = of_gaps(&rows, &gaps, options)?;
+    if options.missing == Missing::Zero {
+        fill(&mut rows, &gaps);
+    }
+    let missing = gaps.len() + rows.iter().filter(|row| row.rate.is_none()).count();
     let mut held = Row::default();
     for row in &mut rows {
         row.rate = Some(match (row.rate, options.missing) {
@@ -70,7 +80,60 @@ pub(super) fn finish(
     let length = csv::since(first, end.filter(|&end| end > last).unwrap_or(last + lasts));
     let steps = || rows.windows(2).map(|pair| pair[1].begins - pair[0].begins);
     let even = steps().all(|step| (step - lasts).abs() <= 0.01 * lasts);
-    Ok(Finished { samples: Samples::new(samples?, length)?, missing, even })
+    Ok(Finished { samples: Samples::new(samples?, length)?, missing, even, note })
+}
+
+/// Smallest step between two rows, in median steps, that shows that rows between them are missing.
+const GAP: f64 = 3.0;
+
+/// Rows that are followed by missing rows: index of the row, and end of the time that it covers.
+fn gaps(rows: &[Row]) -> Vec<(usize, f64)> {
+    let mut steps: Vec<f64> = rows.windows(2).map(|pair| pair[1].begins - pair[0].begins).collect();
+    steps.sort_by(f64::total_cmp);
+    let median = steps[steps.len() / 2];
+    let gap = |(index, pair): (usize, &[Row])| {
+        let covered = pair[0].ends.unwrap_or(pair[0].begins + median);
+        let is_long =
+            pair[1].begins - pair[0].begins > GAP * median && pair[1].begins - covered > median / 2.0;
+        is_long.then_some((index, covered))
+    };
+    rows.windows(2).enumerate().filter_map(gap).collect()
+}
+
+/// Refuses gaps, or says what is made of them.
+fn of_gaps(rows: &[Row], gaps: &[(usize, f64)], options: &Options) -> Result<Option<String>, TraceError> {
+    let Some(&(first, covered)) = gaps.first() else { return Ok(None) };
+    let after = &rows[first + 1];
+    let (from, to) = (covered - rows[0].begins, after.begins - rows[0].begins);
+    let treated = match options.missing {
+        Missing::Refuse => {
+            let message = format!(
+                "no row from {from:.3} s to {to:.3} s of the recording; --missing hold keeps the rate before, --missing zero takes 0"
+            );
+            return Err(TraceError::at(after.line, message));
+        }
+        Missing::Hold => "the rate before is held",
+        Missing::Zero => "the rate is 0 there",
+    };
+    let total: f64 = gaps.iter().map(|&(index, covered)| rows[index + 1].begins - covered).sum();
+    Ok(Some(format!(
+        "{} gaps of {total:.3} s together without rows, the first from {from:.3} s to {to:.3} s (line {}): {treated}",
+        gaps.len(),
+        after.line + 1
+    )))
+}
+
+/// Inserts a row of rate 0 into each gap.
+fn fill(rows: &mut Vec<Row>, gaps: &[(usize, f64)]) {
+    let empty = |&(index, covered): &(usize, f64)| Row {
+        line: rows[index].line,
+        begins: covered,
+        rate: Some(0.0),
+        ..Row::default()
+    };
+    let filled: Vec<Row> = gaps.iter().map(empty).collect();
+    rows.extend(filled);
+    rows.sort_by(|one, next| one.begins.total_cmp(&next.begins));
 }
 
 fn check(rows: &[Row]) -> Result<(), TraceError> {

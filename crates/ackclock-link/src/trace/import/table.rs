@@ -238,6 +238,7 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<
             rate: number(Some(rate), bps)?,
             delay: number(delay, delay_unit)?,
             loss: number(loss, loss_unit)?,
+            ..Row::default()
         });
     }
     let end = rows.last().map(|last| last.begins);
@@ -251,7 +252,8 @@ fn since_the_row_before(rows: &[Row]) -> Vec<Row> {
     pairs
         .map(|pair| {
             let lasts = pair[1].begins - pair[0].begins;
-            Row { begins: pair[0].begins, rate: pair[1].rate.map(|bits| bits / lasts), ..pair[1] }
+            let rate = pair[1].rate.map(|bits| bits / lasts);
+            Row { begins: pair[0].begins, ends: Some(pair[1].begins), rate, ..pair[1] }
         })
         .collect()
 }

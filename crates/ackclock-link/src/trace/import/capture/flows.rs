@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
 
-use super::packets::{Packet, Segment, each};
+use super::account::Fate;
+use super::packets::{Ended, Packet, Segment, each};
 use super::sender_clock::{Clock, Envelope, Ticks};
 use crate::trace::TraceError;
 use crate::trace::import::{Options, Towards};
@@ -67,8 +68,10 @@ const MOST_FLOWS: usize = 65_536;
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     flows: BTreeMap<Key, Flow>,
-    /// Whether the file is complete.
-    pub(super) complete: bool,
+    /// For each pair of addresses, the one that began the first connection.
+    clients: BTreeMap<(IpAddr, IpAddr), IpAddr>,
+    /// How the file ended.
+    pub(super) ended: Ended,
 }
 
 impl Flows {
@@ -78,17 +81,25 @@ impl Flows {
     /// Fails if the capture cannot be read.
     pub(super) fn read(source: impl Read) -> Result<Self, TraceError> {
         let mut flows = Self::default();
-        flows.complete = each(source, |packet| flows.add(packet))?;
+        flows.ended = each(source, |packet| flows.add(packet))?;
         Ok(flows)
     }
 
     fn add(&mut self, packet: &Packet) {
+        if packet.fate != Fate::New {
+            return;
+        }
         let key = Key::of(packet);
         if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&key) {
             return;
         }
         let flow = self.flows.entry(key).or_default();
         flow.bytes += packet.bytes;
+        if packet.segment.is_some_and(|segment| segment.is_first) {
+            self.clients
+                .entry((packet.from.min(packet.to), packet.from.max(packet.to)))
+                .or_insert(packet.from);
+        }
         let Some(Segment { data, stamps: Some((value, echo)), .. }) = packet.segment else { return };
         if data > 0 {
             let ticks = flow.ticks.since_first(value);
@@ -105,9 +116,16 @@ impl Flows {
     /// # Errors
     /// Fails if no packet has the asked direction, or most were captured at their sender.
     pub(super) fn chosen(&self, options: &Options) -> Result<Chosen, TraceError> {
-        let host = Host { address: options.host, receives: options.towards != Some(Towards::Server) };
+        let address = match (options.host, options.towards) {
+            (None, Some(Towards::Server)) => Some(self.client()?),
+            (None, Some(Towards::Mobile)) => self.client().ok(),
+            (host, _) => host,
+        };
+        let host = Host { address, receives: options.towards != Some(Towards::Server) };
         let mut interfaces: BTreeMap<u32, Interface> = BTreeMap::new();
-        for (key, flow) in self.flows.iter().filter(|(key, _)| host.is_met(key.from, key.to)) {
+        let is_asked = |key: &Key| options.interface.is_none_or(|asked| asked == key.interface);
+        for (key, flow) in self.flows.iter().filter(|(key, _)| host.is_met(key.from, key.to) && is_asked(key))
+        {
             let back = self.flows.get(&key.reverse()).and_then(|reverse| reverse.reply);
             interfaces.entry(key.interface).or_default().add(key.to, flow.bytes, flow.reply.zip(back));
         }
@@ -115,14 +133,52 @@ impl Flows {
             let (near, far) = interface.ends();
             (near, far, number, interface)
         };
-        let most = interfaces.into_iter().map(of).max_by_key(|(near, ..)| *near);
-        let Some((near, far, interface, ends)) = most else { return Err(host.is_absent()) };
+        let order = |(near, _, number, ends): &(u64, u64, u32, Interface)| {
+            (*near, ends.bytes(), std::cmp::Reverse(*number))
+        };
+        let most = interfaces.into_iter().map(of).max_by_key(order);
+        let Some((near, far, interface, ends)) = most else {
+            return Err(self.absent_interface(options).unwrap_or_else(|| host.is_absent()));
+        };
         if near < far {
             return Err(TraceError::whole(
                 "most of its bytes were captured near their sender, where only the offered load is seen: capture at the receiver; --host ADDRESS --direction down reads the packets to one address",
             ));
         }
-        Ok(Chosen { interface, host, receivers: ends.receivers(), is_known: near > 0 })
+        // Without a SYN, timestamps have to show the receivers.
+        if options.towards.is_some() && host.address.is_none() && near == 0 {
+            self.client()?;
+        }
+        let of_interface = self.flows.keys().filter(|key| key.interface == interface);
+        let flows = of_interface.map(|key| Key { interface: 0, ..*key }).collect();
+        Ok(Chosen { interface, flows, host, receivers: ends.receivers(), is_known: near > 0 })
+    }
+
+    /// The address that began nearly all connections, by bytes: the mobile.
+    fn client(&self) -> Result<IpAddr, TraceError> {
+        let (mut clients, mut all) = (BTreeMap::<IpAddr, u64>::new(), 0);
+        for (key, flow) in &self.flows {
+            all += flow.bytes;
+            if let Some(client) = self.clients.get(&(key.from.min(key.to), key.from.max(key.to))) {
+                *clients.entry(*client).or_default() += flow.bytes;
+            }
+        }
+        let most = clients.into_iter().max_by_key(|(_, bytes)| *bytes);
+        most.filter(|(_, bytes)| *bytes as f64 >= ONE_CLIENT * all as f64).map(|(client, _)| client).ok_or_else(|| {
+            TraceError::whole(
+                "--direction is seen from the mobile, and no address of the capture began 99 % of its traffic with a SYN: --host ADDRESS names the mobile",
+            )
+        })
+    }
+
+    /// Error for an interface that captured nothing, with those that did.
+    fn absent_interface(&self, options: &Options) -> Option<TraceError> {
+        let asked = options.interface?;
+        let there: BTreeSet<u32> = self.flows.keys().map(|key| key.interface).collect();
+        let there: Vec<String> = there.iter().take(20).map(u32::to_string).collect();
+        let message =
+            format!("interface {asked} captured none of these packets; interfaces are {}", there.join(", "));
+        Some(TraceError::whole(message))
     }
 
     /// Clocks of the chosen flows' senders.
@@ -144,6 +200,9 @@ impl Flows {
         senders
     }
 }
+
+/// Share of the bytes from which one address is the client.
+const ONE_CLIENT: f64 = 0.99;
 
 /// Address that all chosen packets have on one side.
 #[derive(Clone, Copy, Debug)]
@@ -177,6 +236,11 @@ impl Interface {
         self.0.entry(to).or_default()[end] += bytes;
     }
 
+    /// All bytes.
+    fn bytes(&self) -> u64 {
+        self.0.values().flatten().sum()
+    }
+
     /// Bytes near their receivers, and bytes near their senders.
     fn ends(&self) -> (u64, u64) {
         self.0.values().fold((0, 0), |(near, far), ends| (near + ends[0], far + ends[1]))
@@ -197,6 +261,8 @@ impl Interface {
 #[derive(Debug)]
 pub(super) struct Chosen {
     interface: u32,
+    /// All flows of the interface, as those of interface 0.
+    flows: BTreeSet<Key>,
     host: Host,
     /// Addresses of the receivers.
     pub(super) receivers: BTreeSet<IpAddr>,
@@ -208,5 +274,15 @@ impl Chosen {
     /// Whether a packet of an interface between two addresses is chosen.
     pub(super) fn has(&self, interface: u32, from: IpAddr, to: IpAddr) -> bool {
         interface == self.interface && self.receivers.contains(&to) && self.host.is_met(from, to)
+    }
+
+    /// Whether the chosen interface captured the packet's flow, too.
+    pub(super) fn knows(&self, packet: &Packet) -> bool {
+        self.flows.contains(&Key { interface: 0, ..Key::of(packet) })
+    }
+
+    /// Whether a packet that is not chosen comes from the receivers, or goes elsewhere over the chosen interface.
+    pub(super) fn leaves_out(&self, packet: &Packet) -> bool {
+        self.receivers.contains(&packet.from) || packet.interface == self.interface
     }
 }

@@ -23,6 +23,7 @@
 //! busy seconds agree, and a paced stream is not graded as capacity. Unit tests write captures of a link of constant
 //! rate, at the receiver and at the sender.
 
+mod account;
 mod busy;
 mod flows;
 mod packets;
@@ -36,6 +37,7 @@ use std::net::IpAddr;
 
 use ackclock_core::{Rate, Span};
 
+use account::{Account, Fate};
 use busy::Busy;
 use flows::{Chosen, Flows, Key};
 use packets::{FRAME, Packet, each};
@@ -75,7 +77,9 @@ pub fn read<R: Read + Seek>(source: &mut R, options: &Options) -> Result<Importe
     source.rewind().map_err(failed)?;
     let mut arrivals =
         Arrivals::new(flows.clocks(&chosen), flows.senders(&chosen), options.bin.unwrap_or(BIN));
-    each(source, |packet| arrivals.add(packet, &chosen))?;
+    arrivals.account.is_asked = options.interface.is_some();
+    let ended = each(source, |packet| arrivals.add(packet, &chosen))?;
+    arrivals.account.unread = ended.unread;
     arrivals.imported(&flows, &chosen, options.fill)
 }
 
@@ -93,6 +97,7 @@ struct Arrivals {
     total: u64,
     unstamped: u64,
     merged: u64,
+    account: Account,
 }
 
 /// Bytes in each bin, and the times that segments were queued.
@@ -116,11 +121,21 @@ impl Arrivals {
             total: 0,
             unstamped: 0,
             merged: 0,
+            account: Account::default(),
         }
     }
 
     fn add(&mut self, packet: &Packet, chosen: &Chosen) {
-        if !chosen.has(packet.interface, packet.from, packet.to) {
+        let count = match packet.fate {
+            Fate::Repeated => &mut self.account.repeated,
+            Fate::Back => &mut self.account.back,
+            Fate::New if chosen.has(packet.interface, packet.from, packet.to) => &mut self.account.counted,
+            Fate::New if chosen.leaves_out(packet) => &mut self.account.other_direction,
+            Fate::New if chosen.knows(packet) => &mut self.account.elsewhere,
+            Fate::New => &mut self.account.other_interface,
+        };
+        count.add(packet.bytes);
+        if packet.fate != Fate::New || !chosen.has(packet.interface, packet.from, packet.to) {
             return;
         }
         let at = packet.at - *self.first.get_or_insert(packet.at);
@@ -183,10 +198,14 @@ impl Arrivals {
         Ok(Imported {
             form: Form::Pcap,
             recording: Recording::Samples(samples),
-            certainty: Some(graded(busy, entire as f64 / count as f64, fill)),
+            certainty: Some(graded(busy, entire as f64 / count as f64, fill, self.account.objection())),
             missing: 0,
             even: true,
-            capacity: entire_bins(&bins).map(|(first, end)| (at(first), at(end))).collect(),
+            capacity: if self.account.objection().is_some() {
+                Vec::new()
+            } else {
+                entire_bins(&bins).map(|(first, end)| (at(first), at(end))).collect()
+            },
             notes: self.notes(flows, chosen),
         })
     }
@@ -214,6 +233,7 @@ impl Arrivals {
         let percent = 100.0 * self.unstamped as f64 / self.total.max(1) as f64;
         let mut notes = vec![
             format!("rates count the IP bytes that arrived at {}{more}", receivers.join(", ")),
+            self.account.note(),
             format!(
                 "limits: packets without TCP timestamps (UDP, QUIC) show no queue: {percent:.1} % of the bytes; {} packets above {FRAME} bytes were merged before the capture: their headers are added, and they shift times by up to their length; a path that becomes longer looks like a queue; RTT, queue and loss are not derived",
                 self.merged
@@ -224,7 +244,7 @@ impl Arrivals {
                 "no TCP timestamp shows at which end it was captured; the receiver is assumed".to_owned(),
             );
         }
-        if !flows.complete {
+        if !flows.ended.complete {
             notes.push("the file is cut off: its last packet is left out".to_owned());
         }
         notes
@@ -269,8 +289,12 @@ fn entire_bins(bins: &[Bin]) -> impl Iterator<Item = (usize, usize)> {
     with_end.filter_map(|(is_entire, range)| is_entire.then_some(range))
 }
 
-/// Grade of a capture by its share of busy time; `entire` is the share of bins that are entirely busy.
-fn graded(busy: f64, entire: f64, fill: bool) -> Certainty {
+/// Grade of a capture by its share of busy time; `entire` is the share of bins that are entirely busy. An objection to
+/// the capture leaves no grade above application.
+fn graded(busy: f64, entire: f64, fill: bool, objection: Option<String>) -> Certainty {
+    if let Some(objection) = objection {
+        return Certainty::new(Grade::Application, objection);
+    }
     let grade = match busy {
         GRADE_CAPACITY.. => Grade::Capacity,
         GRADE_MIXED.. => Grade::Mixed,

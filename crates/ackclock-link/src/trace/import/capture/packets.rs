@@ -12,6 +12,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{PcapError, TsResolution};
 
+use super::account::{Count, Fate, Recent};
 use crate::trace::TraceError;
 
 /// Captured IP packet.
@@ -29,6 +30,13 @@ pub(super) struct Packet {
     pub(super) bytes: u64,
     /// TCP header of the packet, if it is captured.
     pub(super) segment: Option<Segment>,
+    /// Digest of the headers, without those that a router changes, of packets whose copies can be told from
+    /// retransmissions and repeated ACKs.
+    pub(super) digest: Option<u64>,
+    /// Whether the packet has an IP identification.
+    pub(super) has_identification: bool,
+    /// What the packets before say about this one.
+    pub(super) fate: Fate,
 }
 
 /// Parts of a TCP header.
@@ -38,6 +46,8 @@ pub(super) struct Segment {
     pub(super) ports: (u16, u16),
     /// Data in bytes, also if the capture contains only the start of it.
     pub(super) data: u64,
+    /// Whether the segment begins a connection: SYN without ACK.
+    pub(super) is_first: bool,
     /// Value of the sender's clock (TSval), and the echoed value of the receiver's clock (TSecr) if it is valid.
     pub(super) stamps: Option<(u32, Option<u32>)>,
 }
@@ -81,17 +91,25 @@ pub fn is_capture(begin: &[u8]) -> bool {
     MAGICS.iter().any(|magic| begin.starts_with(magic))
 }
 
-/// Calls `on` with each IP packet of a capture. Returns whether the file is complete; the last packet of an incomplete
-/// file is cut off and left out.
+/// End of a capture.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ended {
+    /// Whether the file is complete; the last packet of an incomplete file is cut off and left out.
+    pub(super) complete: bool,
+    /// Frames without an IP packet, and packets without a time.
+    pub(super) unread: Count,
+}
+
+/// Calls `on` with each IP packet of a capture.
 ///
 /// # Errors
 /// Fails if the file is not a capture, cannot be read, or all its packets have an unknown link type.
-pub(super) fn each(mut source: impl Read, mut on: impl FnMut(&Packet)) -> Result<bool, TraceError> {
+pub(super) fn each(mut source: impl Read, mut on: impl FnMut(&Packet)) -> Result<Ended, TraceError> {
     let mut begin = [0; 4];
     source
         .read_exact(&mut begin)
         .map_err(|_| TraceError::whole("the file is shorter than the header of a capture"))?;
-    let mut found = Found { packets: 0, unknown: None };
+    let mut found = Found::default();
     let whole = begin.chain(source);
     let ended = if begin == PCAPNG {
         each_of_pcapng(whole, &mut found, &mut on)
@@ -108,18 +126,26 @@ pub(super) fn each(mut source: impl Read, mut on: impl FnMut(&Packet)) -> Result
             )));
         }
     };
+    if found.packets == 0 && found.untimed {
+        return Err(TraceError::whole("its packets have no times: simple packet blocks hold none"));
+    }
     match found.unknown {
         Some(link) if found.packets == 0 => Err(TraceError::whole(format!(
             "its packets have link type {link}; Ethernet (1), raw IP (101), loopback (0, 108), Linux cooked (113, 276), IPv4 (228) and IPv6 (229) are read"
         ))),
-        _ => Ok(complete),
+        _ => Ok(Ended { complete, unread: found.unread }),
     }
 }
 
-/// Numbers of the packets read so far.
+/// Packets read so far.
+#[derive(Default)]
 struct Found {
     packets: u64,
     unknown: Option<u32>,
+    /// Whether a packet had no time.
+    untimed: bool,
+    unread: Count,
+    recent: Recent,
 }
 
 impl Found {
@@ -134,11 +160,16 @@ impl Found {
     ) {
         let Some(parsed) = parsed(link, frame) else {
             self.unknown = Some(link);
+            self.unread.add(length.into());
             return;
         };
         self.packets += 1;
-        if let Some(packet) = parsed.and_then(|parsed| packet(&parsed, interface, at, length)) {
-            on(&packet);
+        match parsed.and_then(|parsed| packet(&parsed, interface, at, length)) {
+            Some(mut packet) => {
+                packet.fate = self.recent.fate(&packet);
+                on(&packet);
+            }
+            None => self.unread.add(length.into()),
         }
     }
 }
@@ -177,6 +208,16 @@ fn each_of_pcapng(
                 let at = block.timestamp.as_nanos() as f64 * unit + offset;
                 found.pass((block.interface_id, *link), at, block.original_len, &block.data, on);
             }
+            Block::Packet(block) => {
+                let number = u32::from(block.interface_id);
+                let Some((link, unit, offset)) = interfaces.get(number as usize) else { continue };
+                let at = block.timestamp as f64 * unit + offset;
+                found.pass((number, *link), at, block.original_len, &block.data, on);
+            }
+            Block::SimplePacket(block) => {
+                found.untimed = true;
+                found.unread.add(block.original_len.into());
+            }
             _ => {}
         }
     }
@@ -200,20 +241,52 @@ fn interface(block: &InterfaceDescriptionBlock<'_>) -> (u32, f64, f64) {
 
 /// Parses a frame of a link type; `None` for an unknown link type, and an inner `None` for an invalid frame.
 fn parsed(link: u32, frame: &[u8]) -> Option<Option<LaxSlicedPacket<'_>>> {
-    let typed = |at: usize, header: usize| {
-        let number = frame.get(at..at + 2)?;
-        let number = EtherType(u16::from_be_bytes([number[0], number[1]]));
-        Some(LaxSlicedPacket::from_ether_type(number, frame.get(header..)?))
-    };
+    let typed = |at: usize, header: usize| unwrapped(u16_at(frame, at)?, frame.get(header..)?);
     let ip = |header: usize| LaxSlicedPacket::from_ip(frame.get(header..)?).ok();
     Some(match link {
-        1 => LaxSlicedPacket::from_ethernet(frame).ok(),
+        1 => typed(12, 14),
         0 | 108 => ip(4),
         12 | 14 | 101 | 228 | 229 => ip(0),
         113 => typed(14, 16),
         276 => typed(0, 20),
         _ => return None,
     })
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]))
+}
+
+/// Ethernet types of VLAN tags (IEEE 802.1Q, 802.1ad, and as used before it), PPPoE sessions (RFC 2516) and MPLS
+/// (RFC 5332).
+const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+const PPPOE: u16 = 0x8864;
+const MPLS: [u16; 2] = [0x8847, 0x8848];
+/// Largest number of tags and labels around a packet.
+const MOST_WRAPPED: usize = 16;
+
+/// Parses what is inside VLAN tags, PPPoE and MPLS labels.
+fn unwrapped(mut number: u16, mut bytes: &[u8]) -> Option<LaxSlicedPacket<'_>> {
+    for _ in 0..MOST_WRAPPED {
+        if VLAN.contains(&number) {
+            (number, bytes) = (u16_at(bytes, 2)?, bytes.get(4..)?);
+        } else if number == PPPOE {
+            // PPP protocols 0x0021 and 0x0057 are IPv4 and IPv6.
+            return match u16_at(bytes, 6)? {
+                0x21 | 0x57 => LaxSlicedPacket::from_ip(bytes.get(8..)?).ok(),
+                _ => None,
+            };
+        } else if MPLS.contains(&number) {
+            let is_last = *bytes.get(2)? & 1 == 1;
+            bytes = bytes.get(4..)?;
+            if is_last {
+                return LaxSlicedPacket::from_ip(bytes).ok();
+            }
+        } else {
+            return Some(LaxSlicedPacket::from_ether_type(EtherType(number), bytes));
+        }
+    }
+    None
 }
 
 fn packet(parsed: &LaxSlicedPacket<'_>, interface: u32, at: f64, length: u32) -> Option<Packet> {
@@ -235,7 +308,26 @@ fn packet(parsed: &LaxSlicedPacket<'_>, interface: u32, at: f64, length: u32) ->
     let bytes = if total == 0 { u64::from(length) } else { total };
     let payload = parsed.net.as_ref()?.ip_payload_ref()?.payload;
     let before = (payload.as_ptr() as usize).saturating_sub(header.as_ptr() as usize) as u64;
-    Some(Packet { interface, at, from, to, bytes, segment: segment(parsed, bytes.saturating_sub(before)) })
+    let segment = segment(parsed, bytes.saturating_sub(before));
+    let identification = if header[0] >> 4 == 4 { u16_at(header, 4)? } else { 0 };
+    let has_identification = identification != 0;
+    let is_told_apart = has_identification || segment.is_some_and(|segment| segment.data > 0);
+    let parts = [&interface.to_be_bytes()[..], &identification.to_be_bytes(), &bytes.to_be_bytes()];
+    let addresses = if header[0] >> 4 == 4 { header.get(12..20)? } else { header.get(8..40)? };
+    let digest = is_told_apart.then(|| {
+        let start = &payload[..payload.len().min(DIGESTED)];
+        digest(parts.into_iter().chain([addresses, start]))
+    });
+    Some(Packet { interface, at, from, to, bytes, segment, digest, has_identification, fate: Fate::New })
+}
+
+/// Bytes behind the IP header that identify a packet: a TCP header with its options.
+const DIGESTED: usize = 60;
+
+/// FNV-1a hash of several texts.
+fn digest<'a>(parts: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let bytes = parts.flatten();
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// TCP header of a packet whose TCP header and data have `length` bytes.
@@ -252,6 +344,7 @@ fn segment(parsed: &LaxSlicedPacket<'_>, length: u64) -> Option<Segment> {
     Some(Segment {
         ports: (tcp.source_port(), tcp.destination_port()),
         data: length.saturating_sub(tcp.header_slice().len() as u64),
+        is_first: tcp.syn() && !tcp.ack(),
         stamps,
     })
 }

@@ -183,6 +183,84 @@ fn a_file_that_is_cut_off_is_read_to_its_end() {
     }
 }
 
+/// Grade and mean rate of a capture.
+fn judged(frames: &[Frame]) -> (Grade, f64, Vec<String>) {
+    let imported = import(&pcap(frames, 96), &Options::default()).unwrap();
+    (grade(&imported), imported.recording.mean_rate().as_bps() as f64, imported.notes)
+}
+
+#[test]
+fn copies_count_once_and_leave_no_grade() {
+    let once = frames(&times(1.3), End::Receiver);
+    let twice: Vec<Frame> =
+        once.iter().flat_map(|(at, frame)| [(*at, frame.clone()), (at + 2e-6, frame.clone())]).collect();
+    let (_, rate, _) = judged(&once);
+    let (grade, doubled, notes) = judged(&twice);
+    assert_eq!((grade, doubled), (Grade::Application, rate));
+    assert!(notes.iter().any(|note| note.contains("seen twice")), "{notes:?}");
+    // A tenth of a per cent of copies is counted once, and no objection.
+    let few =
+        once.iter().enumerate().flat_map(|(at, frame)| vec![frame.clone(); 1 + usize::from(at % 1000 == 0)]);
+    assert_eq!(judged(&few.collect::<Vec<_>>()).0, Grade::Capacity);
+}
+
+#[test]
+fn a_clock_that_is_set_back_leaves_no_grade() {
+    let mut back = frames(&times(1.3), End::Receiver);
+    let half = back.len() / 2;
+    back[half..].iter_mut().for_each(|(at, _)| *at -= 1.0);
+    let (grade, _, notes) = judged(&back);
+    assert_eq!(grade, Grade::Application);
+    assert!(notes.iter().any(|note| note.contains("set back")), "{notes:?}");
+    // Capture threads swap neighbours by less than 0.1 s.
+    let mut swapped = frames(&times(1.3), End::Receiver);
+    (10..swapped.len() - 1).step_by(7).for_each(|at| swapped.swap(at, at + 1));
+    assert_eq!(judged(&swapped).0, Grade::Capacity);
+}
+
+#[test]
+fn a_direction_without_a_host_needs_a_syn() {
+    let up = Options { towards: Some(Towards::Server), ..Options::default() };
+    let plain = frames(&times(1.3), End::Receiver);
+    let error = import(&pcap(&plain, 96), &up).unwrap_err().to_string();
+    assert!(error.contains("--host ADDRESS"), "{error}");
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(MOBILE, SERVER, 64);
+    let mut syn = Vec::new();
+    builder.tcp(50_000, 443, 1, 65_000).syn().write(&mut syn, &[]).unwrap();
+    let with_syn: Vec<Frame> = [(0.1, syn)].into_iter().chain(plain).collect();
+    let of = |towards| {
+        let options = Options { towards: Some(towards), ..Options::default() };
+        import(&pcap(&with_syn, 96), &options).unwrap()
+    };
+    assert!(of(Towards::Server).notes.iter().any(|note| note.contains("arrived at 192.0.2.1")));
+    assert_eq!(grade(&of(Towards::Mobile)), Grade::Capacity);
+}
+
+#[test]
+fn packets_inside_vlan_pppoe_and_mpls_are_read() {
+    let plain = frames(&times(1.3), End::Receiver);
+    let (_, rate, _) = judged(&plain);
+    let pppoe: &[u8] = &[0x88, 0x64, 0x11, 0, 0, 1, 0, 0, 0, 0x21];
+    let mpls: &[u8] = &[0x88, 0x47, 0, 1, 0, 64, 0, 1, 1, 64];
+    let tagged_pppoe = [&[0x81, 0, 0, 7][..], pppoe].concat();
+    for wrapper in [pppoe, mpls, &tagged_pppoe] {
+        let wrap = |frame: &[u8]| [&frame[..12], wrapper, &frame[14..]].concat();
+        let wrapped: Vec<Frame> = plain.iter().map(|(at, frame)| (*at, wrap(frame))).collect();
+        assert_eq!(judged(&wrapped).0, Grade::Capacity, "{wrapper:?}");
+        assert_eq!(judged(&wrapped).1, rate, "{wrapper:?}");
+    }
+}
+
+#[test]
+fn frames_that_are_not_read_leave_no_grade() {
+    let mut mixed = frames(&times(1.3), End::Receiver);
+    let arp = [&[2; 12][..], &[0x08, 0x06], &[0; 100]].concat();
+    mixed.extend((0..2000).map(|number| (2.0 + f64::from(number) * 0.005, arp.clone())));
+    mixed.sort_by(|one, next| one.0.total_cmp(&next.0));
+    let (grade, _, notes) = judged(&mixed);
+    assert_eq!(grade, Grade::Application, "{notes:?}");
+}
+
 proptest! {
     #[test]
     fn no_bytes_are_a_panic(magic in 0..5_usize, bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
