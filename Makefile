@@ -152,7 +152,7 @@ bench-criterion: tools ## The engine under criterion
 
 box-live: build ## `ackclock box` on the kernel's TCP over recordings and ns-3's LTE, beside no box and a shaper; needs root, takes 50 minutes
 	python benches/box_live.py
-	$(CARGO) test --release --locked --quiet --package ackclock-box --test all -- --ignored --nocapture nanoseconds_of_a_packet
+	$(CARGO) run --release --locked --quiet --package ackclock-box --example packet_cost
 
 profiles: build ## The profiles of `ackclock link` on real packets: rate and round-trip time against the stated ones
 	python benches/profiles.py

@@ -233,8 +233,7 @@ impl Daemon {
         clip.cover(&policy.prefixes())?;
         let (begun, act) = (now(), options.act);
         // The bypass setting of an earlier process stays in force.
-        let bypass = pins.knobs()?.bypass;
-        let (stale_ns, header) = (options.stale.as_nanos(), interface.header);
+        let (stale_ns, header, bypass) = (options.stale.as_nanos(), interface.header, pins.knobs()?.bypass);
         let knobs = Knobs { stale_ns, act: act.into(), header, bypass, unused: 0 };
         clip.set(knobs)?;
         let until = options.act_for.map(|time| begun + Span::from_nanos(time.as_nanos() as u64));
@@ -301,7 +300,7 @@ impl Daemon {
                 let text = serde_json::to_string(&report).unwrap_or_default();
                 let written = self.files.write(&text);
                 if written.is_ok() != std::mem::replace(&mut self.reporting, written.is_ok()) {
-                    tell(Said::Reporting(written.as_ref().map(|()| ())));
+                    tell(Said::Reporting(written.as_ref().copied()));
                 }
                 tell(Said::Report(&report, &counts));
                 if report.data_from_mobiles && !std::mem::replace(&mut self.told_direction, true) {

@@ -51,7 +51,7 @@ pub fn watch(options: Options, policy: Policy, mut ends: impl FnMut() -> bool) -
         while !ends() {
             pause();
         }
-        let side = files.last_report().side.unwrap_or(policy.side());
+        let side = files.last_report().and_then(|report| report.side).unwrap_or(policy.side());
         return Ok(Watched { of_a_box: true, ..begun.end(&interface, &pins, &files, side)? });
     }
     let folder = options.folder.clone();

@@ -135,14 +135,6 @@ pub(crate) fn tries(clip: &mut Clip, from_mobile: bool, frame: &[u8]) -> Option<
     Some(out)
 }
 
-/// Mean time that the program takes for a packet, of many runs.
-pub(crate) fn nanoseconds(clip: &mut Clip, packet: &Tcp) -> u128 {
-    let frame = packet.frame();
-    let options = TestRunOptions { data_in: Some(&frame), repeat: 50_000, ..TestRunOptions::new() };
-    let program = clip.program(if packet.from_mobile { "clip_acks" } else { "clip_data" }).unwrap();
-    program.test_run(options).unwrap().duration.as_nanos()
-}
-
 /// The handshake of a connection; returns the numbers of its first bytes, mobile and server.
 pub(crate) fn opens(clip: &mut Clip, of: Tcp, first: (u32, u32), scales: (Option<u8>, Option<u8>)) {
     let syn = Tcp {

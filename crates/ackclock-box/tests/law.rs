@@ -7,7 +7,7 @@ use etherparse::SlicedPacket;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
-use crate::frames::{ACK, ACTING, ALL, BARE_ACK, FIN, Tcp, nanoseconds, opens, program, run};
+use crate::frames::{ACK, ACTING, ALL, BARE_ACK, FIN, Tcp, opens, program, run};
 
 /// Numbers of a connection so far.
 struct Course {
@@ -159,20 +159,4 @@ fn an_allowance_that_is_too_old_opens_the_windows() {
     clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
     assert_eq!(run(&mut clip, true, &of.frame()), of.frame(), "written a second after the machine began");
     assert_eq!(clip.counts().unwrap().stale, 1);
-}
-
-/// Least time that a packet of a known connection takes in the kernel, of several runs since other processes use the machine.
-#[test]
-#[ignore = "prints times and asserts none: `make box-live`"]
-fn nanoseconds_of_a_packet() {
-    let Some(mut clip) = program(true) else { return };
-    let of = BARE_ACK;
-    opens(&mut clip, of, (1, 1), (Some(7), Some(7)));
-    clip.allow(ALL, Allowance { at_ns: 1, bytes: 10_000, base: 0, least: 0, act: 1 }).unwrap();
-    clip.admit(ALL).unwrap();
-    let data = Tcp { from_mobile: false, payload: 1400, ..of };
-    for (name, packet) in [("data", data), ("ACK", of)] {
-        let least = (0..20).map(|_| nanoseconds(&mut clip, &packet)).min().unwrap();
-        println!("a packet of the kind {name} takes the programs of the box {least} ns");
-    }
 }

@@ -454,7 +454,7 @@ fn segments_whose_options_forbid_changes_are_told() {
     for option in ackclock_core::PROTECTING_OPTIONS {
         let options = [1, 1, option.kind, 4, 0, 1];
         let offer = ackclock_core::is_protecting(option.kind, ackclock_core::Flags(SYN));
-        assert_eq!(told(&options, SYN), offer.into(), "{}", option.name);
+        assert_eq!(told(&options, SYN), i32::from(offer), "{}", option.name);
         assert_eq!((told(&options, SYN | ACK), told(&options, ACK)), (1, 1), "{}", option.name);
     }
     assert_eq!((told(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2], ACK), told(&[], ACK)), (0, 0));

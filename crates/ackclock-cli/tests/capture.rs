@@ -147,6 +147,10 @@ fn options_for_captures_are_refused_for_other_files() {
     for option in [&["--fill"][..], &["--interface", "1"], &["--bin", "1s"], &["--host", "10.0.0.1"]] {
         let ended = folder.run(&[&["import", "link.csv"][..], option].concat());
         assert_eq!(ended.status, 2);
-        assert!(ended.err.contains("--host, --interface, --bin and --fill are for packet captures"), "{}", ended.err);
+        assert!(
+            ended.err.contains("--host, --interface, --bin and --fill are for packet captures"),
+            "{}",
+            ended.err
+        );
     }
 }

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use ackclock_core::{Flags, FlowId, Segment};
+use ackclock_core::{Flags, FlowId, Segment, Seq};
 
 use crate::parse::{End, Parsed, Tuple};
 use crate::port::Side;
@@ -136,10 +136,20 @@ struct Entry {
 /// Window scales of a connection by advertising side (RFC 7323 section 2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Scales {
-    /// Window scales offered in SYNs that are not yet answered.
-    offered: [Option<u8>; 2],
+    /// The two newest SYNs of each side that are not yet answered.
+    offers: [[Option<Offer>; 2]; 2],
     /// Shift of the windows that each side advertises, bits.
     shift: [Option<u8>; 2],
+}
+
+/// A SYN that is not yet answered. Anybody can send one; it counts when the other end acknowledges it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Offer {
+    /// First number after the SYN.
+    begin: Seq,
+    /// End of the SYN's data (RFC 7413).
+    end: Seq,
+    scale: Option<u8>,
 }
 
 impl Standing {
@@ -234,19 +244,30 @@ impl Connections {
         let scales = &mut self.entries[flow.index()].scales;
         let (here, there) = (from as usize, from.other() as usize);
         if !segment.flags.contains(Flags::ACK) {
-            *scales = Scales::default();
-            scales.offered[here] = scale;
+            let offer = Some(Offer { begin: segment.seq + 1, end: segment.end(), scale });
+            if !scales.offers[here].contains(&offer) {
+                scales.offers[here] = [offer, scales.offers[here][0]];
+            }
             return;
         }
-        match scale {
+        let asked = scales.offers[there];
+        let answers = |offer: &&Offer| !segment.ack.before(offer.begin) && !segment.ack.after(offer.end);
+        let answered = asked.iter().flatten().find(answers);
+        let is_first = asked == [None; 2] && scales.shift == [None; 2];
+        if answered.is_none() && !is_first {
+            return;
+        }
+        scales.shift = match scale {
             // Window scaling is in use only if both SYNs have the option; a SYN-ACK has the option only if the SYN had
             // it.
-            Some(shift) => {
-                scales.shift[here] = Some(shift);
-                scales.shift[there] = scales.offered[there];
+            Some(_) => {
+                let mut shift = [answered.and_then(|offer| offer.scale); 2];
+                shift[here] = scale;
+                shift
             }
-            None => scales.shift = [Some(0); 2],
-        }
+            None => [Some(0); 2],
+        };
+        scales.offers = Default::default();
     }
 
     /// Shift of the windows that a side advertises; `None` if the handshake was not seen.
@@ -346,6 +367,7 @@ mod tests {
 
     fn syn(flags: Flags, window_scale: Option<u8>) -> Segment {
         let mut segment = Segment::data(FlowId(0), Seq(0), 0, 60);
+        segment.ack = Seq(1);
         segment.flags = flags;
         segment.set_syn_options(SynOptions { window_scale, ..SynOptions::default() });
         segment
@@ -386,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_known_after_the_handshake_and_forgotten_at_the_next() {
+    fn scales_are_known_after_the_handshake_and_others_after_the_next() {
         let mut table = Connections::new(2);
         let flow = FlowId(1);
         table.meet(Side::Radio, Some(&tuple(1)));
@@ -395,9 +417,33 @@ mod tests {
         table.learn(flow, Side::Wired, &syn(Flags::SYN | Flags::ACK, Some(9)));
         assert_eq!((table.scale(flow, Side::Radio), table.scale(flow, Side::Wired)), (Some(7), Some(9)));
         table.learn(flow, Side::Radio, &syn(Flags::SYN, Some(7)));
-        assert_eq!(table.scale(flow, Side::Wired), None);
+        assert_eq!(table.scale(flow, Side::Wired), Some(9), "not before it is answered");
         table.learn(flow, Side::Wired, &syn(Flags::SYN | Flags::ACK, None));
         assert_eq!((table.scale(flow, Side::Radio), table.scale(flow, Side::Wired)), (Some(0), Some(0)));
+    }
+
+    /// One packet of somebody who knows no sequence numbers.
+    #[test]
+    fn a_forged_syn_changes_no_scale_and_keeps_none_from_being_learnt() {
+        let forged = |flags, seq, ack| {
+            let mut segment = syn(flags, Some(2));
+            (segment.seq, segment.ack) = (Seq(seq), Seq(ack));
+            segment
+        };
+        let mut table = Connections::new(2);
+        let flow = FlowId(1);
+        table.meet(Side::Radio, Some(&tuple(1)));
+        table.learn(flow, Side::Radio, &syn(Flags::SYN, Some(7)));
+        for side in [Side::Radio, Side::Wired] {
+            table.learn(flow, side, &forged(Flags::SYN, 5000, 0));
+            table.learn(flow, side, &forged(Flags::SYN | Flags::ACK, 6000, 9000));
+        }
+        table.learn(flow, Side::Wired, &syn(Flags::SYN | Flags::ACK, Some(9)));
+        for side in [Side::Radio, Side::Wired] {
+            table.learn(flow, side, &forged(Flags::SYN, 5000, 0));
+            table.learn(flow, side, &forged(Flags::SYN | Flags::ACK, 6000, 9000));
+            assert_eq!((table.scale(flow, Side::Radio), table.scale(flow, Side::Wired)), (Some(7), Some(9)));
+        }
     }
 
     #[test]

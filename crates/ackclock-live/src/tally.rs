@@ -17,6 +17,8 @@ pub(crate) struct Tally {
     report: FlowReport,
     sent: [Sent; 2],
     proven: bool,
+    /// First number after the newest SYN of each side since the connection was proven, and the end of this SYN's data.
+    asked: [Option<(Seq, Seq)>; 2],
 }
 
 /// Kind of a copy that leaves the link.
@@ -83,6 +85,10 @@ impl Tally {
             way.header_bytes += u64::from(segment.wire_bytes()) - payload;
             return 0;
         }
+        if self.proven && segment.flags.intersects(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
+            self.asked[here] = Some((segment.seq + 1, segment.end()));
+            return 0;
+        }
         self.sent[here].on_segment(&mut self.report.ways[here], segment);
         if !segment.flags.contains(Flags::ACK) {
             return 0;
@@ -140,10 +146,16 @@ impl Tally {
     }
 
     /// Whether a segment starts a new connection between the same ends: a SYN that differs from the connection's first
-    /// SYN.
+    /// SYN. Anybody can send a SYN, so a proven connection is over with when the other end answers such a SYN.
     pub(crate) fn is_over_with(&self, from: Side, segment: &Segment) -> bool {
-        let opens = segment.flags.intersects(Flags::SYN) && !segment.flags.contains(Flags::ACK);
-        opens && self.sent[from as usize].first.is_some_and(|first| first != segment.seq)
+        if !segment.flags.intersects(Flags::SYN) {
+            return false;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            let answers = |(begin, end): (Seq, Seq)| !segment.ack.before(begin) && !segment.ack.after(end);
+            return self.asked[from.other() as usize].is_some_and(answers);
+        }
+        !self.proven && self.sent[from as usize].first.is_some_and(|first| first != segment.seq)
     }
 }
 
@@ -339,9 +351,20 @@ mod tests {
         assert!(!tally.is_over_with(Side::Radio, &syn(99)));
         tally.on_packet(at(0), Side::Radio, &syn(99));
         assert!(!tally.is_over_with(Side::Radio, &syn(99)));
-        crosses(&mut tally, 1, Side::Radio, &data(100, 50));
         assert!(tally.is_over_with(Side::Radio, &syn(7_000)));
+        crosses(&mut tally, 1, Side::Radio, &data(100, 50));
         assert!(!tally.is_over_with(Side::Radio, &data(7_000, 1)));
+        // Anybody can send a SYN; the other end does not answer one that it does not believe.
+        assert!(tally.is_proven());
+        let answer = |ack| flagged(Flags::SYN | Flags::ACK, 3, ack);
+        assert!(
+            !tally.is_over_with(Side::Radio, &syn(7_000)) && !tally.is_over_with(Side::Wired, &answer(7_001))
+        );
+        tally.on_packet(at(3), Side::Radio, &syn(7_000));
+        assert!(
+            !tally.is_over_with(Side::Wired, &answer(8_000))
+                && tally.is_over_with(Side::Wired, &answer(7_001))
+        );
     }
 
     #[test]

@@ -331,7 +331,7 @@ impl Pair {
             if !leg.waiting.is_empty() && !leg.held {
                 flags |= EpollFlags::EPOLLOUT;
             }
-            (!leg.broken && !(flags.is_empty() && leg.told_end)).then_some(flags)
+            (!(leg.broken || flags.is_empty() && leg.told_end)).then_some(flags)
         })
     }
 }

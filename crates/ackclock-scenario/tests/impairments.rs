@@ -26,7 +26,7 @@ fn flow(set: &str) -> FlowResult {
 #[test]
 fn rare_impairments_do_not_stop_a_flow_that_has_timeouts() {
     let plain = flow("seed=1");
-    assert!(plain.timeouts > 0, "{} timeouts", plain.timeouts);
+    assert!(plain.timeouts.is_some_and(|timeouts| timeouts > 0), "{:?} timeouts", plain.timeouts);
     let expected = goodput(&plain);
     let impaired = [
         "edge.down.duplicate=0.0001",

@@ -363,13 +363,11 @@ mod tests {
         assert_eq!(observer.view(at(4000), FlowId(0)).capacity, Capacity::Packets(39));
         // A second download has its half when it has sent a quarter of what the first did.
         for step in 400..500u32 {
-            for number in 0..2 {
-                let seq = if number == 0 { step } else { step - 400 } * 1000;
-                records[number].on_down(
-                    at(u64::from(step) * 10),
-                    &Segment::data(FlowId(number as u32), Seq(seq), 1000, 40),
-                );
-                observer.on_record(&records[number]);
+            for (number, begun) in [(0, 0), (1, 400)] {
+                let (flow, seq) = (FlowId(number), Seq((step - begun) * 1000));
+                let record = &mut records[flow.index()];
+                record.on_down(at(u64::from(step) * 10), &Segment::data(flow, seq, 1000, 40));
+                observer.on_record(record);
             }
         }
         assert_eq!(observer.view(at(5000), FlowId(1)).capacity, Capacity::Packets(19));

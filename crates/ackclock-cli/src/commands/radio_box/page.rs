@@ -14,7 +14,7 @@ pub(super) fn page(report: &Report, counts: &Counts) -> String {
         .metric(
             Kind::Gauge,
             "box_rate_bytes_per_second",
-            "Rate from the servers in the last 10 s.",
+            "Rate in the last 10 s.",
             one(report.rate_bps / 8.0),
         )
         .metric(Kind::Gauge, "box_subscribers", "Subscribers that are known.", one(report.subscribers as f64))

@@ -409,6 +409,11 @@ pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     if csv::is_header(first) {
         return Ok(Some(Form::Rates));
     }
+    by_names(bytes)
+}
+
+/// Detects the format of a table by the names of its columns; `None` for an unknown format.
+fn by_names(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     let names = table::Table::of(bytes, &Columns::default()).map(|table| table.names()).unwrap_or_default();
     let has = |wanted: &[&str]| wanted.iter().all(|name| names.iter().any(|known| known == name));
     if has(&["timestamp_start", "timestamp_end", "download", "upload"]) {

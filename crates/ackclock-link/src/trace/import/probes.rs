@@ -1,6 +1,7 @@
 //! Readers of probes of an idle link, which show delays and losses but no rates.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::super::{TraceError, lines};
 use super::iperf3::object;
@@ -32,17 +33,17 @@ pub(super) fn ping(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
     for (index, line) in lines(bytes) {
         let line = line?;
         if line.starts_with("PING ") {
-            (runs.push(BTreeMap::new()), newest = None);
+            runs.push(BTreeMap::new());
+            newest = None;
         }
         let Some((seq, answer)) = answer(index, line)? else { continue };
         let last: i64 = newest.unwrap_or_else(|| i64::from(seq));
         let number = last + i64::from((seq.wrapping_sub(last as u16)) as i16);
         newest = Some(last.max(number));
         let Some(run) = runs.last_mut() else { continue };
-        if run.contains_key(&number) {
-            repeated += 1;
-        } else {
-            run.insert(number, answer);
+        match run.entry(number) {
+            Entry::Occupied(_) => repeated += 1,
+            Entry::Vacant(place) => _ = place.insert(answer),
         }
     }
     let mut rows: Vec<Row> = runs.iter().flat_map(answered_and_lost).collect();

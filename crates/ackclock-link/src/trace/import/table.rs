@@ -228,10 +228,7 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<
         let begins = time_unit
             .seconds(fields[time])
             .ok_or_else(|| table.wrong((line, time), fields[time], "a time"))?;
-        let bps = match unit {
-            Unit::Bps(bps) => bps,
-            Unit::Bytes => 8.0,
-        };
+        let bps = if let Unit::Bps(bps) = unit { bps } else { 8.0 };
         rows.push(Row {
             line,
             begins,
