@@ -29,23 +29,15 @@ def main() -> int:
 
 def closing_line(lines: Iterable[str]) -> str:
     """The line, and below it one for each failed test and each reason."""
+    lines = list(lines)
     passed = failed = 0
     pending = 0  # skipped tests of the program of tests whose result comes next
-    names: list[str] = []
-    listed: list[str] = []  # below the last heading `failures:` of cargo; only its last list has names alone
     reasons: Counter[str] = Counter()
     for line in lines:
         if found := CARGO.match(line):
             passed += int(found[1]) - pending
             failed += int(found[2])
-            names += listed[: int(found[2])]
-            pending, listed = 0, []
-        elif line == "failures:":
-            listed = []
-        elif found := CARGO_FAILED.match(line):
-            listed.append(found[1])
-        elif found := PYTEST_FAILED.match(line):
-            names.append(found[1])
+            pending = 0
         elif found := PYTEST.match(line):
             counts = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", found[1])}
             passed += counts.get("passed", 0)
@@ -55,9 +47,26 @@ def closing_line(lines: Iterable[str]) -> str:
             pending += 1
         elif found := PYTEST_SKIPPED.match(line):
             reasons[found[2]] += int(found[1])
-    named = "".join(f"\n  failed: {name}" for name in names)
+    named = "".join(f"\n  failed: {name}" for name in failed_tests(lines))
     told = "".join(f"\n  {number} skipped: {reason}" for reason, number in reasons.most_common())
     return f"{passed} passed, {failed} failed, {reasons.total()} skipped{named}{told}"
+
+
+def failed_tests(lines: list[str]) -> list[str]:
+    """Names of the failed tests."""
+    names: list[str] = []
+    listed: list[str] = []  # below the last heading `failures:` of cargo; only its last list has names alone
+    for line in lines:
+        if found := CARGO.match(line):
+            names += listed[: int(found[2])]
+            listed = []
+        elif line == "failures:":
+            listed = []
+        elif found := CARGO_FAILED.match(line):
+            listed.append(found[1])
+        elif found := PYTEST_FAILED.match(line):
+            names.append(found[1])
+    return names
 
 
 if __name__ == "__main__":

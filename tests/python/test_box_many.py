@@ -56,7 +56,11 @@ def test_each_subscriber_is_measured_and_only_those_acted_on_are_clipped(side):
         ("", 'metrics = "0.0.0.0:9100"', "box.metrics: 0.0.0.0:9100 is not a loopback address"),
         ("", 'file = "none.csv"\nsubscribers = ["10.0.0.0/24"]', "none.csv: cannot be read"),
         ("", '[edge]\nregulator = "snoop"', "edge.regulator: `snoop`: it acts on the queue itself"),
-        ("", '[edge]\nregulator = "wrd"\nbuffer = "500ms"', "edge.buffer: 500ms: a box that only observes takes packets"),
+        (
+            "",
+            '[edge]\nregulator = "wrd"\nbuffer = "500ms"',
+            "edge.buffer: 500ms: a box that only observes takes packets",
+        ),
         ("", '[edge]\nregulater = "wrd"', "regulater"),
         ("", '[edge]\nregulator = "wrd"\nbearer = { kind = "autorate" }', "bearer of kind `autorate`"),
     ],

@@ -48,10 +48,10 @@ fn with_options(from_mobile: bool, flags: u8, options: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A SYN of the ports of `BARE_ACK` that offers Multipath TCP.
-fn forged_multipath(seq: u32) -> Vec<u8> {
+/// A SYN of the ports of `BARE_ACK` with an option that makes its connection untouchable.
+fn signed_syn(seq: u32) -> Vec<u8> {
     let ip = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(MOBILE.octets(), SERVER.octets(), 64);
-    let syn = ip.tcp(5000, 80, seq, 5000).syn().options_raw(&[3, 3, 7, 30, 4, 1, 0, 1]).unwrap();
+    let syn = ip.tcp(5000, 80, seq, 5000).syn().options_raw(&[3, 3, 7, 19, 4, 1, 0, 1]).unwrap();
     let mut frame = Vec::new();
     syn.write(&mut frame, &[]).unwrap();
     frame
@@ -245,7 +245,7 @@ fn the_scale_of_an_earlier_connection_is_not_used_for_a_later_one() {
         let server = 3_000_000_000u32;
         match case {
             0 => {
-                run(&mut clip, true, &forged_multipath(900_000));
+                run(&mut clip, true, &signed_syn(900_000));
                 let answer = Tcp { from_mobile: false, flags: SYN | ACK, seq: server, ack: 900_001, ..syn };
                 run(&mut clip, false, &answer.frame());
             }

@@ -48,7 +48,8 @@ def over_time(
         results, runs = runs, _of_run(runs, run)
         if p95 is None and len(results.series) == len(results.objects):
             link = results.objects[run].get("uplink" if uplink else "bottleneck") or {}
-            p95 = {name: (link.get("queue_ms") or {}).get("p95") for name in runs}
+            quantile = (link.get("queue_ms") or {}).get("p95")
+            p95 = {} if quantile is None else dict.fromkeys(runs, float(quantile))
     if not runs:
         raise ValueError("there are no series to draw")
     names, last = list(runs), list(runs.values())[-1]

@@ -223,7 +223,7 @@ mod tests {
         ) {
             let (mut at_once, mut in_parts, mut rest) = (Body::chunked(), Body::chunked(), text.as_bytes());
             let expected = passed(&mut at_once, rest);
-            let mut got = Ok(String::new());
+            let mut got = Ok::<_, &str>(String::new());
             for length in parts {
                 let (part, after) = rest.split_at(length.min(rest.len()));
                 rest = after;
@@ -231,7 +231,8 @@ mod tests {
             }
             got = got.and_then(|got| Ok(got + &passed(&mut in_parts, rest)?));
             prop_assert!(expected.as_ref().map_or(0, String::len) <= text.len());
-            prop_assert_eq!(got, expected);
+            // The first of several faults depends on the parts.
+            prop_assert_eq!(got.ok(), expected.ok());
         }
     }
 }

@@ -18,12 +18,7 @@ pub(super) fn page(report: &Report, counts: &Counts) -> String {
             one(report.rate_bps / 8.0),
         )
         .metric(Kind::Gauge, "box_subscribers", "Subscribers that are known.", one(report.subscribers as f64))
-        .metric(
-            Kind::Gauge,
-            "box_connections",
-            "Connections with data in the last 10 s.",
-            one(report.connections as f64),
-        )
+        .metric(Kind::Gauge, "box_connections", "Connections, last 10 s.", one(report.connections as f64))
         .metric(
             Kind::Gauge,
             "box_unobserved_connections",
