@@ -40,7 +40,19 @@ fn imported(folder: &Folder, recording: &str, flow: &str) -> (Value, Vec<f64>) {
     );
     let ran = folder.run(&["run", "flow.toml", "--pcap", "flow.pcapng"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let import = ["import", "flow.pcapng", "--direction", "down", "--force", "--json", "-o", "flow.csv"];
+    // Interface 0 is the server's, interface 1 the mobile's.
+    let import = [
+        "import",
+        "flow.pcapng",
+        "--interface",
+        "1",
+        "--direction",
+        "down",
+        "--force",
+        "--json",
+        "-o",
+        "flow.csv",
+    ];
     let ended = folder.run(&import);
     assert_eq!(ended.status, 0, "{}", ended.err);
     let csv = folder.read("flow.csv");

@@ -58,7 +58,17 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
     for link in ["bottleneck", "uplink"] {
         assert_eq!(
             keys(&run[link]),
-            ["capacity_bps", "utilisation", "drops", "discarded", "made", "resent", "queue_ms"]
+            [
+                "capacity_bps",
+                "utilisation",
+                "goodput_bps",
+                "active_s",
+                "drops",
+                "discarded",
+                "made",
+                "resent",
+                "queue_ms"
+            ]
         );
     }
     assert_eq!(keys(&run["engine"]), ["events", "packets", "cpu_s"]);

@@ -144,7 +144,7 @@ impl Run {
     /// Nothing was dropped at the radio, and each report was accepted.
     fn is_clean(&self) {
         assert_eq!(self.results["bottleneck"]["drops"], 0, "{}", self.results["bottleneck"]);
-        assert!(self.summary.contains(" radio reports accepted, 0 refused\n"), "{}", self.summary);
+        assert!(self.summary.contains(" radio reports accepted, 0 refused, 0 lost\n"), "{}", self.summary);
         assert!(self.summary.contains("; 0 refused, 0 ended by a reset, "), "{}", self.summary);
         assert!(!self.windows.is_empty(), "the user was never limited");
     }

@@ -259,6 +259,14 @@ impl Flow {
             return;
         }
         let kind = self.advertiser.accounts.on_ack(&ack, view);
+        if self.horizon.is_some() {
+            // At an observed queue, the window of this ACK depends on whether its flow still shares and waits.
+            if self.source.highest().is_none_or(|highest| highest.at_or_before(ack.ack)) {
+                let at_once = self.at_once();
+                shared.shares.on_all_acknowledged(now, &mut self.share, at_once);
+            }
+            shared.note(now, self);
+        }
         if self.share.is_noted_young() {
             shared.shares.on_heard(now, &mut self.share, self.source.used());
         }
