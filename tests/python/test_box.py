@@ -457,7 +457,7 @@ acting() { "$0" box status lo --json | python3 -c 'import json, sys; print(json.
 
 
 STATUS = """
-SHOWN='import json, sys; said = json.load(sys.stdin); print(said["acting"], said["report"] is not None)'
+export SHOWN='import json, sys; said = json.load(sys.stdin); print(said["acting"], said["report"] is not None)'
 status() { "$0" box status $1 --json | python3 -c "$SHOWN"; }
 started() { for _ in $(seq 600); do grep -qs . $1 && break; sleep 0.1; done; }
 """

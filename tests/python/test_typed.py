@@ -132,7 +132,7 @@ def test_the_samples_of_a_flow_are_measured_if_asked_for():
 
 
 def test_missing_values_are_nan():
-    flows = Results([run_object(), run_object()]).flows
+    flows = Results([run_object(), run_object() | {"run": 1}]).flows
     assert flows["completion_s"].tolist() == pytest.approx([np.nan, np.nan], nan_ok=True)
     assert flows["completion_s"].dtype == float
 

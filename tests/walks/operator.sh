@@ -12,6 +12,6 @@ down = { kind = "trace", file = "$SCENARIOS/recordings/synthetic-evdo-driving.do
 sender = "cubic"
 TOML
 ackclock run download.toml --pcap capture.pcapng > run.txt
-ackclock import capture.pcapng --direction down -o link.csv
+ackclock import capture.pcapng --interface 1 --direction down -o link.csv
 ackclock trace info link.csv
 ackclock advise link.csv --runs 3
