@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from box_ends import SERVER, Run
@@ -232,18 +232,18 @@ def of_link(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_box(file: Path) -> dict[str, Any]:
-    """What the box reported: the mean rate, its estimate of the p95 queueing delay, and the share of lower windows.
+    """What the box reported: the rate, its estimate of the p95 queueing delay, and the share of lower windows.
 
-    The rate is that of the seconds with data; the first and the last of these are partly without.
+    Each report is of the last 10 s; the median rate and the mean p95 of the reports with data stand for the run.
     """
     # The last line may be incomplete.
     reports = [json.loads(line) for line in file.read_text().split("\n")[:-1]]
-    rates = [report["rate_bps"] for report in reports if report["rate_bps"] > 0][1:-1]
-    last = reports[-1]
+    rates = [report["rate_bps"] for report in reports if report["rate_bps"] > 0]
+    delays = [report["wait_p95_ms"] for report in reports if report["wait_p95_ms"] is not None]
     return {
-        "box_rate_bps": fmean(rates) if rates else None,
-        "box_wait_p95_ms": last["wait_p95_ms"],
-        "lower_share": last["lower_share"],
+        "box_rate_bps": median(rates) if rates else None,
+        "box_wait_p95_ms": fmean(delays) if delays else None,
+        "lower_share": reports[-1]["lower_share"],
     }
 
 

@@ -33,7 +33,7 @@ def test_an_idle_connection_takes_nothing_from_a_download():
         box_live.measured(box_live.Case(radio="walking", box="forecast, network side", load=load))
         for load in ("1 flow", "1 flow, 6 idle")
     )
-    assert beside["taken_bytes"] > 0.5 * alone["taken_bytes"]
+    assert beside["taken_bytes"] > 0.75 * alone["taken_bytes"]
 
 
 def test_a_box_acts_on_one_of_two_subscribers():
