@@ -45,7 +45,9 @@ def findings(results: Results) -> list[str]:
     if equal:
         others = ", ".join(equal) if len(equal) <= _MOST_NAMED else f"{len(equal)} others"
         largest = f"Of {count} combinations, {name} has the largest mean goodput, {at}"
-        found = [f"{largest}; it does not differ beyond chance from {others}."]
+        # One run each says nothing of chance.
+        equals = f"it does not differ beyond chance from {others}" if len(goodput) > 1 else f"within 1 %: {others}"
+        found = [f"{largest}; {equals}."]
     else:
         found = [f"Of {count} combinations, {name} has the most goodput: {at}."]
     found = [*_conclusion(goodput, delay, results.confidence), *found]
