@@ -253,7 +253,7 @@ impl Connections {
         let asked = scales.offers[there];
         let answers = |offer: &&Offer| !segment.ack.before(offer.begin) && !segment.ack.after(offer.end);
         let answered = asked.iter().flatten().find(answers);
-        let is_first = asked == [None; 2] && scales.shift == [None; 2];
+        let is_first = scales.offers == [[None; 2]; 2] && scales.shift == [None; 2];
         if answered.is_none() && !is_first {
             return;
         }

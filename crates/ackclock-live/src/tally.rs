@@ -355,6 +355,7 @@ mod tests {
         crosses(&mut tally, 1, Side::Radio, &data(100, 50));
         assert!(!tally.is_over_with(Side::Radio, &data(7_000, 1)));
         // Anybody can send a SYN; the other end does not answer one that it does not believe.
+        tally.on_packet(at(2), Side::Wired, &Segment::pure_ack(FlowId(1), Seq(150), 40));
         assert!(tally.is_proven());
         let answer = |ack| flagged(Flags::SYN | Flags::ACK, 3, ack);
         assert!(

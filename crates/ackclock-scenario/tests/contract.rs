@@ -18,7 +18,11 @@ workload = { kind = "file", size = "50kB" }
 "#;
 
 fn result(number: u32) -> RunResult {
-    let scenario = Scenario::load("two.toml", TWO_USERS, &[]).unwrap_or_else(|error| panic!("{error}"));
+    result_of(TWO_USERS, number)
+}
+
+fn result_of(text: &str, number: u32) -> RunResult {
+    let scenario = Scenario::load("two.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
     run(&scenario, number, &NoFiles, RunOptions::default()).unwrap().result
 }
 
@@ -102,7 +106,17 @@ fn the_object_of_a_run_has_these_keys_in_this_order() {
     for link in ["bottleneck", "uplink"] {
         assert_eq!(
             of(link),
-            ["capacity_bps", "utilisation", "drops", "discarded", "made", "resent", "queue_ms"]
+            [
+                "capacity_bps",
+                "utilisation",
+                "goodput_bps",
+                "active_s",
+                "drops",
+                "discarded",
+                "made",
+                "resent",
+                "queue_ms"
+            ]
         );
         assert_eq!(of(&format!("{link}.queue_ms")), ["mean", "p50", "p95", "p99"]);
     }
@@ -170,8 +184,13 @@ fn users_are_the_sums_of_their_flows() {
         result.flows.iter().filter(|flow| flow.user == user).map(|flow| flow.segments_sent).sum::<u64>()
     };
     assert_eq!((of_user(1).segments_sent, of_user(3).segments_sent), (segments(1), segments(3)));
+}
+
+#[test]
+fn without_files_jains_index_is_of_the_whole_run() {
+    let result = result_of(&TWO_USERS.replace("workload = ", "# "), 0);
     // By hand: (a + b)^2 / (2 (a^2 + b^2)) for the two users.
-    let (a, b) = (of_user(1).goodput_bps, of_user(3).goodput_bps);
+    let [a, b] = [0, 1].map(|user: usize| result.users[user].goodput_bps);
     let jain = (a + b) * (a + b) / (2.0 * (a * a + b * b));
     assert!((result.fairness.jain_users.unwrap() - jain).abs() < 1e-12);
     assert!(result.fairness.jain_flows.is_some());
