@@ -34,8 +34,8 @@ pub(crate) struct Args {
     /// opportunities.
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Format of the input file: mahimahi, rates, json-list, iperf3, ucc, lumos5g, norway, ghent, irtt, lens, ping,
-    /// saturatr, autorate, pcap, columns.
+    /// Format of the input file: mahimahi, rates, json-list, iperf3, flent, ucc, lumos5g, norway, ghent, irtt, lens,
+    /// ping, saturatr, autorate, pcap, columns.
     #[arg(long = "as", value_name = "FORM", value_parser = Form::named)]
     form: Option<Form>,
     /// Direction to read, seen from the mobile. With `both`, two files are written: OUT.down.csv and OUT.up.csv.

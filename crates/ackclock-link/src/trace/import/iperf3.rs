@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::TraceError;
 use super::rows::Row;
-use super::{Certainty, Form, Grade, Options, Read, Towards, refused};
+use super::{Certainty, Form, Grade, Options, Read, Towards, flent, refused};
 
 /// Detects the format of a JSON object.
 pub(super) fn recognise_json(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
@@ -25,6 +25,9 @@ pub(super) fn recognise_json(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     }
     if object["start"].get("test_start").is_some() && object.get("intervals").is_some() {
         return Ok(Some(Form::Iperf3));
+    }
+    if flent::is_flent(&object) {
+        return Ok(Some(Form::Flent));
     }
     Ok(object.get("round_trips").map(|_| Form::Irtt))
 }

@@ -1,7 +1,7 @@
 //! # Recordings that others make
 //!
 //! ## Source
-//! Formats of tools and data sets: iperf3 3.12 (`-J`); the G-NetTrack logs in the UCC and Irish 4G data sets (Raca et
+//! Formats of tools and data sets: iperf3 3.12 (`-J`); flent 2.3; the G-NetTrack logs in the UCC and Irish 4G data sets (Raca et
 //! al., MMSys 2018 and 2020); Lumos5G (Narayanan et al., IMC 2020); the logs of Riiser et al. (MMSys 2013) and of van
 //! der Hooft et al. (IEEE Communications Letters 2016); irtt; LENS; `ping -D` of iputils; saturatr (Winstein et al.,
 //! NSDI 2013); cake-autorate; tcpdump and Wireshark.
@@ -22,6 +22,7 @@ pub mod capture;
 mod certainty;
 mod clock;
 mod data_sets;
+mod flent;
 mod iperf3;
 mod probes;
 mod rows;
@@ -52,6 +53,8 @@ pub enum Form {
     JsonList,
     /// JSON output of `iperf3 -J`.
     Iperf3,
+    /// JSON of flent.
+    Flent,
     /// G-NetTrack log as published by the UCC and Irish 4G data sets.
     Ucc,
     /// Lumos5G data set.
@@ -78,11 +81,12 @@ pub enum Form {
 
 impl Form {
     /// All formats of recordings.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Mahimahi,
         Self::Rates,
         Self::JsonList,
         Self::Iperf3,
+        Self::Flent,
         Self::Ucc,
         Self::Lumos5g,
         Self::Norway,
@@ -103,6 +107,7 @@ impl Form {
             Self::Rates => "rates",
             Self::JsonList => "json-list",
             Self::Iperf3 => "iperf3",
+            Self::Flent => "flent",
             Self::Ucc => "ucc",
             Self::Lumos5g => "lumos5g",
             Self::Norway => "norway",
@@ -279,6 +284,7 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
         Form::Saturatr => return saturatr::read(bytes),
         Form::Pcap => return capture::read(&mut Cursor::new(bytes), options),
         Form::Iperf3 => iperf3::read(bytes, options)?,
+        Form::Flent => flent::read(bytes, options)?,
         Form::Ucc => data_sets::ucc(bytes, options)?,
         Form::Lumos5g => data_sets::lumos5g(bytes, options)?,
         Form::Norway | Form::Ghent => data_sets::bytes_and_times(bytes, form)?,
