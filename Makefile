@@ -187,7 +187,7 @@ static: tools ## The command without shared libraries, in target/*-musl/release;
 	@rustc --print target-libdir --target $(MUSL) | xargs test -d || \
 	    { echo "the Rust target $(MUSL) is missing: rustup target add $(MUSL)"; exit 1; }
 	@command -v musl-gcc >/dev/null || { echo "musl-gcc is missing: sudo apt install musl-tools"; exit 1; }
-	$(UNNAMED) $(CARGO) build --release --locked --target $(MUSL) --package ackclock-cli
+	$(UNNAMED) $(CARGO) build --release --locked --target $(MUSL) --package ackclock-cli --features jemalloc
 	@ls target/$(MUSL)/release/ackclock
 
 deb: static ## A Debian package of the command without shared libraries, in out/deb; needs dpkg-deb
@@ -217,9 +217,11 @@ endef
 .venv/.quick: target/quick/.built .venv/.run
 	$(call install,quick)
 
-# Command and module at once, so that what they share is built once. The profile `quick` has no link-time optimisation.
+# Command and module at once, so that what they share is built once. The profile `quick` has no link-time optimisation, and
+# the allocator of the system.
 target/release/.built target/quick/.built: target/%/.built: $(RUST_SOURCES) | tools
-	+$(UNNAMED) $(CARGO) build --profile $* --locked --quiet --package ackclock-cli --package ackclock-py || { $(OFFLINE); }
+	+$(UNNAMED) $(CARGO) build --profile $* --locked --quiet --package ackclock-cli --package ackclock-py \
+	    $(if $(filter release,$*),--features ackclock-cli/jemalloc) || { $(OFFLINE); }
 	@! grep -aqF -e "$(CARGO_FOLDER)/" -e "$(CURDIR)/" target/$*/ackclock target/$*/lib_core.so || \
 	    { echo "target/$*: a path of this machine is in what was built"; exit 1; }
 	@touch $@

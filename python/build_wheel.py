@@ -78,5 +78,6 @@ def _with_command(built: Path, folder: Path) -> str:
 
 def _command() -> Path:
     build = ["cargo", "build", "--release", "--locked", "--package", "ackclock-cli", "--target-dir", "target"]
+    build += ["--features", "jemalloc"]
     subprocess.run(build, cwd=ROOT, check=True)
     return ROOT / "target" / "release" / "ackclock"

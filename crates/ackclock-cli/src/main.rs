@@ -26,15 +26,15 @@ mod usage;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tikv_jemallocator::Jemalloc;
 
 use crate::commands::Command;
 use crate::failure::Failure;
 
 /// Memory allocator, configured in `.cargo/config.toml` to request huge pages. Ten thousand flows occupy more pages of
 /// 4 KiB than the TLB can hold (decision 17).
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
-static ALLOCATOR: Jemalloc = Jemalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Simulate and emulate TCP over links whose rate and delay vary.
 #[derive(Debug, Parser)]
