@@ -44,6 +44,7 @@ BOTTLENECK_COLUMNS = (
     ("bottleneck.capacity_bps", "capacity (kbit/s)", 1e-3),
     ("bottleneck.utilisation", "utilisation (%)", 100.0),
     ("bottleneck.drops", "drops", 1.0),
+    ("bottleneck.aged", "aged", 1.0),
     ("bottleneck.queue_ms.mean", "queue mean (ms)", 1.0),
     ("bottleneck.queue_ms.p95", "queue p95 (ms)", 1.0),
     ("fairness.jain_users", "Jain index of users", 1.0),
@@ -79,6 +80,7 @@ RADIO_COLUMNS = (
     ("lost_by.air", "lost: air", 1.0),
     ("lost_by.base_station", "lost: base station", 1.0),
     ("lost_by.handover", "lost: hand-over", 1.0),
+    ("lost_by.aged", "lost: aged", 1.0),
 )
 # Counts of radio results that are shown as a share of another count.
 RADIO_SHARES = (("rlc.retransmitted", "rlc.pdus"), ("rlc.duplicates", "rlc.pdus"), ("harq.repeated", "harq.blocks"))
@@ -87,6 +89,7 @@ LINK_COLUMNS = (
     ("utilisation", "utilisation (%)", 100.0),
     ("sent", "packets sent", 1.0),
     ("drops", "drops", 1.0),
+    ("aged", "aged", 1.0),
     ("lost_by_machine", "lost by this machine", 1.0),
     ("delivered_bytes", "delivered (kB)", 1e-3),
     ("queue_ms.mean", "queue mean (ms)", 1.0),

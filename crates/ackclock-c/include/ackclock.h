@@ -62,6 +62,7 @@ extern "C" {
 #define ACKCLOCK_CAUSE_MEDIUM 2 /* the radio lost the segment */
 #define ACKCLOCK_CAUSE_OUTAGE 3 /* the radio was silent for too long */
 #define ACKCLOCK_CAUSE_HANDOVER 4 /* a hand-over did not forward the packet */
+#define ACKCLOCK_CAUSE_AGED 5     /* the segment was queued for longer than the age limit of the queue */
 
 /* Units of `ackclock_view.capacity`. */
 #define ACKCLOCK_UNLIMITED 0

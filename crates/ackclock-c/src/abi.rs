@@ -314,6 +314,7 @@ pub const fn cause(number: u32) -> Result<Cause, Refusal> {
         2 => Ok(Cause::Medium),
         3 => Ok(Cause::Outage),
         4 => Ok(Cause::Handover),
+        5 => Ok(Cause::Aged),
         _ => Err(Refusal::Value),
     }
 }

@@ -81,6 +81,7 @@ fn choices() -> Vec<(&'static str, i64)> {
         ("CAUSE_MEDIUM", cause(Cause::Medium)),
         ("CAUSE_OUTAGE", cause(Cause::Outage)),
         ("CAUSE_HANDOVER", cause(Cause::Handover)),
+        ("CAUSE_AGED", cause(Cause::Aged)),
         ("UNLIMITED", unit(Capacity::Unlimited)),
         ("PACKETS", unit(Capacity::Packets(1))),
         ("BYTES", unit(Capacity::Bytes(1))),

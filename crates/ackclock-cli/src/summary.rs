@@ -79,6 +79,7 @@ const LINK: &[Measure<OneWay>] = &[
     Measure { heading: "capacity", unit: Unit::Rate, of: |way| way.link.capacity_bps },
     Measure { heading: "used %", unit: Unit::Share, of: |way| way.link.utilisation },
     Measure { heading: "drops", unit: Unit::Plain, of: |way| Some(way.link.drops as f64) },
+    Measure { heading: "aged", unit: Unit::Plain, of: |way| way.link.aged.map(|aged| aged as f64) },
     Measure {
         heading: "reordered %",
         unit: Unit::Share,

@@ -334,10 +334,14 @@ impl Regulator for AckRegulator {
         }
     }
 
-    fn on_dropped(&mut self, now: Time, segment: &Segment, _: Cause, _: LinkView) {
+    fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
         // Every drop sets conservative mode (figure 8 line 3).
         self.mode = Mode::Conservative;
         if segment.has_data() {
+            // A packet that leaves at the age limit makes room in the buffer like a departure.
+            if cause == Cause::Aged {
+                self.on_room(now, view);
+            }
             self.on_left(now);
         }
     }

@@ -14,21 +14,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::report::{Reporter, Whom};
-use crate::{Edge, REGULATORS, RegulatorConfig, ReportTable, Step};
+use crate::{AgeLimit, Edge, REGULATORS, RegulatorConfig, ReportTable, Step};
 
 /// The edge between the wired network and the radio: two links or another bearer, a buffer, a queue discipline, and a
 /// regulator.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EdgeConfig {
-    /// Size of the downlink queue: "10p", "30kB", "500ms" or "2bdp". By default the packet in transmission is not
-    /// counted. For a box that only observes: window budget of a user's flows, "20p", "30kB", or "3bdp", which follows
+    /// Size of the downlink queue: "10p", "30kB", "500ms" or "2bdp". A time stands for the bytes that the mean rate sends
+    /// in this time; `age_limit` limits the time itself. By default the packet in transmission is not counted. For a box that only observes: window budget of a user's flows, "20p", "30kB", or "3bdp", which follows
     /// the measured rate and loop.
     pub buffer: Size,
     /// Packets that count against the buffer.
     pub buffer_counts: BufferCounts,
     /// Queue discipline of the data queue: a name, or a table with `kind`.
     pub queue: Component<dyn QueueConfig>,
+    /// Time after which a packet leaves the downlink queue without being sent, like the discard timer of PDCP in LTE and
+    /// of RLC in UMTS, or "none". The limit comes in addition to `buffer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age_limit: Option<AgeLimit>,
     /// Regulator of the flows at the edge: a name, or a table with `kind`.
     pub regulator: Component<dyn RegulatorConfig>,
     /// Radio channel: a name, or a table with `kind`. The bearer "links" consists of two independent links, `down` and
@@ -65,6 +69,9 @@ pub struct EdgeConfig {
     /// "drop-tail".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_queue: Option<Component<dyn QueueConfig>>,
+    /// Time after which a packet leaves the uplink queue without being sent, or "none".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_age_limit: Option<AgeLimit>,
     /// Regulator of uploads at the mobile, before the uplink queue: a name, or a table with `kind`. The default
     /// regulator of uploads is "none".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,6 +132,7 @@ impl Default for EdgeConfig {
             buffer: Size::Packets(50),
             buffer_counts: BufferCounts::Waiting,
             queue: "drop-tail".into(),
+            age_limit: None,
             regulator: "none".into(),
             bearer: "links".into(),
             behind: None,
@@ -137,6 +145,7 @@ impl Default for EdgeConfig {
             cells: 1,
             up_buffer: None,
             up_queue: None,
+            up_age_limit: None,
             up_regulator: None,
             mtu: None,
             mtu_blackhole: false,
@@ -249,17 +258,21 @@ impl EdgeConfig {
     ) -> Result<Edge, ConfigError> {
         let (bearer, links) = (self.bearer()?, self.links()?);
         let nominal = |direction| bearer.nominal(direction, &links, files);
-        let plan = |queue: &Arc<dyn QueueConfig>, capacity, name: &str| {
-            QueuePlan::new(Arc::clone(queue), capacity, streams, format!("{name}/queue"))
+        let limits = self.age_limits();
+        let plan = |queue: &Arc<dyn QueueConfig>, capacity, direction: Direction| {
+            let name = ["down/queue", "up/queue"][direction as usize];
+            let plan = QueuePlan::new(Arc::clone(queue), capacity, streams, name);
+            plan.limiting_age(limits[direction as usize])
         };
         let (capacity, classes) = &self.down_capacities(self.of_user(nominal(Direction::Down)?), around);
-        let down =
-            &plan(self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?, *capacity, "down");
+        let queue = self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?;
+        let down = &plan(queue, *capacity, Direction::Down);
         let (nominal, up_queue) = (nominal(Direction::Up)?, self.up_queue());
         let up_regulator = self.up_regulator()?;
         let up_buffer = self.up_buffer.or(up_regulator.map(|_| self.buffer));
         let capacity = up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
-        let up = &plan(up_queue.config(&QUEUES).map_err(|error| error.under("up_queue"))?, capacity, "up");
+        let queue = up_queue.config(&QUEUES).map_err(|error| error.under("up_queue"))?;
+        let up = &plan(queue, capacity, Direction::Up);
         let follows = if let Size::Bdp(times) = self.buffer { Some(times) } else { None };
         let context = BearerContext { down, up, classes, follows, meaning: self.meaning(), streams, files };
         let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());
@@ -273,6 +286,7 @@ impl EdgeConfig {
         }
         edge.serve_classes(self.class.len() as u32 + 1);
         edge.count_impaired(links.impaired());
+        edge.count_aged(limits.map(|limit| limit.is_some()));
         edge.expect(self.changes(streams, files)?);
         edge.expect_handovers(self.handovers()?);
         if let Some(report) = &self.report {
@@ -492,6 +506,11 @@ impl EdgeConfig {
 
     fn up_queue(&self) -> Component<dyn QueueConfig> {
         self.up_queue.clone().unwrap_or_else(|| "drop-tail".into())
+    }
+
+    /// Age limits of the queues, by [`Direction`].
+    pub fn age_limits(&self) -> [Option<Span>; 2] {
+        [self.age_limit, self.up_age_limit].map(|limit| limit.and_then(AgeLimit::span))
     }
 
     fn meaning(&self) -> BufferMeaning {

@@ -205,6 +205,11 @@ impl Edge {
         self.statistics.impaired = directions.map(|is_impaired| is_impaired.then(ImpairedCounts::default));
     }
 
+    /// Counts the segments that the queues of these directions drop at an age limit, even if there are none.
+    pub(crate) fn count_aged(&mut self, directions: [bool; 2]) {
+        self.statistics.aged = directions.map(|is_limited| is_limited.then_some(0));
+    }
+
     /// Schedules these changes of the bearer.
     pub(crate) fn expect(&mut self, changes: Changes) {
         self.changes = changes;

@@ -6,6 +6,7 @@
 
 mod ack_rate_control;
 mod ack_regulator;
+mod age_limit;
 mod allowances;
 mod chance;
 mod changed;
@@ -27,6 +28,7 @@ mod step;
 mod window_regulator;
 
 pub use ack_regulator::AckRegulator;
+pub use age_limit::AgeLimit;
 pub use allowances::Allowances;
 pub use changed::Changed;
 pub use config::{ChannelSharing, EdgeConfig, Surroundings};

@@ -71,6 +71,8 @@ impl EdgeConfig {
         check_box_buffer(self.buffer)?;
         let said = [
             ("queue", self.queue != usual.queue),
+            ("age_limit", self.age_limits()[0].is_some()),
+            ("up_age_limit", self.age_limits()[1].is_some()),
             ("up_buffer", self.up_buffer.is_some()),
             ("up_queue", self.up_queue.is_some()),
             ("up_regulator", self.up_regulator.is_some()),

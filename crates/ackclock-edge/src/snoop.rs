@@ -342,7 +342,7 @@ impl Regulator for Snoop {
 
     fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, _: LinkView) {
         match cause {
-            Cause::Full | Cause::Policy => {
+            Cause::Full | Cause::Policy | Cause::Aged => {
                 self.leave_to_source(segment.seq);
             }
             // A packet lost on the radio has departed from the queue, and no later event reports its loss to the agent.

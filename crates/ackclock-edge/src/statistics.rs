@@ -2,7 +2,7 @@
 
 use ackclock_core::results::{ImpairedCounts, LinkCounts};
 use ackclock_core::{Segment, Seq, Span, Time};
-use ackclock_link::{Direction, Impairment};
+use ackclock_link::{Cause, Direction, Impairment};
 
 /// Counters of the edge over all flows. The counters describe the downlink unless stated otherwise.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,8 @@ pub struct EdgeStatistics {
     pub delivered_up_bytes: u64,
     /// Segments delivered over the uplink.
     pub delivered_up: u64,
+    /// Number of segments that a queue dropped at its age limit, by [`Direction`]; `None` without an age limit.
+    pub aged: [Option<u64>; 2],
     /// Impaired segments, by [`Direction`]; `None` for a link without impairments.
     pub impaired: [Option<ImpairedCounts>; 2],
 }
@@ -47,7 +49,17 @@ impl EdgeStatistics {
         let impaired = self.impaired[direction as usize]
             .as_ref()
             .map(|counts| ImpairedCounts { delivered, ..counts.clone() });
-        LinkCounts { delivered_bytes, drops, discarded, made, resent, impaired, ..LinkCounts::default() }
+        let aged = self.aged[direction as usize];
+        LinkCounts {
+            delivered_bytes,
+            drops,
+            aged,
+            discarded,
+            made,
+            resent,
+            impaired,
+            ..LinkCounts::default()
+        }
     }
 
     #[inline]
@@ -71,6 +83,17 @@ impl EdgeStatistics {
                 counts.extent += u64::from(extent);
                 counts.max_extent = counts.max_extent.max(extent.into());
             }
+        }
+    }
+
+    /// Counts a segment that was lost in a queue or on the radio.
+    pub(crate) fn on_dropped(&mut self, direction: Direction, cause: Cause) {
+        match direction {
+            Direction::Down => self.dropped += 1,
+            Direction::Up => self.dropped_up += 1,
+        }
+        if cause == Cause::Aged {
+            *self.aged[direction as usize].get_or_insert_default() += 1;
         }
     }
 

@@ -17,7 +17,20 @@ pub(crate) fn every_table() -> Vec<Value> {
         "autorate" => sides(&json!({"kind": name, "min": "500kbit/s", "base": "1Mbit/s"})),
         _ => vec![json!({ "bearer": name })],
     };
-    BEARERS.entries.iter().flat_map(|entry| tables(entry.name)).collect()
+    let all: Vec<_> = BEARERS.entries.iter().flat_map(|entry| tables(entry.name)).collect();
+    let aging = all.iter().filter(|table| !observes(table)).map(|table| {
+        let mut table = table.clone();
+        (table["age_limit"], table["up_age_limit"]) = ("25ms".into(), "40ms".into());
+        table
+    });
+    let aging: Vec<_> = aging.collect();
+    [all, aging].concat()
+}
+
+/// Whether the bearer of a table only observes a queue.
+fn observes(table: &Value) -> bool {
+    let bearer = table.get("bearer").map_or_else(|| "links".into(), Value::clone);
+    BEARERS.resolve(&bearer).expect("a bearer of the registry").observes().is_some()
 }
 
 /// Two links, with both meanings of the buffer.

@@ -120,6 +120,8 @@ impl Queue for Forgetful {
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;
             fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
+            fn oldest(&self) -> Time;
+            fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
             fn waiting(&self, flow: FlowId) -> Load;
             fn load(&self) -> Load;
             fn together(&self, a: FlowId, b: FlowId) -> bool;

@@ -116,14 +116,24 @@ impl<T: Transmitter + 'static> BlockLink<T> {
         AnyLink::Other(Box::new(Self { transmitter, packets, meaning }))
     }
 
+    /// Time of the next change of the transmitter or expiry in the queue.
+    fn next_change(&self) -> Time {
+        self.transmitter.next_change(&self.packets).min(self.packets.queue.expires())
+    }
+
     /// Processes all changes up to `now`.
     fn advance(&mut self, now: Time) {
         loop {
-            let at = self.transmitter.next_change(&self.packets);
+            let at = self.next_change();
             if at > now || at == Time::NEVER {
                 return;
             }
-            self.transmitter.change(at, &mut self.packets);
+            if self.packets.queue.expires() == at {
+                self.packets.queue.expire(at);
+                self.packets.tell_drops(at);
+            } else {
+                self.transmitter.change(at, &mut self.packets);
+            }
         }
     }
 
@@ -187,7 +197,7 @@ impl<T: Transmitter + 'static> Link for BlockLink<T> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let due = self.packets.begun.outcomes.due().min(self.transmitter.next_change(&self.packets));
+        let due = self.packets.begun.outcomes.due().min(self.next_change());
         Some(due).filter(|&due| due != Time::NEVER)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
 
-use crate::queue::{AnyQueue, QueueConfig, QueueContext};
+use crate::queue::{AgeLimited, AnyQueue, Queue, QueueConfig, QueueContext};
 use crate::{
     AnyLink, AnyMedium, BufferMeaning, Capacity, CellChange, CellUser, ChangeContext, Impairments, SerialLink,
 };
@@ -92,6 +92,7 @@ pub struct MediumContext<'a> {
 pub struct QueuePlan {
     config: Arc<dyn QueueConfig>,
     capacity: Capacity,
+    age_limit: Option<Span>,
     streams: Streams,
     name: String,
 }
@@ -105,7 +106,13 @@ impl QueuePlan {
         streams: &Streams,
         name: impl Into<String>,
     ) -> Self {
-        Self { config, capacity, streams: streams.clone(), name: name.into() }
+        Self { config, capacity, age_limit: None, streams: streams.clone(), name: name.into() }
+    }
+
+    /// Returns the plan for queues that packets leave after `age_limit`; `None` for no limit.
+    #[must_use]
+    pub fn limiting_age(self, age_limit: Option<Span>) -> Self {
+        Self { age_limit, ..self }
     }
 
     /// Returns a copy of the plan that uses random streams under the given name.
@@ -123,15 +130,28 @@ impl QueuePlan {
         self.capacity
     }
 
+    /// Time after which packets leave each queue of the plan without being sent; `None` for no limit.
+    pub(crate) const fn age_limit(&self) -> Option<Span> {
+        self.age_limit
+    }
+
     /// Builds the only queue of a link.
     pub fn build(&self) -> AnyQueue {
-        self.config.build(&QueueContext { capacity: self.capacity, streams: &self.streams, name: &self.name })
+        self.build_named(self.capacity, &self.name)
     }
 
     /// Builds the queue of one flow, with separate random streams.
     pub fn build_for(&self, capacity: Capacity, flow: FlowId) -> AnyQueue {
         let name = format!("{}/{}", self.name, flow.0);
-        self.config.build(&QueueContext { capacity, streams: &self.streams, name: &name })
+        self.build_named(capacity, &name)
+    }
+
+    fn build_named(&self, capacity: Capacity, name: &str) -> AnyQueue {
+        let queue = self.config.build(&QueueContext { capacity, streams: &self.streams, name });
+        match self.age_limit {
+            Some(limit) => AgeLimited::new(queue, limit).any(),
+            None => queue,
+        }
     }
 }
 

@@ -245,6 +245,8 @@ pub enum Cause {
     Full,
     /// An active queue management algorithm dropped the segment.
     Policy,
+    /// The segment was queued for longer than the age limit of the queue.
+    Aged,
     /// The medium lost the segment.
     Medium,
     /// The radio outage lasted too long.

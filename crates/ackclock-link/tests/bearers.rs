@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_core::{FlowId, Segment, Span, Streams, Time};
-use ackclock_link::queue::QUEUES;
 use ackclock_link::{
     AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, Cause,
-    CellUser, Departures, Direction, LINKS, LinkEvent, QueuePlan, Repetitions,
+    CellUser, Departures, Direction, LINKS, LinkEvent, Repetitions,
 };
 use ackclock_testkit::{allocations, cases};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::{MadeUp, every_queue, marked, micros, segment, share_out, take_classes};
+use crate::common::{
+    MadeUp, age_limit, every_queue, marked, micros, plan, queued_below, segment, share_out, take_classes,
+};
 
 /// Tables of every bearer of the registry; a bearer without tables here is tested with its defaults.
 fn every_bearer() -> Vec<Value> {
@@ -134,9 +135,7 @@ fn bearer(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> AnyBea
     let streams = &Streams::new(seed, 0);
     let link = json!({"kind": "constant", "rate": "1Mbit/s", "delay": "3ms"});
     let links = BearerLinks { down: LINKS.resolve(&link).unwrap(), up: LINKS.resolve(&link).unwrap() };
-    let plan = |name: &str| {
-        QueuePlan::new(QUEUES.resolve(queue).unwrap(), capacity, streams, format!("{name}/queue"))
-    };
+    let plan = |name: &str| plan(queue, capacity, streams, &format!("{name}/queue"));
     let (down, up, meaning, files) = (&plan("down"), &plan("up"), BufferMeaning::Waiting, &MadeUp);
     let context = BearerContext { down, up, classes: &[], follows: None, meaning, streams, files };
     let mut bearer = config(table).build(&links, context).unwrap_or_else(|error| panic!("{table}: {error}"));
@@ -308,6 +307,29 @@ proptest! {
                 }
             }
         });
+    }
+
+    #[test]
+    fn a_packet_leaves_the_queue_at_the_age_limit(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
+        for table in with_a_queue() {
+            // The window of a UMTS receiver moves before its end reports a packet as lost.
+            let late = classes(&table)[1] > 0 && rlc(&table).is_some_and(|rlc| rlc["pdu"] != "grant");
+            for queue in every_queue() {
+                let Some(limit) = age_limit(&queue) else { continue };
+                let (mut bearer, name) = (bearer(&table, &queue, capacity, seed), format!("{table} behind {queue}"));
+                for Outcome { at, number, what, .. } in drive(&mut bearer, &arrivals, Departures::Watched, None) {
+                    if what == What::Told(LinkEvent::Dropped(Cause::Aged)) {
+                        let age = at.since(arrivals[number as usize].0);
+                        assert!(age == limit || late && age > limit, "{name}: {age} where the limit is {limit}");
+                    }
+                }
+                for direction in Direction::BOTH {
+                    let radio = bearer.radio(direction, None);
+                    let waits = radio.map_or_else(|| bearer.waits(direction).into_owned(), |radio| radio.queue);
+                    assert!(queued_below(&waits, limit), "{name}: {:?} queued", waits.quantile(1.0));
+                }
+            }
+        }
     }
 
     #[test]

@@ -56,6 +56,7 @@ fn python_name(place: &str, column: &str) -> Option<String> {
         "relay_cwnd_bytes" => "relay_cwnd",
         "relay_buffered_bytes" => "relay_buffer",
         "drops" => "drops",
+        "aged" => "aged",
         "queue_ms" => "queue_ms",
         // The name of an uplink or link layer column consists of direction and quantity.
         gauge if gauge.contains('.') => gauge,

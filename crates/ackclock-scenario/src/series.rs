@@ -27,7 +27,8 @@ pub struct Series {
     /// `.rate_bps` (current link rate; in a cell, the rate of the first flow's user), `.held_acks`, and `.drops`
     /// (downlink packets lost in queues and on the radio since the last row), and `.queue_ms` (mean queueing delay of
     /// the packets since the last row). The uplink has `.up.queue_packets`, `.up.queue_bytes`, `.up.drops` and
-    /// `.up.queue_ms`. With dedicated channels each flow has a separate edge:
+    /// `.up.queue_ms`. A queue with an age limit has `.aged` or `.up.aged` (packets among `drops` that were discarded at
+    /// the limit since the last row). With dedicated channels each flow has a separate edge:
     /// `edge<id>.queue_packets` and so on.
     ///
     /// A bearer with its own link layer adds columns like `edge.down.outstanding_pdus`, listed in the bearer's
@@ -71,6 +72,8 @@ pub(crate) struct Recorder {
     interval: Span,
     samples: u64,
     channel: ChannelSharing,
+    /// Names of the columns of queues with an age limit.
+    aged: Vec<&'static str>,
     /// Names of the state values of the link layers, in each direction.
     gauges: Vec<String>,
     /// Names of the relay columns for each flow; empty without a relay.
@@ -102,6 +105,9 @@ const EDGE: [&str; 10] = [
     "up.queue_ms",
 ];
 
+/// Columns of queues with an age limit, by [`Direction`].
+const AGED: [&str; 2] = ["aged", "up.aged"];
+
 impl Recorder {
     /// Creates a recorder that samples `flows` long-lived flows and `edges` edges, at time zero and after each
     /// `interval`.
@@ -117,12 +123,14 @@ impl Recorder {
         let steps = tables.duration.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u64::MAX);
         let samples = steps.saturating_add(1);
         let gauges = gauges(&tables.edge).map_err(|error| error.under("edge"))?;
-        let of_edge = EDGE.len() + gauges.len();
+        let limits = tables.edge.behind.as_deref().unwrap_or(&tables.edge).age_limits();
+        let aged: Vec<_> = AGED.iter().zip(limits).filter_map(|(name, limit)| limit.map(|_| *name)).collect();
+        let of_edge = EDGE.len() + aged.len() + gauges.len();
         let relayed = tables.relay.as_ref().map_or(&[][..], |_| &RELAY);
         let columns = (1 + flows * (FLOW.len() + relayed.len()) + edges * of_edge) as u64;
         let what = format!("a series of {samples} rows and {columns} columns, a row each {interval},");
         memory::check("duration", &what, samples.saturating_mul(columns * size_of::<f64>() as u64))?;
-        Ok(Self { interval, samples, channel: tables.edge.channel, gauges, relayed })
+        Ok(Self { interval, samples, channel: tables.edge.channel, aged, gauges, relayed })
     }
 
     /// Runs `executor` until `end` and samples all its islands. Returns the time-series columns of the executor's
@@ -185,6 +193,7 @@ impl Recorder {
             ChannelSharing::Dedicated => format!("edge{}", flows[0].id),
         };
         names.extend(EDGE.map(|name| format!("{edge}.{name}")));
+        names.extend(self.aged.iter().map(|name| format!("{edge}.{name}")));
         names.extend(self.gauges.iter().map(|name| format!("{edge}.{name}")));
         names
     }
@@ -201,6 +210,7 @@ struct Times {
 #[derive(Clone, Copy, Default)]
 struct EdgeCounts {
     drops: [u64; 2],
+    aged: [u64; 2],
     waits: [Times; 2],
 }
 
@@ -244,6 +254,12 @@ fn sample_edge(boxes: &mut Boxes<'_>, now: Time, counts: &mut EdgeCounts, push: 
     let [lost_down, lost_up] =
         Direction::BOTH.map(|of| (all[of as usize] - counts.drops[of as usize]) as f64);
     counts.drops = all;
+    let aged = statistics.aged;
+    let aged_since = aged.iter().zip(&mut counts.aged).filter_map(|(aged, before)| {
+        let all = (*aged)?;
+        Some((all - std::mem::replace(before, all)) as f64)
+    });
+    let aged_since: Vec<_> = aged_since.collect();
     let waits = Direction::BOTH.map(|of| counts.waits[of as usize].mean_since(&queue.waits(of)));
     push(down.packets.into());
     push(down.bytes as f64);
@@ -251,7 +267,7 @@ fn sample_edge(boxes: &mut Boxes<'_>, now: Time, counts: &mut EdgeCounts, push: 
     // user is sampled.
     push(queue.view(now, FlowId(0)).rate.as_bps() as f64);
     let counted = [held, lost_down, up.packets.into(), up.bytes as f64, lost_up].into_iter();
-    counted.chain(waits).for_each(&mut *push);
+    counted.chain(waits).chain(aged_since).for_each(&mut *push);
     for edge in boxes.edges() {
         Direction::BOTH.into_iter().flat_map(|direction| edge.gauges(direction)).for_each(&mut *push);
     }

@@ -4,6 +4,7 @@
 
 mod ack_rate_control;
 mod ack_regulator;
+mod age_limit;
 mod bearers;
 mod build_script;
 mod capture;

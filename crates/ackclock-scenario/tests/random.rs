@@ -157,21 +157,31 @@ fn flow() -> impl Strategy<Value = (bool, String)> {
     })
 }
 
+/// Age limits of none, one or both of the queues.
+pub(crate) fn age_limits() -> impl Strategy<Value = String> {
+    let limit = || prop_oneof![2 => Just(None), 1 => (5u32..800).prop_map(Some)];
+    let key = |name: &str, limit: Option<u32>| {
+        limit.map_or(String::new(), |limit| format!("{name} = \"{limit}ms\"\n"))
+    };
+    (limit(), limit()).prop_map(move |(down, up)| key("age_limit", down) + &key("up_age_limit", up))
+}
+
 /// A complete scenario.
 fn scenario() -> impl Strategy<Value = String> {
     let names: Vec<_> = ackclock_edge::REGULATORS.entries.iter().map(|entry| entry.name).collect();
     let regulator = prop::sample::select(names);
     let queue = prop::sample::select(vec!["drop-tail", "codel", "red"]);
     let flows = prop::collection::vec(flow(), 1..4);
-    (radio(), regulator, queue, flows, any::<bool>(), 4u32..40, 0.0..0.02f64, 0u64..1000).prop_map(
-        |(radio, regulator, queue, flows, relay, buffer, loss, seed)| {
+    let more = (any::<bool>(), 4u32..40, 0.0..0.02f64, 0u64..1000, age_limits());
+    (radio(), regulator, queue, flows, more).prop_map(
+        |(radio, regulator, queue, flows, (relay, buffer, loss, seed, limits))| {
             // With uploads only, most regulators are refused.
             let regulator = if flows.iter().all(|(upload, _)| *upload) { "none" } else { regulator };
             let relay = if relay { "[relay]\ncore = { delay = \"5ms\" }\n" } else { "" };
             let flows: String = flows.into_iter().map(|(_, text)| text).collect();
             format!(
                 "version = 1\npreset = \"linux\"\nduration = \"12s\"\nseed = {seed}\n[path]\nloss = {loss}\n{relay}[edge]\n\
-                 buffer = \"{buffer}p\"\nqueue = \"{queue}\"\nregulator = \"{regulator}\"\n{radio}{flows}"
+                 buffer = \"{buffer}p\"\nqueue = \"{queue}\"\n{limits}regulator = \"{regulator}\"\n{radio}{flows}"
             )
         },
     )

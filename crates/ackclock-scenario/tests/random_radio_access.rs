@@ -7,6 +7,8 @@ use ackclock_testkit::cases;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::random::age_limits;
+
 /// Regulators that may act on uploads.
 const UP: [&str; 7] = ["none", "ack-regulator", "wrs", "wrd", "wrb", "forecast", "ack-rate-control"];
 /// Size of the transferred files, bytes.
@@ -121,8 +123,8 @@ fn flows() -> impl Strategy<Value = (Vec<(usize, String)>, [bool; 2])> {
 fn scenario() -> impl Strategy<Value = String> {
     let names: Vec<_> = ackclock_edge::REGULATORS.entries.iter().map(|entry| entry.name).collect();
     let regulators = (select(names), select(UP.to_vec()));
-    (bearer(), flows(), regulators, 1u32..5, any::<bool>(), 4u32..40, 0u64..1000).prop_map(
-        |([bearer, classes], (flows, [downloads, uploads]), (regulator, up_regulator), users, steered, buffer, seed)| {
+    (bearer(), flows(), regulators, 1u32..5, any::<bool>(), 4u32..40, 0u64..1000, age_limits()).prop_map(
+        |([bearer, classes], (flows, [downloads, uploads]), (regulator, up_regulator), users, steered, buffer, seed, limits)| {
             let regulator = if downloads { regulator } else { "none" };
             let up_regulator = if uploads { up_regulator } else { "none" };
             let count = classes.matches("[[edge.class]]").count();
@@ -138,7 +140,7 @@ fn scenario() -> impl Strategy<Value = String> {
             };
             format!(
                 "version = 1\npreset = \"linux\"\nduration = \"6s\"\nseed = {seed}\n{relay}[edge]\nbuffer = \"{buffer}p\"\n\
-                 up_buffer = \"{buffer}p\"\nregulator = \"{regulator}\"\nup_regulator = \"{up_regulator}\"\n{report}{bearer}\
+                 up_buffer = \"{buffer}p\"\n{limits}regulator = \"{regulator}\"\nup_regulator = \"{up_regulator}\"\n{report}{bearer}\
                  {classes}[[edge.user]]\ncount = {users}\n{flows}"
             )
         },

@@ -52,6 +52,7 @@ const LOST: &[Measure<RadioResult>] = &[
         unit: Unit::Plain,
         of: |radio| Some(radio.lost_by.handover as f64),
     },
+    Measure { heading: "lost: aged", unit: Unit::Plain, of: |radio| Some(radio.lost_by.aged as f64) },
 ];
 
 fn share(part: u64, of: u64) -> Option<f64> {

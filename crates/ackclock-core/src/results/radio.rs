@@ -89,6 +89,16 @@ pub struct LostBy {
     pub base_station: u64,
     /// Number of packets that a hand-over did not forward.
     pub handover: u64,
+    /// Number of packets discarded at the age limit, `edge.age_limit`, after their first octet was in a PDU. The key is
+    /// left out without such packets.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub aged: u64,
+}
+
+// Serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Results of the radio network for one user, by direction.
@@ -232,5 +242,6 @@ impl AddAssign for LostBy {
         self.air += other.air;
         self.base_station += other.base_station;
         self.handover += other.handover;
+        self.aged += other.aged;
     }
 }

@@ -188,14 +188,17 @@ impl Edge {
         cause: Cause,
         out: &mut impl Sink,
     ) {
-        self.count_drop(direction);
+        self.statistics.on_dropped(direction, cause);
         out.discard(segment);
         if direction == Direction::Up && !self.regulates_up {
             return;
         }
         self.regulations[direction].flows.open(at, segment.flow).statistics.dropped += 1;
         self.regulate(at, direction, segment.flow, out, |regulator, view| {
-            regulator.on_dropped(at, segment, cause, view)
+            regulator.on_dropped(at, segment, cause, view);
+            if cause == Cause::Aged && view.is_idle() {
+                regulator.on_idle(at, view);
+            }
         });
     }
 
@@ -225,13 +228,6 @@ impl Edge {
             self.regulate(at, direction, segment.flow, out, |regulator, view| {
                 regulator.on_queued(at, segment, view)
             });
-        }
-    }
-
-    fn count_drop(&mut self, direction: Direction) {
-        match direction {
-            Direction::Down => self.statistics.dropped += 1,
-            Direction::Up => self.statistics.dropped_up += 1,
         }
     }
 
@@ -348,9 +344,9 @@ impl Edge {
             Place::Back => self.bearer.enqueue(now, direction, segment),
             Place::Front => self.bearer.enqueue_front(now, direction, segment),
         };
-        if taken.is_err() {
+        if let Err(cause) = taken {
             flow.statistics.dropped += 1;
-            self.count_drop(direction);
+            self.statistics.on_dropped(direction, cause);
             out.discard(segment);
         }
         let view = self.bearer.view(now, direction, segment.flow);

@@ -44,7 +44,7 @@ impl Floor {
         arrival
     }
 
-    /// Notes that data was dropped because the buffer was full.
+    /// Notes that data was dropped because the buffer was full, or because it was queued for too long.
     pub(super) fn on_dropped(&mut self, payload: u32) {
         self.beyond = self.beyond.saturating_sub(payload);
     }

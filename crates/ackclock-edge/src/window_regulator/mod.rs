@@ -103,7 +103,7 @@ impl Advertiser {
     /// A packet was refused, or dropped later.
     fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
         self.accounts.on_dropped(segment, cause, view);
-        if let (Some(floor), Cause::Full) = (&mut self.floor, cause) {
+        if let (Some(floor), Cause::Full | Cause::Aged) = (&mut self.floor, cause) {
             floor.on_dropped(segment.payload.into());
             self.accounts.allow_beyond(floor.beyond());
         }

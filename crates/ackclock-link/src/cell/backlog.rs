@@ -3,7 +3,7 @@
 //! The queues may have any discipline. Every packet gets a ticket number when it enters a queue. The flow whose oldest
 //! packet has the lowest ticket number is served first.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use ackclock_core::{FlowId, Segment, Time};
 
@@ -24,6 +24,8 @@ pub(super) struct Backlog {
     users: Vec<UserQueue>,
     next_ticket: u64,
     dropped: VecDeque<(Segment, Cause)>,
+    /// Times at which the queues of flows expire, with an age limit.
+    expiries: BTreeSet<(Time, u32)>,
 }
 
 /// Rules for the storage and the order of packets in a cell.
@@ -63,6 +65,8 @@ struct FlowQueue {
     queue: AnyQueue,
     tickets: VecDeque<u64>,
     account: Account,
+    /// Whether `expiries` lists the queue.
+    expires: bool,
     /// Set when the flow has ended; the queue of an ended flow is removed once the queue is empty.
     ended: bool,
 }
@@ -107,6 +111,7 @@ impl Backlog {
             users: vec![UserQueue::default(); users],
             next_ticket: 0,
             dropped: VecDeque::new(),
+            expiries: BTreeSet::new(),
         }
     }
 
@@ -139,11 +144,39 @@ impl Backlog {
             user.active.push(id.0);
         }
         let number = flow.user;
+        self.note_expiry(id.0);
         self.collect_drops(id.0);
         if self.rules.buffer == BufferPer::User {
             self.drop_surplus(now, number, unqueued);
         }
         Ok(())
+    }
+
+    /// Time at which a queue next has to drop aged packets; [`Time::NEVER`] without an age limit.
+    #[inline]
+    pub(super) fn expires(&self) -> Time {
+        self.expiries.first().map_or(Time::NEVER, |&(at, _)| at)
+    }
+
+    /// Drops the packets of the next queue that have reached the age limit at `now`. Returns the user of the queue.
+    pub(super) fn expire(&mut self, now: Time) -> Option<u32> {
+        let (_, id) = self.expiries.pop_first()?;
+        let flow = self.flows[id as usize].as_mut()?;
+        flow.expires = false;
+        flow.queue.expire(now);
+        let user = flow.user;
+        self.note_expiry(id);
+        self.collect_drops(id);
+        Some(user)
+    }
+
+    /// Lists the time at which the queue of a flow next has to drop aged packets.
+    fn note_expiry(&mut self, id: u32) {
+        let Some(flow) = &mut self.flows[id as usize] else { return };
+        let at = flow.queue.expires();
+        if at != Time::NEVER && !flow.expires {
+            flow.expires = self.expiries.insert((at, id));
+        }
     }
 
     /// Removes the packet that the user sends next, and returns it with its arrival time.
@@ -264,6 +297,7 @@ impl Backlog {
             },
             tickets: VecDeque::new(),
             account: Account::default(),
+            expires: false,
             ended: false,
         });
     }

@@ -35,6 +35,7 @@ impl Link for Cell {
     fn poll_timeout(&self) -> Option<Time> {
         let watched = self.departures == Departures::Watched || self.reports.wanted();
         let next = if watched { self.next_change() } else { self.next_departure() + self.least_delay() };
+        let next = next.min(self.backlog.expires());
         Some(next.min(self.outcomes.due())).filter(|&time| time != Time::NEVER)
     }
 

@@ -184,7 +184,10 @@ impl Cell {
     /// Selects the users for all slots that start up to `now`, and ends transmissions that are over.
     fn advance(&mut self, now: Time) {
         while !self.is_granted() {
-            if self.air.ends <= now {
+            let expires = self.backlog.expires();
+            if expires <= now && expires <= self.next_change() {
+                self.expire(expires);
+            } else if self.air.ends <= now {
                 self.land();
             } else if self.air.ends == Time::NEVER
                 && let Some(slot) = self.next_slot()
@@ -196,6 +199,15 @@ impl Cell {
                 return;
             }
         }
+    }
+
+    /// Drops packets that have reached the age limit at `at`.
+    #[cold]
+    fn expire(&mut self, at: Time) {
+        if let Some(user) = self.backlog.expire(at) {
+            self.leave_turn_without_data(at, user);
+        }
+        self.tell_drops(at);
     }
 
     /// Next slot in which a user has data to send.
@@ -298,12 +310,18 @@ impl Cell {
         self.next += slots;
         let (ends, last) = (self.slots.start(self.next), std::mem::take(&mut self.air.last));
         self.air = Air { user, carries, begins: start, slots, served, ends, last };
+        self.leave_turn_without_data(start, user);
+        self.tell_drops(start);
+    }
+
+    /// Removes a user that has no data to send at `start`, and no block that it may send again.
+    #[inline]
+    fn leave_turn_without_data(&mut self, start: Time, user: u32) {
         let member = &self.members[user as usize];
         let waits = member.begun.is_some() || member.harq.as_ref().is_some_and(|harq| harq.waits(start));
         if !waits && !self.has_new(user) {
             self.leave_turn(user);
         }
-        self.tell_drops(start);
     }
 
     /// Removes a user that has no data to send.

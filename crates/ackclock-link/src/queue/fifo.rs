@@ -33,6 +33,11 @@ impl Fifo {
         Some((arrived, segment))
     }
 
+    /// Arrival time of the head segment; [`Time::NEVER`] if the queue is empty.
+    pub(super) fn oldest(&self) -> Time {
+        self.segments.first().unwrap_or(Time::NEVER)
+    }
+
     /// Flow of the oldest segment in the queue.
     pub(super) fn head(&self) -> Option<FlowId> {
         self.segments.iter().next().map(|(_, segment)| segment.flow)

@@ -138,6 +138,12 @@ impl FqCodel {
         }
     }
 
+    /// Number of the active queue whose head packet arrived first.
+    fn with_oldest(&self) -> Option<u32> {
+        let oldest = |&index: &u32| self.buckets[index as usize].fifo.oldest();
+        self.new.iter().chain(&self.old).copied().min_by_key(oldest)
+    }
+
     /// Moves the queue at the front of its list to the end of the old queues, or makes it inactive.
     fn rotate(&mut self, index: u32, to: List) {
         match self.buckets[index as usize].list {
@@ -221,6 +227,18 @@ impl Queue for FqCodel {
 
     fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
         self.dropped.pop_front()
+    }
+
+    fn oldest(&self) -> Time {
+        self.with_oldest().map_or(Time::NEVER, |index| self.buckets[index as usize].fifo.oldest())
+    }
+
+    // An active queue that is now empty leaves its list at its turn.
+    fn remove_oldest(&mut self, _: Time) -> Option<Segment> {
+        let index = self.with_oldest()?;
+        let (_, segment) = self.buckets[index as usize].fifo.pop()?;
+        self.total -= Load::of(&segment);
+        Some(segment)
     }
 
     fn waiting(&self, flow: FlowId) -> Load {

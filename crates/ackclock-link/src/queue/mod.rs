@@ -1,5 +1,6 @@
 //! Queue disciplines: they decide which segment is queued, dropped or sent next. Each discipline is in a separate file.
 
+mod age_limited;
 mod codel;
 mod drop_head;
 mod drop_tail;
@@ -10,6 +11,7 @@ mod red;
 mod separate;
 mod short_first;
 
+pub use age_limited::AgeLimited;
 pub use codel::{Codel, CodelConfig};
 pub use drop_head::{DropHead, DropHeadConfig};
 pub use drop_tail::{DropTail, DropTailConfig};
@@ -27,7 +29,8 @@ use crate::{Capacity, Cause, Load};
 /// A queue in front of a transmitter, which takes one segment at a time.
 ///
 /// Only [`any`](Self::any) has a default implementation, so that a queue that wraps another queue cannot forget to
-/// forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish flows.
+/// forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish flows,
+/// and the methods of [`AgeLimited`] of a queue with a single `fifo`.
 pub trait Queue: Send {
     /// Accepts a segment that found the transmitter busy. The load `unqueued` counts against the capacity but is not in
     /// this queue, for instance a packet in transmission that the link keeps in its buffer.
@@ -54,6 +57,13 @@ pub trait Queue: Send {
 
     /// Returns the next segment that was dropped after it had been accepted, with the cause.
     fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
+
+    /// Arrival time of the head packet that arrived first, of all subqueues; [`Time::NEVER`] if the queue is empty.
+    fn oldest(&self) -> Time;
+
+    /// Removes the head packet that arrived first, of all subqueues. To the discipline, the packet is neither sent nor
+    /// dropped.
+    fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
 
     /// Load in the subqueue that serves `flow`.
     fn waiting(&self, flow: FlowId) -> Load;
@@ -85,6 +95,17 @@ pub trait Queue: Send {
 /// Implements the [`Queue`] methods of a discipline in which all flows share one queue and no state is kept per flow.
 macro_rules! shared_by_all_flows {
     () => {
+        fn remove_oldest(&mut self, _: Time) -> Option<Segment> {
+            self.fifo.pop().map(|(_, segment)| segment)
+        }
+
+        shared_by_all_flows!(except remove_oldest);
+    };
+    (except remove_oldest) => {
+        fn oldest(&self) -> Time {
+            self.fifo.oldest()
+        }
+
         fn load(&self) -> Load {
             self.waiting(FlowId(0))
         }
@@ -105,14 +126,37 @@ use shared_by_all_flows;
 pub enum AnyQueue {
     /// A drop-tail queue: first in, first out, refusing packets that do not fit.
     DropTail(DropTail),
+    /// A queue of any discipline that packets leave when they reach an age limit.
+    AgeLimited(Box<AgeLimited>),
     /// A queue of any other discipline.
     Other(Box<dyn Queue>),
+}
+
+impl AnyQueue {
+    /// Time at which the queue next has to [drop aged packets](Self::expire), or an earlier time; [`Time::NEVER`]
+    /// without an age limit and if the queue is empty.
+    #[inline]
+    pub(crate) fn expires(&self) -> Time {
+        match self {
+            Self::AgeLimited(queue) => queue.expires(),
+            Self::DropTail(_) | Self::Other(_) => Time::NEVER,
+        }
+    }
+
+    /// Drops the head packets that have reached the age limit at `now`. [`poll_dropped`](Queue::poll_dropped) returns
+    /// them.
+    pub(crate) fn expire(&mut self, now: Time) {
+        if let Self::AgeLimited(queue) = self {
+            queue.expire(now);
+        }
+    }
 }
 
 impl Queue for AnyQueue {
     delegate! {
         to match self {
             Self::DropTail(queue) => queue,
+            Self::AgeLimited(queue) => queue,
             Self::Other(queue) => queue,
         } {
             fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
@@ -121,6 +165,8 @@ impl Queue for AnyQueue {
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;
             fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
+            fn oldest(&self) -> Time;
+            fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
             fn waiting(&self, flow: FlowId) -> Load;
             fn load(&self) -> Load;
             fn together(&self, a: FlowId, b: FlowId) -> bool;

@@ -269,6 +269,14 @@ impl Queue for Red {
         None
     }
 
+    fn remove_oldest(&mut self, now: Time) -> Option<Segment> {
+        let (_, segment) = self.fifo.pop()?;
+        if self.fifo.is_empty() {
+            (self.emptied, self.departed) = (Some(now), None);
+        }
+        Some(segment)
+    }
+
     fn waiting(&self, _: FlowId) -> Load {
         self.fifo.load()
     }
@@ -277,7 +285,7 @@ impl Queue for Red {
         self.capacity
     }
 
-    shared_by_all_flows!();
+    shared_by_all_flows!(except remove_oldest);
 }
 
 #[cfg(test)]

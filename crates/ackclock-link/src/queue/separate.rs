@@ -126,6 +126,11 @@ impl Separate {
         }
     }
 
+    /// Arrival time of the head packet of a subqueue that arrived first.
+    fn oldest_of(&self, number: u32) -> Option<Time> {
+        self.parts.get(number as usize)?.as_ref().map(|part| part.queue.oldest())
+    }
+
     /// Removes an empty subqueue from the round.
     fn retire(&mut self, number: u32) {
         self.turns.pop_front();
@@ -197,6 +202,18 @@ impl Queue for Separate {
 
     fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
         self.dropped.pop_front()
+    }
+
+    fn oldest(&self) -> Time {
+        self.turns.iter().filter_map(|&number| self.oldest_of(number)).min().unwrap_or(Time::NEVER)
+    }
+
+    // A subqueue that is now empty leaves the round at its turn.
+    fn remove_oldest(&mut self, now: Time) -> Option<Segment> {
+        let number = self.turns.iter().copied().min_by_key(|&number| self.oldest_of(number))?;
+        let segment = self.part(number).queue.remove_oldest(now)?;
+        self.held -= 1;
+        Some(segment)
     }
 
     fn waiting(&self, flow: FlowId) -> Load {

@@ -219,6 +219,18 @@ impl Queue for ShortFirst {
         self.dropped.pop_front().map(|segment| (segment, Cause::Full))
     }
 
+    fn oldest(&self) -> Time {
+        self.short.oldest().min(self.long.oldest())
+    }
+
+    fn remove_oldest(&mut self, _: Time) -> Option<Segment> {
+        let is_long = self.long.oldest() < self.short.oldest();
+        let (_, segment) = if is_long { self.long.pop()? } else { self.short.pop()? };
+        let of = self.of(segment.flow);
+        *if is_long { &mut of.long } else { &mut of.short } -= 1;
+        Some(segment)
+    }
+
     fn waiting(&self, _: FlowId) -> Load {
         self.load()
     }

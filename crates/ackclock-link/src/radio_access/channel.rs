@@ -35,19 +35,21 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Creates a channel whose PDUs have the given positions in the TTIs of each direction, if TTIs carry them.
+    /// Creates a channel with these queues and their age limits, whose PDUs have the given positions in the TTIs of each
+    /// direction, if TTIs carry them.
     pub(super) fn new(
         rlc: &RlcConfig,
-        queues: [AnyQueue; 2],
+        queues: [(AnyQueue, Option<Span>); 2],
         places: [Option<Places>; 2],
         (iub, grants): (Option<Box<Iub>>, Option<Grants>),
         round_trip: Span,
     ) -> Self {
-        let ([queue_down, queue_up], [down, up]) = (queues, places);
+        let ([(queue_down, limit_down), (queue_up, limit_up)], [down, up]) = (queues, places);
+        let sdus = |queue, places, limit| Sdus::new(queue, places).holding(rlc).aging(limit, rlc);
         Self {
             // A STATUS cannot cover PDUs that were sent less than a round-trip time ago.
             ends: Direction::BOTH.map(|_| End::new(rlc, round_trip)),
-            sdus: [Sdus::new(queue_down, down), Sdus::new(queue_up, up)].map(|sdus| sdus.holding(rlc)),
+            sdus: [sdus(queue_down, down, limit_down), sdus(queue_up, up, limit_up)],
             iub,
             grants,
             target: Span::ZERO,
@@ -61,6 +63,16 @@ impl Channel {
     pub(super) fn next_change(&self) -> Time {
         let grants = self.grants.as_ref().map_or(Time::NEVER, Grants::next);
         self.iub.as_ref().map_or(grants, |iub| iub.due().min(iub.next()))
+    }
+
+    /// Time at which SDUs of a direction next reach the age limit, or an earlier time.
+    pub(super) fn expires(&self, direction: Direction) -> Time {
+        self.sdus[direction as usize].expires()
+    }
+
+    /// Discards the SDUs of a direction that have reached the age limit at `at`.
+    pub(super) fn expire(&mut self, at: Time, direction: Direction) {
+        self.ends[direction as usize].expire(at, &mut self.sdus[direction as usize]);
     }
 
     /// Earliest time at which the RLC end of a direction has something to send.

@@ -189,6 +189,7 @@ impl RadioAccess {
                 for (user, change) in self.users.iter_mut().zip(&mut self.changes) {
                     while *change <= now && *change != Time::NEVER {
                         self.dues = Default::default();
+                        user.expire(*change);
                         user.step(*change, &mut self.filling);
                         *change = user.next_change();
                     }
@@ -209,6 +210,7 @@ impl RadioAccess {
             self.dues = Default::default();
             for (number, (user, change)) in self.users.iter_mut().zip(&mut self.changes).enumerate() {
                 if *change <= at {
+                    user.expire(at);
                     user.step(at, &mut self.filling);
                     *change = user.next_change();
                     allocation.on_data(at, number, user.undelivered().packets > 0);
@@ -223,7 +225,8 @@ impl RadioAccess {
     }
 
     /// Processes all events up to `now` for users that share a base station. At each instant the order is: departures
-    /// from the cell, arrivals at the cell, messages of the base station, transmissions of the RLC ends.
+    /// from the cell, arrivals at the cell, messages of the base station, packets that reach the age limit, transmissions
+    /// of the RLC ends.
     fn advance_together(&mut self, now: Time) {
         let Some(shared) = &mut self.shared else { return };
         loop {
@@ -240,6 +243,7 @@ impl RadioAccess {
             for (number, (user, change)) in (0..).zip(self.users.iter_mut().zip(&mut self.changes)) {
                 *change = user.next_change();
                 if *change <= at {
+                    user.expire(at);
                     if let Some(weight) = user.requests(at) {
                         shared.request(at, number, weight);
                     }

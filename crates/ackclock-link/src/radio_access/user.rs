@@ -29,6 +29,8 @@ pub(super) struct User {
     times: [Span; 2],
     /// End of the last hand-over.
     away_until: Time,
+    /// Whether a queue of the user has an age limit.
+    limits_age: bool,
 }
 
 /// Turn of a channel to fill TTIs. Turns are ordered by priority, then by the time of the last turn.
@@ -74,9 +76,10 @@ pub(super) fn of_class(name: String, class: usize) -> String {
     if class == 0 { name } else { format!("{name}/class/{class}") }
 }
 
-/// Queues of both directions of the class with the number `class` of a user.
-fn queues(user: u32, class: usize, context: BearerContext<'_>) -> [AnyQueue; 2] {
-    let queue = |plan: QueuePlan, name| plan.named(of_class(of_user(name, user), class)).build();
+/// Queues of both directions of the class with the number `class` of a user, and their age limits.
+fn queues(user: u32, class: usize, context: BearerContext<'_>) -> [(AnyQueue, Option<Span>); 2] {
+    let queue =
+        |plan: QueuePlan, name| (plan.named(of_class(of_user(name, user), class)).build(), plan.age_limit());
     [queue(context.down_of(class), "down/queue"), queue(context.up.clone(), "up/queue")]
 }
 
@@ -124,6 +127,7 @@ impl User {
             airs: [air, Some(air_up)],
             times,
             away_until: Time::ZERO,
+            limits_age: [context.down, context.up].iter().any(|plan| plan.age_limit().is_some()),
         })
     }
 
@@ -131,11 +135,33 @@ impl User {
     pub(super) fn next_change(&self) -> Time {
         let airs = self.airs.iter().flatten();
         let first = airs.fold(Time::NEVER, |first, air| first.min(air.due()).min(air.next()));
-        self.channels.iter().fold(first, |first, channel| first.min(channel.next_change()))
+        let first = self.channels.iter().fold(first, |first, channel| first.min(channel.next_change()));
+        if self.limits_age { first.min(self.expires()) } else { first }
+    }
+
+    /// Time at which packets of the user next reach the age limit, or an earlier time.
+    fn expires(&self) -> Time {
+        let of = |channel: &Channel| Direction::BOTH.map(|direction| channel.expires(direction));
+        self.channels.iter().flat_map(of).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Discards packets that have reached the age limit at `at`.
+    pub(super) fn expire(&mut self, at: Time) {
+        if !self.limits_age {
+            return;
+        }
+        for number in 0..self.channels.len() {
+            for direction in Direction::BOTH {
+                if self.channels[number].expires(direction) <= at {
+                    self.channels[number].expire(at, direction);
+                    self.plan(at, number, direction);
+                }
+            }
+        }
     }
 
     /// Processes arrivals at the instant `at`, then sends the PDUs that are due. Arrivals at the base station must have
-    /// been processed before.
+    /// been processed before, and [aged packets](Self::expire) discarded.
     pub(super) fn step(&mut self, at: Time, filling: &mut Filling) {
         for direction in Direction::BOTH {
             if self.airs[direction as usize].as_ref().is_some_and(|air| air.due() == at) {

@@ -121,10 +121,16 @@ impl Stepwise {
         self.serving.as_ref().map_or(self.begins, |serving| serving.departs)
     }
 
+    /// Time of the next transmission, rate report or expiry in the queue.
+    #[inline]
+    fn next_step(&self) -> Time {
+        self.changes().min(self.rate_due).min(self.queue.expires())
+    }
+
     /// Runs the transmitter up to `now`: ends due transmissions and starts further ones.
     #[inline]
     fn advance(&mut self, now: Time) {
-        if self.changes().min(self.rate_due) <= now {
+        if self.next_step() <= now {
             self.catch_up(now);
         }
     }
@@ -132,9 +138,12 @@ impl Stepwise {
     #[inline(never)]
     fn catch_up(&mut self, now: Time) {
         loop {
-            let next = self.changes().min(self.rate_due);
+            let next = self.next_step();
             if next > now {
                 return;
+            } else if next == self.queue.expires() {
+                self.queue.expire(next);
+                self.tell_drops(next);
             } else if next == self.rate_due {
                 self.note_rate(next);
             } else {
@@ -320,7 +329,7 @@ impl Stepwise {
             None if self.departures == Departures::Watched => self.begins,
             None => self.begins + self.least_delay,
         };
-        let mut due = serving.min(self.outcomes.due());
+        let mut due = serving.min(self.outcomes.due()).min(self.queue.expires());
         if let Some(reports) = &self.reports {
             due = due.min(self.changes()).min(self.rate_due).min(reports.due());
         }
@@ -457,6 +466,8 @@ mod tests {
                 fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
                 fn is_empty(&self) -> bool;
                 fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
+                fn oldest(&self) -> Time;
+                fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
                 fn waiting(&self, flow: FlowId) -> Load;
                 fn load(&self) -> Load;
                 fn together(&self, a: FlowId, b: FlowId) -> bool;

@@ -2,8 +2,8 @@
 
 use ackclock_core::{Span, Time};
 
+use super::pdu::LossCause;
 use super::rlc::OnMaxDat;
-use super::sn::SduNumber;
 use super::sn::Sn;
 use super::status::{Mrw, MrwAck};
 
@@ -30,16 +30,15 @@ impl Discard {
         Self { timer, most, mode, telling: None, next: Time::NEVER, told: 0, failed: false }
     }
 
-    /// Discards all SDUs before SDU `keep`. The peer keeps data from PDU `sn` on, except for the first `ends` SDUs that
-    /// end in PDU `sn`. The new MRW replaces a pending MRW.
-    pub(super) fn begin(&mut self, now: Time, sn: Sn, ends: u16, keep: SduNumber) {
-        match self.mode {
-            OnMaxDat::Reset => self.failed = true,
-            OnMaxDat::Discard => {
-                self.telling = Some(Mrw { sn, ends, keep });
-                (self.next, self.told) = (now, 0);
-            }
+    /// Signals to the peer the discard of the SDUs before SDU `mrw.keep`. The new MRW replaces a pending MRW. The
+    /// protocol may answer MaxDAT by a reset instead.
+    pub(super) fn begin(&mut self, now: Time, mrw: Mrw) {
+        if mrw.cause == LossCause::MaxDat && self.mode == OnMaxDat::Reset {
+            self.failed = true;
+            return;
         }
+        self.telling = Some(mrw);
+        (self.next, self.told) = (now, 0);
     }
 
     /// Returns the MRW to send at `now`, if any.
@@ -103,7 +102,7 @@ mod tests {
     /// A discard that moves the peer's window to PDU 4; the first two SDUs that end in PDU 4 are discarded.
     fn begun() -> Discard {
         let mut discard = Discard::new(Span::from_millis(100), 3, OnMaxDat::Discard);
-        discard.begin(Time::ZERO, sn(4), 2, 7);
+        discard.begin(Time::ZERO, Mrw { sn: sn(4), ends: 2, keep: 7, cause: LossCause::MaxDat });
         discard
     }
 

@@ -91,6 +91,17 @@ impl End {
         }
     }
 
+    /// Discards the SDUs of this end that have reached the age limit at `now`.
+    pub(crate) fn expire(&mut self, now: Time, sdus: &mut Sdus) {
+        sdus.expire(now);
+        if let Self::Acknowledged(entity) = self {
+            if let Some(keep) = sdus.after_aged(now) {
+                entity.transmitter.discard_before(now, keep, LossCause::Aged, sdus);
+            }
+            entity.transmitter.stay_alert(now, sdus);
+        }
+    }
+
     /// Returns the STATUS in a PDU of this end that arrives at the peer.
     #[inline]
     pub(crate) fn take_status(&mut self, pdu: &Pdu) -> Option<Status> {

@@ -66,6 +66,8 @@ pub(crate) enum LossCause {
     BaseStation,
     /// A hand-over did not forward the data.
     Handover,
+    /// The SDU was in the buffer for longer than the age limit.
+    Aged,
 }
 
 impl LossCause {
@@ -73,6 +75,7 @@ impl LossCause {
     pub(super) const fn event(self) -> Cause {
         match self {
             Self::Handover => Cause::Handover,
+            Self::Aged => Cause::Aged,
             Self::MaxDat | Self::Reset | Self::Air | Self::BaseStation => Cause::Medium,
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{TIMERS, in_bounds};
 use super::missing::{MissingFormat, Room};
-use super::pdu::{Data, LossCause, Payload};
+use super::pdu::{Data, Payload};
 use super::sdus::Sdus;
 use super::sn::{Sn, SnSet};
 use super::status::{Mrw, MrwAck, Report, reports};
@@ -173,7 +173,7 @@ impl Receiver {
         // A sequence number outside the receive window lies below the window and belongs to a repeated MRW that was
         // already processed.
         if ahead <= self.window {
-            sdus.lose_before(now, mrw.keep, LossCause::MaxDat);
+            sdus.lose_before(now, mrw.keep, mrw.cause);
             let expected = self.vr_h.above(self.vr_r);
             for sn in (0..ahead).map(|step| self.vr_r.plus(step)) {
                 self.received.remove(sn);

@@ -7,7 +7,7 @@ use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 
 use super::pdu::{LossCause, Payload};
 use super::places::{Place, Places};
-use super::rlc::RlcConfig;
+use super::rlc::{RlcConfig, RlcMode};
 use super::sn::SduNumber;
 use crate::artificial_delay::HoldTimes;
 use crate::in_order::InOrder;
@@ -18,6 +18,8 @@ use crate::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 /// Queue of a direction, and the SDUs with parts in PDUs.
 pub(crate) struct Sdus {
     queue: AnyQueue,
+    /// Age limits of SDUs that are sent again, and of SDUs with a part in a PDU.
+    limits: [Option<Span>; 2],
     /// SDUs that are sent again from their start, before the queue, because the RLC was re-established.
     returned: VecDeque<Sdu>,
     /// SDUs with a part in a PDU, in order of arrival.
@@ -52,8 +54,10 @@ struct Sdu {
     arrived: u32,
     /// Latest arrival time of a PDU that contains a part of the SDU.
     latest: Time,
-    /// Time at which the SDU entered the buffer; `None` once its first octet was transmitted.
-    came: Option<Time>,
+    /// Time at which the SDU entered the buffer.
+    arrived_at: Time,
+    /// Whether the first octet of the SDU was transmitted.
+    on_air: bool,
     /// Time at which the SDU's last PDU would have arrived without retransmissions, based on the reports so far.
     unrepeated: Time,
     /// Positions of the SDU's first and last PDU at their first transmission.
@@ -74,6 +78,7 @@ impl Sdus {
     pub(crate) fn new(queue: AnyQueue, places: Option<Places>) -> Self {
         Self {
             queue,
+            limits: [None; 2],
             places,
             held: None,
             returned: VecDeque::new(),
@@ -94,6 +99,13 @@ impl Sdus {
     pub(crate) fn holding(self, rlc: &RlcConfig) -> Self {
         let held = |delays| Box::new((HoldTimes::new(delays), InOrder::new(rlc.order.into())));
         Self { held: rlc.delays.as_ref().map(held), ..self }
+    }
+
+    /// Discards SDUs at an age limit. A part of the SDU may then be in a PDU of fixed size (TS 25.322 section 9.7.3), but
+    /// not in a PDU that fills a grant (TS 36.322 section 5.3).
+    pub(crate) fn aging(self, limit: Option<Span>, rlc: &RlcConfig) -> Self {
+        let discards = rlc.mode == RlcMode::Acknowledged && !rlc.grants();
+        Self { limits: [limit, limit.filter(|_| discards)], ..self }
     }
 
     pub(crate) const fn queue(&self) -> &AnyQueue {
@@ -144,7 +156,8 @@ impl Sdus {
             acknowledged: 0,
             arrived: 0,
             latest: now,
-            came: Some(arrived),
+            arrived_at: arrived,
+            on_air: false,
             unrepeated: Time::ZERO,
             places: [here; 2],
             repeated: 0,
@@ -198,7 +211,10 @@ impl Sdus {
     /// Registers that the transmission of a new PDU with the SDU parts in `payload` started at `at`.
     pub(crate) fn on_air(&mut self, at: Time, payload: Payload) {
         for number in payload.sdus() {
-            if let Some(came) = self.get(number).and_then(|sdu| sdu.came.take()) {
+            if let Some(sdu) = self.get(number)
+                && !std::mem::replace(&mut sdu.on_air, true)
+            {
+                let came = sdu.arrived_at;
                 self.waits.record(at.since(came));
             }
         }
@@ -325,6 +341,7 @@ impl Sdus {
             LossCause::Air => &mut self.lost.air,
             LossCause::BaseStation => &mut self.lost.base_station,
             LossCause::Handover => &mut self.lost.handover,
+            LossCause::Aged => &mut self.lost.aged,
         } += 1;
         self.outcomes.push(now, LinkEvent::Dropped(cause.event()), segment);
     }
@@ -377,15 +394,48 @@ impl Sdus {
 
     /// Loses all SDUs that were to be sent again.
     pub(crate) fn lose_returned(&mut self, now: Time) {
-        let watched = self.departures != Departures::Unwatched;
-        for sdu in std::mem::take(&mut self.returned) {
-            if watched && !sdu.freed {
-                self.outcomes.push(now, LinkEvent::Freed, sdu.segment);
-            }
-            if !sdu.ended {
-                self.note_lost(now, sdu.segment, LossCause::Handover);
-            }
+        while let Some(sdu) = self.returned.pop_front() {
+            self.lose_one_returned(now, &sdu, LossCause::Handover);
         }
+    }
+
+    /// Frees an SDU that was to be sent again, and reports it as lost unless it was delivered.
+    fn lose_one_returned(&mut self, now: Time, sdu: &Sdu, cause: LossCause) {
+        if self.departures != Departures::Unwatched && !sdu.freed {
+            self.outcomes.push(now, LinkEvent::Freed, sdu.segment);
+        }
+        if !sdu.ended {
+            self.note_lost(now, sdu.segment, cause);
+        }
+    }
+
+    /// Time at which an SDU next reaches its age limit, or an earlier time; [`Time::NEVER`] without a limit.
+    pub(crate) fn expires(&self) -> Time {
+        let [returned, begun] = self.limits;
+        let of = |sdu: Option<&Sdu>, limit: Option<Span>| {
+            sdu.zip(limit).map_or(Time::NEVER, |(sdu, limit)| sdu.arrived_at + limit)
+        };
+        let sent = begun.and_then(|_| self.begun.iter().find(|sdu| !sdu.freed));
+        self.queue.expires().min(of(self.returned.front(), returned)).min(of(sent, begun))
+    }
+
+    /// Drops the SDUs that have reached the age limit at `now` and of which no part is in a PDU.
+    pub(crate) fn expire(&mut self, now: Time) {
+        self.queue.expire(now);
+        self.tell_drops(now);
+        let Some(limit) = self.limits[0] else { return };
+        while let Some(sdu) = self.returned.pop_front_if(|sdu| sdu.arrived_at + limit <= now) {
+            self.lose_one_returned(now, &sdu, LossCause::Aged);
+        }
+    }
+
+    /// Number of the SDU after the last SDU that must be discarded at `now` although a part of it is in a PDU.
+    pub(crate) fn after_aged(&self, now: Time) -> Option<SduNumber> {
+        let limit = self.limits[1]?;
+        let is_aged = |sdu: &Sdu| !sdu.freed && sdu.arrived_at + limit <= now;
+        let sent = self.begun.iter().take_while(|sdu| sdu.freed || is_aged(sdu)).enumerate();
+        let last = sent.filter(|(_, sdu)| is_aged(sdu)).last();
+        last.map(|(place, _)| self.first + place as u64 + 1)
     }
 
     /// Loses all SDUs in the queue.

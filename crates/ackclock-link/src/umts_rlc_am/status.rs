@@ -1,6 +1,7 @@
 //! STATUS PDUs: super-fields (TS 25.322 section 9.2.2.11) and their sizes.
 
 use super::missing::{LENGTH, Missing, MissingFormat, NUMBER, Room, TYPE};
+use super::pdu::LossCause;
 use super::sn::{SduNumber, Sn, SnSet};
 
 /// Super-fields of a STATUS PDU.
@@ -33,6 +34,8 @@ pub(crate) struct Mrw {
     pub(crate) ends: u16,
     /// Number of the first SDU to keep.
     pub(crate) keep: SduNumber,
+    /// Cause of the discard.
+    pub(crate) cause: LossCause,
 }
 
 /// Acknowledgement of a window move.
@@ -161,7 +164,10 @@ mod tests {
         let ack = Status { report: Some(Report { lsn: Sn::ZERO, missing }), ..Status::default() };
         assert_eq!(ack.octets(), 3, "4 + 16 bits");
         assert_eq!(Status { window: Some(9), ..ack }.octets(), 5, "16 bits more");
-        let mrw = Status { mrw: Some(Mrw { sn: Sn::ZERO, ends: 0, keep: 0 }), ..Status::default() };
+        let mrw = Status {
+            mrw: Some(Mrw { sn: Sn::ZERO, ends: 0, keep: 0, cause: LossCause::MaxDat }),
+            ..Status::default()
+        };
         assert_eq!(mrw.octets(), 4, "4 + 24 + 4 bits");
         // The STATUS has 4 + 2 x 8 + 17 x 16 + 16 = 308 bits.
         let arrived: Vec<u16> = (0..17).map(|n| 2 * n + 1).collect();

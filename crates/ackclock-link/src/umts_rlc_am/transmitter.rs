@@ -7,8 +7,8 @@ use super::pdu::{Data, LossCause, Payload};
 use super::poll::{Polling, Sent};
 use super::sdus::Sdus;
 use super::segmentation::{Filled, Room, Shape};
-use super::sn::{Sn, SnSet};
-use super::status::{MrwAck, Report};
+use super::sn::{SduNumber, Sn, SnSet};
+use super::status::{Mrw, MrwAck, Report};
 
 /// State of the PDUs sent by an RLC entity, and of their acknowledgements.
 pub(super) struct Transmitter {
@@ -152,7 +152,8 @@ impl Transmitter {
         let most = self.max_dat;
         let slot = self.slot(sn);
         if slot.sends + 1 >= most {
-            self.give_up(now, sn, sdus);
+            let keep = slot.payload.sdus().end;
+            self.discard_before(now, keep, LossCause::MaxDat, sdus);
             return None;
         }
         slot.sends += 1;
@@ -225,10 +226,9 @@ impl Transmitter {
         }
     }
 
-    /// Gives up every SDU with a part in the PDUs up to `sn` (TS 25.322 section 11.6.2).
-    fn give_up(&mut self, now: Time, sn: Sn, sdus: &mut Sdus) {
-        let keep = self.slot(sn).payload.sdus().end;
-        sdus.give_up_before(now, keep, LossCause::MaxDat);
+    /// Discards every SDU before `keep`, of which at least one has a part in a PDU (TS 25.322 section 11.6.2).
+    pub(super) fn discard_before(&mut self, now: Time, keep: SduNumber, cause: LossCause, sdus: &mut Sdus) {
+        sdus.give_up_before(now, keep, cause);
         let (mut first_kept, mut ends) = (self.vt_s, 0);
         let vt_a = self.vt_a;
         for at in (0..self.outstanding()).map(|step| vt_a.plus(step)) {
@@ -243,7 +243,7 @@ impl Transmitter {
             self.unacknowledged -= u32::from(was_open);
             self.repeats.remove(at);
         }
-        self.discard.begin(now, first_kept, ends, keep);
+        self.discard.begin(now, Mrw { sn: first_kept, ends, keep, cause });
     }
 
     /// Sets the maximum number of unacknowledged PDUs, as reported by the peer (WINDOW).

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use ackclock_core::{Ecn, Flags, FlowId, Repair, SackBlock, Segment, Seq, Span, Streams, Time, Timestamps};
+use ackclock_core::{
+    Ecn, Flags, FlowId, Histogram, Repair, SackBlock, Segment, Seq, Span, Streams, Time, Timestamps,
+};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{
@@ -53,11 +55,30 @@ pub fn media(table: &Value) -> [bool; 2] {
 fn built(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> (AnyLink, u32) {
     let streams = Streams::new(seed, 0);
     let (config, count) = config(table);
-    let queue = QueuePlan::new(QUEUES.resolve(queue).unwrap(), capacity, &streams, "down/queue");
+    let queue = plan(queue, capacity, &streams, "down/queue");
     let (meaning, files) = (BufferMeaning::Waiting, &MadeUp);
     let context = LinkContext { queue, meaning, streams: &streams, name: "down", files };
     let link = config.build(context).unwrap();
     (link, count)
+}
+
+/// The plan of a queue from its table, with the age limit under `age_limit`.
+pub fn plan(queue: &Value, capacity: Capacity, streams: &Streams, name: &str) -> QueuePlan {
+    let (mut table, limit) = (queue.clone(), age_limit(queue));
+    if let Some(table) = table.as_object_mut() {
+        table.remove("age_limit");
+    }
+    QueuePlan::new(QUEUES.resolve(&table).unwrap(), capacity, streams, name).limiting_age(limit)
+}
+
+/// Age limit of a queue from its table.
+pub fn age_limit(queue: &Value) -> Option<Span> {
+    queue.get("age_limit").map(|limit| limit.as_str().unwrap().parse().unwrap())
+}
+
+/// Whether all queueing delays are below `limit`, as exactly as the histogram tells.
+pub fn queued_below(waits: &Histogram, limit: Span) -> bool {
+    waits.quantile(1.0).is_none_or(|most| most <= limit + limit / 60)
 }
 
 /// The options of a table, and how many users it has where it is a cell.
@@ -173,7 +194,8 @@ fn other_schedulers() -> impl Iterator<Item = &'static str> {
     SCHEDULERS.entries.iter().map(|entry| entry.name).filter(move |name| !named.contains(name))
 }
 
-/// Tables of every queue of the registry; one without tables of its own is tried with its defaults.
+/// Tables of every queue of the registry, with and without an age limit; one without tables of its own is tried with its
+/// defaults.
 pub fn every_queue() -> Vec<Value> {
     let tables = |name: &str| match name {
         "drop-tail" | "drop-head" => vec![json!({}), json!({"per": "flow"})],
@@ -193,7 +215,13 @@ pub fn every_queue() -> Vec<Value> {
         ],
         _ => vec![json!({})],
     };
-    with_kinds(QUEUES.entries.iter().map(|entry| entry.name), tables)
+    let names = || QUEUES.entries.iter().map(|entry| entry.name);
+    let aging = |name: &str| {
+        let shared = json!({"age_limit": "20ms"});
+        let apart = json!({"age_limit": "7ms", "per": "flow"});
+        if name == "drop-tail" { vec![shared, apart] } else { vec![shared] }
+    };
+    [with_kinds(names(), tables), with_kinds(names(), aging)].concat()
 }
 
 fn with_kinds<'a>(names: impl Iterator<Item = &'a str>, tables: impl Fn(&str) -> Vec<Value>) -> Vec<Value> {

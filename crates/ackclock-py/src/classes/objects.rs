@@ -173,7 +173,8 @@ impl PythonRegulator {
     /// A packet entered the queue.
     fn on_queued(&self, now: f64, packet: &Packet, queue: &Queue) {}
 
-    /// The queue refused or dropped a packet; `cause` is "full", "policy", "medium" or "outage".
+    /// The queue refused or dropped a packet; `cause` is "full", "policy", "medium", "outage", "handover" or
+    /// "aged".
     fn on_dropped(&self, now: f64, packet: &Packet, cause: &str, queue: &Queue) {}
 
     /// The last byte of a packet left the queue.

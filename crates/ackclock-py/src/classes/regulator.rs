@@ -177,6 +177,7 @@ impl Regulator for Adapter {
         let cause = match cause {
             Cause::Full => "full",
             Cause::Policy => "policy",
+            Cause::Aged => "aged",
             Cause::Medium => "medium",
             Cause::Outage => "outage",
             Cause::Handover => "handover",

@@ -1,6 +1,7 @@
 //! Giving up: discard with MRW, and the reset of both ends.
 
 use super::*;
+use crate::umts_rlc_am::LossCause;
 
 /// MaxDAT 3: a PDU is sent twice, and given up instead of a third time.
 fn short(config: &mut UmtsRlcAmConfig) {
@@ -138,7 +139,7 @@ fn an_mrw_ack_counts_discarded_sdus_only_where_the_window_begins_at_the_pdu_of_t
         let mut pair = Pair::new(3, short).down(&[2, 1]);
         pair.lost.extend(lost.iter().map(|&place| (0, 0, place)));
         let mut pair = pair.until(50);
-        let mrw = status::Mrw { sn: sn::Sn::ZERO.plus(1), ends: 1, keep: 1 };
+        let mrw = status::Mrw { sn: sn::Sn::ZERO.plus(1), ends: 1, keep: 1, cause: LossCause::MaxDat };
         pair.ends[1].receiver.on_mrw(at(50), mrw, &mut pair.sdus[0]);
         let ack = pair.ends[1].receiver.mrw_ack.unwrap();
         assert_eq!((number(ack.sn), ack.ends), expected, "{lost:?}");
