@@ -6,6 +6,7 @@ use ackclock_core::{Component, Config, ConfigError, Law, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::control::ControlSlots;
 use super::harq::HarqConfig;
 use super::rank::Rank;
 use super::rates::{self, RateRow, linear};
@@ -39,6 +40,10 @@ pub struct CellConfig {
     pub harq: Option<HarqConfig>,
     /// Number of slots per second.
     pub slots: u32,
+    /// Slots without data of users: a share of all slots such as "10%", for control information, or a pattern that
+    /// repeats, "DDDD-", in which only the slots D have data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<ControlSlots>,
     /// Delay from the measurement of a user's channel until the user can be served at the measured rate, slots.
     pub drc_delay: u32,
     /// Method of cutting packets into slots.
@@ -168,6 +173,7 @@ impl Default for CellConfig {
             loss: Errors::NONE,
             harq: None,
             slots: 600,
+            control: None,
             drc_delay: 0,
             transport: Transport::Bits,
             remainder: Remainder::Next,
@@ -198,6 +204,10 @@ impl Config for CellConfig {
                 "slots",
                 format!("{} is not from 1 to 1000000 a second", self.slots),
             ));
+        }
+        if self.control.is_some() && self.transport == Transport::Packets {
+            let message = "with transport = \"packets\" a service lasts for several slots; use \"bits\"";
+            return Err(ConfigError::new("control", message));
         }
         let incomplete = self.rates.iter().position(|row| row.bits.is_none() || row.slots.is_none());
         match (self.transport, incomplete) {
@@ -368,7 +378,13 @@ impl CellConfig {
     /// Mean rate of a user's channel, bit/s.
     pub(super) fn mean_rate(&self, user: &CellUser) -> f64 {
         let shares = shares(user, &self.rates);
-        self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
+        let rates = self.rates.iter().zip(&shares[1..]);
+        self.free_share() * rates.map(|(row, share)| row.rate.as_bps() as f64 * share).sum::<f64>()
+    }
+
+    /// Share of the slots that can hold data of users.
+    pub(super) fn free_share(&self) -> f64 {
+        self.control.as_ref().map_or(1.0, ControlSlots::free_share)
     }
 
     /// Share of the slots in which a user's channel has no rate, the mean of all users.
@@ -389,8 +405,9 @@ impl CellConfig {
             }
         }
         let share = |row: usize| below[row + 1] - below[row];
-        let rate = self.rates.iter().enumerate().map(|(row, of)| of.rate.as_bps() as f64 * share(row)).sum();
-        Rate::from_bps_f64(rate)
+        let rates = self.rates.iter().enumerate();
+        let rate: f64 = rates.map(|(row, of)| of.rate.as_bps() as f64 * share(row)).sum();
+        Rate::from_bps_f64(self.free_share() * rate)
     }
 }
 

@@ -15,7 +15,8 @@
 //!
 //! Radio reports give each user's share of the channel (`reports.rs`).
 //!
-//! With `harq`, failed slots are retransmitted (`harq.rs`).
+//! With `harq`, failed slots are retransmitted (`harq.rs`). With `control`, some slots have no data of users
+//! (`control.rs`).
 //!
 //! Random numbers come from the streams `NAME/fading/USER`, `NAME/delay/USER`, `NAME/loss/USER` and `NAME/harq/USER`,
 //! so adding a user does not change the random numbers of other users.
@@ -33,6 +34,7 @@ mod backlog;
 mod change;
 mod channel;
 mod config;
+mod control;
 mod grant;
 mod handover;
 mod harq;
@@ -52,6 +54,7 @@ pub use change::CellChange;
 pub use config::{
     BlockPdus, BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport,
 };
+pub use control::ControlSlots;
 pub(crate) use harq::{Harq, Rest};
 pub use harq::{HarqConfig, RepetitionsAs};
 pub(crate) use pull::Granted;
@@ -91,6 +94,8 @@ const FULL_PACKET: u64 = 1500;
 /// A cell: many users, a channel that fades independently for each user, and a scheduler.
 pub struct Cell {
     slots: Slots,
+    /// Slots in which no user is served.
+    control: Option<ControlSlots>,
     drc_delay: u64,
     remainder: Remainder,
     meaning: BufferMeaning,
@@ -139,6 +144,7 @@ impl Cell {
         let slots = Slots::new(config.slots);
         Ok(Self {
             slots,
+            control: config.control.clone(),
             drc_delay: config.drc_delay.into(),
             remainder: config.remainder,
             meaning,
@@ -214,10 +220,17 @@ impl Cell {
     #[inline]
     fn next_slot(&self) -> Option<u64> {
         if !self.busy.is_empty() {
-            return Some(self.next);
+            return Some(self.first_free(self.next));
         }
         let before = |(due, _): &(Time, u32)| *due - Span::from_nanos(1);
-        self.returns.front().map(|first| self.next.max(self.slots.after(before(first))))
+        let next = self.returns.front().map(|first| self.next.max(self.slots.after(before(first))));
+        next.map(|next| self.first_free(next))
+    }
+
+    /// Number of the first slot from `slot` on in which a user may be served.
+    #[inline]
+    fn first_free(&self, slot: u64) -> u64 {
+        self.control.as_ref().map_or(slot, |control| control.first_free(slot))
     }
 
     /// Selects the user of the next slot and serves this user.
@@ -260,7 +273,7 @@ impl Cell {
     /// Counts the slots from `start` up to the next decision as time in which the candidates had data.
     fn count_backlogged(&mut self, start: Time) {
         if self.reports.wanted() {
-            let time = self.slots.start(self.next).since(start);
+            let time = self.slots.start(self.first_free(self.next)).since(start);
             for &Candidate { user, .. } in &self.candidates {
                 if !self.members[user as usize].is_interrupted(OutageKind::Silent, start) {
                     self.reports.on_backlogged(start, user, time);

@@ -144,7 +144,7 @@ impl Reference {
             }
             self.changed += 1;
         }
-        Some(saturated.mean_bps_before(slot))
+        Some(saturated.mean_bps_before(slot) * self.config.free_share())
     }
 }
 
