@@ -96,6 +96,13 @@ fn radio_access() -> Vec<Value> {
             },
         }),
         json!({
+            "rlc": {"pdu": "grant", "window": 512, "max_dat": 9},
+            "air": {
+                "down": {"kind": "shared", "slots": 1000, "control": "24%", "delay": "5ms", "harq": {"delay": "8ms"}},
+                "up": {"kind": "dedicated", "rate": "2Mbit/s", "tti": "1ms", "delay": "5ms", "harq": {}, "grants": {}},
+            },
+        }),
+        json!({
             "iub": {"loss": 0.02, "base_station_buffer": "100p", "flow_control": "on-off"},
             "air": {"down": {"kind": "shared", "delay": "5ms", "harq": {"feedback_error": 0.1}}},
         }),

@@ -57,6 +57,11 @@ fn radio_access() -> Vec<Value> {
     let cell = |harq: Value| json!({"kind": "shared", "slots": 500, "delay": "5ms", "harq": harq});
     let split = || json!({"kind": "shared", "slots": 500, "delay": "5ms", "pdus": "split", "harq": {"error": "30%", "limit": 1}});
     let repeated = |rate: &str, error: &str| json!({"kind": "dedicated", "rate": rate, "harq": {"error": error, "limit": 1, "delay": "16ms"}});
+    let scheduled = |period: &str, mut air: Value| {
+        air["grants"] = json!({"period": period, "delay": "8ms"});
+        (air["tti"], air["rate"]) = ("1ms".into(), "1Mbit/s".into());
+        air
+    };
     let first = |mut class: Value| {
         (class["name"], class["priority"]) = ("a".into(), 0.into());
         class
@@ -75,6 +80,8 @@ fn radio_access() -> Vec<Value> {
         json!({"users": 2, "air": {"down": cell(json!({"error": "20%"}))}, "rlc": {"pdu": "grant", "max_dat": 5}}),
         json!({"users": 3, "air": {"down": cell(json!({"error": "40%", "limit": 0})), "up": repeated("1Mbit/s", "20%")}, "rlc": {"pdu": "grant", "window": 64, "max_dat": 4}}),
         json!({"users": 2, "air": {"down": cell(json!({"error": "30%", "limit": 0}))}, "rlc": {"pdu": "grant", "mode": "unacknowledged"}}),
+        json!({"users": 3, "air": {"down": cell(json!({"error": "20%"})), "up": scheduled("20ms", repeated("1Mbit/s", "20%"))}, "rlc": {"pdu": "grant", "max_dat": 5}}),
+        json!({"users": 2, "air": {"down": cell(json!({"error": "30%", "limit": 0})), "up": scheduled("5ms", dedicated("1Mbit/s", "30%"))}, "rlc": {"pdu": "grant", "mode": "unacknowledged"}}),
         json!({"users": 2, "air": {"down": repeated("384kbit/s", "30%"), "up": repeated("64kbit/s", "10%")}}),
         json!({"users": 2, "air": {"down": split(), "up": dedicated("64kbit/s", "10%")}, "rlc": {"max_dat": 4}}),
         json!({"users": 2, "air": {"down": split()}, "iub": {"flow_control": "on-off"}, "rlc": {"mode": "unacknowledged"}}),

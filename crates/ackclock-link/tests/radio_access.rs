@@ -806,3 +806,158 @@ fn without_an_iub_and_with_a_packet_in_each_pdu_the_bearer_is_its_cell() {
         }
     }
 }
+
+/// A cell without an Iub whose uplink is scheduled, with the period and the delay of srsRAN 4G.
+fn with_scheduled_uplink() -> Value {
+    let mut table = granted(json!({"error": 0}));
+    let grants = json!({"period": "20ms", "delay": "8ms"});
+    table["air"]["up"] = json!({"kind": "dedicated", "rate": "10Mbit/s", "tti": "1ms", "delay": "4ms", "errors": 0, "grants": grants});
+    table
+}
+
+/// Sends packets of 52 bytes upwards at these times, ms. Returns the delivery time of each, ms.
+fn delivered_upwards(table: &Value, times: &[f64]) -> Vec<f64> {
+    let mut bearer = of_user(table, 1, FadingKind::None);
+    let mut seen = Vec::new();
+    let mut drain = |bearer: &mut AnyBearer, now: Time| {
+        for direction in Direction::BOTH {
+            while let Some((at, event)) = bearer.peek_event(now, direction) {
+                bearer.take_segment(direction);
+                if event.is_delivery() {
+                    seen.push(at.as_nanos() as f64 / 1e6);
+                }
+            }
+        }
+    };
+    for (number, ms) in (0..).zip(times) {
+        let now = Time::from_nanos((ms * 1e6) as u64);
+        drain(&mut bearer, now);
+        bearer.enqueue(now, Direction::Up, &segment(0, number, 52)).unwrap();
+    }
+    drain(&mut bearer, Time::ZERO + Span::from_secs(10_000));
+    seen
+}
+
+#[test]
+fn a_packet_of_an_idle_terminal_waits_for_a_scheduling_request_and_the_grant() {
+    // Every 997 ms, so that the phases of the requests differ; no packet meets another.
+    let times: Vec<f64> = (1..=400).map(|number| f64::from(number) * 997.3).collect();
+    let seen = delivered_upwards(&with_scheduled_uplink(), &times);
+    let mut delays: Vec<f64> = times.iter().zip(&seen).map(|(sent, seen)| seen - sent).collect();
+    delays.sort_by(f64::total_cmp);
+    // 8 ms until the granted TTI, 1 ms for the TTI and 4 ms after it; the request waits from 0 to 20 ms.
+    assert!(delays[0] >= 13.0 && delays[0] < 13.5, "{}", delays[0]);
+    assert!(delays[399] <= 33.0 && delays[399] > 32.5, "{}", delays[399]);
+    // The wait is uniform.
+    for (place, expected) in [(100, 18.0), (200, 23.0), (300, 28.0)] {
+        assert!((delays[place] - expected).abs() < 1.0, "{place}: {}", delays[place]);
+    }
+}
+
+#[test]
+fn acks_leave_in_clumps_like_those_of_a_real_terminal() {
+    // 227 ACKs a second at random: those of a download of 5.4 Mbit/s with delayed ACKs.
+    let (mut state, mut now) = (1u64, 0.0);
+    let times: Vec<f64> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        now -= (((state >> 11) as f64 + 1.0) / (1u64 << 53) as f64).ln() * 1000.0 / 227.0;
+        now
+    })
+    .take(20_000)
+    .collect();
+    let seen = delivered_upwards(&with_scheduled_uplink(), &times);
+    assert_eq!(seen.len(), times.len());
+    let mut pdus = seen.clone();
+    pdus.dedup();
+    let mut gaps: Vec<f64> = pdus.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_by(f64::total_cmp);
+    let quantile = |share: f64| gaps[(gaps.len() as f64 * share) as usize];
+    // srsRAN 4G 23.04: a PDU each 8 ms (median) and 27 ms (95th percentile), 2.5 ACKs a clump.
+    assert!((quantile(0.5) / 8.0 - 1.0).abs() < 0.2, "{}", quantile(0.5));
+    assert!((quantile(0.95) / 27.0 - 1.0).abs() < 0.2, "{}", quantile(0.95));
+    let clump = seen.len() as f64 / pdus.len() as f64;
+    assert!((clump / 2.5 - 1.0).abs() < 0.2, "{clump}");
+}
+
+#[test]
+fn a_saturated_uplink_uses_every_tti_whether_it_is_scheduled_or_not() {
+    let packets = |table: &Value| {
+        let mut bearer = of_user(table, 1, FadingKind::None);
+        let (mut delivered, mut number) = (0, 0);
+        for millisecond in 0..5000 {
+            let now = Time::ZERO + Span::from_millis(millisecond);
+            for direction in Direction::BOTH {
+                while let Some((_, event)) = bearer.peek_event(now, direction) {
+                    bearer.take_segment(direction);
+                    delivered += u32::from(event.is_delivery());
+                }
+            }
+            while bearer.enqueue(now, Direction::Up, &segment(0, number, 1500)).is_ok() {
+                number += 1;
+            }
+        }
+        delivered
+    };
+    let scheduled = with_scheduled_uplink();
+    let mut free = scheduled.clone();
+    free["air"]["up"].as_object_mut().unwrap().remove("grants");
+    let [scheduled, free] = [&scheduled, &free].map(packets);
+    assert!(f64::from(scheduled) > 0.98 * f64::from(free), "{scheduled} of {free}");
+}
+
+#[test]
+fn grants_need_pdus_that_fill_them_and_opportunities_at_ttis() {
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut table = with_scheduled_uplink();
+        table["kind"] = "radio-access".into();
+        change(&mut table);
+        BEARERS.resolve(&table).map(drop).unwrap_err().to_string()
+    };
+    let fixed = |table: &mut Value| {
+        table["rlc"]["pdu"] = "40B".into();
+        table["air"]["up"]["rate"] = "320kbit/s".into();
+    };
+    for (error, said) in [
+        (refused(&fixed), "air.up.grants: a PDU of fixed size"),
+        (
+            refused(&|table| table["air"]["up"]["grants"]["period"] = "2.5ms".into()),
+            "air.up.grants.period: 2.5ms is not a multiple",
+        ),
+        (
+            refused(&|table| table["air"]["up"]["grants"]["delay"] = "0s".into()),
+            "air.up.grants.delay: 0s is not above",
+        ),
+        (
+            refused(&|table| table["air"]["down"] = table["air"]["up"].clone()),
+            "air.down.grants: the base station",
+        ),
+    ] {
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn slots_of_control_information_hold_no_data() {
+    let share = |control: Option<&str>| {
+        let mut table = granted(json!({"error": 0}));
+        if let Some(control) = control {
+            table["air"]["down"]["control"] = control.into();
+        }
+        let mut bearer = of_user(&table, 1, FadingKind::None);
+        let packets = saturated(&mut bearer, 1, 20).packets;
+        let capacity = bearer.capacity_bps(Time::ZERO + Span::from_secs(20), Direction::Down).unwrap();
+        (packets, packets * 1500.0 * 8.0 / 20.0 / capacity)
+    };
+    let (all, _) = share(None);
+    for (control, free) in [("24%", 0.76), ("7%", 0.93), ("DDD-", 0.75)] {
+        let (packets, used) = share(Some(control));
+        assert!((packets / all - free).abs() < 0.01, "{control}: {packets} of {all}");
+        // The capacity leaves these slots out; the rest is headers.
+        assert!((0.95..1.001).contains(&used), "{control}: {used}");
+    }
+    let mut table = granted(json!({"error": 0}));
+    table["kind"] = "radio-access".into();
+    table["air"]["down"]["control"] = "--".into();
+    let error = BEARERS.resolve(&table).map(drop).unwrap_err().to_string();
+    assert!(error.contains("air.down.control") && error.contains("no slot has data"), "{error}");
+}

@@ -55,10 +55,12 @@ fn iub() -> impl Strategy<Value = String> {
 fn shared() -> impl Strategy<Value = String> {
     let schedulers = select(vec!["pf", "round-robin", "max-rate"]);
     let interface = (prop_oneof![Just(String::new()), iub()], select(vec!["whole", "split"]));
+    let control = select(vec!["", "control = \"24%\", ", "control = \"DDD--\", "]);
+    let interface = (interface, control);
     (schedulers, 0.0..0.3f64, 0u32..4, 0.0..0.5f64, 10u32..400, interface).prop_map(
-        |(scheduler, error, limit, feedback, release, (iub, pdus))| {
+        |(scheduler, error, limit, feedback, release, ((iub, pdus), control))| {
             format!(
-                "air.down = {{ kind = \"shared\", scheduler = \"{scheduler}\", pdus = \"{pdus}\", delay = \"5ms\", harq = {{ error = {error}, \
+                "air.down = {{ kind = \"shared\", scheduler = \"{scheduler}\", pdus = \"{pdus}\", {control}delay = \"5ms\", harq = {{ error = {error}, \
                  limit = {limit}, feedback_error = {feedback}, release = \"{release}ms\" }} }}\n{iub}"
             )
         },
@@ -74,11 +76,21 @@ fn bearer() -> impl Strategy<Value = [String; 2]> {
         )),
         Just("mode = \"unacknowledged\"".to_owned()),
     ];
-    let bearer = (down, dedicated(), rlc, any::<bool>()).prop_map(|(down, up, rlc, grants)| {
-        let grants = grants && !down.contains("iub") && !down.contains("split");
-        let pdu = if grants { ", pdu = \"grant\"" } else { "" };
-        format!("[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ {rlc}{pdu} }}\n{down}air.up = {up}\n")
-    });
+    let scheduled = prop::option::of((1u32..8, 1u32..20));
+    let bearer =
+        (down, dedicated(), rlc, any::<bool>(), scheduled).prop_map(|(down, up, rlc, grants, scheduled)| {
+            let grants = grants && !down.contains("iub") && !down.contains("split");
+            let pdu = if grants { ", pdu = \"grant\"" } else { "" };
+            let up = match scheduled {
+                Some((ttis, delay)) if grants => {
+                    let grants =
+                        format!("grants = {{ period = \"{}ms\", delay = \"{delay}ms\" }} }}", 10 * ttis);
+                    format!("{}, {grants}", up.strip_suffix(" }").unwrap())
+                }
+                _ => up,
+            };
+            format!("[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ {rlc}{pdu} }}\n{down}air.up = {up}\n")
+        });
     bearer.prop_flat_map(|bearer| {
         let weighs = bearer.contains("\"shared\"") && !bearer.contains("max-rate");
         classes(weighs).prop_map(move |classes| [bearer.clone(), classes])

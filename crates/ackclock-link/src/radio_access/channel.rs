@@ -80,6 +80,11 @@ impl Channel {
         self.ends[direction as usize].due(&self.sdus[direction as usize])
     }
 
+    /// Number of octets that the RLC end of a direction has to send at `at`, if PDUs fill grants.
+    pub(super) fn octets(&self, at: Time, direction: Direction) -> u32 {
+        self.ends[direction as usize].octets(at, &self.sdus[direction as usize])
+    }
+
     /// Schedules the next transmission over the Iub, or the next request for a grant, at or after `from`.
     pub(super) fn plan(&mut self, from: Time) {
         let wanted = self.wants(Direction::Down);

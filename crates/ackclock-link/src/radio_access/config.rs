@@ -84,8 +84,16 @@ impl Config for RadioAccessConfig {
             return Err(ConfigError::new("air.up.allocation", "only `air.down` can have an allocation"));
         }
         up.check_rates(&self.rlc).map_err(|error| under(Direction::Up, error))?;
+        if up.grants.is_some() && !self.rlc.grants() {
+            let message = "a PDU of fixed size does not fill a grant: rlc.pdu = \"grant\" does";
+            return Err(ConfigError::new("air.up.grants", message));
+        }
         self.check_delays()?;
         match self.down()? {
+            AirKind::Dedicated(down) if down.grants.is_some() => Err(ConfigError::new(
+                "air.down.grants",
+                "the base station sends without requests; only `air.up` has grants",
+            )),
             AirKind::Dedicated(_) if self.iub.is_some() => Err(ConfigError::new(
                 "iub",
                 "a dedicated channel has no queue at a base station: air.down.kind = \"shared\" has",
@@ -420,7 +428,7 @@ impl BearerConfig for RadioAccessConfig {
         let dedicated = |air: &DedicatedConfig, direction| {
             let rate = air.nominal(&self.rlc, users, files);
             let rate = rate.map_err(|error| under(direction, error).under("bearer"))?;
-            Ok(Nominal { rate: Rate::from_bps(rate.as_bps() * users), delay: air.tti + air.delay })
+            Ok(Nominal { rate: Rate::from_bps(rate.as_bps() * users), delay: air.mean_time() })
         };
         let down = match self.down()? {
             AirKind::Dedicated(air) => dedicated(air, Direction::Down)?,

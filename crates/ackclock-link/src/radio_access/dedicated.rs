@@ -5,6 +5,8 @@
 //! completely at t + TTI + delay. A TTI may contain all data that arrived, or entered the buffer, before the TTI
 //! starts. A timer that expires between two TTI starts takes effect in the later TTI.
 //!
+//! With `grants`, the base station schedules the TTIs (`scheduled`).
+//!
 //! With `harq`, a TTI that failed is sent again, and PDUs arrive in the order sent (`repeated`).
 
 use std::collections::VecDeque;
@@ -19,6 +21,7 @@ use super::air::{AirConfig, AirKind};
 use super::allocation::AllocationConfig;
 use super::filling::{Filling, OfChannel, Run};
 use super::repeated::{Landed, Repeated};
+use super::scheduled::{GrantsConfig, Scheduled};
 use super::user::of_user;
 use crate::bearer::{Change, ChangeContext, DedicatedChange, Direction};
 use crate::cell::{HarqConfig, RepetitionsAs};
@@ -43,6 +46,10 @@ pub struct DedicatedConfig {
     /// HARQ: a TTI that failed is sent again. The errors of TTIs are then those of `harq`, not `errors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harq: Option<HarqConfig>,
+    /// Scheduling of the uplink: the terminal requests grants and sends only in granted TTIs. PDUs must fill their TTI
+    /// (`rlc.pdu = "grant"`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grants: Option<GrantsConfig>,
     /// Allocation of each user's downlink rate by the number of active users, in place of `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation: Option<AllocationConfig>,
@@ -75,6 +82,7 @@ impl Default for DedicatedConfig {
             errors: Errors::Share(crate::Loss(0.1)),
             errors_by: ErrorsBy::Tti,
             harq: None,
+            grants: None,
             allocation: None,
         }
     }
@@ -86,6 +94,8 @@ impl Config for DedicatedConfig {
         self.allocation.iter().try_for_each(Config::check).map_err(|error| error.under("allocation"))?;
         self.check_harq()?;
         in_bounds("tti", self.tti, TTIS)?;
+        let grants = self.grants.iter().try_for_each(|grants| grants.check().and(grants.check_tti(self.tti)));
+        grants.map_err(|error| error.under("grants"))?;
         if self.delay > TTIS[1] {
             return Err(ConfigError::new("delay", format!("{} is more than {}", self.delay, TTIS[1])));
         }
@@ -233,6 +243,11 @@ impl DedicatedConfig {
         (0..users).map(change).collect::<Result<_, _>>().map(Change::Dedicated)
     }
 
+    /// Mean time of a packet from its arrival at an idle channel until the far end processes it.
+    pub(super) fn mean_time(&self) -> Span {
+        self.tti + self.delay + self.grants.as_ref().map_or(Span::ZERO, GrantsConfig::mean_delay)
+    }
+
     /// Positions of PDUs in the TTIs of the channel.
     pub(super) fn places(&self, rlc: &RlcConfig) -> Places {
         Places::new(self.tti, self.pdus(rlc) as u32, self.delay)
@@ -293,6 +308,8 @@ pub(super) struct Dedicated {
     pdus: VecDeque<Pdu>,
     /// TTIs that may be sent again; `None` without HARQ.
     harq: Option<Box<Repeated>>,
+    /// Grants of the base station; `None` if the terminal may send in every TTI.
+    scheduled: Option<Box<Scheduled>>,
     /// Whether PDUs fill TTIs, so that the room of a TTI is counted in octets.
     fills: bool,
     /// Start of the first TTI after the latest change.
@@ -321,6 +338,10 @@ impl Dedicated {
         let harq = config.harq.as_ref().map(|harq| Repeated::new(harq, block)).transpose();
         Ok(Self {
             harq: harq.map_err(|error| error.under("harq"))?.map(Box::new),
+            scheduled: config
+                .grants
+                .as_ref()
+                .map(|grants| Box::new(Scheduled::new(grants, config.tti, context))),
             fills: rlc.grants(),
             rate: config.start_rate(),
             errors: config.error_process(rlc, context)?,
@@ -384,6 +405,31 @@ impl Dedicated {
         self.room as usize
     }
 
+    /// Number of PDUs or octets that may be sent in the TTI at `at`; 0 without a grant for this TTI.
+    pub(super) fn granted(&mut self, at: Time) -> usize {
+        self.scheduled.as_mut().map_or(self.room, |own| own.take(at, self.room)) as usize
+    }
+
+    /// Whether the terminal may request a grant at `at`.
+    pub(super) fn may_request(&self, at: Time) -> bool {
+        self.scheduled.as_ref().is_some_and(|own| own.may_request(at))
+    }
+
+    /// Whether the base station schedules the channel.
+    pub(super) const fn is_scheduled(&self) -> bool {
+        self.scheduled.is_some()
+    }
+
+    /// Reports to the base station at `at` that `waiting` octets wait.
+    pub(super) fn report(&mut self, at: Time, waiting: u32) {
+        self.scheduled.iter_mut().for_each(|own| own.report(at, waiting));
+    }
+
+    /// Loses all grants in a hand-over.
+    pub(super) fn lose_grants(&mut self) {
+        self.scheduled.iter_mut().for_each(|own| own.clear());
+    }
+
     /// Start time of the next TTI with data; [`Time::NEVER`] if there is no data.
     pub(super) const fn next(&self) -> Time {
         self.next
@@ -393,6 +439,8 @@ impl Dedicated {
     pub(super) fn plan(&mut self, wanted: Time, from: Time) {
         let tti = self.tti.as_nanos();
         let repeats = self.harq.as_ref().map_or(Time::NEVER, |harq| harq.due());
+        let not_before = self.not_before;
+        let wanted = self.scheduled.as_mut().map_or(wanted, |own| own.plan(wanted, from.max(not_before)));
         self.next = match wanted.max(from).min(repeats) {
             _ if wanted == Time::NEVER && repeats == Time::NEVER => Time::NEVER,
             first => {

@@ -28,6 +28,8 @@
 //! With `allocation`, the controller sets the downlink rate of each user's dedicated channel by the number of active
 //! users (`allocation`). The rates of dedicated channels are reported when they change (`reports`).
 //!
+//! With `air.up.grants`, the base station schedules the uplink (`scheduled`).
+//!
 //! With `rlc.delays`, each user and direction holds delivered packets for the artificial delays of M05 chapter 5
 //! (`artificial_delay`): a packet is delivered at the end of its hold time after it is complete, and after earlier
 //! packets of its flow if packets are delivered in order.
@@ -56,6 +58,7 @@ mod iub;
 mod remarks;
 mod repeated;
 mod reports;
+mod scheduled;
 mod shared;
 mod user;
 
@@ -81,6 +84,7 @@ pub use self::flow_control::{
 };
 pub use self::iub::IubConfig;
 use self::reports::Reports;
+pub use self::scheduled::GrantsConfig;
 use self::shared::Shared;
 use self::user::{Downwards, User};
 use crate::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover};

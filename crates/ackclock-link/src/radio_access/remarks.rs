@@ -18,7 +18,7 @@ impl RadioAccessConfig {
     /// configuration check refuses has none.
     pub(super) fn said(&self) -> Vec<String> {
         let (Ok(down), Ok(up)) = (self.down(), self.up()) else { return Vec::new() };
-        let up = up.tti + up.delay;
+        let up = up.mean_time();
         match down {
             AirKind::Dedicated(down) => {
                 let steps = down.allocation.iter().flat_map(|allocation| &allocation.steps);

@@ -210,8 +210,12 @@ impl User {
         if let Some(from) = air.repeat(at) {
             return self.plan_air(from, direction);
         }
+        let room = air.granted(at);
+        if room == 0 {
+            return self.request(at, direction);
+        }
         let (order, repeats) = (&mut self.order[direction as usize], air.repeats());
-        fill(&mut self.channels, order, (at, direction), air.room(), filling, repeats);
+        fill(&mut self.channels, order, (at, direction), room, filling, repeats);
         let from = match air.repeats() {
             true => air.send_block(at, &filling.block),
             false => air.send(at, filling),
@@ -221,7 +225,24 @@ impl User {
         }
         filling.pdus.clear();
         self.finish(at, from, filling);
+        self.report(at, direction);
         self.plan_air(from, direction);
+    }
+
+    /// Handles the TTI at `at` for which a scheduled channel has no grant: requests one if this is an opportunity.
+    fn request(&mut self, at: Time, direction: Direction) {
+        if self.airs[direction as usize].as_ref().is_some_and(|air| air.may_request(at)) {
+            self.report(at, direction);
+        }
+        self.plan_air(at + Span::from_nanos(1), direction);
+    }
+
+    /// Reports to the base station the data that waits at `at`, if it schedules the channel.
+    fn report(&mut self, at: Time, direction: Direction) {
+        let Some(air) = self.airs[direction as usize].as_mut().filter(|air| air.is_scheduled()) else {
+            return;
+        };
+        air.report(at, self.channels.iter().map(|channel| channel.octets(at, direction)).sum());
     }
 
     /// Re-establishes the RLC ends that request it after `filling`; they continue at `from`.
@@ -343,6 +364,7 @@ impl User {
         self.away_until = handover.until;
         for air in self.airs.iter_mut().flatten() {
             air.interrupt(now, handover.until, OutageKind::Silent);
+            air.lose_grants();
         }
         self.channels.iter_mut().for_each(|channel| channel.hand_over(now, handover));
         if handover.to == HandoverTo::Controller {

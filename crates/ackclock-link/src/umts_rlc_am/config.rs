@@ -130,7 +130,7 @@ impl UmtsRlcAmConfig {
             Direction::Up => (self.up_rate, self.up_errors.as_ref().unwrap_or(&self.errors)),
         };
         let Self { tti, delay, errors_by, .. } = *self;
-        DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by, harq: None, allocation: None }
+        DedicatedConfig { rate, tti, delay, errors: errors.clone(), errors_by, ..DedicatedConfig::default() }
     }
 
     /// Returns the directions that a key changes while the bearer runs, and the channel's name of the key.

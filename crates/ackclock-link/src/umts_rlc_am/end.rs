@@ -142,6 +142,14 @@ impl End {
         }
     }
 
+    /// Number of octets that the end has to send at `now`, if PDUs fill grants.
+    pub(crate) fn octets(&self, now: Time, sdus: &Sdus) -> u32 {
+        match self {
+            Self::Acknowledged(entity) => entity.octets(now, sdus),
+            Self::Unacknowledged(_) => sdus.octets(),
+        }
+    }
+
     /// Discards the state of all PDUs sent and received; sequence numbers start at 0 again.
     pub(crate) fn re_establish(&mut self) {
         if let Self::Acknowledged(entity) = self {

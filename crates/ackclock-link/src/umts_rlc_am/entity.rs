@@ -158,6 +158,12 @@ impl Entity {
         resets.min(self.receiver.due()).min(self.transmitter.discard.due()).min(self.transmitter.due(sdus))
     }
 
+    /// Number of octets that the entity has to send at `now`, if PDUs fill grants.
+    pub(crate) fn octets(&self, now: Time, sdus: &Sdus) -> u32 {
+        let control = if self.due(sdus) <= now { CONTROL } else { 0 };
+        control + self.transmitter.octets(now, sdus)
+    }
+
     /// Discards the state of all PDUs sent and received.
     pub(crate) fn reset(&mut self, now: Time, own: &mut Sdus) {
         self.transmitter.reset();
@@ -165,6 +171,9 @@ impl Entity {
         own.reset(now);
     }
 }
+
+/// Room that a report of the buffer's size counts for a STATUS, octets.
+const CONTROL: u32 = 10;
 
 /// Moves the only STATUS among the PDUs from `own` on into the padding of the last PDU, if it fits.
 fn put_into_padding(tti: &mut Vec<Pdu>, own: usize, padding: u32) {

@@ -135,6 +135,19 @@ impl Sdus {
         self.uncut > 0 || self.owes_end || !self.returned.is_empty() || !self.queue.is_empty()
     }
 
+    /// Number of octets that were never sent, with the largest headers that PDUs which fill grants can need.
+    pub(crate) fn octets(&self) -> u32 {
+        const OF_SDU: u32 = 2;
+        let Load { packets, bytes } = self
+            .returned
+            .iter()
+            .map(|sdu| Load::of(&sdu.segment))
+            .fold(self.queue.load(), |sum, one| sum + one);
+        let parts = packets + u32::from(self.uncut > 0);
+        let octets = u32::try_from(bytes).unwrap_or(u32::MAX / 2) + self.uncut;
+        if parts == 0 { 0 } else { octets + OF_SDU * (parts + 1) }
+    }
+
     /// Starts the next queued SDU; returns false if the queue is empty.
     pub(crate) fn begin(&mut self, now: Time) -> bool {
         if let Some(sdu) = self.returned.pop_front() {

@@ -130,6 +130,24 @@ impl Transmitter {
         }
     }
 
+    /// Number of octets that can be sent at `now`, if PDUs fill grants: retransmissions and new data, or a PDU that is
+    /// sent again to poll.
+    pub(super) fn octets(&self, now: Time, sdus: &Sdus) -> u32 {
+        let of = |sn: Sn| u32::from(self.slots[sn.place(self.slots.len())].payload.octets);
+        let sent = || (0..self.outstanding()).map(|step| self.vt_a.plus(step));
+        let mut octets: u32 = match self.repeats.is_empty() {
+            true => 0,
+            false => sent().filter(|&sn| self.repeats.contains(sn)).map(of).sum(),
+        };
+        if self.is_open() {
+            octets += sdus.octets();
+        }
+        if octets == 0 && self.unacknowledged > 0 && self.polling.due() <= now {
+            octets = self.newest_unacknowledged().map_or(0, of);
+        }
+        octets
+    }
+
     fn fits(&mut self, sn: Sn, room: Room) -> bool {
         let payload = self.slot(sn).payload;
         self.shape.holds(payload, room)

@@ -140,6 +140,8 @@ pub fn every_link() -> Vec<Value> {
                 "buffer_per": "user", "remainder": "waste", "slots": 1000, "delay": "0ms"
             }),
             json!({"users": [{"fading": "none"}, {}], "buffer_per": "user", "overflow": "arriving", "order": "sfp"}),
+            json!({"users": [{"count": 2}], "control": "30%", "harq": {"error": 0.3, "delay": "5ms"}}),
+            json!({"users": [{"count": 2}], "control": "DD--D", "delay": "e(3ms)"}),
             json!({
                 "users": [{"count": 2}, {"fading": "none", "mean_snr": -5.0}], "delay": "2ms", "loss": 0.02,
                 "harq": {"error": 0.4, "repetition_error": "rayleigh", "limit": 1}
