@@ -14,7 +14,10 @@ fn over(radio: &str, handover: &str, sets: &[&str]) -> RunResult {
              air.up = { kind = \"dedicated\", errors = \"1%\" }\n[[flow]]\nmax_window = \"32kB\"\nacks = \"delayed\"\npacket = \"1500B\"\n"
         }
         "hsdpa" => "preset = \"hsdpa\"\nduration = \"16s\"\n",
-        _ => "preset = \"lte\"\nduration = \"16s\"\n[[flow]]\nmax_window = \"256kB\"\n",
+        // The hand-over lasts for longer than the age limit.
+        _ => {
+            "preset = \"lte\"\nduration = \"16s\"\n[edge]\nage_limit = \"none\"\nup_age_limit = \"none\"\n[[flow]]\nmax_window = \"256kB\"\n"
+        }
     };
     let text = format!("{radio}[[edge.at]]\ntime = \"8s\"\nhandover = {{ {handover} }}\n");
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
