@@ -298,8 +298,10 @@ class Regulator:
         """A packet entered the queue."""
 
     def on_dropped(self, now: float, packet: Packet, cause: str, queue: Queue) -> None:
-        """The queue refused or dropped a packet; `cause` is "full", "policy", "medium", "outage", "handover" or
-        "aged"."""
+        """The queue refused or dropped a packet.
+
+        `cause` is "full", "policy", "medium", "outage", "handover" or "aged".
+        """
 
     def on_departed(self, now: float, packet: Packet, queue: Queue) -> None:
         """The last byte of a packet left the queue."""

@@ -258,21 +258,13 @@ impl EdgeConfig {
     ) -> Result<Edge, ConfigError> {
         let (bearer, links) = (self.bearer()?, self.links()?);
         let nominal = |direction| bearer.nominal(direction, &links, files);
-        let limits = self.age_limits();
-        let plan = |queue: &Arc<dyn QueueConfig>, capacity, direction: Direction| {
-            let name = ["down/queue", "up/queue"][direction as usize];
-            let plan = QueuePlan::new(Arc::clone(queue), capacity, streams, name);
-            plan.limiting_age(limits[direction as usize])
-        };
         let (capacity, classes) = &self.down_capacities(self.of_user(nominal(Direction::Down)?), around);
-        let queue = self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?;
-        let down = &plan(queue, *capacity, Direction::Down);
-        let (nominal, up_queue) = (nominal(Direction::Up)?, self.up_queue());
+        let down = &self.plan(Direction::Down, *capacity, streams)?;
+        let nominal = nominal(Direction::Up)?;
         let up_regulator = self.up_regulator()?;
         let up_buffer = self.up_buffer.or(up_regulator.map(|_| self.buffer));
         let capacity = up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
-        let queue = up_queue.config(&QUEUES).map_err(|error| error.under("up_queue"))?;
-        let up = &plan(queue, capacity, Direction::Up);
+        let up = &self.plan(Direction::Up, capacity, streams)?;
         let follows = if let Size::Bdp(times) = self.buffer { Some(times) } else { None };
         let context = BearerContext { down, up, classes, follows, meaning: self.meaning(), streams, files };
         let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());
@@ -286,13 +278,30 @@ impl EdgeConfig {
         }
         edge.serve_classes(self.class.len() as u32 + 1);
         edge.count_impaired(links.impaired());
-        edge.count_aged(limits.map(|limit| limit.is_some()));
+        edge.count_aged(self.age_limits().map(|limit| limit.is_some()));
         edge.expect(self.changes(streams, files)?);
         edge.expect_handovers(self.handovers()?);
         if let Some(report) = &self.report {
             edge.report_by(Reporter::new(report.every, self.reported()?));
         }
         Ok(edge)
+    }
+
+    /// Plan of the queues of a direction.
+    fn plan(
+        &self,
+        direction: Direction,
+        capacity: Capacity,
+        streams: &Streams,
+    ) -> Result<QueuePlan, ConfigError> {
+        let (table, key) = match direction {
+            Direction::Down => (self.queue.clone(), "queue"),
+            Direction::Up => (self.up_queue(), "up_queue"),
+        };
+        let queue = table.config(&QUEUES).map_err(|error| error.under(key))?;
+        let name = ["down/queue", "up/queue"][direction as usize];
+        let plan = QueuePlan::new(Arc::clone(queue), capacity, streams, name);
+        Ok(plan.limiting_age(self.age_limits()[direction as usize]))
     }
 
     /// Subjects of the radio reports.
