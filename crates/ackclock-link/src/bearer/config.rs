@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ackclock_core::{ConfigError, Streams};
+use ackclock_core::{ConfigError, Span, Streams};
 
 use super::{AnyBearer, Change, ChangeContext, Direction};
+use crate::errors::ErrorContext;
 use crate::{
     BufferMeaning, Capacity, CellUser, ClassConfig, Files, LinkConfig, LinkContext, Nominal, OutageKind,
     QueuePlan, Side,
@@ -51,6 +52,11 @@ impl<'a> BearerContext<'a> {
     pub(crate) fn down_of(&self, class: usize) -> QueuePlan {
         let capacity = class.checked_sub(1).and_then(|named| self.classes.get(named));
         self.down.holding(capacity.copied().unwrap_or(self.down.capacity()))
+    }
+
+    /// Returns the context for building an error process with the random stream `name`; the caller sets its block.
+    pub(crate) const fn errors(&self, name: &'a str) -> ErrorContext<'a> {
+        ErrorContext { streams: self.streams, name, files: self.files, block: Span::ZERO }
     }
 
     /// Returns the context for building the link of this bearer whose random streams are named `name`.

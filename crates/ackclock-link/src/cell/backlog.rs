@@ -26,6 +26,8 @@ pub(super) struct Backlog {
     dropped: VecDeque<(Segment, Cause)>,
     /// Times at which the queues of flows expire, with an age limit.
     expiries: BTreeSet<(Time, u32)>,
+    /// First time in `expiries`; [`Time::NEVER`] if there is none.
+    expires: Time,
 }
 
 /// Rules for the storage and the order of packets in a cell.
@@ -112,6 +114,7 @@ impl Backlog {
             next_ticket: 0,
             dropped: VecDeque::new(),
             expiries: BTreeSet::new(),
+            expires: Time::NEVER,
         }
     }
 
@@ -153,14 +156,14 @@ impl Backlog {
     }
 
     /// Time at which a queue next has to drop aged packets; [`Time::NEVER`] without an age limit.
-    #[inline]
-    pub(super) fn expires(&self) -> Time {
-        self.expiries.first().map_or(Time::NEVER, |&(at, _)| at)
+    pub(super) const fn expires(&self) -> Time {
+        self.expires
     }
 
     /// Drops the packets of the next queue that have reached the age limit at `now`. Returns the user of the queue.
     pub(super) fn expire(&mut self, now: Time) -> Option<u32> {
         let (_, id) = self.expiries.pop_first()?;
+        self.expires = self.expiries.first().map_or(Time::NEVER, |&(at, _)| at);
         let flow = self.flows[id as usize].as_mut()?;
         flow.expires = false;
         flow.queue.expire(now);
@@ -176,6 +179,7 @@ impl Backlog {
         let at = flow.queue.expires();
         if at != Time::NEVER && !flow.expires {
             flow.expires = self.expiries.insert((at, id));
+            self.expires = self.expires.min(at);
         }
     }
 

@@ -12,7 +12,6 @@ use super::grants::Grants;
 use super::iub::{Iub, Sent};
 use crate::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
 use crate::cell::Rank;
-use crate::errors::ErrorContext;
 use crate::queue::AnyQueue;
 use crate::umts_rlc_am::{Asks, LossCause, Sdus};
 use crate::{Cause, LinkView, Load, OutageKind, QueuePlan, Repetitions};
@@ -98,9 +97,8 @@ impl User {
     ) -> Result<Self, (Direction, ConfigError)> {
         let rlc = &classes[0].rlc;
         let dedicated = |config: &DedicatedConfig, direction: Direction| {
-            let BearerContext { streams, files, .. } = context;
             let name = &of_user(["down/errors", "up/errors"][direction as usize], number);
-            let errors = ErrorContext { streams, name, files, block: Span::ZERO };
+            let errors = context.errors(name);
             Dedicated::new(config, rlc, errors).map_err(|error| (direction, error))
         };
         // HARQ reports the arrival times of PDUs instead of their places.
@@ -114,8 +112,8 @@ impl User {
             Downwards::Shared(iubs, time) => (None, None, iubs.into_iter(), false, time),
             Downwards::Granted(time) => (None, None, Vec::new().into_iter(), true, time),
         };
-        let air_up = dedicated(up, Direction::Up)?;
-        let times = [time, air_up.time()];
+        let own = dedicated(up, Direction::Up)?;
+        let times = [time, own.time()];
         let channel = |(place, class): (usize, &Class)| {
             let source = (iubs.next().map(Box::new), is_granted.then(Grants::new));
             let places = [config.and_then(places), places(up)];
@@ -124,7 +122,7 @@ impl User {
         Ok(Self {
             channels: classes.iter().enumerate().map(channel).collect(),
             order: Direction::BOTH.map(|_| Turn::first(classes)),
-            airs: [air, Some(air_up)],
+            airs: [air, Some(own)],
             times,
             away_until: Time::ZERO,
             limits_age: [context.down, context.up].iter().any(|plan| plan.age_limit().is_some()),

@@ -37,6 +37,8 @@ pub(super) struct Stepwise {
     /// Time of the next possible rate change; never if no rate reports are requested.
     rate_due: Time,
     reports: Option<Box<RateReports>>,
+    /// Time of the next rate report or expiry in the queue, or an earlier time.
+    side_due: Time,
 }
 
 /// Number of flows seen so far: none, one or several. Packets of one flow cannot overtake each other.
@@ -112,6 +114,7 @@ impl Stepwise {
             served: Segment::pure_ack(FlowId(0), Seq(0), 0),
             rate_due: Time::NEVER,
             reports: None,
+            side_due: Time::NEVER,
         }
     }
 
@@ -121,16 +124,10 @@ impl Stepwise {
         self.serving.as_ref().map_or(self.begins, |serving| serving.departs)
     }
 
-    /// Time of the next transmission, rate report or expiry in the queue.
-    #[inline]
-    fn next_step(&self) -> Time {
-        self.changes().min(self.rate_due).min(self.queue.expires())
-    }
-
     /// Runs the transmitter up to `now`: ends due transmissions and starts further ones.
     #[inline]
     fn advance(&mut self, now: Time) {
-        if self.next_step() <= now {
+        if self.changes().min(self.side_due) <= now {
             self.catch_up(now);
         }
     }
@@ -138,14 +135,11 @@ impl Stepwise {
     #[inline(never)]
     fn catch_up(&mut self, now: Time) {
         loop {
-            let next = self.next_step();
+            let next = self.changes().min(self.side_due);
             if next > now {
                 return;
-            } else if next == self.queue.expires() {
-                self.queue.expire(next);
-                self.tell_drops(next);
-            } else if next == self.rate_due {
-                self.note_rate(next);
+            } else if next == self.side_due {
+                self.handle_side(next);
             } else {
                 match self.serving.take() {
                     Some(serving) => self.depart(&serving),
@@ -155,12 +149,28 @@ impl Stepwise {
         }
     }
 
+    /// Drops aged packets and reports the rate at `at`, if due.
+    #[cold]
+    fn handle_side(&mut self, at: Time) {
+        self.queue.expire(at);
+        self.tell_drops(at);
+        if self.rate_due <= at {
+            self.note_rate(at);
+        }
+        self.note_side_due();
+    }
+
+    fn note_side_due(&mut self) {
+        self.side_due = self.rate_due.min(self.queue.expires());
+    }
+
     /// Reports the link's rate at `at` if it changed and rate reports are requested.
     #[cold]
     fn note_rate(&mut self, at: Time) {
         let Some(reports) = &mut self.reports else { return };
         reports.note(at, self.medium.rate(at), self.queue.load());
         self.rate_due = self.medium.rate_until(at);
+        self.note_side_due();
     }
 
     /// Ends a transmission, and starts the next transmission if the medium is ready.
@@ -290,6 +300,7 @@ impl Stepwise {
         let unqueued = self.unqueued(segment.flow);
         let taken = wait(&mut self.queue, unqueued);
         self.tell_drops(now);
+        self.side_due = self.side_due.min(self.queue.expires());
         if !self.queue.is_empty() {
             self.begins = begins;
         }
@@ -329,9 +340,9 @@ impl Stepwise {
             None if self.departures == Departures::Watched => self.begins,
             None => self.begins + self.least_delay,
         };
-        let mut due = serving.min(self.outcomes.due()).min(self.queue.expires());
+        let mut due = serving.min(self.outcomes.due()).min(self.side_due);
         if let Some(reports) = &self.reports {
-            due = due.min(self.changes()).min(self.rate_due).min(reports.due());
+            due = due.min(self.changes()).min(reports.due());
         }
         Some(due).filter(|&time| time != Time::NEVER)
     }
@@ -339,6 +350,7 @@ impl Stepwise {
     pub(super) fn want_reports(&mut self) {
         self.reports = Some(Box::new(RateReports::new(self.medium.rate(Time::ZERO))));
         self.rate_due = self.medium.rate_until(Time::ZERO);
+        self.note_side_due();
     }
 
     pub(super) fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
