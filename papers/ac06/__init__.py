@@ -1,6 +1,6 @@
 """AC06: Alcaraz and Cerdan, ACK rate control strategy at the link layer to enhance TCP over 3G links."""
 
-from ackclock.paper import Paper
+from ackclock.paper import NullModel, Paper
 from ackclock.papers.ac06 import caveats, claims, figures, grid, tables, tried
 
 PAPER = Paper(
@@ -17,4 +17,5 @@ PAPER = Paper(
     caveats=caveats.CAVEATS,
     conditions=grid.CONDITIONS,
     tables=tables.tables,
+    null=NullModel("no controller", claims.null_model),
 )

@@ -10,7 +10,7 @@ from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import all_timeouts, drops
 from ackclock.paper.order import above, alike, below, gain
-from ackclock.paper.runs import PerSeed
+from ackclock.paper.runs import PerSeed, Replaced
 from ackclock.papers.ac06 import grid
 from ackclock.papers.ac06.grid import BUFFER, CONFIGURATIONS, Control
 from ackclock.papers.ac06.measures import delay, goodput, occupancy, overflows
@@ -26,6 +26,14 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     parts = (of_formula(), table_2(runs), of_table_2(runs), of_parameters(runs), of_buffer(runs), of_start(runs))
     more = (of_drops(runs), of_grid(runs))
     return dict(claim for part in (*parts, *more) for claim in part)
+
+
+def null_model(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    """The rows about the controller, from runs without it. The amplitude (AC06-O7) is read from series and left out."""
+    without = Replaced(runs, grid.null_model)
+    parts = (table_2(without), of_table_2(without), of_parameters(without), of_start(without), of_drops(without))
+    claimed = dict(claim for part in (*parts, of_grid(without)) for claim in part)
+    return {row: claim for row, claim in claimed.items() if "-anone-" not in row}
 
 
 def of_formula() -> Claims:

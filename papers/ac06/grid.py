@@ -1,11 +1,13 @@
 """The simulated points: table 2, figures 1, 7, 8, 10 and 11, and interpretations of unstated parameters."""
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ackclock.paper import point
+from ackclock.scenario import toml
 
 DOWNLOAD = Path(__file__).parent / "scenarios" / "download.toml"
 
@@ -158,6 +160,13 @@ def with_least_delay() -> Iterator[tuple[str, str]]:
 def with_red(flows: int) -> str:
     """Random early detection and no controller."""
     return download(flows, None, AS_JUDGED, **{key.replace(".", "__"): value for key, value in RED.items()})
+
+
+def null_model(at: str) -> str:
+    """A point without the controller."""
+    table = tomllib.loads(at)
+    table["edge"].pop("regulator", None)
+    return toml(table)
 
 
 def points() -> Iterator[str]:

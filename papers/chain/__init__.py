@@ -1,6 +1,6 @@
 """The radio access chain: our own claims about the preset hsdpa, its flow control and its regulators."""
 
-from ackclock.paper import Paper
+from ackclock.paper import NullModel, Paper
 from ackclock.papers.chain import claims
 
 PAPER = Paper(
@@ -11,6 +11,7 @@ PAPER = Paper(
     figures=lambda runs: iter(()),
     tried=claims.TRIED,
     conditions=claims.CONDITIONS,
+    null=NullModel("no flow control, no regulator and no reports", claims.null_model),
     elsewhere={
         "CHAIN-5": "results do not count right edges and held ACKs; the tests of hand-over do, over every regulator",
         "CHAIN-8": (

@@ -1,5 +1,6 @@
 """How each row is computed."""
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ackclock import run
-from ackclock.paper import Claim, Runs, point
+from ackclock.paper import Claim, Runs, edited, point
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import Run, drops
-from ackclock.paper.runs import PerSeed
+from ackclock.paper.runs import PerSeed, Replaced
 
 Keys = Mapping[str, Any]
 
@@ -65,6 +66,7 @@ def points() -> Iterable[str]:
     yield from (proxied(users, keys) for users in USERS for keys in (RNF, SPLIT))
     yield from (allocated(keys) for keys in (STEERED, {}))
     yield from (way(regulator) for regulator in UPLOADS for way in (download, upload))
+    yield from (windowed(*each, "none") for each in product(FEW_OR_MANY, BUFFERS))
 
 
 def controlled(users: int, flow_control: object) -> str:
@@ -119,6 +121,22 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     parts = (without_a_queue, overflow, feedback, mirrored, allocation)
     rows = (flow_control(), *(part(runs) for part in parts))
     return dict(claim for part in rows for claim in part)
+
+
+def null_model(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    """The rows without flow control, regulators and reports."""
+    without = Replaced(runs, _without)
+    parts = (without_a_queue(without), overflow(without), feedback(without), mirrored(without), allocation(without))
+    # No flow control compared with itself.
+    return {"CHAIN-1": Claim([1.0, 1.0]), **dict(claim for part in parts for claim in part)}
+
+
+def _without(at: str) -> str:
+    pairs = [(proxied(users, RNF), proxied(users, SPLIT)) for users in USERS]
+    if at in (of_reports := {**dict(pairs), allocated(STEERED): allocated({})}):
+        return of_reports[at]
+    edge = tomllib.loads(at)["edge"]
+    return edited(at, {f"edge.{key}": "none" for key in ("regulator", "up_regulator") if key in edge})
 
 
 def flow_control() -> Iterator[tuple[str, Claim]]:

@@ -1,6 +1,6 @@
 """CR02: Chan and Ramjee, TCP/IP performance over 3G wireless links with rate and delay variation."""
 
-from ackclock.paper import Paper
+from ackclock.paper import NullModel, Paper
 from ackclock.papers.cr02 import caveats, claims, figures, grid, tried
 
 PAPER = Paper(
@@ -13,6 +13,7 @@ PAPER = Paper(
     caveats=caveats.CAVEATS,
     conditions=grid.CONDITIONS,
     tables=claims.tables,
+    null=NullModel("senders of a constant window and no regulator", claims.null_model),
     elsewhere={
         **dict.fromkeys(
             ("CR02-S3-1", "CR02-S3-2", "CR02-S3-3"),

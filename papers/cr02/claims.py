@@ -18,7 +18,7 @@ from ackclock.paper.document import SIMULATED, formula, number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import aggregate, fairness, goodput, timed_rtt
 from ackclock.paper.order import above, below, gain
-from ackclock.paper.runs import PerSeed
+from ackclock.paper.runs import PerSeed, Replaced
 from ackclock.papers.cr02 import grid
 
 Claims = Iterator[tuple[str, Claim]]
@@ -51,22 +51,36 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     parts = (
         measured_link(expected),
         measured_file(runs),
+        section_4(runs, expected),
+        table_4(),
+        models_of_table_2(expected),
+        simulated(runs, expected),
+    )
+    return dict(claim for part in parts for claim in part)
+
+
+def null_model(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    """The simulated rows with senders of a constant window and no regulator."""
+    replaced = simulated(Replaced(runs, grid.null_model), expected)
+    return {row: claim for row, claim in replaced if expected[row].kind == SIMULATED and claim.kind is None}
+
+
+def simulated(runs: Runs, expected: Expected) -> Claims:
+    """Rows of the simulations over variable links and cells."""
+    parts = (
         table_1(runs),
         table_2(runs, expected),
-        section_4(runs, expected),
         table_3(runs),
         figure_11(runs),
         figure_12(runs),
         figure_13(runs),
-        table_4(),
         figure_14(runs),
         figure_14b(runs),
         figure_15(runs),
         section_6(runs),
-        models_of_table_2(expected),
         over_rlc(runs),
     )
-    return dict(claim for part in parts for claim in part)
+    yield from (claim for part in parts for claim in part)
 
 
 def measured_link(expected: Expected) -> Claims:

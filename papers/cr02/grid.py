@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ackclock.paper import point, radio, rlc
+from ackclock.paper import edited, point, radio, rlc
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -181,9 +181,20 @@ def upload(regulator: str) -> str:
     return point(SCENARIOS / "upload.toml", {"edge.up_regulator": regulator})
 
 
-def points() -> Iterator[str]:
-    """Every point; some belong to several curves."""
-    yield MEASURED
+def null_model(at: str) -> str:
+    """A point with the null model: no regulator, and a sender whose window never changes.
+
+    The window is the buffer and the packet in transmission, so that nothing overflows and no loss asks for a reaction.
+    """
+    table = tomllib.loads(at)
+    way = "up_" if "up_regulator" in table["edge"] else ""
+    window = f"{int(table['edge'][f'{way}buffer'].removesuffix('p')) + 1}p"
+    sender = {"flow.sender": "reno", "flow.max_window": window, "flow.initial_window": window}
+    return edited(at, {f"edge.{way}regulator": "none", **sender})
+
+
+def judged() -> Iterator[str]:
+    """The points of the judged rows but the measured link; they are also run with the null model."""
     yield from map(upload, ("none", "ack-regulator"))
     for above_rlc in rlc.by_buffer("none", "ack-regulator").values():
         yield from above_rlc
@@ -191,7 +202,17 @@ def points() -> Iterator[str]:
     yield from TABLE3.values()
     for of in FIG11_LAWS.values():
         yield from of.values()
-    cells = [family(at) for at in DOPPLERS for family in (fig14, partial(fig15, 4), partial(fig15, 8))]
-    for family in (FIG11A, FIG11B, FIG12A, FIG12_LOGNORMAL, FIG12B, FIG13, *cells, ALPHA, WIRED):
+    families = (FIG11A, FIG11B, FIG12A, FIG12_LOGNORMAL, FIG12B, FIG13, fig14(), fig15(4), fig15(8), ALPHA, WIRED)
+    for family in families:
         for curve in family.values():
             yield from curve.values()
+
+
+def points() -> Iterator[str]:
+    """Every point; some belong to several curves."""
+    yield MEASURED
+    yield from judged()
+    for family in (family(at) for at in DOPPLERS for family in (fig14, partial(fig15, 4), partial(fig15, 8))):
+        for curve in family.values():
+            yield from curve.values()
+    yield from map(null_model, judged())

@@ -1,6 +1,6 @@
 """CR04: Chan and Ramjee, Improving TCP/IP performance over third generation wireless networks."""
 
-from ackclock.paper import Paper
+from ackclock.paper import NullModel, Paper
 from ackclock.papers.cr04 import caveats, claims, figures, grid, tried
 
 PAPER = Paper(
@@ -13,6 +13,7 @@ PAPER = Paper(
     caveats=caveats.CAVEATS,
     conditions=grid.CONDITIONS,
     tables=claims.tables,
+    null=NullModel("no regulator and a round-robin scheduler", claims.null_model),
     elsewhere={
         "CR04-31": "a summary of the curves of figure 7, which are judged one by one",
         "CR04-32": "results that tell the packets beyond the queue (Y) are missing",

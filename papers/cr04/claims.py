@@ -14,7 +14,7 @@ from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import Measure, aggregate, all_timeouts, drops, goodput, mean_rtt
 from ackclock.paper.order import above, alike, below, gain, leads
-from ackclock.paper.runs import PerSeed
+from ackclock.paper.runs import PerSeed, Replaced
 from ackclock.papers.cr04 import grid, remarks
 from ackclock.papers.cr04.sizes import ABOVE_15_KB, BELOW_15_KB, SHORT, SIZES, WEB_SIZES
 
@@ -42,6 +42,12 @@ AXES = (ONE_WAY, ROUND_TRIP)
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
     return {**At(runs, grid.JUDGED).claims(ROUND_TRIP), **dict(remarks.claims(runs)), **dict(of_no_channel(runs))}
+
+
+def null_model(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    """The rows without regulators and with a scheduler that is round robin."""
+    replaced = Replaced(runs, grid.null_model)
+    return {**At(replaced, grid.JUDGED).claims(ROUND_TRIP), **dict(remarks.claims(replaced))}
 
 
 def of_no_channel(runs: Runs) -> Claims:

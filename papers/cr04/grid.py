@@ -3,13 +3,14 @@
 A curve is a mapping from the number on its x axis to the scenario text of the point.
 """
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ackclock.files import read_text
-from ackclock.paper import point, radio, rlc
+from ackclock.paper import edited, point, radio, rlc
 from ackclock.scenario import tables
 
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -213,6 +214,14 @@ READ = tuple(Channel(reading=reading) for reading in READINGS)
 WIRE, RADIO = "path.loss", "edge.down.loss"
 
 
+def null_model(at: str) -> str:
+    """A point with the null model: no regulator, and for short flows a scheduler that is round robin."""
+    keys: dict[str, Any] = {"edge.regulator": "none"}
+    if "web" in (flow.get("workload") for flow in tomllib.loads(at)["flow"]):
+        keys |= {"edge.down.scheduler": "round-robin", **FIFO}
+    return edited(at, keys)
+
+
 def points() -> Iterator[str]:
     """Every point; some belong to several curves."""
     for of in rlc.by_buffer("wrs", "wrd", "wrb").values():
@@ -223,6 +232,10 @@ def points() -> Iterator[str]:
         for users in BASE_SNRS:
             yield from channel.by_scheme(users).values()
     yield from _once()
+    for users in BASE_SNRS:
+        yield from map(null_model, JUDGED.by_scheme(users, SCHEMES).values())
+        for schemes in JUDGED.by_users(users).values():
+            yield from map(null_model, schemes.values())
 
 
 def _once() -> Iterator[str]:

@@ -1,6 +1,6 @@
 """L02: Lundsten, Improving 3G performance for the mobile Internet."""
 
-from ackclock.paper import Paper
+from ackclock.paper import NullModel, Paper
 from ackclock.papers.l02 import caveats, claims, figures, grid, tables, tried
 
 PAPER = Paper(
@@ -13,7 +13,7 @@ PAPER = Paper(
     caveats=caveats.CAVEATS,
     conditions=grid.CONDITIONS,
     tables=tables.tables,
-    unreactive=claims.unreactive,
+    null=NullModel("a sender that does not react to loss", claims.unreactive),
     elsewhere={
         "L02-O14": "results that count the repetitions of a block are missing",
         "L02-F13-1": "results that tell the mean window of a flow are missing",

@@ -9,9 +9,8 @@ import numpy as np
 from ackclock.paper import Claim, Runs
 from ackclock.paper.document import formula, number
 from ackclock.paper.expected import Expected
-from ackclock.paper.measure import Measure
 from ackclock.paper.order import above, below
-from ackclock.paper.runs import PerSeed
+from ackclock.paper.runs import PerSeed, Replaced
 from ackclock.papers.l02 import grid
 from ackclock.papers.l02.grid import LARGE_FILES, Download
 from ackclock.papers.l02.measures import decrease, fast_retransmits, increase, repeated, speed, timeouts
@@ -30,21 +29,10 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
 
 def unreactive(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """The simulated rows with a sender that does not react to loss: those that still hold show the radio, not TCP."""
-    without = Unreactive(runs)
+    without = Replaced(runs, grid.without_reaction)
     parts = (large_files(without), figure_20(without), small_files(without), of_large_files(without))
     more = (of_orders(without), of_timeouts(without), of_small_files(without))
     return dict(claim for part in (*parts, *more) for claim in part)
-
-
-class Unreactive(Runs):
-    """The runs of each point with a sender that does not react to loss."""
-
-    def __init__(self, runs: Runs) -> None:
-        super().__init__(runs.objects)
-
-    def __call__(self, at: str, measure: Measure) -> PerSeed:
-        """Like `Runs`, for the point with a sender that does not react."""
-        return super().__call__(grid.without_reaction(at), measure)
 
 
 def of_the_radio(runs: Runs, expected: Expected) -> Claims:

@@ -7,7 +7,7 @@ attempts for its deviations.
 
 from collections.abc import Iterable, Iterator
 
-from ackclock.paper import Claim, Figure, Paper, Runs, Table
+from ackclock.paper import Claim, Figure, NullModel, Paper, Runs, Table
 from ackclock.paper.expected import Expected
 from ackclock.papers.m05 import channel, claims, figures, hsdpa, notes, proxy, tables
 
@@ -23,6 +23,10 @@ def _claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     for part in SIMULATED:
         found |= part.claims(runs, expected)
     return found
+
+
+def _null_model(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    return {**proxy.null_model(runs, expected), **hsdpa.null_model(runs, expected)}
 
 
 def _figures(runs: Runs) -> Iterator[Figure]:
@@ -48,5 +52,6 @@ PAPER = Paper(
     caveats={**notes.CAVEATS, **proxy.CAVEATS, **channel.CAVEATS, **hsdpa.CAVEATS},
     conditions=" ".join(filter(None, (notes.CONDITIONS, proxy.CONDITIONS, channel.CONDITIONS, hsdpa.CONDITIONS))),
     tables=_tables,
+    null=NullModel("a proxy that does nothing", _null_model),
     restated=notes.RESTATED,
 )

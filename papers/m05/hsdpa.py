@@ -6,6 +6,7 @@ from pathlib import Path
 from ackclock.paper import Claim, Figure, Runs, Table, point
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import Run
+from ackclock.paper.runs import Replaced
 
 SCENARIO = Path(__file__).parent / "scenarios" / "hsdpa.toml"
 USERS = (1, 2, 4, 8)
@@ -52,6 +53,12 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     shown = ", ".join(f"{ratios[users]:.2f} and {goodputs[users]:.2f} ({users})" for users in USERS)
     note = f"wait, and goodput over that of Split TCP, by users: {shown}"
     return {"M05-S16-1": Claim([max(ratios.values())], note=note)}
+
+
+def null_model(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    """The row without reports."""
+    alone = {steered(users, JUDGED): split(users) for users in USERS}
+    return claims(Replaced(runs, lambda one: alone.get(one, one)), expected)
 
 
 def figures(runs: Runs) -> Iterator[Figure]:

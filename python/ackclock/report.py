@@ -17,7 +17,7 @@ from ackclock.axis import legend_above, numbers
 from ackclock.findings import findings
 from ackclock.interval import resolution_of
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
-from ackclock.paper.claims_page import CAVEATS, ours, printed, with_spread
+from ackclock.paper.claims_page import CAVEATS, MISSES, effect, ours, printed, with_spread
 from ackclock.results import Results, Series, label, mean_and_interval
 from ackclock.text import number
 
@@ -112,6 +112,7 @@ def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
         outcome=outcome,
         misses=[{**_claim(row), "note": row.note} for row in outcome.misses],
         caveats=[{**_claim(row), "note": caveat} for row, caveat in outcome.caveats],
+        about_misses=MISSES,
         about_caveats=CAVEATS,
         rows=rows,
         figures=[*_against_printed(outcome), *_inline(_numbered(figures))],
@@ -160,14 +161,23 @@ def _claim(judged: JudgedRow) -> dict[str, str]:
         "metric": row.metric,
         "printed": printed(row),
         "ours": ours(judged),
+        "effect": effect(judged),
+        "weak": judged.weak,
+        "null": judged.null.value if judged.null else "",
         "tolerance": row.tolerance.replace("+-", "±"),
         "verdict": judged.verdict.value,
         # The attempts are described above the table.
-        "note": judged.claim.note if judged.verdict is Verdict.NOT_REPRODUCED else judged.note,
+        "note": judged.claim.note if judged.verdict in (Verdict.SIGN_ONLY, Verdict.NOT_REPRODUCED) else judged.note,
     }
 
 
-_WORST_FIRST = (Verdict.NOT_REPRODUCED, Verdict.ORDERING_HOLDS, Verdict.REPRODUCED, Verdict.NOT_CHECKED)
+_WORST_FIRST = (
+    Verdict.NOT_REPRODUCED,
+    Verdict.SIGN_ONLY,
+    Verdict.ORDERING_HOLDS,
+    Verdict.REPRODUCED,
+    Verdict.NOT_CHECKED,
+)
 
 
 def _against_printed(outcome: Outcome) -> list[dict[str, str]]:
@@ -175,7 +185,7 @@ def _against_printed(outcome: Outcome) -> list[dict[str, str]]:
     rows = [row for judged in outcome.rows if (row := _against(judged)) is not None]
     caption = (
         "Simulated values divided by the printed ones, worst first, with standard deviations over "
-        f"{outcome.runs.seeds}. Hollow marks are rows that are not reproduced or of which only the order holds."
+        f"{outcome.runs.seeds}. Hollow marks are rows that are not reproduced or of which only order or sign holds."
     )
     both = ([Figure("claims", caption, plot.against_printed(rows, width))] for width in (WIDE, NARROW))
     return _pairs(*both) if rows else []
@@ -196,6 +206,7 @@ def _against(judged: JudgedRow) -> plot.Against | None:
 _HELD: dict[Verdict, plot.Held] = {
     Verdict.REPRODUCED: "within tolerance",
     Verdict.ORDERING_HOLDS: "by order only",
+    Verdict.SIGN_ONLY: "by sign only",
     Verdict.NOT_REPRODUCED: "not reproduced",
 }
 

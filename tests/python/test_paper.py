@@ -15,6 +15,7 @@ from ackclock.paper import (
     Claim,
     Counts,
     JudgedRow,
+    NullModel,
     Outcome,
     Paper,
     Runs,
@@ -60,9 +61,9 @@ def misses(outcome: list[JudgedRow]) -> set[str]:
 
 
 def by_order_alone(outcome: Outcome) -> set[str]:
-    """Rows of simulations that print a number, and of which the order alone holds."""
+    """Simulated rows with a number of which the order alone holds; the share of an effect says by how much."""
     held = [judged for judged in outcome.rows if judged.verdict is Verdict.ORDERING_HOLDS and judged.kind == "sim"]
-    return {judged.row.id for judged in held if re.search(r"\d", judged.row.value)}
+    return {judged.row.id for judged in held if re.search(r"\d", judged.row.value) and not judged.shares}
 
 
 def test_tables_1_and_3_come_out_of_the_simulator():
@@ -189,7 +190,7 @@ def test_every_claim_of_a_paper_holds_or_says_what_was_tried(key):
     output.write(outcome, OUT / key)
     output.show(outcome)
     # Neither a miss without its reason nor a reason without its miss; a caveat stands at a row that holds.
-    assert misses(outcome.rows) == outcome.paper.tried.keys()
+    assert {judged.row.id for judged in outcome.misses} == outcome.paper.tried.keys()
     assert [judged.row.id for judged, _ in outcome.caveats] == sorted(
         outcome.paper.caveats, key=list(outcome.paper.expected).index
     )
@@ -271,15 +272,18 @@ def test_every_row_of_cr02_gets_a_verdict_and_json_keeps_the_contract(outcome):
     assert [entry["id"] for entry in printed["rows"]] == list(CR02.expected)
     assert len(printed["rows"]) == len(CR02.expected)
     for entry in printed["rows"]:
-        assert entry.keys() == {"id", "kind", "value", "expected", "tolerance", "verdict", "note", "unreactive"}
+        keys = {"id", "kind", "value", "expected", "tolerance", "verdict", "note", "effect", "weak", "null_model"}
+        assert entry.keys() == keys
 
 
 def test_json_counts_simulations_and_formulas_apart(outcome):
     printed = json.loads(json.dumps(outcome.as_json()))
-    verdicts = {"reproduced": "reproduced", "ordering-holds": "ordering", "not-reproduced": "not"}
+    verdicts = {"reproduced": "reproduced", "ordering-holds": "ordering", "sign-only": "sign", "not-reproduced": "not"}
+    strong = [entry for entry in printed["rows"] if not entry["weak"]]
     for name, kind in (("simulated", "sim"), ("formulas", "computed"), ("restated", "restated")):
-        of_kind = Counter(verdicts.get(entry["verdict"]) for entry in printed["rows"] if entry["kind"] == kind)
-        assert printed["counts"][name] == {key: of_kind[key] for key in ("reproduced", "ordering", "not")}
+        of_kind = Counter(verdicts.get(entry["verdict"]) for entry in strong if entry["kind"] == kind)
+        assert printed["counts"][name] == {key: of_kind[key] for key in ("reproduced", "ordering", "sign", "not")}
+    assert sum(printed["counts"]["weak"].values()) == len(printed["rows"]) - len(strong)
     judged = [entry for entry in printed["rows"] if entry["verdict"] != "not-checked"]
     assert sum(sum(of.values()) for of in printed["counts"].values()) == len(judged)
     assert {entry["kind"] for entry in judged} == {"sim", "computed"}
@@ -289,33 +293,36 @@ def test_a_row_whose_value_a_formula_gives_counts_as_a_formula_whatever_the_sour
     judged = paper([row(name="X-1"), row(name="X-2")]).judge({"X-1": formula(100.0), "X-2": number(100.0)})
     outcome = Outcome(paper([]), Runs({}), judged)
     assert [entry.as_json()["kind"] for entry in judged] == ["computed", "sim"]
-    assert outcome.formulas == outcome.simulated == Counts(reproduced=1, ordering=0, missed=0)
+    assert outcome.formulas == outcome.simulated == Counts(reproduced=1, ordering=0, sign=0, missed=0)
 
 
 def test_a_row_that_repeats_the_input_of_a_formula_is_counted_apart():
     made = paper([row(name="X-1"), row(name="X-2")], restated=["X-1"])
     outcome = Outcome(made, Runs({}), made.judge({"X-1": formula(100.0), "X-2": formula(100.0)}))
     assert [judged.kind for judged in outcome.rows] == ["restated", "computed"]
-    assert outcome.formulas == outcome.restated == Counts(reproduced=1, ordering=0, missed=0)
+    assert outcome.formulas == outcome.restated == Counts(reproduced=1, ordering=0, sign=0, missed=0)
     assert "Restated, so that they test nothing: 1." in claims_page.summary(outcome)
     with pytest.raises(ValueError, match="restated without a row: X-3"):
         paper([row()], restated=["X-3"]).judge({})
 
 
-def test_a_row_that_holds_without_reaction_to_loss_says_so():
-    made = paper([row(name="X-1"), row(name="X-2"), row(name="X-3")])
+def test_a_row_that_holds_with_the_null_model_says_so():
+    null = NullModel("a sender that does not react to loss", lambda runs, rows: {})
+    made = paper([row(name="X-1"), row(name="X-2"), row(name="X-3")], null=null)
     claimed = {"X-1": number(100.0), "X-2": number(101.0), "X-3": number(50.0)}
     judged = made.judge(claimed, {"X-1": number(99.0), "X-2": number(50.0), "X-3": number(100.0)})
     outcome = Outcome(made, Runs({}), judged)
     # The third does not hold with the sender of the source, so that its other verdict counts for nothing.
-    assert outcome.unreactive == (2, 1)
-    assert "Of 2 simulated rows that hold, 1 also hold with a sender" in claims_page.summary(outcome)
+    assert outcome.null == (2, 1)
+    words = "Of 2 rows that hold and are also judged with the null model, a sender that does not react to loss, 1 hold"
+    assert words in claims_page.summary(outcome)
     head, _, *lines = claims_page.claim_table(outcome).split("| id |")[1].splitlines()
-    assert head.endswith("| without reaction to loss |")
-    assert [line.split(" | ")[-1] for line in lines] == ["reproduced |", "not-reproduced |", "reproduced |"]
+    null_column = head.split(" | ").index("null")
+    shown = [line.split(" | ")[null_column + 1] for line in lines]
+    assert shown == ["reproduced", "not-reproduced", "reproduced"]
     plain = Outcome(made, Runs({}), made.judge(claimed))
-    assert plain.unreactive is None
-    assert "without reaction" not in claims_page.claim_table(plain)
+    assert plain.null is None
+    assert "null model" not in claims_page.claim_table(plain)
 
 
 def test_a_summary_has_a_number_for_each_kind_and_verdict_and_none_over_all():
@@ -331,8 +338,9 @@ def test_a_summary_has_a_number_for_each_kind_and_verdict_and_none_over_all():
     runs = Runs({"few": [{}] * 3, "many": [{}] * 5})
     outcome = Outcome(made, runs, made.judge(claimed))
     assert claims_page.summary(outcome) == (
-        "5 rows. Simulated, 3 to 5 seeds a point: 1 within tolerance, 1 by order only, 1 not reproduced. "
-        "Formulas recomputed: 1 within tolerance, 0 by order only, 0 not reproduced. Not checked: 1."
+        "5 rows. Simulated, 3 to 5 seeds a point: 1 within tolerance, 1 by order only, 0 by sign only, "
+        "1 not reproduced. Formulas recomputed: 1 within tolerance, 0 by order only, 0 by sign only, "
+        "0 not reproduced. Not checked: 1."
     )
     table = claims_page.claim_table(outcome)
     assert "%" not in table.split("| id |")[0]
@@ -382,12 +390,14 @@ def test_the_page_of_all_papers_counts_as_their_claim_tables_do():
     for key in keys():
         claims = (ROOT / "papers" / key / "claims.md").read_text()
         simulated, formulas, *_ = re.findall(
-            r"(\d+) within tolerance, (\d+) by order only, (\d+) not reproduced", claims
+            r"(\d+) within tolerance, (\d+) by order only, (\d+) by sign only, (\d+) not reproduced", claims
         )
+        weak, *_ = [*re.findall(r"hold whatever happens: (\d+)\.", claims), "0"]
+        null, *_ = [*re.findall(r", (\d+) hold with it too", claims), "0"]
         shown = f"({key}/README.md)"
         line = next(line for line in overview.splitlines() if shown in line and line.startswith("|"))
         cells = re.findall(r"\| (\d+) (?=\|)", line + " ")
-        assert cells == [*simulated, *formulas], key
+        assert cells == [*simulated, null, *formulas, weak], key
 
 
 def test_the_spread_decides_the_digits():
@@ -400,9 +410,9 @@ def test_the_spread_decides_the_digits():
     ("text", "message"),
     [
         ("id,value\n", "expected.csv:1: the columns"),
-        ("id,source,config,metric,value,unit,tolerance,kind,note\na,b\n", "expected.csv:2: 9 fields"),
+        ("id,source,config,metric,value,unit,tolerance,kind,note,neutral\na,b\n", "expected.csv:2: 10 fields"),
         (
-            "id,source,config,metric,value,unit,tolerance,kind,note\n" + "a,,,,,,,,\n" * 2,
+            "id,source,config,metric,value,unit,tolerance,kind,note,neutral\n" + "a,,,,,,,,,\n" * 2,
             "expected.csv:3: id a is repeated",
         ),
     ],

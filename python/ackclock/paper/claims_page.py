@@ -1,18 +1,33 @@
 """The claim table of a document: `claims.md` next to its README."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from ackclock.files import write_text
+from ackclock.paper import document
 from ackclock.paper.document import Claim, Counts, JudgedRow, Outcome, Table, Verdict, judge_row
 from ackclock.paper.expected import Row
 
 NAME = "claims.md"
 CAVEATS = "Held, with what the verdict does not show"
 
-COLUMNS = ("id", "kind", "config", "metric", "printed", "ours", "tolerance", "verdict", "note")
-UNREACTIVE = "without reaction to loss"
+MISSES = "Not reproduced or by sign only, and what was tried"
+
+COLUMNS = (
+    "id",
+    "kind",
+    "config",
+    "metric",
+    "printed",
+    "ours",
+    "effect",
+    "tolerance",
+    "verdict",
+    "weak",
+    "null",
+    "note",
+)
 
 
 def write(folder: Path, outcome: Outcome) -> None:
@@ -36,36 +51,47 @@ def claim_table(outcome: Outcome) -> str:
     said = f"\n\n{outcome.paper.conditions}" if outcome.paper.conditions else ""
     misses = "".join(_remark(row, row.note) for row in outcome.misses)
     caveats = "".join(_remark(row, caveat) for row, caveat in outcome.caveats)
-    parted = f"Not reproduced, and what was tried:\n\n{misses}\n" if misses else ""
+    parted = f"{MISSES}:\n\n{misses}\n" if misses else ""
     parted += f"{CAVEATS}:\n\n{caveats}\n" if caveats else ""
-    columns = [*COLUMNS, UNREACTIVE] if outcome.unreactive else COLUMNS
-    head = _cells(columns) + "| --- " * len(columns) + "|\n"
+    head = _cells(COLUMNS) + "| --- " * len(COLUMNS) + "|\n"
     others = "".join(f"\n{table.title}\n\n{_markdown(table)}" for table in outcome.tables)
-    return f"{summary(outcome)}{said}\n\n{parted}{head}" + "".join(_line(row, columns) for row in outcome.rows) + others
+    return f"{summary(outcome)}{said}\n\n{parted}{head}" + "".join(map(_line, outcome.rows)) + others
 
 
 def summary(outcome: Outcome) -> str:
     """Number of rows by kind and verdict."""
     simulated, formulas = _counted(outcome.simulated), _counted(outcome.formulas)
-    restated = outcome.restated
-    count = restated.reproduced + restated.ordering + restated.missed
-    repeated = f" Restated, so that they test nothing: {count}." if count else ""
-    counts = f"Simulated, {outcome.runs.seeds}: {simulated}. Formulas recomputed: {formulas}.{repeated}"
-    return f"{len(outcome.rows)} rows. {counts} Not checked: {outcome.not_checked}.{_unreactive(outcome)}"
+    words = [
+        f"{len(outcome.rows)} rows. Simulated, {outcome.runs.seeds}: {simulated}.",
+        f"Formulas recomputed: {formulas}.",
+        f"Weak, so that they hold whatever happens: {outcome.weak.total}." if outcome.weak.total else "",
+        f"Restated, so that they test nothing: {outcome.restated.total}." if outcome.restated.total else "",
+        f"Not checked: {outcome.not_checked}.",
+        _null(outcome),
+    ]
+    return " ".join(filter(None, words))
 
 
-def _unreactive(outcome: Outcome) -> str:
-    if outcome.unreactive is None:
+def _null(outcome: Outcome) -> str:
+    if outcome.null is None:
         return ""
-    held, without = outcome.unreactive
+    held, without = outcome.null
     return (
-        f" Of {held} simulated rows that hold, {without} also hold with a sender that does not react to "
-        "loss: they show the radio, not TCP."
+        f"Of {held} rows that hold and are also judged with the null model, {outcome.paper.null.what}, {without} hold "
+        "with it too (column `null`)."
     )
 
 
 def _counted(counts: Counts) -> str:
-    return f"{counts.reproduced} within tolerance, {counts.ordering} by order only, {counts.missed} not reproduced"
+    return (
+        f"{counts.reproduced} within tolerance, {counts.ordering} by order only, {counts.sign} by sign only, "
+        f"{counts.missed} not reproduced"
+    )
+
+
+def effect(judged: JudgedRow) -> str:
+    """Our effects divided by the printed ones; empty for a row that prints no comparison."""
+    return " / ".join("-" if share is None else f"{share:.2f}" for share in judged.shares)
 
 
 def ours(judged: JudgedRow) -> str:
@@ -77,11 +103,16 @@ def ours(judged: JudgedRow) -> str:
 
 
 def held(row: Row, claim: Claim) -> str:
-    """Result of a row under other settings: yes, no, or `order` for a number of which only the order holds."""
+    """Result of a row under other settings: yes, no, `order` or `sign` if only that holds of a number."""
     judged = judge_row(row, claim)
     shown = ours(judged) if claim.values else ""
     by_order = "order" if claim.values else "yes"
-    words = {Verdict.REPRODUCED: "yes", Verdict.ORDERING_HOLDS: by_order, Verdict.NOT_REPRODUCED: "no"}
+    words = {
+        Verdict.REPRODUCED: "yes",
+        Verdict.ORDERING_HOLDS: by_order,
+        Verdict.SIGN_ONLY: "sign",
+        Verdict.NOT_REPRODUCED: "no",
+    }
     said = words.get(judged.verdict, "")
     return f"{said} ({shown})" if said and shown else said or shown
 
@@ -109,7 +140,7 @@ def _remark(judged: JudgedRow, remark: str) -> str:
     return f"- **{row.id}**, {row.metric}: printed {printed(row)}, ours {ours(judged)}. {remark}.\n"
 
 
-def _line(judged: JudgedRow, columns: Sequence[str]) -> str:
+def _line(judged: JudgedRow) -> str:
     row = judged.row
     cells = [
         row.id,
@@ -118,12 +149,13 @@ def _line(judged: JudgedRow, columns: Sequence[str]) -> str:
         row.metric,
         printed(row),
         ours(judged),
+        effect(judged),
         row.tolerance,
         judged.verdict.value,
-        judged.claim.note if judged.verdict is Verdict.NOT_REPRODUCED else judged.note,
+        judged.weak,
+        judged.null.value if judged.null else "",
+        judged.claim.note if judged.verdict in document.MISSES else judged.note,
     ]
-    if UNREACTIVE in columns:
-        cells.append(judged.unreactive.value if judged.unreactive else "")
     return _cells(cells)
 
 

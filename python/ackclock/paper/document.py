@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ackclock.paper import expected, tolerance
+from ackclock.paper import effect, expected, tolerance
 from ackclock.paper.expected import Expected, Row
 from ackclock.paper.runs import Runs, simulate
 from ackclock.paper.tolerance import Held
+from ackclock.paper.weakness import weakness
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -28,6 +29,7 @@ class Verdict(Enum):
 
     REPRODUCED = "reproduced"
     ORDERING_HOLDS = "ordering-holds"
+    SIGN_ONLY = "sign-only"
     NOT_REPRODUCED = "not-reproduced"
     NOT_CHECKED = "not-checked"
 
@@ -37,9 +39,11 @@ COMPUTED = "computed"  # kind of a row whose value comes from a formula
 RESTATED = "restated"  # kind of a row whose printed value is the formula's input or definition
 
 HOLDS = (Verdict.REPRODUCED, Verdict.ORDERING_HOLDS)
+MISSES = (Verdict.SIGN_ONLY, Verdict.NOT_REPRODUCED)
 VERDICT_OF = {
     Held.NUMBER: Verdict.REPRODUCED,
     Held.ORDERING: Verdict.ORDERING_HOLDS,
+    Held.SIGN: Verdict.SIGN_ONLY,
     Held.NO: Verdict.NOT_REPRODUCED,
     Held.UNJUDGED: Verdict.NOT_CHECKED,
 }
@@ -66,15 +70,16 @@ class Claim:
     @cached_property
     def means(self) -> list[float]:
         """Mean over the seeds of each value."""
-        return [float(np.mean(array)) for array in self._arrays]
+        return [float(np.mean(array)) for array in self.arrays]
 
     @cached_property
     def spreads(self) -> list[float]:
         """Standard deviation over the seeds of each value; NaN for a single number."""
-        return [float(np.std(array, ddof=1)) if array.size > 1 else math.nan for array in self._arrays]
+        return [float(np.std(array, ddof=1)) if array.size > 1 else math.nan for array in self.arrays]
 
     @cached_property
-    def _arrays(self) -> list[NDArray[np.float64]]:
+    def arrays(self) -> list[NDArray[np.float64]]:
+        """Each value as numbers by seed."""
         return [np.atleast_1d(np.asarray(value, dtype=float)) for value in self.values]
 
 
@@ -97,14 +102,18 @@ class JudgedRow:
         claim: Our result.
         verdict: The verdict.
         note: Remark for the reader.
-        unreactive: The verdict with a sender that does not react to loss; None without such a run.
+        shares: Our effects divided by the printed ones; None for numbers that compare nothing.
+        weak: Why a row that holds would hold whatever happens (see `weakness`); empty if it is not weak.
+        null: The verdict with the null model; None for rows that the null model does not touch.
     """
 
     row: Row
     claim: Claim
     verdict: Verdict
     note: str
-    unreactive: Verdict | None = None
+    shares: Sequence[float | None] = ()
+    weak: str = ""
+    null: Verdict | None = None
 
     @property
     def kind(self) -> str:
@@ -137,7 +146,9 @@ class JudgedRow:
             "tolerance": self.row.tolerance,
             "verdict": self.verdict.value,
             "note": self.note,
-            "unreactive": self.unreactive.value if self.unreactive else None,
+            "effect": [share if share is None or math.isfinite(share) else None for share in self.shares],
+            "weak": self.weak or None,
+            "null_model": self.null.value if self.null else None,
         }
 
 
@@ -161,6 +172,19 @@ class Table:
 
 
 @dataclass(frozen=True)
+class NullModel:
+    """A model without the mechanism that a document is about. A row that holds with it does not show the mechanism.
+
+    Attributes:
+        what: Its name, to follow `also hold with`.
+        claims: Our values by row id with it, for the rows that it touches.
+    """
+
+    what: str
+    claims: Callable[[Runs, Expected], Mapping[str, Claim]]
+
+
+@dataclass(frozen=True)
 class Paper:
     """A source document.
 
@@ -176,8 +200,7 @@ class Paper:
         conditions: Our settings that no source states, printed with all results.
         tables: Additional tables, such as the same claims under other settings.
         restated: Ids of rows whose printed value is the input or the definition of our formula.
-        unreactive: Our values by row id with a sender that does not react to loss: a row that holds with it shows the
-            radio and not TCP.
+        null: The document without its mechanism.
     """
 
     key: str
@@ -191,7 +214,7 @@ class Paper:
     conditions: str = ""
     tables: Callable[[Runs, Expected], Iterable[Table]] = lambda runs, expected: ()
     restated: Collection[str] = ()
-    unreactive: Callable[[Runs, Expected], Mapping[str, Claim]] = lambda runs, expected: {}
+    null: NullModel = NullModel("", lambda runs, expected: {})
 
     @property
     def folder(self) -> Path:
@@ -211,11 +234,11 @@ class Paper:
             out: File for the JSON lines of the runs, from which an interrupted call continues.
         """
         runs = simulate(self.points(), seeds=seeds, title=self.key, out=out)
-        claims, unreactive = self.claims(runs, self.expected), self.unreactive(runs, self.expected)
-        return Outcome(self, runs, self.judge(claims, unreactive))
+        claims, null = self.claims(runs, self.expected), self.null.claims(runs, self.expected)
+        return Outcome(self, runs, self.judge(claims, null))
 
-    def judge(self, claims: Mapping[str, Claim], unreactive: Mapping[str, Claim] | None = None) -> list[JudgedRow]:
-        """Judge every row, also with the claims of a sender that does not react to loss.
+    def judge(self, claims: Mapping[str, Claim], null: Mapping[str, Claim] | None = None) -> list[JudgedRow]:
+        """Judge every row, also with the claims of the null model.
 
         Raises:
             ValueError: if a claim names no row, or a row that must be checked has no claim.
@@ -225,9 +248,9 @@ class Paper:
         if strangers := set(self.restated) - self.expected.keys():
             raise ValueError(f"{self.key}: restated without a row: {', '.join(sorted(strangers))}")
         judged = [self._judged(row, claims.get(row.id)) for row in self.expected.values()]
-        without = unreactive or {}
+        without = null or {}
         return [
-            replace(one, unreactive=judge_row(one.row, without[one.row.id]).verdict) if one.row.id in without else one
+            replace(one, null=judge_row(one.row, without[one.row.id]).verdict) if one.row.id in without else one
             for one in judged
         ]
 
@@ -240,9 +263,8 @@ class Paper:
         if excuse is not None:
             return JudgedRow(row, Claim(), Verdict.NOT_CHECKED, excuse)
         judged = judge_row(row, claim)
-        if judged.verdict is Verdict.NOT_REPRODUCED and row.id in self.tried:
-            note = "; ".join(filter(None, (judged.note, self.tried[row.id])))
-            return JudgedRow(row, judged.claim, judged.verdict, note)
+        if judged.verdict in MISSES and row.id in self.tried:
+            return replace(judged, note="; ".join(filter(None, (judged.note, self.tried[row.id]))))
         return judged
 
 
@@ -255,10 +277,19 @@ def judge_row(row: Row, claim: Claim | None) -> JudgedRow:
     claimed = claim or Claim()
     printed = claimed.reference or row.value
     try:
-        held = tolerance.judge(row.tolerance, printed, claimed.means, claimed.ordering)
+        effects = effect.effects(row.neutral, printed, len(claimed.values)) if claimed.values else []
+        # The order of a comparison is the sign of its effect, unless the row asks for another one.
+        is_signed = any(effects) and not tolerance.states_bound(printed)
+        ordering = True if claimed.ordering is None and is_signed else claimed.ordering
+        held = tolerance.judge(row.tolerance, printed, claimed.means, ordering)
+        if any(effects) and held is not Held.UNJUDGED and claimed.ordering is not False:
+            held = effect.judge(effects, claimed.arrays, held, row.tolerance)
+        verdict = VERDICT_OF[held]
+        weak = weakness(row.tolerance, printed, row.neutral, effects, claimed.arrays) if verdict in HOLDS else ""
     except ValueError as error:
         raise ValueError(f"row {row.id}: {error}") from None
-    return JudgedRow(row, claimed, VERDICT_OF[held], claimed.note)
+    shares = [None if of is None else of.share(mean) for of, mean in zip(effects, claimed.means, strict=True)]
+    return JudgedRow(row, claimed, verdict, claimed.note, shares if any(effects) else (), weak)
 
 
 @dataclass(frozen=True)
@@ -267,17 +298,24 @@ class Counts:
 
     reproduced: int
     ordering: int
+    sign: int
     missed: int
 
     @classmethod
     def of(cls, rows: Iterable[JudgedRow]) -> "Counts":
         """Count the verdicts of rows."""
         verdicts = Counter(row.verdict for row in rows)
-        return cls(verdicts[Verdict.REPRODUCED], verdicts[Verdict.ORDERING_HOLDS], verdicts[Verdict.NOT_REPRODUCED])
+        columns = (Verdict.REPRODUCED, Verdict.ORDERING_HOLDS, Verdict.SIGN_ONLY, Verdict.NOT_REPRODUCED)
+        return cls(*(verdicts[one] for one in columns))
+
+    @property
+    def total(self) -> int:
+        """Number of judged rows."""
+        return self.reproduced + self.ordering + self.sign + self.missed
 
     def as_json(self) -> dict[str, int]:
         """The object of one kind in `counts`."""
-        return {"reproduced": self.reproduced, "ordering": self.ordering, "not": self.missed}
+        return {"reproduced": self.reproduced, "ordering": self.ordering, "sign": self.sign, "not": self.missed}
 
 
 @dataclass(frozen=True)
@@ -290,7 +328,12 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """The object printed by `ackclock paper KEY --json`."""
-        kinds = {"simulated": self.simulated, "formulas": self.formulas, "restated": self.restated}
+        kinds = {
+            "simulated": self.simulated,
+            "formulas": self.formulas,
+            "restated": self.restated,
+            "weak": self.weak,
+        }
         counts = {name: of_kind.as_json() for name, of_kind in kinds.items()}
         return {"paper": self.paper.key, "counts": counts, "rows": [row.as_json() for row in self.rows]}
 
@@ -301,13 +344,13 @@ class Outcome:
 
     @property
     def simulated(self) -> Counts:
-        """Verdicts of rows whose value is simulated."""
-        return Counts.of(row for row in self.rows if row.kind not in (COMPUTED, RESTATED))
+        """Verdicts of rows whose value is simulated, without weak ones."""
+        return Counts.of(row for row in self.rows if row.kind not in (COMPUTED, RESTATED) and not row.weak)
 
     @property
     def formulas(self) -> Counts:
-        """Verdicts of rows whose value is computed from formulas."""
-        return Counts.of(row for row in self.rows if row.kind == COMPUTED)
+        """Verdicts of rows whose value is computed from formulas, without weak ones."""
+        return Counts.of(row for row in self.rows if row.kind == COMPUTED and not row.weak)
 
     @property
     def restated(self) -> Counts:
@@ -315,10 +358,15 @@ class Outcome:
         return Counts.of(row for row in self.rows if row.kind == RESTATED)
 
     @property
-    def unreactive(self) -> tuple[int, int] | None:
-        """Of the rows also simulated with a sender that ignores loss: how many hold, and how many hold with it too."""
-        held = [row for row in self.rows if row.unreactive is not None and row.holds]
-        return (len(held), sum(row.unreactive in HOLDS for row in held)) if held else None
+    def weak(self) -> Counts:
+        """Verdicts of rows that would hold whatever happens, simulated or by formula."""
+        return Counts.of(row for row in self.rows if row.weak and row.kind != RESTATED)
+
+    @property
+    def null(self) -> tuple[int, int] | None:
+        """Number of rows that hold, are not weak and are judged with the null model; and of those that hold with it."""
+        judged = [row for row in self.rows if row.null is not None and row.holds and not row.weak]
+        return (len(judged), sum(row.null in HOLDS for row in judged)) if judged else None
 
     @property
     def not_checked(self) -> int:
@@ -327,8 +375,8 @@ class Outcome:
 
     @property
     def misses(self) -> list[JudgedRow]:
-        """The rows that are not reproduced."""
-        return [row for row in self.rows if row.verdict is Verdict.NOT_REPRODUCED]
+        """The rows that are not reproduced, or of which the sign alone holds."""
+        return [row for row in self.rows if row.verdict in MISSES]
 
     @property
     def caveats(self) -> list[tuple[JudgedRow, str]]:

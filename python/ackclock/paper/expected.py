@@ -22,6 +22,7 @@ class Row:
         tolerance: See `tolerance`.
         kind: `computed`, `sim`, `computed/sim`, `measured` (in the field) or `stated`.
         note: Remark.
+        neutral: Value of a row that prints a comparison where nothing happens (see `effect`); empty for other rows.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Row:
     tolerance: str
     kind: str
     note: str
+    neutral: str = ""
 
 
 class Expected(dict[str, Row]):

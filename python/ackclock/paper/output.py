@@ -12,6 +12,7 @@ from ackclock.paper.document import Outcome, Verdict
 COLOUR = {
     Verdict.REPRODUCED: "green",
     Verdict.ORDERING_HOLDS: "green",
+    Verdict.SIGN_ONLY: "yellow",
     Verdict.NOT_REPRODUCED: "red",
     Verdict.NOT_CHECKED: "dim",
 }
@@ -34,15 +35,24 @@ def show(outcome: Outcome) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("row", "kind", "metric", "printed", "ours", "tolerance", "verdict", title=outcome.paper.title)
+    table = Table(
+        "row", "kind", "metric", "printed", "ours", "effect", "tolerance", "verdict", title=outcome.paper.title
+    )
     for judged in outcome.rows:
         if judged.verdict is Verdict.NOT_CHECKED:
             continue
         colour = COLOUR[judged.verdict]
         row = judged.row
-        verdict = f"[{colour}]{judged.verdict.value}[/]"
+        verdict = f"[{colour}]{judged.verdict.value}[/]" + (f", weak: {judged.weak}" if judged.weak else "")
         table.add_row(
-            row.id, judged.kind, row.metric, claims_page.printed(row), claims_page.ours(judged), row.tolerance, verdict
+            row.id,
+            judged.kind,
+            row.metric,
+            claims_page.printed(row),
+            claims_page.ours(judged),
+            claims_page.effect(judged),
+            row.tolerance,
+            verdict,
         )
     # A pipe has no width: rows must not be wrapped or cut.
     console = Console() if sys.stdout.isatty() else Console(width=160)

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,18 @@ class Runs:
         """`measure` of each run of a point; NaN if a run has no such number."""
         numbers = [measure(run) for run in self.objects[at]]
         return np.array([np.nan if number is None else number for number in numbers], dtype=float)
+
+
+class Replaced(Runs):
+    """Runs in which every point is another one, such as that of a null model."""
+
+    def __init__(self, runs: Runs, replace: Callable[[str], str]) -> None:
+        super().__init__(runs.objects)
+        self.replace = replace
+
+    def __call__(self, at: str, measure: Measure) -> PerSeed:
+        """`measure` of each run of the point that replaces `at`."""
+        return super().__call__(self.replace(at), measure)
 
 
 def simulate(

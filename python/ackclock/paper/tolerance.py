@@ -6,19 +6,20 @@ A tolerance is one of
 * `>=0.97`, `<= 25`, `>0.9`, `<2`, `0..5`: a bound or a closed interval for our value;
 * `exact`, `exact (85.8)`, `half a unit of the last digit`: equal when rounded to the digits that are printed;
 * `ordering`: a direction or ranking, which the claim decides (or the expected value, where it is a bound);
-* `qualitative`, `info`, `ignore`: shown, not judged.
+* `qualitative`: from half to twice the expected value, which counts as an ordering;
+* `info`, `ignore`: shown, not judged.
 
 `A or B` and `A / ordering` hold if one side does, `A; B` if both do, `+-0.5 / +-0.01` has one
 tolerance for each of several values. Words around a bound (`>= 0.95 of best`, `+-30 ms on crossover`,
 `ratio to nominal +-0.1`) describe what the claim compares.
 
-An expected value is a number, a bound (`>160`), a range (`0.70-0.80`, `4..25`), several of these
-(`22 / 10`) or a word (`true`).
+An expected value is a number, also `about` one, a bound (`>160`), a range (`0.70-0.80`, `4..25`), several of these
+(`22 / 10`) or a word (`true`). Rows that print a comparison are judged by their effect too (see `effect`).
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from math import inf, isfinite
@@ -38,17 +39,19 @@ class Held(Enum):
 
     NUMBER = "number"
     ORDERING = "ordering"
+    SIGN = "sign"
     NO = "no"
     UNJUDGED = "unjudged"
 
 
 @dataclass(frozen=True)
 class Span:
-    """A closed or open interval of accepted values."""
+    """A closed or open interval of accepted values; `slack` is what a tolerance added on each side."""
 
     low: float = -inf
     high: float = inf
     open: bool = False
+    slack: float = 0.0
 
     def __contains__(self, value: float) -> bool:
         if self.open:
@@ -59,7 +62,12 @@ class Span:
         """The span with `by` (or that many percent of each end) added on both sides."""
         low_slack, high_slack = (abs(end) * by / 100 if percent else by for end in (self.low, self.high))
         # A tolerance of 3 % includes its bounds, despite rounding errors.
-        return Span(self.low - low_slack * (1 + 1e-9), self.high + high_slack * (1 + 1e-9))
+        slack = max(low_slack, high_slack)
+        return Span(self.low - low_slack * (1 + 1e-9), self.high + high_slack * (1 + 1e-9), slack=slack)
+
+    def common(self, other: "Span") -> "Span":
+        """The part of the span that lies in another one."""
+        return Span(max(self.low, other.low), min(self.high, other.high), slack=self.slack)
 
 
 def judge(tolerance: str, expected: str, values: Sequence[float], ordering: bool | None = None) -> Held:
@@ -75,18 +83,52 @@ def judge(tolerance: str, expected: str, values: Sequence[float], ordering: bool
         ValueError: if a text is invalid, or a needed number is missing.
     """
     text = tolerance.strip()
-    if text in ("qualitative", "info", "ignore"):
+    if text in ("info", "ignore"):
         return Held.UNJUDGED
+    if text == "qualitative":
+        return Held.ORDERING if _number(text, expected, values) is Held.NUMBER else Held.NO
     if ";" in text:
         # A part without a number (`sign at all B`) describes the ordering in words.
-        parts = [part if re.search(r"\d", part) else "ordering" for part in text.split(";")]
-        return _all([judge(part, expected, values, ordering) for part in parts])
-    alternatives = re.split(r"\s+or\s+|\s*/\s*(?=ordering)", text)
+        conditions = [part if re.search(r"\d", part) else "ordering" for part in text.split(";")]
+        return _all([judge(part, expected, values, ordering) for part in conditions])
+    alternatives = _alternatives(text)
     if len(alternatives) > 1:
         return _any([judge(part, expected, values, ordering) for part in alternatives])
     if text.startswith("ordering"):
         return _ordering(expected, values, ordering)
     return _number(text, expected, values)
+
+
+def accepted(tolerance: str, expected: str, n: int) -> list[list[Span]]:
+    """The spans that each alternative of a tolerance states for `n` numbers; none for one without a number."""
+    found = []
+    for text in _alternatives(tolerance.strip()):
+        stated = [part for part in text.split(";") if re.search(r"\d|^exact$|^qualitative$|^half a unit", part.strip())]
+        rows = [[_span(part, want) for part, want in _pairs(one.strip(), expected, n)] for one in stated]
+        if rows:
+            found.append([_common(spans) for spans in zip(*rows, strict=True)])
+    return found
+
+
+def states_bound(expected: str) -> bool:
+    """Whether an expected value is a bound."""
+    return _BOUND.search(expected) is not None
+
+
+def parts(text: str) -> list[str]:
+    """The entries of a column for several numbers: `22 / 10`."""
+    return [part.strip() for part in re.split(r"\s+/\s+", text)]
+
+
+def _alternatives(text: str) -> list[str]:
+    return re.split(r"\s+or\s+|\s*/\s*(?=ordering)", text)
+
+
+def _common(spans: Sequence[Span]) -> Span:
+    result = spans[0]
+    for span in spans[1:]:
+        result = result.common(span)
+    return result
 
 
 def _all(verdicts: list[Held]) -> Held:
@@ -105,7 +147,7 @@ def _any(verdicts: list[Held]) -> Held:
 def _ordering(expected: str, values: Sequence[float], ordering: bool | None) -> Held:
     if ordering is None:
         # `>0.90` states a direction: the numbers decide.
-        if not _BOUND.search(expected):
+        if not states_bound(expected):
             raise ValueError(f"an ordering on {expected!r} must be decided by the claim")
         ordering = _number(expected, expected, values) is Held.NUMBER
     return Held.ORDERING if ordering else Held.NO
@@ -114,15 +156,18 @@ def _ordering(expected: str, values: Sequence[float], ordering: bool | None) -> 
 def _number(tolerance: str, expected: str, values: Sequence[float]) -> Held:
     if not values:
         raise ValueError(f"tolerance {tolerance!r} needs a number")
-    tolerances = [part.strip() for part in re.split(r"\s+/\s+", tolerance)]
-    wanted = [part.strip() for part in re.split(r"\s+/\s+", expected)]
-    n = max(len(tolerances), len(wanted), len(values))
-    rows = zip(_spread(tolerances, n), _spread(wanted, n), _spread(list(values), n), strict=True)
-    held = all(isfinite(value) and value in _span(part, want) for part, want, value in rows)
+    n = max(len(parts(tolerance)), len(parts(expected)), len(values))
+    rows = zip(_pairs(tolerance, expected, n), spread(list(values), n), strict=True)
+    held = all(isfinite(value) and value in _span(part, want) for (part, want), value in rows)
     return Held.NUMBER if held else Held.NO
 
 
-def _spread(items: list[T], n: int) -> list[T]:
+def _pairs(tolerance: str, expected: str, n: int) -> list[tuple[str, str]]:
+    """Tolerance and expected value of each of `n` numbers."""
+    return list(zip(spread(parts(tolerance), n), spread(parts(expected), n), strict=True))
+
+
+def spread(items: list[T], n: int) -> list[T]:
     """A single item applies to all `n`."""
     if len(items) not in (1, n):
         raise ValueError(f"{len(items)} entries where {n} are compared: {items}")
@@ -135,9 +180,12 @@ def _span(tolerance: str, expected: str) -> Span:
         printed = match["number"] or expected
         exponent = Decimal(printed).as_tuple().exponent
         assert isinstance(exponent, int), "the pattern of a number admits no infinity"
-        return Span(float(printed), float(printed)).widened(0.5 * 10.0**exponent, percent=False)
+        return replace(Span(float(printed), float(printed)).widened(0.5 * 10.0**exponent, percent=False), slack=0.0)
+    if tolerance == "qualitative":
+        span = expected_span(expected)
+        return Span(span.low / 2, 2 * span.high)
     if match := _WITHIN.search(tolerance):
-        return _expected_span(expected).widened(float(match["number"]), percent=bool(match["percent"]))
+        return expected_span(expected).widened(float(match["number"]), percent=bool(match["percent"]))
     if match := _BOUND.search(tolerance):
         return _bound_span(match)
     if match := _RANGE.fullmatch(tolerance):
@@ -145,13 +193,19 @@ def _span(tolerance: str, expected: str) -> Span:
     raise ValueError(f"unknown tolerance {tolerance!r}")
 
 
-def _expected_span(expected: str) -> Span:
+def expected_span(expected: str) -> Span:
+    """The values that an entry of the column `value` states.
+
+    Raises:
+        ValueError: if it is not a number, a range or a bound.
+    """
     if match := _RANGE.fullmatch(expected):
         return Span(float(match["low"]), float(match["high"]))
-    if match := _BOUND.fullmatch(expected):
+    if match := _BOUND.fullmatch(expected.removesuffix("x")):
         return _bound_span(match)
     try:
-        return Span(float(expected), float(expected))
+        number = float(expected.removeprefix("about "))
+        return Span(number, number)
     except ValueError:
         raise ValueError(f"expected value {expected!r} is not a number") from None
 

@@ -15,9 +15,10 @@ from ackclock.plot.style import COLOURS, panel
 # A ratio of this or more is drawn at the edge of the panel.
 _FARTHEST = 4.0
 
-Held = Literal["within tolerance", "by order only", "not reproduced"]
+Held = Literal["within tolerance", "by order only", "by sign only", "not reproduced"]
 _LOOKS: dict[Held, tuple[str, str, bool]] = {
     "not reproduced": (COLOURS[1], "s", False),
+    "by sign only": (COLOURS[1], "o", False),
     "by order only": (COLOURS[0], "o", False),
     "within tolerance": (COLOURS[0], "o", True),
 }
@@ -35,8 +36,8 @@ class Against:
 def against_printed(rows: Sequence[Against], width: float = 6.4) -> Figure:
     """Ratio of our values to the printed ones, the largest deviations first.
 
-    Marks of rows within tolerance are filled. Those of rows of which only the order holds, and of rows that are not
-    reproduced, are hollow. Whiskers are standard deviations over the seeds.
+    Marks of rows within tolerance are filled. Those of rows of which only order or sign holds, and of rows that are
+    not reproduced, are hollow. Whiskers are standard deviations over the seeds.
 
     Args:
         rows: Rows with a printed number other than zero.
