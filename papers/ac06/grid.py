@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ackclock.paper import point
+from ackclock.paper import edited, point
 from ackclock.scenario import toml
 
 DOWNLOAD = Path(__file__).parent / "scenarios" / "download.toml"
@@ -165,8 +165,8 @@ def with_red(flows: int) -> str:
 def null_model(at: str) -> str:
     """A point without the controller."""
     table = tomllib.loads(at)
-    table["edge"].pop("regulator", None)
-    return toml(table)
+    edge = {key: value for key, value in table.pop("edge", {}).items() if key != "regulator"}
+    return edited(toml({**table, **({"edge": edge} if edge else {})}), {})
 
 
 def points() -> Iterator[str]:
