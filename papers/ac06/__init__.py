@@ -1,6 +1,6 @@
 """AC06: Alcaraz and Cerdan, ACK rate control strategy at the link layer to enhance TCP over 3G links."""
 
-from ackclock.paper import NullModel, Paper
+from ackclock.paper import InDocument, NullModel, Paper
 from ackclock.papers.ac06 import caveats, claims, figures, grid, tables, tried
 
 PAPER = Paper(
@@ -9,9 +9,10 @@ PAPER = Paper(
     points=grid.points,
     claims=claims.claims,
     figures=figures.figures,
-    elsewhere={
-        "AC06-X1": "two packets of 1500 bytes take 62.5 ms at 384 kbit/s, the source's own rate",
-        "AC06-F78-1": "results that tell the mean delay between ACKs (t_id) are missing",
+    unchecked={
+        "AC06-X1": InDocument(
+            "contradictory", "two packets of 1500 bytes take 62.5 ms at 384 kbit/s, the source's own rate"
+        ),
     },
     tried=tried.TRIED,
     caveats=caveats.CAVEATS,

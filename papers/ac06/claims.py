@@ -13,7 +13,7 @@ from ackclock.paper.order import above, alike, below, gain
 from ackclock.paper.runs import PerSeed, Replaced
 from ackclock.papers.ac06 import grid
 from ackclock.papers.ac06.grid import BUFFER, CONFIGURATIONS, Control
-from ackclock.papers.ac06.measures import delay, goodput, occupancy, overflows
+from ackclock.papers.ac06.measures import ack_gap, delay, goodput, occupancy, overflows
 
 Claims = Iterator[tuple[str, Claim]]
 TRACED = 20  # runs of which the occupancy is looked at, TTI by TTI
@@ -24,7 +24,7 @@ NEGLIGIBLE = 2.0  # %, within which a goodput or a delay counts as equal
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
     parts = (of_formula(), table_2(runs), of_table_2(runs), of_parameters(runs), of_buffer(runs), of_start(runs))
-    more = (of_drops(runs), of_grid(runs))
+    more = (of_drops(runs), of_grid(runs), of_aggressiveness(runs))
     return dict(claim for part in (*parts, *more) for claim in part)
 
 
@@ -180,6 +180,16 @@ def of_grid(runs: Runs) -> Claims:
     gains = [_mean(gain(runs(at, goodput), runs(plain, goodput))) for at in grid.of_figure(4)]
     note = f"the best of {len(gains)} settings; {sum(more > 5 for more in gains)} gain more than 5 %"
     yield "AC06-F8-1", Claim([max(gains)], note=note)
+
+
+def of_aggressiveness(runs: Runs) -> Claims:
+    """Mean time between ACKs as they leave the edge, one parameter at a time."""
+    holds, seen = True, []
+    for name, curve in grid.by_aggressiveness():
+        gaps = {setting: runs(at, ack_gap) for setting, at in curve.items()}
+        holds = holds and all(above(b, a) for a, b in pairwise(gaps.values()))
+        seen.append(f"{name} {', '.join(f'{abs(setting):g}: {_mean(ms):.0f}' for setting, ms in gaps.items())}")
+    yield "AC06-F78-1", Claim(ordering=holds, note=f"mean time between ACKs, ms, by {'; by '.join(seen)}")
 
 
 def _goodput(runs: Runs, flows: int, control: Control) -> PerSeed:

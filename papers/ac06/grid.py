@@ -144,6 +144,17 @@ def by_alpha(longest: int) -> Mapping[float, str]:
     return {alpha: download(1, Control(alpha, 10, longest), runs=ALPHA_RUNS) for alpha in ALPHAS}
 
 
+def by_aggressiveness() -> Iterator[tuple[str, Mapping[float, str]]]:
+    """Settings from the least to the most aggressive, one parameter at a time, with the times between ACKs."""
+
+    def measured(control: Control) -> str:
+        return download(1, control, measure=["transit", "ack-gaps"])
+
+    yield "alpha", {-alpha: measured(Control(alpha, 10, 700)) for alpha in SHOWN_ALPHAS[::-1]}
+    yield "minth", {-least: measured(Control(0.5, least, 1000)) for least in (40, 20, 0)}
+    yield "maxd", {ms: measured(Control(0.5, 0, ms)) for ms in (200, 700, 2000)}
+
+
 def at_first() -> Mapping[Control | None, str]:
     """The first seconds of one download."""
     return {control: download(1, control, duration=AT_FIRST) for control in (None, *CONFIGURATIONS)}
@@ -182,6 +193,8 @@ def points() -> Iterator[str]:
         yield from by_alpha(longest).values()
     yield download(1, runs=ALPHA_RUNS)
     yield from at_first().values()
+    for _, curve in by_aggressiveness():
+        yield from curve.values()
     for plain, longer in with_least_delay():
         yield from (plain, longer)
 

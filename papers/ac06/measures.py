@@ -27,6 +27,12 @@ def delay(one: Run) -> float | None:
     return sum(flow["goodput_bps"] * flow["transit_ms"]["mean"] for flow in known) / carried / 1e3 if known else None
 
 
+def ack_gap(one: Run) -> float | None:
+    """Mean time between ACKs of the first flow as they leave the edge, ms."""
+    mean = one["flows"][0]["ack_gap_ms"]["edge"]["mean"]
+    return None if mean is None else float(mean)
+
+
 def overflows(one: Run) -> float | None:
     """1 if several packets were dropped and a timer has expired, else 0."""
     lost = drops(one) or 0

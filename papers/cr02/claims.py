@@ -5,12 +5,13 @@ the simulator.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 
+from ackclock import run
 from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde, rayleigh
 from ackclock.paper import Claim, Runs, Table, measure, rlc
 from ackclock.paper.claims_page import held
@@ -25,12 +26,18 @@ Claims = Iterator[tuple[str, Claim]]
 
 DURATION = 3600.0  # seconds of every simulation
 KBIT = 8.0  # kbit in a packet of 1000 bytes
+PLANNED = 600.0  # kbit/s, the mean rate with which section 6.4 plans
 
 # SNR in dB that each rate of table 4 needs, from the table of the source's reference [6].
 SNR_OF_RATE = {
     "38.4": -12.5, "76.8": -9.5, "102.6": -8.5, "153.6": -6.5, "204.8": -5.7, "307.2": -4.0,
     "614.4": -1.0, "921.6": 1.3, "1228.8": 3.0, "1843.2": 7.2, "2457.6": 9.5,
 }  # fmt: skip
+
+# The delay of each direction of the profile `cdma-1x`: jitter, ms, and jumps, ms, with their probabilities.
+JITTER_MEAN, JITTER_SD = 5.25, 3.0
+JUMPS = {0.0: 0.875, 58.0: 0.11, 350.0: 0.014, 850.0: 0.001}
+PING_LEAST = 2 * 45 + 84 * 8 / 8 + 84 * 8 / 140  # ms: propagation, and 84 bytes at 8 and 140 kbit/s
 
 READ_OF_RUN: dict[str, measure.Measure] = {
     "pkts": measure.packets,
@@ -51,6 +58,8 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     parts = (
         measured_link(expected),
         measured_file(runs),
+        pings(),
+        held_acks(),
         section_4(runs, expected),
         table_4(),
         models_of_table_2(expected),
@@ -78,6 +87,9 @@ def simulated(runs: Runs, expected: Expected) -> Claims:
         figure_14b(runs),
         figure_15(runs),
         section_6(runs),
+        planned(runs),
+        users_at_one_snr(runs),
+        summary(runs),
         over_rlc(runs),
     )
     yield from (claim for part in parts for claim in part)
@@ -103,6 +115,32 @@ def measured_file(runs: Runs) -> Claims:
     }
     for row, (of, note) in read.items():
         yield row, Claim((runs(grid.MEASURED, of),), note=note, kind=SIMULATED)
+    over_bdp = 60 / (135e3 * 0.215 / 8 / 1000)  # packets of 1000 bytes
+    yield "CR02-S3-10", Claim((runs(grid.MEASURED, measure.drops), over_bdp))
+
+
+def pings() -> Claims:
+    """Section 3: round-trip times of pings over the two laws of the delay, each as its equally likely values."""
+    jitter = JITTER_MEAN + sqrt(3) * JITTER_SD * (np.arange(0.5, 40) / 20 - 1)
+    one_way = np.add.outer(jitter, np.array(list(JUMPS)))
+    shares = np.full((jitter.size, len(JUMPS)), 1 / jitter.size) * np.array(list(JUMPS.values()))
+    both = np.add.outer(one_way.ravel(), one_way.ravel()) + PING_LEAST
+    weights = np.multiply.outer(shares.ravel(), shares.ravel())
+    yield "CR02-S3-1", formula(float(weights[both < 200].sum()))
+    yield "CR02-S3-2", formula(float(weights[both > 500].sum()))
+    yield "CR02-S3-3", Claim((both.min(), float((both * weights).sum()), both.max()), kind="computed")
+
+
+def held_acks() -> Claims:
+    """Section 5: ACKs that the regulator holds at once, looked at twenty times a second in one run of each delay."""
+    most = {x: _most_held(grid.FIG11A["Reno+AR"][x]) for x in grid.FIG11A["Reno+AR"]}
+    seen = ", ".join(f"e({x}) {held:.0f}" for x, held in most.items())
+    yield "CR02-S5-1", number(max(most.values()), f"most ACKs held: {seen}")
+
+
+@cache
+def _most_held(at: str) -> float:
+    return float(np.nanmax(run(at, set={"runs": 1, "duration": "600s"}, series_interval=0.05).series[0]["held_acks"]))
 
 
 def table_1(runs: Runs) -> Claims:
@@ -337,6 +375,63 @@ def section_6(runs: Runs) -> Claims:
     yield "CR02-S67-8", Claim(ordering=_mean(up) > 0 and _mean(down) > 0, note=seen)
 
 
+def planned(runs: Runs) -> Claims:
+    """Sections 6.4 and 6.5: the mean rates with which the buffers are planned, as the largest goodputs of a user."""
+    families = {1: grid.fig14(), 4: grid.fig15(4), 8: grid.fig15(8)}
+    best = {users: _per_user(_curves(runs, family, aggregate), users) for users, family in families.items()}
+    bdp = PLANNED * 0.2 / KBIT
+    yield "CR02-F14a-3", Claim((best[1], bdp), note=f"{PLANNED:.0f} kbit/s for 200 ms, in packets")
+    yield "CR02-F15a-0", number(best[4])
+    yield "CR02-F15b-0", number(best[8])
+
+
+def users_at_one_snr(runs: Runs) -> Claims:
+    """Section 6.5: the total of 1, 4 and 8 users of the same SNR, with the largest buffers drawn."""
+    total = {n: {v: runs(at, aggregate) for v, at in grid.at_one_snr(n).items()} for n in (1, 4, 8)}
+    holds = all(above(total[b][v], total[a][v]) for a, b in pairwise(total) for v in grid.VARIANTS)
+    seen = ", ".join(f"{v} {' / '.join(f'{_mean(of[v]):.0f}' for of in total.values())}" for v in grid.VARIANTS)
+    yield "CR02-S65-1", Claim(ordering=holds, note=f"kbit/s of 1 / 4 / 8 users: {seen}")
+
+
+def summary(runs: Runs) -> Claims:
+    """Section 6.7: gains over all figures."""
+    one, four, eight = (_curves(runs, of, aggregate) for of in (grid.fig14(), grid.fig15(4), grid.fig15(8)))
+    figures = {
+        "11(a)": _curves(runs, grid.FIG11A),
+        "11(b)": _curves(runs, grid.FIG11B),
+        "12(a)": _curves(runs, grid.FIG12A),
+        "12(b)": _curves(runs, grid.FIG12B),
+        "13": _curves(runs, grid.FIG13),
+        "14": one,
+        "15(a)": four,
+        "15(b)": eight,
+    }
+    gains = {
+        (name, base): {x: gain(of[f"{base}+AR"][x], of[base][x]) for x in of[base]}
+        for name, of in figures.items()
+        for base in ("Reno", "Sack")
+    }
+    over = [[gains["14", base][b] for b in one[base] if b <= most] for base, most in (("Reno", 40), ("Sack", 20))]
+    ends = [end(of, key=_mean) for of in over for end in (min, max)]
+    yield "CR02-S67-3", Claim(ends, note="one user; B up to 40 over Reno and up to 20 over Sack")
+    yield "CR02-S67-4", Claim([gains["15(a)", "Reno"][5], gains["15(b)", "Reno"][3]], note="one BDP for each user")
+    largest = {key: max(of.values(), key=_mean) for key, of in gains.items()}
+    where = max(largest, key=lambda key: _mean(largest[key]))
+    yield "CR02-S67-2", number(largest[where], f"figure {where[0]}, over {where[1]}")
+    apart = {(name, x): gain(of["Sack+AR"][x], of["Reno+AR"][x]) for name, of in figures.items() for x in of["Reno"]}
+    name, x = max(apart, key=lambda key: abs(_mean(apart[key])))
+    near = sum(abs(_mean(percent)) <= 3 for percent in apart.values())
+    yield "CR02-S67-5", number(apart[name, x], f"figure {name} at {x}; {near} of {len(apart)} points within 3 %")
+    by_buffer = {key: of for key, of in gains.items() if key[0] not in ("11(a)", "12(a)")}
+    falls = {
+        key: above(of[min(of)], of[max(of)]) and not any(above(b, a) for a, b in pairwise(of.values()))
+        for key, of in by_buffer.items()
+    }
+    failed = ", ".join(f"figure {name} over {base}" for (name, base), holds in falls.items() if not holds) or "none"
+    note = f"{sum(falls.values())} of {len(falls)} curves; not so: {failed}"
+    yield "CR02-S67-6", Claim(ordering=all(falls.values()), note=note)
+
+
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
     """Rows of the cell that hold at each Doppler frequency."""
     columns = [dict([*figure_14(runs, at), *figure_14b(runs, at), *figure_15(runs, at)]) for at in grid.DOPPLERS]
@@ -404,6 +499,12 @@ def _enough(kbps: Mapping[str, Mapping[int, PerSeed]]) -> dict[str, float]:
     means = {v: [_mean(values) for values in curve.values()] for v, curve in kbps.items()}
     wanted = 0.95 * max(map(max, means.values()))
     return {v: float(np.interp(wanted, means[v], list(kbps[v]))) for v in kbps}
+
+
+def _per_user(kbps: Mapping[str, Mapping[int, PerSeed]], users: int) -> PerSeed:
+    """The largest goodput of a user over all schemes and buffers, kbit/s."""
+    best: PerSeed = max((values for curve in kbps.values() for values in curve.values()), key=_mean) / users
+    return best
 
 
 def _over(values: list[PerSeed]) -> PerSeed:

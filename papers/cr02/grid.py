@@ -62,11 +62,14 @@ def variable_both(variant: str, sd: int, x: int, buffer: int = BUFFER) -> str:
     return point(SCENARIOS / "variable-both.toml", VARIANTS[variant] | keys)
 
 
-def cell(variant: str, users: int, buffer: int, doppler: float) -> str:
-    """Sections 6.4 and 6.5: users of a cell, each with a download and a separate buffer."""
+def cell(variant: str, users: int, buffer: int, doppler: float, snr: float | None = None) -> str:
+    """Sections 6.4 and 6.5: users of a cell, each with a download and a separate buffer.
+
+    One user has the SNR of section 6.4 and several that of section 6.5, unless `snr` gives another.
+    """
     keys = {
         "edge.user.count": users,
-        "edge.user.mean_snr": SNR if users == 1 else SHARED_SNR,
+        "edge.user.mean_snr": snr if snr is not None else SNR if users == 1 else SHARED_SNR,
         "edge.user.doppler": doppler,
         "flow.count": users,
         "edge.buffer": f"{buffer + AHEAD}p",
@@ -173,6 +176,12 @@ def fig15(users: int, doppler: float = DOPPLER) -> Family:
     return {v: {b: cell(v, users, b, doppler) for b in BUFFERS_OF_FIG15[users]} for v in VARIANTS}
 
 
+def at_one_snr(users: int) -> Mapping[str, str]:
+    """Section 6.5: the largest buffer drawn, with the SNR of several users for one too."""
+    most = max(BUFFERS_OF_FIG15[users]) if users > 1 else 40
+    return {v: cell(v, users, most, DOPPLER, SHARED_SNR) for v in VARIANTS}
+
+
 MEASURED = point(SCENARIOS / "cdma-1x.toml", {})  # section 3: a file over the measured link
 
 
@@ -195,6 +204,7 @@ def null_model(at: str) -> str:
 
 def judged() -> Iterator[str]:
     """The points of the judged rows but the measured link; they are also run with the null model."""
+    yield from at_one_snr(1).values()
     yield from map(upload, ("none", "ack-regulator"))
     for above_rlc in rlc.by_buffer("none", "ack-regulator").values():
         yield from above_rlc

@@ -14,9 +14,4 @@ PAPER = Paper(
     conditions=grid.CONDITIONS,
     tables=claims.tables,
     null=NullModel("no regulator and a round-robin scheduler", claims.null_model),
-    elsewhere={
-        "CR04-31": "a summary of the curves of figure 7, which are judged one by one",
-        "CR04-32": "results that tell the packets beyond the queue (Y) are missing",
-        "CR04-33": "scenarios with a file every 80 s are missing",
-    },
 )

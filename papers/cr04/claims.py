@@ -18,6 +18,7 @@ from ackclock.paper.runs import PerSeed, Replaced
 from ackclock.papers.cr04 import grid, remarks
 from ackclock.papers.cr04.sizes import ABOVE_15_KB, BELOW_15_KB, SHORT, SIZES, WEB_SIZES
 
+PIPE = 10  # packets on the way outside the queue, Y of the slides: 400 kbit/s for 200 ms
 Claims = Iterator[tuple[str, Claim]]
 Curves = Mapping[str, Mapping[float, PerSeed]]
 
@@ -41,13 +42,43 @@ AXES = (ONE_WAY, ROUND_TRIP)
 
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
-    return {**At(runs, grid.JUDGED).claims(ROUND_TRIP), **dict(remarks.claims(runs)), **dict(of_no_channel(runs))}
+    return {**over_loads(runs), **dict(of_no_channel(runs))}
+
+
+def over_loads(runs: Runs) -> dict[str, Claim]:
+    """The judged channel, with statements that name no load under the medium and the heavy one."""
+    of = {load: At(runs, channel) for load, channel in grid.LOADS.items()}
+    return {**of[grid.MEDIUM].claims(ROUND_TRIP), **dict(general(of)), **dict(remarks.claims(runs))}
+
+
+def general(of: Mapping[str, "At"]) -> Claims:
+    """Rows 21 to 24 and 33: an order holds under both loads; a size is that of each."""
+    alone = {load: dict(at.figures_14_and_15()) for load, at in of.items()}
+    holds = all(rows["CR04-21"].ordering for rows in alone.values())
+    seen = "; ".join(f"{load} load: {rows['CR04-21'].note}" for load, rows in alone.items())
+    yield "CR04-21", Claim(ordering=holds, note=seen)
+    regrets = {load: at.regrets() for load, at in of.items()}
+    most = {name: max(regret[name] for regret in regrets.values()) for name in grid.JUDGED_SCHEMES}
+    seen = "; ".join(
+        f"{load} load: {', '.join(f'{name} {percent:.0f} %' for name, percent in regret.items())}"
+        for load, regret in regrets.items()
+    )
+    holds = min(most, key=lambda name: most[name]) == "PF-RP/SFP"
+    yield "CR04-22", Claim(ordering=holds, note=f"farthest from the best scheme over sizes and both cases, {seen}")
+    short = {load: rows["CR04-23"] for load, rows in alone.items()}
+    seen = "; ".join(f"{load} load: {claim.note}" for load, claim in short.items())
+    yield "CR04-23", Claim([claim.arrays[0] for claim in short.values()], note=seen)
+    largest = max((rows["CR04-24"].arrays[0] for rows in alone.values()), key=_mean)
+    yield "CR04-24", number(largest, "greatest of PF-RP/SFP over sizes, cases and loads")
+    heavy = alone[grid.HEAVY]
+    ordered = {row: bool(heavy[row].ordering) for row in ("CR04-17", "CR04-20", "CR04-21", "CR04-22")}
+    seen = ", ".join(f"{row} {_said(holds)}" for row, holds in ordered.items())
+    yield "CR04-33", Claim(ordering=all(ordered.values()), note=f"{seen}; {heavy['CR04-17'].note}")
 
 
 def null_model(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """The rows without regulators and with a scheduler that is round robin."""
-    replaced = Replaced(runs, grid.null_model)
-    return {**At(replaced, grid.JUDGED).claims(ROUND_TRIP), **dict(remarks.claims(replaced))}
+    return over_loads(Replaced(runs, grid.null_model))
 
 
 def of_no_channel(runs: Runs) -> Claims:
@@ -128,6 +159,14 @@ class At:
         holds = bool(above(better["DT"], np.zeros(1)) and all(_mean(percent) > -1 for percent in better.values()))
         seen = ", ".join(f"{name} {_mean(percent):+.1f} %" for name, percent in better.items())
         yield "CR04-05", Claim(ordering=holds, note=f"mean over B: {seen}")
+        lower = [b for b in grid.BUFFERS if below(kbps["WRD"][b], kbps["WRS"][b])]
+        seen = ", ".join(f"B {b} {_mean(gain(kbps['WRD'][b], kbps['WRS'][b])):+.1f} %" for b in grid.BUFFERS)
+        yield "CR04-31", Claim(ordering=not lower, note=f"WRD over WRS: {seen}")
+        scarce = [b for b in grid.BUFFERS if b <= PIPE + 1]
+        idle = {b: gain(kbps["WRB"][b], kbps["WRS"][b]) for b in scarce}
+        seen = ", ".join(f"B {b} {_mean(percent):.1f} %" for b, percent in idle.items())
+        holds = all(above(percent, np.zeros(1)) for percent in idle.values())
+        yield "CR04-32", Claim(ordering=holds, note=f"Y of {PIPE} packets; what WRB gains in idle times of WRS: {seen}")
         most = max(over_dt.values(), key=_mean)
         yield "CR04-25", number(most, "greatest of B 5 to 40")
 
@@ -244,7 +283,7 @@ class At:
         always = all(_mean(a[size]) < _mean(b[size]) for a, b in pairs for size in WEB_SIZES)
         holds = always and all(below(a["short"], b["short"]) for a, b in pairs)
         yield "CR04-21", Claim(ordering=holds, note=f"at every size of web objects; same SNR: {_by_size(*pairs[1])}")
-        regret = {name: max(_regret(of, name) for of in (mixed, equal)) for name in grid.JUDGED_SCHEMES}
+        regret = self.regrets()
         seen = ", ".join(f"{name} {percent:.0f} %" for name, percent in regret.items())
         holds = min(regret, key=lambda name: regret[name]) == "PF-RP/SFP"
         yield "CR04-22", Claim(ordering=holds, note=f"farthest from the best scheme over sizes and both cases: {seen}")
@@ -253,6 +292,11 @@ class At:
         seen = f"up to 15 KB, mean of both cases: different SNR {_mean(short[0]):.0f} %, same {_mean(short[1]):.0f} %"
         yield "CR04-23", number(np.mean(short, axis=0), seen)
         yield "CR04-24", number(max(less.values(), key=_mean), "greatest of PF-RP/SFP over the sizes")
+
+    def regrets(self) -> dict[str, float]:
+        """How far each scheme is from the best one where it is farthest, over sizes and both cases, %."""
+        cases = [self.latencies(users) for users in grid.BASE_SNRS]
+        return {name: max(_regret(of, name) for of in cases) for name in grid.JUDGED_SCHEMES}
 
     @cached_property
     def by_buffer(self) -> Curves:

@@ -103,6 +103,8 @@ READINGS: Mapping[str, Reading] = {
     ),
 }
 
+MEDIUM, HEAVY = "medium", "heavy"  # loads of files, table I
+INTERVALS = {MEDIUM: 200, HEAVY: 80}  # s between the files of a user, on average
 SNR = -0.7  # dB of every user: the mean rates that CR02 section 6.5 plans with, 4 x 200 and 8 x 120 kbit/s
 
 BUFFERS = (5, 10, 15, 20, 30, 40)  # packets
@@ -126,6 +128,7 @@ class Channel:
     remainder: str = "waste"  # of a slot in which a packet ends
     ahead: int = 1  # packets of a flow beyond its buffer, in the base station
     reading: str = AS_JUDGED
+    load: str = MEDIUM  # of files, table I
 
     def by_buffer(self, sender: str = "sack1") -> Family:
         """Figure 7."""
@@ -150,8 +153,20 @@ class Channel:
         groups = [(count, snrs[0]) for count in reading.groups[:-1]] + [(reading.groups[-1], snrs[1])]
         tables = [{"count": times * count, "mean_snr": snr, "doppler": self.doppler} for count, snr in groups]
         more = {f"flow.{i}.count": times * count for i, count in enumerate(reading.groups)} if times > 1 else {}
-        keys = {"edge.user": tables, **reading.keys, **more}
+        keys = {"edge.user": tables, **reading.keys, **self._files(), **more}
         return {name: point(SCENARIOS / "short-flows.toml", {**keys, **SCHEMES[name]}) for name in schemes}
+
+    def _files(self) -> Mapping[str, Any]:
+        """Keys of the load of files, which begin within the first interval."""
+        if self.load == MEDIUM:
+            return {}
+        half = INTERVALS[self.load] / 2
+        workload = {
+            "kind": "ftp",
+            "interval": f"{INTERVALS[self.load]}s",
+            "first": f"u({half:g}s, {half / 3**0.5:.3f}s)",
+        }
+        return {"flow.1.workload": workload, "flow.2.workload": workload}
 
     def by_users(self, users: str) -> Mapping[int, Mapping[str, str]]:
         """The traffic of figures 14 and 15 with more users, a quarter of whom load pages."""
@@ -200,6 +215,7 @@ class Channel:
 
 
 JUDGED = Channel()
+LOADS = {MEDIUM: JUDGED, HEAVY: Channel(load=HEAVY)}  # of statements that name no load
 FASTER = tuple(Channel(doppler) for doppler in DOPPLERS)
 # One thing changed at a time; 2.3 dB is table 4 of CR02.
 OTHER_CELLS = {
@@ -232,10 +248,11 @@ def points() -> Iterator[str]:
         for users in BASE_SNRS:
             yield from channel.by_scheme(users).values()
     yield from _once()
-    for users in BASE_SNRS:
-        yield from map(null_model, JUDGED.by_scheme(users, SCHEMES).values())
-        for schemes in JUDGED.by_users(users).values():
-            yield from map(null_model, schemes.values())
+    for channel in LOADS.values():
+        for users in BASE_SNRS:
+            yield from map(null_model, channel.by_scheme(users, SCHEMES).values())
+            for schemes in channel.by_users(users).values():
+                yield from map(null_model, schemes.values())
 
 
 def _once() -> Iterator[str]:
@@ -243,10 +260,11 @@ def _once() -> Iterator[str]:
     for family in JUDGED.by_delay_and_buffer().values():
         for curve in family.values():
             yield from curve.values()
-    for users in BASE_SNRS:
-        yield from JUDGED.by_scheme(users, SCHEMES).values()
-        for of in JUDGED.by_users(users).values():
-            yield from of.values()
+    for channel in LOADS.values():
+        for users in BASE_SNRS:
+            yield from channel.by_scheme(users, SCHEMES).values()
+            for of in channel.by_users(users).values():
+                yield from of.values()
     yield from JUDGED.saturated().values()
 
 

@@ -1,4 +1,7 @@
-"""Rows 26 to 30: what the slides remark beside their figures, judged over the judged cell alone."""
+"""Rows 26 to 30: what the slides remark beside their figures, over the judged cell.
+
+Remarks about short flows name no load, so that they are judged under the medium and the heavy one.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -63,7 +66,7 @@ def without_diversity(runs: Runs) -> Claim:
         for name in blind
     )
     seen = "; ".join(
-        f"{case} SNR: "
+        f"{case}: "
         + ", ".join(
             f"{name} latency {_change(latency[case], name)} %, files {_change(rate[case], name)} %" for name in blind
         )
@@ -74,16 +77,20 @@ def without_diversity(runs: Runs) -> Claim:
 
 def more_users(runs: Runs) -> Claim:
     """What PF-RP/SFP takes off the latency of short flows as users become more, mean of both cases."""
-    gains = {
-        case: {n: -gain(runs(at["PF-RP/SFP"], SHORT), runs(at["PF/FIFO"], SHORT)) for n, at in users.items()}
-        for case, users in ((case, grid.JUDGED.by_users(case)) for case in grid.BASE_SNRS)
-    }
-    mean = {n: np.mean([of[n] for of in gains.values()], axis=0) for n in next(iter(gains.values()))}
-    seen = "; ".join(
-        f"{case} {', '.join(f'{n} users {np.mean(percent):.1f} %' for n, percent in of.items())}"
-        for case, of in {"mean": mean, **gains}.items()
-    )
-    return Claim(ordering=all(above(mean[b], mean[a]) for a, b in pairwise(mean)), note=f"up to 15 KB: {seen}")
+    seen, rises = [], True
+    for load, channel in grid.LOADS.items():
+        gains = {
+            case: {n: -gain(runs(at["PF-RP/SFP"], SHORT), runs(at["PF/FIFO"], SHORT)) for n, at in users.items()}
+            for case, users in ((case, channel.by_users(case)) for case in grid.BASE_SNRS)
+        }
+        mean = {n: np.mean([of[n] for of in gains.values()], axis=0) for n in next(iter(gains.values()))}
+        rises = rises and all(above(mean[b], mean[a]) for a, b in pairwise(mean))
+        shown = "; ".join(
+            f"{case} {', '.join(f'{n} users {np.mean(percent):.1f} %' for n, percent in of.items())}"
+            for case, of in {"mean": mean, **gains}.items()
+        )
+        seen.append(f"{load} load: {shown}")
+    return Claim(ordering=rises, note=f"up to 15 KB, {'; '.join(seen)}")
 
 
 def long_flows(runs: Runs) -> Claim:
@@ -95,7 +102,7 @@ def long_flows(runs: Runs) -> Claim:
         for name, of in (("goodput", rate), ("Jain index", jain))
     }
     seen = "; ".join(
-        f"{case} SNR: "
+        f"{case}: "
         + ", ".join(
             f"{name} {np.mean(rate[case][name]):.0f} kbit/s, {np.mean(jain[case][name]):.3f}" for name in ranked
         )
@@ -117,7 +124,8 @@ def saturated(runs: Runs) -> Claim:
 
 def _by_case(runs: Runs, schemes: tuple[str, ...], measure: Measure) -> dict[str, dict[str, PerSeed]]:
     return {
-        case: {name: runs(at, measure) for name, at in grid.JUDGED.by_scheme(case, schemes).items()}
+        f"{load} load, {case} SNR": {name: runs(at, measure) for name, at in channel.by_scheme(case, schemes).items()}
+        for load, channel in grid.LOADS.items()
         for case in grid.BASE_SNRS
     }
 

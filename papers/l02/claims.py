@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
+from ackclock import run
 from ackclock.paper import Claim, Runs
 from ackclock.paper.document import formula, number
 from ackclock.paper.expected import Expected
@@ -24,7 +26,7 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
     parts = (table_4(expected), large_files(runs), figure_20(runs), small_files(runs), of_large_files(runs))
     more = (of_orders(runs), of_timeouts(runs), of_small_files(runs), of_the_radio(runs, expected), of_delays(runs))
-    return dict(claim for part in (*parts, *more) for claim in part)
+    return dict(claim for part in (*parts, *more, of_hsdpa(runs), of_windows()) for claim in part)
 
 
 def unreactive(runs: Runs, expected: Expected) -> dict[str, Claim]:
@@ -65,6 +67,32 @@ def of_delays(runs: Runs) -> Claims:
     yield "L02-O15", Claim(ordering=rises, note=seen)
     plain, *slow = grid.slow_uplinks()
     yield "L02-O20", Claim([_mean(100 * (1 - speed(runs, at) / speed(runs, plain))) for at in slow])
+
+
+def of_hsdpa(runs: Runs) -> Claims:
+    """Section 3.1.6: the cost of block errors where HARQ repeats them."""
+    clean, lossy = (runs(grid.over_hsdpa(error), lambda one: one["flows"][0]["completion_s"]) for error in (0.0, 0.1))
+    cost = 100 * (lossy / clean.mean() - 1)
+    theirs = increase(runs, LARGE_FILES["L02-T3-2"])
+    note = f"{_mean(cost):.1f} % over HSDPA, {_mean(theirs):.1f} % at 384/1500"
+    yield "L02-O19", Claim(ordering=below(cost, theirs), note=note)
+
+
+def of_windows() -> Claims:
+    """Figures 13 to 16: congestion windows of Reno by speed and packet, in one run each."""
+    shares = {cell.name: _mean_window(Download(cell).point()) / cell.window for cell in grid.FASTER}
+    values = list(shares.values())
+    seen = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
+    holds = all(a < b for a, b in pairwise(values)) and values[-1] > 0.99
+    yield "L02-F13-1", Claim(ordering=holds, note=f"mean window over the largest: {seen}")
+
+
+@cache
+def _mean_window(at: str) -> float:
+    """Mean congestion window up to the advertised one, packets, once the window has been opened."""
+    series = run(at, set={"runs": 1}, series_interval=0.1).series[0]
+    window = np.minimum(series["cwnd/0"], series["advertised/0"])
+    return float(np.nanmean(window[series["time"] > 10]))
 
 
 def table_4(expected: Expected) -> Claims:

@@ -211,6 +211,18 @@ def split_by_delay() -> Mapping[int, Download]:
     return {ms: Download(keys={**SPLIT, "edge.down.delay": f"{ms}ms", "edge.up.delay": f"{ms}ms"}) for ms in delays}
 
 
+def over_hsdpa(error: float) -> str:
+    """Section 3.1.6: the large file over RLC and a shared cell, with this share of failed first transmissions."""
+    cell = CELLS[1]
+    return point(
+        SCENARIO.parent / "hsdpa.toml",
+        {
+            "edge.bearer.air.down.harq.error": error,
+            "flow.workload": {"kind": "file", "size": f"{round(LARGE * (cell.packet - HEADER) / cell.packet)}B"},
+        },
+    )
+
+
 def slow_uplinks() -> tuple[Download, ...]:
     """Section 2.2: the uplink as in table 3, and with a third and a sixth of the rate of the downlink."""
     up = {"kind": "variable", "delay": "60ms"}
@@ -227,6 +239,7 @@ def points() -> Iterator[str]:
             yield replace(one, keys={**one.keys, **keys}).point()
     for one in (*split_by_delay().values(), *slow_uplinks()):
         yield from (one.point(), one.without_errors().point())
+    yield from map(over_hsdpa, (0.0, 0.1))
     yield from (one.point() for one in open_ends().values())
     yield from map(without_reaction, judged())
 

@@ -47,7 +47,6 @@ PAPER = Paper(
     points=_points,
     claims=_claims,
     figures=_figures,
-    elsewhere={**notes.ELSEWHERE, **proxy.ELSEWHERE, **channel.ELSEWHERE, **hsdpa.ELSEWHERE},
     tried={**notes.TRIED, **proxy.TRIED, **channel.TRIED, **hsdpa.TRIED},
     caveats={**notes.CAVEATS, **proxy.CAVEATS, **channel.CAVEATS, **hsdpa.CAVEATS},
     conditions=" ".join(filter(None, (notes.CONDITIONS, proxy.CONDITIONS, channel.CONDITIONS, hsdpa.CONDITIONS))),

@@ -45,7 +45,6 @@ TRIED: dict[str, str] = {
     ),
 }
 CAVEATS: dict[str, str] = {}
-ELSEWHERE: dict[str, str] = {}
 
 
 def points() -> Iterable[str]:

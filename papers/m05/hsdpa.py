@@ -21,7 +21,6 @@ CONDITIONS = (
 )
 TRIED: dict[str, str] = {}
 CAVEATS: dict[str, str] = {}
-ELSEWHERE: dict[str, str] = {}
 
 
 def points() -> Iterable[str]:

@@ -33,6 +33,3 @@ RESTATED = (
     "M05-T52-available",
     "M05-S42-3",
 )
-ELSEWHERE: dict[str, str] = {
-    "M05-S55-1": "the law of the rest of the path is missing: the analysis takes it as constant",
-}

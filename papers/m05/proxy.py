@@ -38,7 +38,6 @@ CONDITIONS = (
     "run, from what it tells of them. An ACK for each packet and a first window of two packets, as its section 2.1 has "
     "them."
 )
-ELSEWHERE: dict[str, str] = {}
 TRIED: dict[str, str] = {
     "M05-T31-1-util-px": (
         "It does not fit what else is printed of the case: over one radio utilisations are to each other as TTSUs are, "

@@ -19,12 +19,15 @@ from ackclock.paper.document import (
     load,
 )
 from ackclock.paper.runs import Runs, edited, point, simulate
+from ackclock.paper.unchecked import InDocument, Missing
 
 __all__ = [
     "Claim",
     "Counts",
     "Figure",
+    "InDocument",
     "JudgedRow",
+    "Missing",
     "NullModel",
     "Outcome",
     "Paper",

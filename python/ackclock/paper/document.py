@@ -18,6 +18,7 @@ from ackclock.paper import effect, expected, tolerance
 from ackclock.paper.expected import Expected, Row
 from ackclock.paper.runs import Runs, simulate
 from ackclock.paper.tolerance import Held
+from ackclock.paper.unchecked import Reason
 from ackclock.paper.weakness import weakness
 
 if TYPE_CHECKING:
@@ -194,12 +195,12 @@ class Paper:
         points: The scenario texts to run.
         claims: Our values by row id.
         figures: Plots the figures.
-        elsewhere: Row id, or its first parts -> why such rows are not checked.
+        unchecked: Row id, or its first parts -> why such rows are not judged.
         tried: Row id -> attempts for a row that is not reproduced.
         caveats: Row id -> deviations that the verdict of a row that holds does not show.
         conditions: Our settings that no source states, printed with all results.
         tables: Additional tables, such as the same claims under other settings.
-        restated: Ids of rows whose printed value is the input or the definition of our formula.
+        restated: Ids of rows whose printed value is the input of our simulation or formula, or its definition.
         null: The document without its mechanism.
     """
 
@@ -208,7 +209,7 @@ class Paper:
     points: Callable[[], Iterable[str]]
     claims: Callable[[Runs, Expected], Mapping[str, Claim]]
     figures: Callable[[Runs], Iterator[Figure]]
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    unchecked: Mapping[str, Reason] = field(default_factory=dict)
     tried: Mapping[str, str] = field(default_factory=dict)
     caveats: Mapping[str, str] = field(default_factory=dict)
     conditions: str = ""
@@ -257,11 +258,9 @@ class Paper:
     def _judged(self, row: Row, claim: Claim | None) -> JudgedRow:
         if claim and row.id in self.restated:
             claim = replace(claim, kind=RESTATED)
-        excuse = next((why for start, why in self.elsewhere.items() if f"{row.id}-".startswith(f"{start}-")), None)
-        if excuse is None and row.kind == "measured" and claim is None:
-            excuse = "field measurement"
-        if excuse is not None:
-            return JudgedRow(row, Claim(), Verdict.NOT_CHECKED, excuse)
+        reason = next((why for start, why in self.unchecked.items() if f"{row.id}-".startswith(f"{start}-")), None)
+        if reason is not None:
+            return JudgedRow(row, claim or Claim(), Verdict.NOT_CHECKED, str(reason))
         judged = judge_row(row, claim)
         if judged.verdict in MISSES and row.id in self.tried:
             return replace(judged, note="; ".join(filter(None, (judged.note, self.tried[row.id]))))
