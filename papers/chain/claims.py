@@ -198,8 +198,9 @@ def allocation(runs: Runs) -> Iterator[tuple[str, Claim]]:
 
 
 def goodput(one: Run) -> float:
-    """Payload in order of all flows over the span of the run, kbit/s."""
-    return float(one["bottleneck"]["goodput_bps"]) / 1e3
+    """Payload in order of all flows over the span of the run, kbit/s: of downloads, or of uploads."""
+    downloads = one["bottleneck"]["goodput_bps"]
+    return float(one["uplink"]["goodput_bps"] if downloads is None else downloads) / 1e3
 
 
 def round_trip(one: Run) -> float:

@@ -8,11 +8,8 @@ CAVEATS: dict[str, str] = {
     "L02-T8-1": (
         "The order holds and the size does not: the source has 53 % and speaks of time-outs; here no timer expires"
     ),
-    "L02-T14-2": ("The order holds with a tenth of the printed size"),
-    "L02-T15-1": ("The order holds with a tenth of the printed size: the source has time-outs, here there are none"),
     "L02-F20-3": ("The increase is over the download that is not split; it is below the 11 % that the radio repeats"),
-    "L02-T6-1": "The order holds and the increase is two thirds of the printed one",
+    "L02-T6-1": "The increase is two thirds of the printed one",
     "L02-T11-2": ("The order holds with half of the printed size, and the spread of the runs is as large as the gain"),
     "L02-T11-6": ("The order holds with two thirds of the printed size"),
-    "L02-T11-5": ("The gain of four segments over one is smaller than the spread of one run"),
 }

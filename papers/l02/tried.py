@@ -43,4 +43,7 @@ TRIED: dict[str, str] = {
         "radio when the round trip grows. Without errors 2.3 % at a sixth of the rate; at 384 kbit/s and 1500 bytes "
         "without errors 0.003 and 0.006 %"
     ),
+    "L02-T14-2": ("The order holds with a tenth of the printed size. As L02-T14-1"),
+    "L02-T15-1": ("The order holds with a tenth of the printed size: the source has time-outs. As L02-F20-1"),
+    "L02-T11-5": ("Over twenty runs the mean is 2 % with a deviation of 16, so that not even its sign can be told"),
 }

@@ -63,9 +63,13 @@ def misses(outcome: list[JudgedRow]) -> set[str]:
 
 
 def by_order_alone(outcome: Outcome) -> set[str]:
-    """Simulated rows with a number of which the order alone holds; the share of an effect says by how much."""
+    """Simulated rows with a number of which the order alone holds, although their tolerance allows more than an order.
+
+    The share of an effect says by how much.
+    """
     held = [judged for judged in outcome.rows if judged.verdict is Verdict.ORDERING_HOLDS and judged.kind == "sim"]
-    return {judged.row.id for judged in held if re.search(r"\d", judged.row.value) and not judged.shares}
+    numbers = [judged for judged in held if re.search(r"\d", judged.row.value) and not judged.shares]
+    return {judged.row.id for judged in numbers if judged.row.tolerance not in ("qualitative", "ordering")}
 
 
 def test_tables_1_and_3_come_out_of_the_simulator():

@@ -364,7 +364,9 @@ class Outcome:
     @property
     def null(self) -> tuple[int, int] | None:
         """Number of rows that hold, are not weak and are judged with the null model; and of those that hold with it."""
-        judged = [row for row in self.rows if row.null is not None and row.holds and not row.weak]
+        judged = [
+            row for row in self.rows if row.null is not None and row.holds and not row.weak and row.kind != RESTATED
+        ]
         return (len(judged), sum(row.null in HOLDS for row in judged)) if judged else None
 
     @property
