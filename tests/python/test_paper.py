@@ -179,10 +179,10 @@ def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     assert len(judged) == len(cr04.expected) == 36
     doppler, cells, traffic = cr04.tables(runs, cr04.expected)
     assert {len(row) for row in doppler.rows} == {2 + len(cr04_grid.DOPPLERS)}
-    # 27 rows are judged over every channel, the five of figure 9 in both readings; 19 are of downloads without end.
-    assert len(doppler.rows) == 27 + 5
+    # 25 rows are judged over every channel, the five of figure 9 in both readings; 17 are of downloads without end.
+    assert len(doppler.rows) == 25 + 5
     assert {len(row) for row in cells.rows} == {2 + len(cr04_grid.OTHER_CELLS)}
-    assert len(cells.rows) == 19 + 5
+    assert len(cells.rows) == 17 + 5
     assert {len(row) for row in traffic.rows} == {2 + len(cr04_grid.READINGS)}
     assert len(traffic.rows) == 8
     outcome = Outcome(cr04, runs, judged)
