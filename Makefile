@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb ns3
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -192,6 +192,17 @@ static: tools ## The command without shared libraries, in target/*-musl/release;
 
 deb: static ## A Debian package of the command without shared libraries, in out/deb; needs dpkg-deb
 	packaging/deb.sh target/$(MUSL)/release/ackclock out/deb
+
+# Packages of Debian list libraries of libgsl that only its own development package has.
+NS3_MODULES = ns3-lte ns3-applications ns3-internet ns3-point-to-point ns3-mobility
+ns3: tools ## Regulators above the RLC of ns-3's LTE, from examples/ns3, in out/ns3; needs ns-3 (libns3-dev)
+	@pkg-config --exists $(NS3_MODULES) || { echo "ns-3 is missing: sudo apt install libns3-dev"; exit 1; }
+	+$(CARGO) build --release --locked --quiet --package ackclock-c
+	@mkdir -p out/ns3
+	$(CXX) -std=c++17 -O2 -Wall -Wextra -I crates/ackclock-c/include examples/ns3/regulated-lte.cc \
+	    $$(pkg-config --cflags $(NS3_MODULES)) $$(pkg-config --libs $(NS3_MODULES) | tr ' ' '\n' | grep -v gsl) \
+	    target/release/libackclock_c.a -lpthread -ldl -lm -o out/ns3/regulated-lte
+	@ls out/ns3/regulated-lte
 
 FUZZ_SECONDS ?= 60
 fuzz: tools ## Fuzz the parsers, TCP, the plane and its sockets, FUZZ_SECONDS (60) a target

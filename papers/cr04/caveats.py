@@ -10,4 +10,10 @@ CAVEATS: dict[str, str] = {
         "that short ones could pass. Where all users have pages it is 6 to 8 %"
     ),
     "CR04-20": "PF-RP holds with a tenth; PF/SFP with less than 2 %, as CR04-17",
+    "CR04-22": (
+        "It holds over both loads together: under the medium one strict priority is nowhere more than 10 % behind the "
+        "best scheme and PF-RP up to 18 %; under the heavy one they are 73 and 5 % behind"
+    ),
+    "CR04-24": "A third of the printed size, under the heavy load",
+    "CR04-28": "Under the heavy load it holds of the mean of both cases; among users of equal SNR the gain falls",
 }
