@@ -7,7 +7,7 @@ use ackclock_link::trace::Recording;
 use ackclock_scenario::Scenario;
 use ackclock_tcp::config::HeaderSize;
 use ackclock_tcp::receiver::Opening;
-use ackclock_tcp::{AckPolicy, FlowParams, Receiver, ReceiverConfig, SENDERS, Supply};
+use ackclock_tcp::{AckPolicy, EcnMode, FlowParams, Receiver, ReceiverConfig, SENDERS, Supply};
 
 /// A scenario file: read, or refused with one line. What was read can be written down and read again.
 pub fn scenario(data: &[u8]) {
@@ -85,7 +85,7 @@ pub fn receiver(data: &[u8]) {
         sack: choices & 4 == 0,
         dsack: choices & 8 == 0,
         timestamps: choices & 16 == 0,
-        ecn: choices & 32 == 0,
+        ecn: [EcnMode::On, EcnMode::Off, EcnMode::Accurate, EcnMode::Dctcp][usize::from(choices >> 5) & 3],
         ..ReceiverConfig::default()
     };
     let mut receiver = Receiver::new(config, FlowId(0));

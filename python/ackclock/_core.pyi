@@ -179,6 +179,10 @@ class AckSample:
     def lost(self) -> int:
         """Segments newly found lost."""
 
+    @property
+    def marked(self) -> int:
+        """Bytes newly reported as marked; 0 unless the sender has ecn="accurate" or ecn="dctcp"."""
+
 @final
 class CongestionEvent:
     """A congestion event."""

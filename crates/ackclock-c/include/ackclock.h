@@ -108,7 +108,7 @@ typedef struct ackclock_segment {
     uint16_t window;          /* the field of the header, unscaled */
     uint16_t mss;             /* SYN only; 0 without the option */
     uint8_t flags;            /* control bits: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128 */
-    uint8_t ecn;              /* codepoint of the IP header */
+    uint8_t ecn;              /* codepoint of the IP header; plus 4 if the control bit AE (RFC 9768) is set */
     uint8_t window_scale;     /* shift from the SYN of the segment's sender, at most 14; or ACKCLOCK_NO_SCALE */
     uint8_t has_timestamps;   /* 0 or 1 */
     uint8_t sack_permitted;   /* SYN only; 0 or 1 */

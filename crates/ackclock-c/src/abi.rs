@@ -170,7 +170,7 @@ pub struct AckclockSegment {
     pub mss: u16,
     /// Control bits of the TCP header.
     pub flags: u8,
-    /// ECN codepoint of the IP header.
+    /// ECN codepoint of the IP header, plus 4 if the control bit AE (RFC 9768) is set.
     pub ecn: u8,
     /// Window scale shift of the segment's sender, on a SYN its option; [`NO_SCALE`] if unknown or without option.
     pub window_scale: u8,
@@ -186,6 +186,9 @@ pub struct AckclockSegment {
     pub sack: [[u32; 2]; Segment::MAX_SACK],
 }
 
+/// Bit of `ecn` for the control bit AE.
+const AE: u8 = 4;
+
 // SAFETY: the struct is `repr(C)`, has only integers, starts with a `u32`, and its fields leave no gap.
 #[allow(unsafe_code)]
 unsafe impl Sized32 for AckclockSegment {}
@@ -200,6 +203,7 @@ impl AckclockSegment {
         segment.window = self.window;
         segment.flags = Flags(self.flags);
         segment.ecn = Ecn::from_bits(self.ecn);
+        segment.set_ae(self.ecn & AE != 0);
         if self.has_timestamps == 1 {
             segment.set_timestamps(Timestamps { value: self.timestamp_value, echo: self.timestamp_echo });
         }
@@ -223,7 +227,7 @@ impl AckclockSegment {
         let scale = self.window_scale <= LARGEST_WINDOW_SCALE || self.window_scale == NO_SCALE;
         let blocks = if Flags(self.flags).intersects(Flags::SYN) { 0 } else { Segment::MAX_SACK as u8 };
         let packet = self.packet as u32 != u32::MAX;
-        let bits = self.has_timestamps <= 1 && self.sack_permitted <= 1 && self.ecn <= 3;
+        let bits = self.has_timestamps <= 1 && self.sack_permitted <= 1 && self.ecn < 2 * AE;
         let fits = scale && packet && bits && self.sack_blocks <= blocks && self.reserved == [0; 2];
         if fits { Ok(()) } else { Err(Refusal::Value) }
     }
@@ -253,7 +257,7 @@ impl From<&Segment> for AckclockSegment {
             window: segment.window,
             mss: options.mss.unwrap_or(0),
             flags: segment.flags.0,
-            ecn: segment.ecn.bits(),
+            ecn: segment.ecn.bits() | if segment.ae() { AE } else { 0 },
             window_scale: scale.unwrap_or(NO_SCALE),
             has_timestamps: timestamps.is_some().into(),
             sack_permitted: options.sack_permitted.into(),

@@ -154,7 +154,7 @@ fn values_out_of_range_are_refused() {
     for bad in [
         AckclockSegment { packet: MADE, ..good },
         AckclockSegment { packet: 7 << 32 | MADE, ..good },
-        AckclockSegment { ecn: 4, ..good },
+        AckclockSegment { ecn: 8, ..good },
         AckclockSegment { window_scale: 15, ..good },
         AckclockSegment { has_timestamps: 2, ..good },
         AckclockSegment { sack_permitted: 2, ..good },
@@ -385,7 +385,7 @@ impl Numbers {
             window: self.next() as u16,
             mss: self.next() as u16,
             flags: self.next() as u8 & !2 | u8::from(self.even() & 15 == 0) << 1,
-            ecn: self.next() as u8 & 3,
+            ecn: self.next() as u8 & 7,
             window_scale: self.even() as u8 & 7,
             has_timestamps: self.next() as u8 & 1,
             sack_permitted: self.next() as u8 & 1,

@@ -37,9 +37,9 @@ pub use registry::{Config, ConfigError, Entry, Registry, name_of};
 pub use ring::Ring;
 pub use round_trip::RoundTrip;
 pub use segment::{
-    Ecn, Flags, FlowId, Head, LARGEST_WINDOW_SCALE, PROTECTING_OPTIONS, PacketId, ProtectingOption,
-    ProtectionScope, Repair, Rest, SackBlock, Segment, SynOptions, TcpOptions, Timestamps, is_protected,
-    is_protecting, scaled_window,
+    AccEcn, Ecn, EctField, Flags, FlowId, Head, LARGEST_WINDOW_SCALE, PROTECTING_OPTIONS, PacketId,
+    ProtectingOption, ProtectionScope, Repair, Rest, SackBlock, Segment, SynOptions, TcpOptions, Timestamps,
+    is_protected, is_protecting, scaled_window,
 };
 pub use seq::Seq;
 pub use steering::{ConnectionEvent, ConnectionView, Setting, Steering, SteeringConfig, Timer};

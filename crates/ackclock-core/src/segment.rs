@@ -1,5 +1,6 @@
 //! A TCP segment, the packet type that nodes pass to each other.
 
+mod acc_ecn;
 mod bits;
 mod flags;
 mod options;
@@ -8,8 +9,9 @@ mod repair;
 
 use std::ops::{Deref, DerefMut};
 
+pub use self::acc_ecn::{AccEcn, EctField};
 use self::bits::{
-    BLOCK_COUNT, CORRUPT, HAS_PACKET, HAS_SYN_OPTIONS, HAS_TIMESTAMPS, NO_SHIFT, OPAQUE, SHIFT,
+    BLOCK_COUNT, CORRUPT, HAS_ACC_ECN, HAS_OTHER_OPTIONS, HAS_PACKET, HAS_TIMESTAMPS, NO_SHIFT, OPAQUE, SHIFT,
 };
 pub use self::flags::{Ecn, Flags};
 pub use self::options::{
@@ -154,7 +156,7 @@ impl Head {
 
     /// Returns whether the segment has any field of [`Rest`].
     pub const fn has_rest(&self) -> bool {
-        self.options & (HAS_PACKET | HAS_SYN_OPTIONS | BLOCK_COUNT) != 0
+        self.options & (HAS_PACKET | HAS_OTHER_OPTIONS | BLOCK_COUNT) != 0
     }
 }
 
@@ -335,10 +337,11 @@ impl Segment {
     }
 
     /// Appends a SACK block to the segment. The SACK block is ignored if the segment already has [`Self::MAX_SACK`]
-    /// blocks.
+    /// blocks, one less with an AccECN option.
     pub fn push_sack(&mut self, block: SackBlock) {
         let count = (self.head.options & BLOCK_COUNT) as usize;
-        if count < Self::MAX_SACK {
+        let most = Self::MAX_SACK - usize::from(self.head.scale & HAS_ACC_ECN != 0);
+        if count < most {
             self.rest.blocks[count] = block;
             self.head.options += 1;
         }
@@ -384,7 +387,7 @@ impl Segment {
 
     /// TCP options of a SYN, or `None` without such options.
     pub fn syn_options(&self) -> Option<SynOptions> {
-        if self.head.options & HAS_SYN_OPTIONS == 0 {
+        if self.head.options & HAS_OTHER_OPTIONS == 0 || self.head.scale & HAS_ACC_ECN != 0 {
             return None;
         }
         let word = self.rest.blocks[0].left.0;
@@ -401,7 +404,8 @@ impl Segment {
         self.rest.blocks[0].left = Seq(options.mss.unwrap_or(0).into());
         self.rest.blocks[0].right = Seq(options.window_scale.unwrap_or(NO_WINDOW_SCALE).into());
         self.rest.blocks[1].left = Seq(options.sack_permitted.into());
-        self.head.options = (self.head.options & !BLOCK_COUNT) | HAS_SYN_OPTIONS;
+        self.head.options = (self.head.options & !BLOCK_COUNT) | HAS_OTHER_OPTIONS;
+        self.head.scale &= !HAS_ACC_ECN;
     }
 }
 

@@ -14,7 +14,7 @@
 //! of packets that it newly covers, minus the duplicate ACKs that already paid for these packets (`cost`). Duplicate
 //! ACKs are held in order and cost nothing. One release step releases at most as many duplicates as the queue has room
 //! for packets, because the sender may answer each duplicate with a packet. An ECN-capable flow is marked instead of
-//! losing a packet.
+//! losing a packet. ECE is never added to an ACK with an AccECN counter (RFC 9768); data is marked instead.
 //!
 //! - The target window is `alpha` times the sum of the buffer and the packet in transmission. If the buffer already
 //!   counts the packet in transmission, this packet is not added again. In the source, the target window is `alpha *
@@ -26,7 +26,7 @@
 //! - An ACK with data, SYN, FIN or RST is never held. When an unheld ACK passes, the held ACKs that it makes obsolete
 //!   are discarded.
 //! - The number of held ACKs is limited to `alpha` times the buffer, and to at least 16. If more ACKs are held, the two
-//!   oldest ACKs that contain only an ACK number are merged. The later of two merged ACKs gets the cost of both ACKs.
+//!   oldest ACKs that contain only an ACK number and equal marks are merged. The later of two merged ACKs gets the cost of both ACKs.
 //! - If the link layer keeps a packet until the far end has acknowledged it, the packet occupies the buffer until then.
 //!   Freeing a packet from the buffer also runs the release step. In the source, departing packets leave the buffer at
 //!   once.
@@ -102,7 +102,7 @@ pub enum EcnResponse {
     Ignore,
     /// The next data packet is marked CE (congestion experienced).
     MarkData,
-    /// The next released ACK has the ECE flag set.
+    /// The next released ACK has the ECE flag set. If ACKs count marks (AccECN), the next data packet is marked instead.
     EchoAck,
 }
 
@@ -152,6 +152,9 @@ pub struct AckRegulator {
     expected: u32,
     mode: Mode,
     mark: Mark,
+    /// Whether the flow's ACKs count marks (AccECN, RFC 9768). An ECE bit added to such an ACK would corrupt the count,
+    /// so data is marked instead.
+    counts_marks: bool,
     /// Number of the flow's data packets inside the bearer: packets that arrived, and neither departed nor were
     /// dropped.
     inside: u32,
@@ -191,6 +194,7 @@ impl AckRegulator {
             expected: 0,
             mode: Mode::Conservative,
             mark: Mark::Armed,
+            counts_marks: false,
             inside: 0,
             quiet_since: None,
             output: VecDeque::new(),
@@ -238,7 +242,7 @@ impl AckRegulator {
             duplicate @ 1..=2 if duplicate <= self.config.limited_transmit_reserve => self.expected += 1,
             _ => {}
         }
-        if self.mark == Mark::Due && self.config.ecn == EcnResponse::EchoAck {
+        if self.mark == Mark::Due && self.response() == EcnResponse::EchoAck {
             ack.flags |= ackclock_core::Flags::ECE;
             self.mark = Mark::Set;
         }
@@ -246,6 +250,14 @@ impl AckRegulator {
             self.quiet_since = Some(now);
         }
         self.output.push_back(Output::ToSender(ack));
+    }
+
+    /// Response to a window that reaches its target, possible with the flow's ECN feedback.
+    fn response(&self) -> EcnResponse {
+        match self.config.ecn {
+            EcnResponse::EchoAck if self.counts_marks => EcnResponse::MarkData,
+            response => response,
+        }
     }
 
     /// Target window (figure 8) in bytes: `alpha * QueueLim`, including the packet in transmission (`ack-regulator.md`
@@ -320,7 +332,7 @@ impl Regulator for AckRegulator {
         self.expected = self.expected.saturating_sub(1);
         self.accounts.on_arrival(segment, view);
         let markable = matches!(segment.ecn, Ecn::Ect0 | Ecn::Ect1);
-        if self.mark == Mark::Due && self.config.ecn == EcnResponse::MarkData && markable {
+        if self.mark == Mark::Due && self.response() == EcnResponse::MarkData && markable {
             self.mark = Mark::Set;
             return Verdict::MarkCe;
         }
@@ -373,6 +385,8 @@ impl Regulator for AckRegulator {
             self.output.push_back(Output::ToSender(ack));
             return;
         }
+        // Without AccECN, a pure ACK has neither AE nor CWR.
+        self.counts_marks |= ack.ace() > 1;
         let cost = self.accounts.on_ack(&ack);
         self.held.push(ack, cost);
         if self.held.len() > self.most_held(view)

@@ -100,7 +100,7 @@ impl Burst {
         } else {
             format!("{} ", codepoint_name(self.first.ecn))
         };
-        text += &format!("{} {seq}:{}({})", letters(self.flags), end.0, self.len);
+        text += &format!("{} {seq}:{}({})", letters(self.flags, self.first.ae()), end.0, self.len);
         if self.flags.contains(Flags::ACK) {
             text += &format!(" ack {ack}");
         }

@@ -20,7 +20,12 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, Segment)>> {
         let place = |(number, (gap, flow, bytes, ect)): (usize, (u64, u32, u16, bool))| {
             now += Span::from_micros(gap);
             let mut segment = segment(flow, number as u32, bytes);
-            segment.ecn = if ect { Ecn::Ect0 } else { Ecn::NotEct };
+            // All packets of a flow are of one class, L4S or classic.
+            segment.ecn = match flow {
+                2 => Ecn::Ect1,
+                _ if ect => Ecn::Ect0,
+                _ => Ecn::NotEct,
+            };
             (now, segment)
         };
         arrivals.into_iter().enumerate().map(place).collect()

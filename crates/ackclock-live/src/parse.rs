@@ -278,6 +278,7 @@ impl Network<'_> {
         segment.ack = Seq(tcp.ack_number().0 as u32);
         segment.window = tcp.window_len();
         segment.flags = Flags(self.transport[FLAGS]);
+        segment.set_ae(self.transport[DATA_OFFSET] & AE != 0);
         segment.ecn = self.ecn;
         options(&mut segment, tcp.options())?;
         Some((segment, is_protected(tcp.options(), segment.flags)))
@@ -318,6 +319,8 @@ fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
 const FLAGS: usize = 13;
 /// Offset of the byte whose upper half is the length of a TCP header in words.
 const DATA_OFFSET: usize = 12;
+/// Control bit AE in the byte of the data offset (RFC 9768 section 3.1).
+const AE: u8 = 1;
 
 #[cfg(test)]
 mod tests {

@@ -64,6 +64,7 @@ impl Template {
         repr.emit(&mut packet, &from, &to, &ChecksumCapabilities::ignored());
         packet.set_ece(segment.flags.intersects(Flags::ECE));
         packet.set_cwr(segment.flags.intersects(Flags::CWR));
+        packet.set_ns(segment.ae());
         packet.fill_checksum(&from, &to);
         Some(length)
     }

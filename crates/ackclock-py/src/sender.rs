@@ -69,7 +69,7 @@ impl From<Sent> for SentSegment {
             retransmission: is_repeated,
             timestamp: stamps.map(|stamps| stamps.value),
             timestamp_echo: stamps.map(|stamps| stamps.echo),
-            flags: letters(segment.flags),
+            flags: letters(segment.flags, segment.ae()),
             ack: segment.flags.contains(ackclock_core::Flags::ACK).then_some(segment.ack.0),
             mss: offer.mss,
             window_scale: offer.window_scale,

@@ -85,10 +85,16 @@ fn tcp_header(segment: &Segment, source: Source) -> TcpHeader {
     tcp.psh = has(Flags::PSH);
     tcp.ece = has(Flags::ECE);
     tcp.cwr = has(Flags::CWR);
+    tcp.ns = segment.ae();
     tcp.acknowledgment_number = if tcp.ack { segment.ack.0 } else { 0 };
     // Timestamps and three SACK blocks take 38 of the 40 option bytes, so the options always fit.
     let fits = tcp.set_options(&options(segment));
     debug_assert!(fits.is_ok(), "{fits:?}");
+    if let Some(option) = segment.acc_ecn() {
+        // Timestamps, two SACK blocks and this option take exactly 40 bytes.
+        let fits = tcp.set_options_raw(&[tcp.options.as_slice(), &option.header()].concat());
+        debug_assert!(fits.is_ok(), "{fits:?}");
+    }
     tcp
 }
 
@@ -131,7 +137,7 @@ fn ecn(ecn: Ecn) -> IpEcn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_core::{SackBlock, Seq, Timestamps};
+    use ackclock_core::{AccEcn, EctField, SackBlock, Seq, Timestamps};
     use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
     #[test]
@@ -160,6 +166,22 @@ mod tests {
             [Some((200, 210)), Some((300, 310)), None],
         );
         assert!(options.contains(&blocks));
+    }
+
+    #[test]
+    fn an_ack_with_all_options_has_the_ace_field_and_the_accecn_option() {
+        let mut ack = Segment::pure_ack(FlowId(0), Seq(77), 40);
+        ack.set_timestamps(Timestamps { value: 9, echo: 8 });
+        for left in [100, 200] {
+            ack.push_sack(SackBlock { left: Seq(left), right: Seq(left + 10) });
+        }
+        ack.set_ace(0b101);
+        let option = AccEcn { field: EctField::Ect1, ect_bytes: 7, ce_bytes: 3000 };
+        ack.set_acc_ecn(option);
+        let bytes = packet(&ack, Source::Client, Interface::Server, 3).headers;
+        let (tcp, _) = TcpHeader::from_slice(&bytes[20..]).unwrap();
+        assert_eq!((tcp.ns, tcp.cwr, tcp.ece, tcp.options.len()), (true, false, true, 40));
+        assert!(tcp.options.as_slice().ends_with(&option.header()));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod handover;
 mod idle;
 mod impairments;
 mod islands;
+mod l4s;
 mod laws;
 mod line;
 mod link_share;

@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cc::bbr::{BbrConfig, LossWindow};
 use crate::cc::cubic::{CubicConfig, SlowStartEnd};
+use crate::cc::prague::PragueConfig;
 use crate::cc::westwood::WestwoodConfig;
 use crate::congestion_control::CcContext;
 use crate::dup_thresh::DupThresh;
+use crate::ecn::EcnMode;
 use crate::rtt::{Bounds, RtoConfig};
 use crate::scoreboard::SackMemory;
 use crate::stack::Stack;
@@ -59,8 +61,8 @@ pub struct SenderConfig {
     pub timestamps: Option<Switch>,
     /// Tick of the timestamp clock.
     pub timestamp_tick: Span,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: Switch,
+    /// Explicit congestion notification. The default depends on the kind of sender.
+    pub ecn: Option<EcnMode>,
     /// Retransmit segments at once, without a window reduction, if an agent at the edge reports them missing (Snoop
     /// with `nacks`). This option needs the Linux stack and a sender with SACK.
     pub nacks: Switch,
@@ -74,6 +76,8 @@ pub struct SenderConfig {
     pub cubic: CubicConfig,
     /// Options of the westwood and westwood-plus senders.
     pub westwood: WestwoodConfig,
+    /// Options of the prague sender.
+    pub prague: PragueConfig,
     /// Options of the bbr sender.
     pub bbr: BbrConfig,
     /// Longest time between two losses of one loss cycle, for the statistics.
@@ -87,6 +91,13 @@ pub struct RowDefaults {
     pub timestamps: Switch,
     /// Default of `undo`.
     pub undo: UndoKind,
+    /// Default of `ecn`.
+    pub ecn: EcnMode,
+}
+
+impl RowDefaults {
+    /// Defaults of rows without particular options.
+    pub const NONE: Self = Self { timestamps: Switch::Off, undo: UndoKind::None, ecn: EcnMode::Off };
 }
 
 impl Default for SenderConfig {
@@ -106,13 +117,14 @@ impl Default for SenderConfig {
             loss_window: ONE_PACKET,
             timestamps: None,
             timestamp_tick: Span::from_millis(1),
-            ecn: Switch::Off,
+            ecn: None,
             nacks: Switch::Off,
             handshake: Switch::Off,
             undo: None,
             response: Response::Rfc4015,
             cubic: CubicConfig::default(),
             westwood: WestwoodConfig::default(),
+            prague: PragueConfig::default(),
             bbr: BbrConfig::default(),
             loss_cycle_gap: Span::from_millis(2500),
         }
@@ -164,6 +176,7 @@ const ONE_PACKET: Size = Size::Packets(1);
 impl Config for SenderConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.bbr.check().map_err(|error| error.under("bbr"))?;
+        self.prague.check().map_err(|error| error.under("prague"))?;
         self.westwood.check().map_err(|error| error.under("westwood"))?;
         self.rto.check().map_err(|error| error.under("rto"))?;
         if self.timestamp_tick == Span::ZERO {

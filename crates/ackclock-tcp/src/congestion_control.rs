@@ -1,6 +1,6 @@
 //! The [`CongestionControl`] trait, and the information that a controller gets about the connection.
 
-use ackclock_core::{Rate, Setting, Span, Time};
+use ackclock_core::{Ecn, Rate, Setting, Span, Time};
 
 use crate::stack::Stack;
 
@@ -34,6 +34,9 @@ pub struct AckSample {
     pub lost: u32,
     /// Number of segments found lost since the start; wraps.
     pub lost_in_all: u32,
+    /// Bytes that the receiver newly reports as marked with congestion experienced. 0 unless the receiver
+    /// [reports all marks](crate::EcnMode::counts_marks).
+    pub marked: u32,
 }
 
 #[cfg(test)]
@@ -54,6 +57,7 @@ impl AckSample {
             window_limited: true,
             lost: 0,
             lost_in_all: 0,
+            marked: 0,
         }
     }
 }
@@ -171,6 +175,17 @@ pub trait CongestionControl: Send {
     /// Number of bytes sent together when pacing; `None` paces each segment.
     fn burst(&self) -> Option<u32> {
         None
+    }
+
+    /// Whether the controller reacts to [`AckSample::marked`] itself. For other controllers a mark is a
+    /// [congestion event](Congestion::Ecn), at most once per window of data.
+    fn counts_marks(&self) -> bool {
+        false
+    }
+
+    /// ECN codepoint of new data, if the connection is ECN-capable.
+    fn codepoint(&self) -> Ecn {
+        Ecn::Ect0
     }
 
     /// Whether the controller decides how much is sent during recovery.

@@ -12,6 +12,7 @@ pub mod config;
 pub mod congestion_control;
 pub mod delivery_rate;
 pub mod dup_thresh;
+pub mod ecn;
 pub mod host;
 pub mod info;
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod work;
 pub mod workload;
 
 pub use config::{FlowParams, HeaderSize, SenderConfig};
+pub use ecn::EcnMode;
 pub use host::{EndpointEvent, Host};
 pub use info::TcpInfo;
 pub use receiver::{AckPolicy, Receiver, ReceiverConfig};

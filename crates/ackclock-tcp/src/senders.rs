@@ -10,13 +10,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::cc::bbr::Bbr;
+use crate::cc::bbr3::Bbr3;
 use crate::cc::cubic::Cubic;
+use crate::cc::dctcp::Dctcp;
 use crate::cc::held::{Held, MakeControl};
+use crate::cc::prague::Prague;
 use crate::cc::reno::Reno as RenoControl;
 use crate::cc::westwood::{BandwidthFilter, Westwood};
 use crate::cc::westwood_plus::WestwoodPlus;
 use crate::cc::{BuildControl, CcContext};
 use crate::config::{FlowParams, Halves, RowDefaults, SenderConfig, Switch, UndoKind};
+use crate::ecn::EcnMode;
 use crate::recovery::{DupThresh, NewReno, Recovery, Reno, Sack, Sack1};
 use crate::sender::{Sender, TcpSender, context_of};
 use crate::stack::Stack;
@@ -33,6 +37,9 @@ ackclock_core::registry! {
         "westwood-plus" => Row<WestwoodPlusRow>,
         "cubic" => Row<CubicRow>,
         "bbr" => Row<BbrRow>,
+        "bbr3" => Row<Bbr3Row>,
+        "dctcp" => Row<DctcpRow>,
+        "prague" => Row<PragueRow>,
     }
 }
 
@@ -84,7 +91,7 @@ pub trait SenderParts: 'static {
     /// Documentation text of the row.
     const HELP: &'static str;
     /// Default options particular to this row.
-    const DEFAULTS: RowDefaults = RowDefaults { timestamps: Switch::Off, undo: UndoKind::None };
+    const DEFAULTS: RowDefaults = RowDefaults::NONE;
 }
 
 /// A row of the sender table, with the options of the sender.
@@ -129,7 +136,7 @@ row! {
 }
 row! {
     /// Reno that undoes spurious reductions (Eifel: RFC 3522 and RFC 4015).
-    EifelRow = Reno, RenoControl, RowDefaults { timestamps: Switch::On, undo: UndoKind::Eifel }
+    EifelRow = Reno, RenoControl, RowDefaults { timestamps: Switch::On, undo: UndoKind::Eifel, ..RowDefaults::NONE }
 }
 row! {
     /// Westwood: at a loss, Reno's congestion window falls to the estimated bandwidth-delay product instead of halving.
@@ -146,6 +153,20 @@ row! {
 row! {
     /// BBR version 1 with SACK recovery.
     BbrRow = Sack, Bbr
+}
+
+row! {
+    /// BBR version 3 (draft-ietf-ccwg-bbr, 3 August 2026) with SACK recovery.
+    Bbr3Row = Sack, Bbr3
+}
+row! {
+    /// DCTCP (RFC 8257) with SACK recovery: reduces the congestion window by the fraction of marked bytes.
+    DctcpRow = Sack, Dctcp, RowDefaults { ecn: EcnMode::Dctcp, ..RowDefaults::NONE }
+}
+row! {
+    /// Prague (draft-briscoe-iccrg-prague-congestion-control-04) with SACK recovery: scalable congestion control for
+    /// L4S queues.
+    PragueRow = Sack, Prague, RowDefaults { ecn: EcnMode::Accurate, ..RowDefaults::NONE }
 }
 
 impl<P: SenderParts> SenderRow for Row<P> {
@@ -203,6 +224,7 @@ impl<P: SenderParts> Row<P> {
             halves: config.halves.or(Some(P::Recovery::HALVES)),
             timestamps: config.timestamps.or(Some(P::DEFAULTS.timestamps)),
             undo: config.undo.or(Some(P::DEFAULTS.undo)),
+            ecn: config.ecn.or(Some(P::DEFAULTS.ecn)),
             ..config
         };
         Self { config: Arc::new(config), parts: PhantomData }

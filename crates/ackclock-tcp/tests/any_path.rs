@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ackclock_core::{FlowId, Segment, Seq, Size, Span, Stream, Streams, Time};
+use ackclock_core::{Ecn, FlowId, Segment, Seq, Size, Span, Stream, Streams, Time};
 use ackclock_tcp::config::Switch;
 use ackclock_tcp::receiver::Opening;
 use ackclock_tcp::{AckPolicy, FlowParams, HeaderSize, Receiver, ReceiverConfig, SENDERS, Sender, Supply};
@@ -30,7 +30,8 @@ fn case() -> impl Strategy<Value = Case> {
     let row = prop::sample::select(SENDERS.entries.iter().map(|entry| entry.name).collect::<Vec<_>>());
     let switch = || prop::sample::select(vec!["on", "off"]);
     let stack = prop::sample::select(vec!["rfc", "linux"]);
-    let switches = (switch(), switch(), switch(), switch());
+    let ecn = prop::sample::select(vec!["on", "off", "accurate", "dctcp"]);
+    let switches = (switch(), ecn, switch(), switch());
     let thresholds = prop::sample::select(vec![json!(3), json!(7), json!("careful"), json!("aggressive")]);
     let sender = (row, switches, stack, thresholds, 1u32..4);
     let sender = sender.prop_map(|(kind, (handshake, ecn, limited, prr), stack, threshold, loss_window)| {
@@ -38,7 +39,8 @@ fn case() -> impl Strategy<Value = Case> {
         if stack == "rfc" {
             options["loss_window"] = format!("{loss_window}p").into();
             let adapts = threshold.is_string();
-            if !adapts || ["sack", "westwood-plus", "cubic", "bbr"].contains(&kind) {
+            if !adapts || ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "dctcp", "prague"].contains(&kind)
+            {
                 options["dup_thresh"] = threshold;
                 limited = if adapts { "off" } else { limited };
             }
@@ -94,9 +96,8 @@ impl Run {
         let mut sender = row.build(params).expect("the packet has room for data");
         sender.supply(Supply::Bytes(case.bytes));
         let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(200), quick: 3 };
-        let on = |switch: Switch| switch == Switch::On;
         let config = ReceiverConfig {
-            opening: if on(row.config().handshake) {
+            opening: if row.config().handshake == Switch::On {
                 Opening::Handshake
             } else {
                 Opening::Established(first)
@@ -107,7 +108,7 @@ impl Run {
             sack: row.uses_sack(),
             dsack: case.dsack,
             timestamps: true,
-            ecn: on(row.config().ecn),
+            ecn: row.config().ecn.unwrap_or_default(),
             ..ReceiverConfig::default()
         };
         let mut run = Self {
@@ -161,7 +162,9 @@ impl Run {
         } else {
             let mut acks = Vec::new();
             self.receiver.on_segment(self.now, &segment, &mut |ack| acks.push(*ack));
-            assert!(acks.len() <= 1, "one segment, one ACK at most");
+            // DCTCP acknowledges the data before a change of the mark separately.
+            let most = if self.case.sender["ecn"] == "dctcp" { 2 } else { 1 };
+            assert!(acks.len() <= most, "one segment, one ACK at most");
             self.answer(acks);
         }
     }
@@ -194,6 +197,11 @@ impl Run {
             1
         };
         for _ in 0..copies {
+            // One of eight ECN-capable packets is marked.
+            let mut segment = segment;
+            if segment.ecn != Ecn::NotEct && self.chance.chance(1.0 / 8.0) {
+                segment.ecn = Ecn::Ce;
+            }
             let more = self.case.jitter.as_secs_f64() * self.chance.unit();
             let at = self.now + Span::from_millis(20) + Span::from_secs_f64(more);
             self.underway.push(Reverse((at, self.segments.len(), to)));

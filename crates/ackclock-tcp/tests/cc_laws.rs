@@ -3,7 +3,10 @@
 use ackclock_core::{Rate, Span, Time};
 use ackclock_tcp::Stack;
 use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
+use ackclock_tcp::cc::bbr3::Bbr3;
 use ackclock_tcp::cc::cubic::{Cubic, CubicConfig, SlowStartEnd};
+use ackclock_tcp::cc::dctcp::Dctcp;
+use ackclock_tcp::cc::prague::{Prague, PragueConfig};
 use ackclock_tcp::cc::reno::Reno;
 use ackclock_tcp::cc::westwood::Westwood;
 use ackclock_tcp::cc::westwood_plus::WestwoodPlus;
@@ -40,7 +43,10 @@ const CONTROLLERS: &[(&str, Build)] = &[
         let options = Stack::Linux.defaults();
         Box::new(Cubic::new(&options.cubic, options.growth, CcContext { stack: Stack::Linux, ..context }))
     }),
+    ("dctcp", |context| Box::new(Dctcp::new(&context, Halves::Flight, Growth::Acks))),
+    ("prague", |context| Box::new(Prague::new(&PragueConfig::default(), &context))),
     ("bbr", |context| Box::new(Bbr::new(&BbrConfig::default(), context))),
+    ("bbr3", |context| Box::new(Bbr3::new(&context))),
     ("bbr, Linux", |context| {
         Box::new(Bbr::new(&Stack::Linux.defaults().bbr, CcContext { stack: Stack::Linux, ..context }))
     }),
@@ -82,6 +88,7 @@ struct Ack {
     rate: Option<(u64, u64, u64, bool)>,
     phase: Phase,
     window_limited: bool,
+    marked: u32,
 }
 
 /// Mostly values of real paths, occasionally the ends of the range.
@@ -100,9 +107,9 @@ fn cause() -> impl Strategy<Value = Congestion> {
 fn ack() -> impl Strategy<Value = Box<Ack>> {
     let phase = prop_oneof![Just(Phase::Open), Just(Phase::FastRecovery), Just(Phase::TimeoutRecovery)];
     let rate = prop::option::of((nanos(), nanos(), nanos(), any::<bool>()));
-    (bytes(), bytes(), bytes(), prop::option::of(nanos()), rate, phase, any::<bool>()).prop_map(
-        |(acked, delivered, in_flight, rtt, rate, phase, window_limited)| {
-            Box::new(Ack { acked, delivered, in_flight, rtt, rate, phase, window_limited })
+    (bytes(), bytes(), bytes(), prop::option::of(nanos()), rate, phase, any::<bool>(), bytes()).prop_map(
+        |(acked, delivered, in_flight, rtt, rate, phase, window_limited, marked)| {
+            Box::new(Ack { acked, delivered, in_flight, rtt, rate, phase, window_limited, marked })
         },
     )
 }
@@ -141,6 +148,7 @@ fn sample(now: Time, ack: &Ack) -> AckSample {
         window_limited: ack.window_limited,
         lost: 0,
         lost_in_all: 0,
+        marked: ack.marked,
     }
 }
 
@@ -174,6 +182,7 @@ fn the_largest_rate_is_borne_with_segments_of_a_byte() {
     let context =
         CcContext { mss: 1, initial_window: 0, initial_ssthresh: 0, loss_window: 1, stack: Stack::Rfc };
     let none = Ack {
+        marked: 0,
         acked: 0,
         delivered: 0,
         in_flight: 0,
@@ -228,6 +237,7 @@ proptest! {
             let mut cc = build(context);
             for step in 0..acks {
                 let ack = Ack {
+                    marked: 0,
                     acked: mss,
                     delivered: mss,
                     in_flight: cc.window() - mss,

@@ -47,14 +47,16 @@ fn op() -> impl Strategy<Value = Op> {
 fn config() -> impl Strategy<Value = Value> {
     let row = prop::sample::select(SENDERS.entries.iter().map(|entry| entry.name).collect::<Vec<_>>());
     let switch = || prop::sample::select(vec!["on", "off"]);
+    let ecn = prop::sample::select(vec!["on", "off", "accurate", "dctcp"]);
     let memory = prop::sample::select(vec!["keep", "clear"]);
     let tick = prop::sample::select(vec!["0ms", "100ms"]);
-    (row, switch(), switch(), switch(), memory, tick, any::<bool>()).prop_map(
+    (row, switch(), switch(), ecn, memory, tick, any::<bool>()).prop_map(
         |(kind, guard, limited, ecn, memory, tick, linux)| {
             if linux {
                 return in_linux(kind, ecn);
             }
-            let adapts = limited == "off" && ["sack", "westwood-plus", "cubic", "bbr"].contains(&kind);
+            let adapts = limited == "off"
+                && ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "dctcp", "prague"].contains(&kind);
             let threshold = if guard == "on" { json!("careful") } else { json!("aggressive") };
             json!({
                 "kind": kind, "recover_guard": guard, "limited_transmit": limited, "ecn": ecn,

@@ -8,8 +8,9 @@ pub(super) const FAST_RETRANSMIT: u8 = 0x04;
 pub(super) const TIMEOUT: u8 = 0x08;
 /// Bit of `options` that is set if the segment has timestamps.
 pub(super) const HAS_TIMESTAMPS: u8 = 0x10;
-/// Bit of `options` that is set if the space of SACK blocks contains the options of a SYN.
-pub(super) const HAS_SYN_OPTIONS: u8 = 0x20;
+/// Bit of `options` that is set if the space of SACK blocks contains other options: those of a SYN, or with the bit
+/// `HAS_ACC_ECN` the AccECN option.
+pub(super) const HAS_OTHER_OPTIONS: u8 = 0x20;
 /// Bit of `options` that is set if the segment is not TCP or its headers could not be parsed.
 pub(super) const OPAQUE: u8 = 0x40;
 /// Bit of `options` that is set if the segment has raw bytes.
@@ -21,11 +22,15 @@ pub(super) const SHIFT: u8 = 0x0f;
 pub(super) const NO_SHIFT: u8 = 0x0f;
 /// Bit of `scale` that is set if a link changed a bit of the payload.
 pub(super) const CORRUPT: u8 = 0x10;
+/// Bit of `scale` that contains the TCP control bit AE (RFC 9768 section 3.1).
+pub(super) const AE: u8 = 0x20;
+/// Bit of `scale` that is set if the last slot of SACK blocks contains the AccECN option.
+pub(super) const HAS_ACC_ECN: u8 = 0x40;
 
 const _: () = {
     let options =
-        [BLOCK_COUNT, FAST_RETRANSMIT, TIMEOUT, HAS_TIMESTAMPS, HAS_SYN_OPTIONS, OPAQUE, HAS_PACKET];
-    assert!(are_apart(&options) && are_apart(&[SHIFT, CORRUPT]), "a bit has two meanings");
+        [BLOCK_COUNT, FAST_RETRANSMIT, TIMEOUT, HAS_TIMESTAMPS, HAS_OTHER_OPTIONS, OPAQUE, HAS_PACKET];
+    assert!(are_apart(&options) && are_apart(&[SHIFT, CORRUPT, AE, HAS_ACC_ECN]), "a bit has two meanings");
 };
 
 /// Whether no bit is in two of the fields.

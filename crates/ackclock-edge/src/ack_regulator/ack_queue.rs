@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Flags, Segment, Seq};
+use ackclock_core::{Segment, Seq};
+
+/// ACE bits of an ACK that echoes congestion without a counter, or counts 1 modulo 8.
+const ECE_ALONE: u8 = 0b001;
 
 /// A held ACK, and its cost in packets of buffer space. The cost of a duplicate ACK is 0.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +55,7 @@ impl AckQueue {
     /// Merges the two oldest neighbouring ACKs that both advance and contain only an ACK number. The later of the
     /// merged ACKs gets the cost of both ACKs, and the earlier ACK is returned.
     pub(super) fn merge_oldest(&mut self) -> Option<Segment> {
-        let at = (1..self.0.len()).find(|&at| self.0[at - 1].is_plain() && self.0[at].is_plain())?;
+        let at = (1..self.0.len()).find(|&at| self.0[at - 1].merges_into(&self.0[at]))?;
         let earlier = self.0.remove(at - 1)?;
         self.0[at - 1].cost += earlier.cost;
         Some(earlier.segment)
@@ -60,17 +63,23 @@ impl AckQueue {
 }
 
 impl Held {
-    /// Returns whether the ACK advances, and contains no SACK, ECE or other information that a later ACK might not
-    /// repeat.
+    /// Returns whether a later ACK repeats all information of this ACK. An AccECN counter (RFC 9768) must be equal: its
+    /// three bits could wrap unnoticed between ACKs that are far apart.
+    fn merges_into(&self, later: &Self) -> bool {
+        let ace = self.segment.ace();
+        self.is_plain() && later.is_plain() && ace == later.segment.ace() && ace != ECE_ALONE
+    }
+
+    /// Returns whether the ACK advances and contains no SACK.
     fn is_plain(&self) -> bool {
-        self.cost > 0 && self.segment.sack().is_empty() && !self.segment.flags.intersects(Flags::ECE)
+        self.cost > 0 && self.segment.sack().is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_core::{FlowId, SackBlock};
+    use ackclock_core::{Flags, FlowId, SackBlock};
 
     fn ack(number: u32) -> Segment {
         Segment::pure_ack(FlowId(0), Seq(number), 40)
@@ -120,5 +129,21 @@ mod tests {
         let stale: Vec<_> = queue.discard_up_to(Seq(2)).iter().map(|ack| ack.ack.0).collect();
         assert_eq!(stale, [1, 2]);
         assert_eq!(numbers_and_costs(&queue), [(1, 0), (3, 1)]);
+    }
+
+    /// Merging 2, 4 and 2 (10 modulo 8) into one ACK would hide eight marks.
+    #[test]
+    fn acks_with_different_counters_are_not_merged() {
+        let counted = |number, ace| {
+            let mut ack = ack(number);
+            ack.set_ace(ace);
+            ack
+        };
+        let mut queue = AckQueue::default();
+        for (number, ace) in [(1, 2), (2, 4), (3, 2), (4, 2), (5, 5), (6, 5)] {
+            queue.push(counted(number, ace), 1);
+        }
+        let merged: Vec<u32> = std::iter::from_fn(|| queue.merge_oldest()).map(|ack| ack.ack.0).collect();
+        assert_eq!(merged, [3, 5]);
     }
 }

@@ -67,10 +67,11 @@ impl<'a> Expected<'a> {
     pub(super) fn check_flags(&self, shift: Option<u32>) -> Result<(), String> {
         let Some(sent) = self.sent else { return Ok(()) };
         let (expected, were) = (self.packet.flags.0, sent.flags.0);
-        if (expected ^ were) & !Flags::PSH.0 == 0 {
+        let ae = sent.first.ae();
+        if (expected ^ were) & !Flags::PSH.0 == 0 && self.packet.ae == ae {
             return Ok(());
         }
-        let (text, flags) = (sent.text(shift.unwrap_or(0)), letters(sent.flags));
+        let (text, flags) = (sent.text(shift.unwrap_or(0)), letters(sent.flags, ae));
         Err(format!("{} > {text}: its flags are {flags}", seconds(sent.at)))
     }
 

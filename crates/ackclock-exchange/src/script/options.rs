@@ -1,6 +1,8 @@
 //! TCP options of a packet in a script: `<mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 7>`.
 
-use ackclock_core::{LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps};
+use ackclock_core::{
+    AccEcn, EctField, LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps,
+};
 
 /// TCP options of a packet in a script. The order and padding of the options are ignored.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -11,9 +13,11 @@ pub(crate) struct Options {
     pub(crate) timestamps: Option<Timestamps>,
     /// SACK blocks, at most [`Segment::MAX_SACK`].
     pub(crate) sack: Vec<SackBlock>,
+    /// AccECN option, if present.
+    pub(crate) marks: Option<AccEcn>,
 }
 
-const HELP: &str = "options are `mss N`, `wscale N`, `sackOK`, `TS val N ecr N`, `sack N:N ...`, `nop`, `eol`, or `...` alone";
+const HELP: &str = "options are `mss N`, `wscale N`, `sackOK`, `TS val N ecr N`, `sack N:N ...`, `ECN e0b N ceb N`, `ECN e1b N ceb N`, `nop`, `eol`, or `...` alone";
 
 /// Parses the options between `<` and `>`. Returns `None` for `...`, which matches any options.
 ///
@@ -43,6 +47,14 @@ fn read_one(words: &[&str], options: &mut Options) -> Result<(), String> {
         ["TS", "val", value, "ecr", echo] => {
             let stamps = Timestamps { value: number("TS val", value)?, echo: number("ecr", echo)? };
             options.timestamps = Some(stamps);
+        }
+        ["ECN", field @ ("e0b" | "e1b"), ect, "ceb", ce] => {
+            let (ect_bytes, ce_bytes) = (number(field, ect)?, number("ceb", ce)?);
+            if u32::max(ect_bytes, ce_bytes) >= 1 << 24 {
+                return Err("ECN: a counter has 24 bits".to_owned());
+            }
+            let field = if field == "e0b" { EctField::Ect0 } else { EctField::Ect1 };
+            options.marks = Some(AccEcn { field, ect_bytes, ce_bytes });
         }
         ["sack", ref blocks @ ..] if !blocks.is_empty() => {
             for text in blocks {
@@ -90,6 +102,8 @@ mod tests {
             ("sack", "unknown option `sack`"),
             ("sack 1", "not a block"),
             ("sack 1:2 3:4 5:6 7:8", "more than 3 blocks"),
+            ("ECN e2b 1 ceb 1", "unknown option"),
+            ("ECN e0b 1 ceb 16777216", "24 bits"),
             ("FO abc", "`FO abc`"),
             ("", "unknown option ``"),
         ];

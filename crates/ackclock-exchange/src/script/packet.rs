@@ -10,8 +10,10 @@ use crate::connection::FLOW;
 pub(crate) struct Packet {
     /// ECN codepoint of the IP header; `None` if not written in the script.
     pub(crate) ecn: Option<Ecn>,
-    /// Control bits of the TCP header.
+    /// Control bits of the TCP header, except AE.
     pub(crate) flags: Flags,
+    /// Control bit AE of the TCP header (RFC 9768).
+    pub(crate) ae: bool,
     /// Sequence number of the packet's first byte.
     pub(crate) seq: Seq,
     /// Payload length of the packet, bytes.
@@ -24,7 +26,9 @@ pub(crate) struct Packet {
     pub(crate) options: Option<Options>,
 }
 
-/// Letters that stand for the control bits in a script.
+/// Letter of the control bit AE in a script.
+const AE: char = 'A';
+/// Letters that stand for the other control bits in a script.
 const LETTERS: [(char, Flags); 7] = [
     ('S', Flags::SYN),
     ('F', Flags::FIN),
@@ -54,6 +58,7 @@ impl Packet {
     pub(crate) fn segment(&self, echo: impl Fn(u32) -> u32) -> Segment {
         let mut segment = Segment::data(FLOW, self.seq, 0, 40);
         segment.flags = self.flags;
+        segment.set_ae(self.ae);
         segment.ack = self.ack;
         segment.window = self.window.unwrap_or(0);
         segment.ecn = self.ecn.unwrap_or_default();
@@ -62,6 +67,9 @@ impl Packet {
             segment.set_syn_options(options.syn);
         }
         options.sack.iter().for_each(|&block| segment.push_sack(block));
+        if let Some(marks) = options.marks {
+            segment.set_acc_ecn(marks);
+        }
         if let Some(mut stamps) = options.timestamps {
             stamps.echo = echo(stamps.echo);
             segment.set_timestamps(stamps);
@@ -110,9 +118,9 @@ fn read(text: &str) -> Result<Packet, String> {
         Some(word) if word.starts_with('[') => Some(codepoint(words.next().unwrap_or_default())?),
         _ => None,
     };
-    let flags = flags(words.next().unwrap_or_default())?;
+    let (flags, ae) = flags(words.next().unwrap_or_default())?;
     let (seq, len) = range(words.next().unwrap_or_default())?;
-    let mut packet = Packet { ecn, flags, seq, len, ack: Seq(0), window: None, options };
+    let mut packet = Packet { ecn, flags, ae, seq, len, ack: Seq(0), window: None, options };
     let mut has_ack = false;
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_default();
@@ -146,6 +154,9 @@ fn check_options(packet: &Packet) -> Result<(), String> {
     if packet.is_syn() && !options.sack.is_empty() {
         return Err("`sack` stands in a SYN, which reports no data".to_owned());
     }
+    if options.marks.is_some() && (packet.is_syn() || options.sack.len() == Segment::MAX_SACK) {
+        return Err(format!("`ECN` has no room in a SYN, or beside {} SACK blocks", Segment::MAX_SACK));
+    }
     if !packet.is_syn() && options.syn != Default::default() {
         return Err("`mss`, `wscale` and `sackOK` belong to a SYN".to_owned());
     }
@@ -160,18 +171,20 @@ fn codepoint(word: &str) -> Result<Ecn, String> {
     })
 }
 
-fn flags(word: &str) -> Result<Flags, String> {
-    let mut flags = Flags::default();
+/// Parses control bits; the second value is AE.
+fn flags(word: &str) -> Result<(Flags, bool), String> {
+    let (mut flags, mut ae) = (Flags::default(), false);
     if word == "-" {
-        return Ok(flags);
+        return Ok((flags, ae));
     }
     for letter in word.chars() {
         match LETTERS.iter().find(|(known, _)| *known == letter) {
             Some((_, flag)) if !flags.contains(*flag) => flags |= *flag,
-            _ => return Err(format!("`{word}` are not flags: each of S F R P . E W once, or `-`; {HELP}")),
+            None if letter == AE && !ae => ae = true,
+            _ => return Err(format!("`{word}` are not flags: each of S F R P . E W A once, or `-`; {HELP}")),
         }
     }
-    if word.is_empty() { Err(format!("there are no flags; {HELP}")) } else { Ok(flags) }
+    if word.is_empty() { Err(format!("there are no flags; {HELP}")) } else { Ok((flags, ae)) }
 }
 
 /// Parses a sequence number range: `1:1001(1000)`.
@@ -187,10 +200,10 @@ fn range(word: &str) -> Result<(Seq, u32), String> {
     Ok((Seq(first), len))
 }
 
-/// Formats control bits in script notation: `S.`, `.`, or `-` for none.
-pub fn letters(flags: Flags) -> String {
-    let letters: String =
-        LETTERS.iter().filter(|(_, flag)| flags.contains(*flag)).map(|(letter, _)| letter).collect();
+/// Formats control bits in script notation: `S.`, `.`, or `-` for none. `ae` is the bit AE.
+pub fn letters(flags: Flags, ae: bool) -> String {
+    let set = LETTERS.iter().filter(|(_, flag)| flags.contains(*flag)).map(|(letter, _)| *letter);
+    let letters: String = set.chain(ae.then_some(AE)).collect();
     if letters.is_empty() { "-".to_owned() } else { letters }
 }
 
@@ -202,7 +215,7 @@ pub(crate) fn codepoint_name(ecn: Ecn) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_core::{SackBlock, SynOptions, Timestamps};
+    use ackclock_core::{AccEcn, EctField, SackBlock, SynOptions, Timestamps};
 
     #[test]
     fn a_syn_is_read_with_its_options() {
@@ -221,6 +234,15 @@ mod tests {
         assert_eq!((segment.ack, segment.window, segment.ecn), (Seq(3001), 7, Ecn::Ce));
         let block = |left, right| SackBlock { left: Seq(left), right: Seq(right) };
         assert_eq!(segment.sack(), [block(6001, 7001), block(4001, 5001)]);
+    }
+
+    #[test]
+    fn an_acknowledgement_may_count_marks() {
+        let ack = inbound(" .WA 1:1(0) ack 3001 win 7 <sack 6001:7001,ECN e1b 4001 ceb 1000>").unwrap();
+        let segment = ack.segment(|echo| echo);
+        let marks = AccEcn { field: EctField::Ect1, ect_bytes: 4001, ce_bytes: 1000 };
+        assert_eq!((segment.ace(), segment.acc_ecn(), segment.sack().len()), (0b110, Some(marks), 1));
+        assert_eq!(letters(segment.flags, segment.ae()), ".WA");
     }
 
     #[test]
@@ -243,6 +265,8 @@ mod tests {
             (" . 1:1(0) ack 1 win 5 <mss 5>", "belong to a SYN"),
             (" [ect9] . 1:1(0) ack 1 win 5", "not a codepoint"),
             (" . 1:1(0) ack 1 win 5 <nop", "do not end with"),
+            (" .AA 1:1(0) ack 1 win 5", "are not flags"),
+            (" S 1:1(0) win 5 <ECN e0b 1 ceb 0>", "no room in a SYN"),
             ("", "no flags"),
         ];
         for (text, message) in refused {

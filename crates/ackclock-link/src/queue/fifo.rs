@@ -43,6 +43,11 @@ impl Fifo {
         self.segments.iter().next().map(|(_, segment)| segment.flow)
     }
 
+    /// Arrival time of the oldest segment in the queue.
+    pub(super) fn first(&self) -> Option<Time> {
+        self.segments.first()
+    }
+
     pub(super) fn load(&self) -> Load {
         self.load
     }

@@ -4,6 +4,7 @@ mod age_limited;
 mod codel;
 mod drop_head;
 mod drop_tail;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod pie;
@@ -15,6 +16,7 @@ pub use age_limited::AgeLimited;
 pub use codel::{Codel, CodelConfig};
 pub use drop_head::{DropHead, DropHeadConfig};
 pub use drop_tail::{DropTail, DropTailConfig};
+pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
@@ -206,6 +208,7 @@ ackclock_core::registry! {
         "pie" => PieConfig,
         "red" => RedConfig,
         "fq-codel" => FqCodelConfig,
+        "dualpi2" => DualPi2Config,
         "short-first" => ShortFirstConfig,
     }
 }

@@ -164,6 +164,12 @@ impl AckInfo {
     fn lost(&self) -> u32 {
         self.0.lost
     }
+
+    /// Bytes that the receiver newly reports as marked; 0 unless the sender has ecn="accurate" or ecn="dctcp".
+    #[getter]
+    fn marked(&self) -> u32 {
+        self.0.marked
+    }
 }
 
 /// A congestion event, for a congestion control.

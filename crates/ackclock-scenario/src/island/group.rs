@@ -177,6 +177,6 @@ fn receiver(table: &FlowGroup, sender: &dyn SenderRow) -> Result<ReceiverConfig,
         sack: sender.uses_sack(),
         dsack: on(Some(table.dsack)),
         timestamps: on(options.timestamps),
-        ecn: on(Some(options.ecn)),
+        ecn: options.ecn.unwrap_or_default(),
     })
 }

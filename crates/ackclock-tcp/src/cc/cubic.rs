@@ -402,6 +402,7 @@ mod tests {
                 window_limited,
                 lost: 0,
                 lost_in_all: 0,
+                marked: 0,
             });
         }
 
@@ -584,6 +585,7 @@ mod tests {
             window_limited: true,
             lost: 0,
             lost_in_all: 0,
+            marked: 0,
         };
         bench.cubic.on_ack(&sample);
         assert_eq!(bench.cubic.window(), 10 * MSS);

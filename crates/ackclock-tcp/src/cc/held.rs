@@ -15,7 +15,7 @@
 //! ## Validation
 //! Unit tests below check a single window. `tests/steered.rs` checks the senders of a relay.
 
-use ackclock_core::{Rate, Setting, Span, Time};
+use ackclock_core::{Ecn, Rate, Setting, Span, Time};
 
 use super::RenewControl;
 use crate::config::{Halves, SenderConfig};
@@ -145,6 +145,14 @@ impl CongestionControl for Held {
 
     fn rules_recovery(&self) -> bool {
         self.hold.is_some() || self.own.rules_recovery()
+    }
+
+    fn counts_marks(&self) -> bool {
+        self.own.counts_marks()
+    }
+
+    fn codepoint(&self) -> Ecn {
+        self.own.codepoint()
     }
 
     fn wants_rate(&self) -> bool {

@@ -139,6 +139,7 @@ mod tests {
                 window_limited: true,
                 lost: 0,
                 lost_in_all: 0,
+                marked: 0,
             };
             pace = hystart.on_ack(&sample);
         }

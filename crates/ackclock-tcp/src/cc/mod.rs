@@ -4,11 +4,15 @@
 //! real. A controller receives events and sets a window, without access to sequence numbers.
 
 pub mod bbr;
+pub mod bbr3;
 mod bictcp;
 pub mod cubic;
+pub mod dctcp;
 pub mod held;
 mod hystart;
 mod hystart_classic;
+mod marked_fraction;
+pub mod prague;
 pub mod reno;
 mod steps;
 pub mod westwood;

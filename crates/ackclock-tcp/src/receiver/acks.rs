@@ -1,21 +1,29 @@
 //! Acknowledgements of the receiver: when they are sent, and what they contain (RFC 5681 section 4.2, RFC 2018, RFC
 //! 2883, RFC 7323).
 
-use ackclock_core::{Flags, SackBlock, Segment, Time, Timestamps};
+use ackclock_core::{AccEcn, Flags, SackBlock, Segment, Time, Timestamps};
 
 use super::window::Policy;
 use super::{AckPolicy, INITIAL, Receiver, clock, merge};
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
+use crate::ecn::EcnMode;
 
 impl Receiver {
     /// Acknowledges an in-order segment that has the flags `flags`, while no data is missing (RFC 5681 section 4.2). A
     /// FIN is acknowledged at once. As in Linux, segments that the peer pushes or that report a reduced window (CWR)
-    /// are also acknowledged at once.
+    /// are also acknowledged at once, and so are `prompt` segments, whose congestion marks must be reported.
     #[inline(always)]
-    pub(super) fn acknowledge_in_order(&mut self, now: Time, flags: Flags, out: &mut impl FnMut(&Segment)) {
+    pub(super) fn acknowledge_in_order(
+        &mut self,
+        now: Time,
+        flags: Flags,
+        prompt: bool,
+        out: &mut impl FnMut(&Segment),
+    ) {
         self.unacknowledged += 1;
         if let AckPolicy::Delayed { count, timeout, .. } = self.config.acks
             && !self.quick.is_on()
+            && !prompt
             && self.end.is_none()
         {
             let due = if self.quick.is_used() {
@@ -88,10 +96,12 @@ impl Receiver {
         self.unacknowledged = 0;
         self.quick.on_ack(now);
         self.merge.on_ack();
+        self.feedback.on_ack();
         self.deadline = Time::NEVER;
         self.offer(now);
         let reports = duplicate.is_some() || (self.config.sack && !self.ahead.is_empty());
-        if reports || self.config.timestamps {
+        let accurate = self.config.ecn == EcnMode::Accurate;
+        if reports || self.config.timestamps || accurate {
             out(&self.ack_with_options(now, duplicate));
         } else {
             out(&self.plain_ack());
@@ -124,6 +134,9 @@ impl Receiver {
         if self.config.sack {
             self.ahead.report(&mut ack);
         }
+        if self.config.ecn == EcnMode::Accurate {
+            self.feedback.report(&mut ack);
+        }
         ack.header = self.header_of(&ack);
         ack
     }
@@ -142,6 +155,7 @@ impl Receiver {
         // The SACK option takes 8 bytes per block, 2 bytes of option header and 2 bytes of padding.
         let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
         let syn = seg.syn_options().map_or(0, |offer| offer.header_bytes(timestamps > 0));
-        self.header_with(timestamps + sack + syn)
+        let marks = if seg.acc_ecn().is_some() { AccEcn::HEADER_BYTES } else { 0 };
+        self.header_with(timestamps + sack + syn + marks)
     }
 }

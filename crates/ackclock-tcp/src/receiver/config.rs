@@ -3,6 +3,7 @@
 use ackclock_core::{LARGEST_WINDOW_SCALE, Seq, Span, scaled_window};
 
 use crate::config::HeaderSize;
+use crate::ecn::EcnMode;
 
 /// Bits of a window that Linux advertises without a shift: half the range of the header field.
 const UNSCALED_BITS: u32 = 15;
@@ -78,8 +79,8 @@ pub struct ReceiverConfig {
     pub dsack: bool,
     /// Send timestamps and check received timestamps (RFC 7323).
     pub timestamps: bool,
-    /// Echo congestion marks (RFC 3168).
-    pub ecn: bool,
+    /// Feedback of congestion marks.
+    pub ecn: EcnMode,
 }
 
 impl ReceiverConfig {
@@ -108,7 +109,7 @@ impl Default for ReceiverConfig {
             sack: true,
             dsack: false,
             timestamps: false,
-            ecn: false,
+            ecn: EcnMode::Off,
         }
     }
 }

@@ -4,6 +4,7 @@ use ackclock_core::{Flags, Segment, Span, SynOptions, Time, Timestamps};
 
 use super::{INITIAL, Receiver, ReceiverState, clock};
 use crate::config::{PLAIN_HEADER, TIMESTAMPS};
+use crate::ecn::{EcnMode, handshake_ace};
 use crate::stack::LINEAR_SYN_TIMEOUTS;
 
 /// Parameters of the SYN timeout: first value, largest number of doublings, and upper limit (RFC 6298 (2.1), (5.5),
@@ -17,15 +18,13 @@ impl Receiver {
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         let answers = self.state == ReceiverState::SynReceived;
         let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
-        syn.flags = match (answers, self.config.ecn) {
-            (false, false) => Flags::SYN,
-            // Linux asks for ECN in its first SYN only (tcp_ecn_clear_syn); RFC 3168 section 6.1.1.1 allows both.
-            (false, true) if self.syns > 0 && self.quick.is_used() => Flags::SYN,
-            (false, true) => Flags::SYN | Flags::ECE | Flags::CWR,
-            (true, false) => Flags::SYN | Flags::ACK,
-            // A SYN-ACK sets only one of the two ECN bits (RFC 3168 section 6.1.1).
-            (true, true) => Flags::SYN | Flags::ACK | Flags::ECE,
-        };
+        syn.flags = Flags::SYN;
+        if answers {
+            syn.flags |= Flags::ACK;
+            syn.set_ace(self.config.ecn.answer(self.syn_ecn));
+        } else {
+            syn.set_ace(self.config.ecn.request(self.syns, self.quick.is_used()));
+        }
         if answers {
             syn.ack = self.next;
         }
@@ -64,12 +63,17 @@ impl Receiver {
             ReceiverState::Listening if !seg.flags.intersects(Flags::ACK) => {
                 self.state = ReceiverState::SynReceived;
                 self.next = seg.seq + 1;
+                self.syn_ecn = seg.ecn;
+                self.config.ecn = self.config.ecn.of_syn(seg.ace());
                 self.agree(seg);
                 self.anchor(now);
                 self.send_syn(now, out);
             }
             // The peer repeats its SYN because our SYN-ACK was lost.
-            ReceiverState::SynReceived if seg.seq + 1 == self.next => self.send_syn(now, out),
+            ReceiverState::SynReceived if seg.seq + 1 == self.next => {
+                self.syn_ecn = seg.ecn;
+                self.send_syn(now, out);
+            }
             _ => self.on_syn_ack(now, seg, out),
         }
     }
@@ -99,10 +103,21 @@ impl Receiver {
             self.state = ReceiverState::Established;
             self.next = seg.seq + 1;
             self.quick.on_handshake(now.since(self.syn_sent));
+            self.config.ecn = self.config.ecn.of_syn_ack(seg.ace());
+            self.feedback.on_syn_ack(seg.ecn);
             self.agree(seg);
             self.anchor(now);
         }
-        self.acknowledge(now, None, out);
+        if self.config.ecn == EcnMode::Accurate {
+            // The acknowledgement of the SYN-ACK reports its codepoint (RFC 9768 section 3.2.2.1).
+            self.acknowledge(now, None, &mut |ack: &Segment| {
+                let mut answer = *ack;
+                answer.set_ace(handshake_ace(seg.ecn));
+                out(&answer);
+            });
+        } else {
+            self.acknowledge(now, None, out);
+        }
     }
 
     /// Disables features that the peer's SYN did not offer.
@@ -110,7 +125,6 @@ impl Receiver {
         let offered = syn.syn_options().unwrap_or_default();
         self.config.sack &= offered.sack_permitted;
         self.config.dsack &= offered.sack_permitted;
-        self.config.ecn &= syn.flags.intersects(Flags::ECE);
         self.config.timestamps &= syn.timestamps().is_some();
         self.echo = syn.timestamps().map(|stamp| stamp.value);
         if offered.window_scale.is_none() {
@@ -143,8 +157,12 @@ mod tests {
 
     /// Flags of the first two SYNs of a receiver that asks for ECN.
     fn asking(acks: AckPolicy) -> Vec<Flags> {
-        let config =
-            ReceiverConfig { opening: Opening::Handshake, acks, ecn: true, ..ReceiverConfig::default() };
+        let config = ReceiverConfig {
+            opening: Opening::Handshake,
+            acks,
+            ecn: EcnMode::On,
+            ..ReceiverConfig::default()
+        };
         let mut receiver = Receiver::new(config, FlowId(0));
         let mut sent = Vec::new();
         receiver.start(Time::ZERO, &mut |syn| sent.push(syn.flags));

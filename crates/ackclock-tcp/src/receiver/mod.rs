@@ -4,7 +4,7 @@
 //!
 //! ## Source
 //! RFC 9293 (acceptance, handshake), RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 2883 (D-SACK),
-//! RFC 7323 (window scale, timestamps, PAWS), RFC 3168 section 6.1.3 (ECN echo).
+//! RFC 7323 (window scale, timestamps, PAWS), RFC 3168 section 6.1.3 (ECN echo), RFC 8257 and RFC 9768 (echo of all marks).
 //!
 //! ## What it does
 //! The application reads data at once, or in the Linux stack [within a tenth of a millisecond](self::reading). In-order
@@ -21,6 +21,7 @@
 //! - A segment without timestamps is accepted even if timestamps were negotiated. RFC 7323 section 3.2 would drop a
 //!   segment without timestamps.
 //! - PAWS has no exception for connections idle for 24 days (RFC 7323 section 5.5).
+//! - The AccECN option has two of its three counters, and is missing from a SYN-ACK.
 //! - The receiver repeats a SYN without limit, ignores RST, and never closes its own direction.
 //!
 //! ## Validation
@@ -31,6 +32,7 @@ mod ack_delay;
 mod acks;
 mod autotune;
 mod config;
+mod feedback;
 mod handshake;
 mod merge;
 mod quick;
@@ -41,9 +43,11 @@ mod window;
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time};
 
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
+use self::feedback::Feedback;
 use self::merge::Merge;
 use self::quick::Quick;
 use self::window::Policy;
+use crate::ecn::EcnMode;
 use crate::reassembly::Reassembly;
 
 /// The receiving half of one connection. The receiver is event-driven: its inputs are segments and timeouts, its
@@ -59,7 +63,7 @@ pub struct Receiver {
     acknowledged: Seq,
     flow: FlowId,
     state: ReceiverState,
-    /// Whether ACKs set ECE: from a congestion mark until CWR arrives.
+    /// Whether ACKs set ECE: from a congestion mark until CWR arrives, or in DCTCP until an unmarked segment arrives.
     echo_congestion: bool,
     window_field: u16,
     /// Number of segments received in order since the last ACK.
@@ -88,6 +92,10 @@ pub struct Receiver {
     syns: u32,
     /// Whether to offer window scaling.
     scales: bool,
+    /// Counters of congestion marks.
+    feedback: Feedback,
+    /// IP codepoint of the peer's latest SYN.
+    syn_ecn: Ecn,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,6 +146,8 @@ impl Receiver {
             syn_sent: Time::ZERO,
             syns: 0,
             scales: true,
+            feedback: Feedback::default(),
+            syn_ecn: Ecn::NotEct,
             flow,
             config: ReceiverConfig { dsack: config.dsack && config.sack, ..config },
         }
@@ -167,12 +177,13 @@ impl Receiver {
             self.acknowledge(now, None, out);
             return;
         }
+        let prompt = self.config.ecn.counts_marks() && self.count_mark(now, seg, out);
         let in_order = seg.seq == self.next;
         let is_next = in_order && self.ahead.is_empty() && self.end.is_none();
         if is_next && !seg.end().after(self.limit()) {
             self.advance(now, seg.end(), u32::from(seg.header) * u32::from(seg.payload > 0), end_of(seg));
             self.tune(now, seg, true);
-            self.acknowledge_in_order(now, seg.flags, out);
+            self.acknowledge_in_order(now, seg.flags, prompt, out);
         } else {
             let arrival = SackBlock { left: seg.seq, right: seg.end() };
             let waiting =
@@ -262,7 +273,7 @@ impl Receiver {
         {
             self.echo = Some(stamp.value);
         }
-        if self.config.ecn {
+        if self.config.ecn == EcnMode::On {
             self.take_mark(seg);
         }
         true
@@ -484,7 +495,7 @@ mod tests {
     #[test]
     fn a_mark_and_a_retransmission_between_marked_segments_are_acknowledged_at_once() {
         let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 16 };
-        let mut bench = Bench::new(ReceiverConfig { acks, ecn: true, ..delayed() });
+        let mut bench = Bench::new(ReceiverConfig { acks, ecn: EcnMode::On, ..delayed() });
         let mut marked = |now, index: u32, ecn, flags| {
             let mut seg = segment(FIRST + index * 1000, 1000);
             (seg.ecn, seg.flags) = (ecn, seg.flags | flags);
@@ -669,7 +680,7 @@ mod tests {
 
     #[test]
     fn congestion_is_echoed_until_the_sender_says_that_it_reacted() {
-        let mut bench = Bench::new(ReceiverConfig { ecn: true, ..ReceiverConfig::default() });
+        let mut bench = Bench::new(ReceiverConfig { ecn: EcnMode::On, ..ReceiverConfig::default() });
         let mut send = |index: u32, ecn: Ecn, cwr: Flags| {
             let mut seg = segment(FIRST + index * 1000, 1000);
             seg.ecn = ecn;
@@ -736,7 +747,7 @@ mod tests {
             ack_size: HeaderSize::Real,
             max_window: 1_000_000,
             timestamps: true,
-            ecn: true,
+            ecn: EcnMode::On,
             ..ReceiverConfig::default()
         };
         let mut bench = Bench::new(config);
@@ -851,7 +862,7 @@ mod tests {
 
         #[test]
         fn garbage_does_no_harm(segments in prop::collection::vec((any::<u32>(), any::<u16>(), any::<u8>(), any::<u32>()), 0..200)) {
-            let config = ReceiverConfig { timestamps: true, ecn: true, dsack: true, max_window: 1 << 30, ..delayed() };
+            let config = ReceiverConfig { timestamps: true, ecn: EcnMode::On, dsack: true, max_window: 1 << 30, ..delayed() };
             let mut bench = Bench::new(config);
             for (seq, payload, flags, value) in segments {
                 let mut seg = stamped(segment(Seq(seq), payload), value);

@@ -46,7 +46,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.on_ack();
         self.outgoing.on_event();
         self.read(now, seg, &mut outcome);
-        let echoes = self.ecn.enabled == Switch::On;
+        if self.ecn.mode.counts_marks() {
+            self.take_feedback(seg, &outcome);
+        }
+        let echoes = self.ecn.mode.is_on() && !(self.ecn.mode.counts_marks() && self.cc.counts_marks());
         if echoes && self.config.stack == Stack::Linux {
             // A loss reported together with an ECN echo belongs to the reduction for this echo. If the acknowledgement
             // ends a recovery, the ECN echo is processed later.
@@ -347,6 +350,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             window_limited,
             lost: self.board.losses().wrapping_sub(outcome.losses),
             lost_in_all: self.board.losses(),
+            marked: self.take_marked(),
         }
     }
 

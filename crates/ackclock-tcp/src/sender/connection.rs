@@ -2,8 +2,9 @@
 
 use ackclock_core::{Repair, Seq, Span, Time};
 
+use super::feedback::Feedback;
 use super::requests::Requests;
-use crate::config::Switch;
+use crate::ecn::EcnMode;
 
 /// State of a sender's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +65,15 @@ pub(super) struct Past {
     pub(super) requests: Requests,
 }
 
+/// State that few connections have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Extra {
+    /// Retransmissions during the handshake; `None` without retransmissions.
+    pub(super) repeated: Option<Repeated>,
+    /// Congestion marks that the peer reported, if it reports all marks.
+    pub(super) feedback: Feedback,
+}
+
 /// Retransmissions during the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeated {
@@ -96,6 +106,8 @@ pub(super) enum Due {
     SynAck,
     /// An acknowledgement without data.
     Ack,
+    /// The acknowledgement of the peer's SYN-ACK.
+    SynAckAck,
     /// A probe of a closed window.
     Probe,
     /// A retransmission that an agent at the edge requested.
@@ -105,7 +117,7 @@ pub(super) enum Due {
 /// State of explicit congestion notification (ECN) at the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ecn {
-    pub(super) enabled: Switch,
+    pub(super) mode: EcnMode,
     /// End of the data in flight at the last ECN reaction. ECN echoes are ignored until this data is acknowledged.
     pub(super) reacted: Option<Seq>,
     /// Whether the next new segment must report the reaction to the peer (CWR).

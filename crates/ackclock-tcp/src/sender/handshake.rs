@@ -37,10 +37,16 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let asks = !seg.flags.intersects(Flags::ACK);
         match self.state {
             SenderState::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
-            SenderState::SynReceived if asks && seg.seq + 1 == self.peer.next => self.answer_again(now),
+            SenderState::SynReceived if asks && seg.seq + 1 == self.peer.next => {
+                self.note_syn(seg.ecn);
+                self.answer_again(now);
+            }
             SenderState::SynSent if !asks && seg.ack == self.params.first => self.take_syn_ack(now, seg),
             // The peer repeats its SYN-ACK because our acknowledgement was lost.
-            SenderState::Established if !asks && seg.seq + 1 == self.peer.next => self.due = Due::Ack,
+            SenderState::Established if !asks && seg.seq + 1 == self.peer.next => {
+                self.note_syn_ack(seg.ecn);
+                self.due = Due::SynAckAck;
+            }
             _ => {}
         }
     }
@@ -67,9 +73,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Answers the peer's SYN with a SYN-ACK.
     fn answer_syn(&mut self, now: Time, syn: &Segment) {
         self.agree(syn);
-        if !syn.flags.contains(Flags::ECE | Flags::CWR) {
-            self.ecn.enabled = Switch::Off;
-        }
+        self.ecn.mode = self.ecn.mode.of_syn(syn.ace());
+        self.note_syn(syn.ecn);
         self.send_own_syn(now, SenderState::SynReceived, Due::SynAck);
     }
 
@@ -89,22 +94,28 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Record of handshake retransmissions; created at the first retransmission.
     fn repeated(&mut self) -> &mut Repeated {
         let first_at = self.board.sent().front().map_or(Time::ZERO, |syn| syn.sent_at);
-        self.repeated.get_or_insert_with(|| Box::new(Repeated { lost_syns: 0, first_at, answered_at: None }))
+        self.extra.get_or_insert_default().repeated.get_or_insert(Repeated {
+            lost_syns: 0,
+            first_at,
+            answered_at: None,
+        })
     }
 
     fn lost_syns(&self) -> u32 {
-        self.repeated.as_ref().map_or(0, |repeated| repeated.lost_syns)
+        self.repetitions().map_or(0, |repeated| repeated.lost_syns)
+    }
+
+    fn repetitions(&self) -> Option<&Repeated> {
+        self.extra.as_ref()?.repeated.as_ref()
     }
 
     /// Processes the peer's SYN-ACK to our SYN.
     fn take_syn_ack(&mut self, now: Time, answer: &Segment) {
         self.agree(answer);
-        // A SYN-ACK with both ECN bits comes from a peer without ECN that reflects our SYN (RFC 3168 section 6.1.1).
-        if !answer.flags.intersects(Flags::ECE) || answer.flags.intersects(Flags::CWR) {
-            self.ecn.enabled = Switch::Off;
-        }
+        self.ecn.mode = self.ecn.mode.of_syn_ack(answer.ace());
+        self.note_syn_ack(answer.ecn);
         self.complete_handshake(now, answer);
-        self.due = Due::Ack;
+        self.due = Due::SynAckAck;
     }
 
     /// Adopts the options of the peer's SYN.
@@ -178,8 +189,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.state = SenderState::Established;
         self.due = Due::Nothing;
         self.timer = Time::NEVER;
+        let answers = !seg.flags.intersects(Flags::SYN);
+        if answers {
+            self.note_answer(seg);
+        }
         if self.config.stack == Stack::Linux {
-            if !seg.flags.intersects(Flags::SYN) {
+            if answers {
                 // The window in the acknowledgement of our SYN replaces the window of the peer's SYN.
                 self.peer.largest = self.window_of(seg);
                 self.peer.edge = seg.ack + self.peer.largest;
@@ -214,7 +229,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Whether handshake losses reduce the initial window. Linux tolerates one retransmission of the SYN, and further
     /// retransmissions if the peer echoes the first SYN.
     fn costs_initial_window(&self, seg: &Segment) -> bool {
-        let Some(repeated) = &self.repeated else { return false };
+        let Some(repeated) = self.repetitions() else { return false };
         let first_arrived = || {
             let echo = seg.timestamps().filter(|_| self.timestamps == Switch::On).map(|stamps| stamps.echo);
             echo == Some(self.stamp(repeated.first_at))
@@ -229,12 +244,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn syn(&mut self, now: Time) -> Segment {
         let mut segment = self.offer(now, Some(0));
         segment.ack = Seq(0);
-        // Linux asks for ECN in its first SYN only (tcp_ecn_clear_syn); RFC 3168 section 6.1.1.1 allows both.
-        let first = self.config.stack == Stack::Rfc || self.lost_syns() == 0;
-        segment.flags = match self.ecn.enabled {
-            Switch::On if first => Flags::SYN | Flags::ECE | Flags::CWR,
-            _ => Flags::SYN,
-        };
+        segment.flags = Flags::SYN;
+        segment.set_ace(self.ecn.mode.request(self.lost_syns(), self.config.stack == Stack::Linux));
         segment
     }
 
@@ -243,9 +254,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         // A window scale is offered only if the peer offered one (RFC 7323 section 2.2).
         let mut segment = self.offer(now, self.peer.scales.then_some(0));
         segment.flags |= Flags::SYN;
-        if self.ecn.enabled == Switch::On {
-            segment.flags |= Flags::ECE;
-        }
+        segment.set_ace(self.ecn.mode.answer(self.syn_codepoint()));
         segment
     }
 

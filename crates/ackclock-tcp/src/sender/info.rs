@@ -85,7 +85,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             (self.timestamps == Switch::On, option::TIMESTAMPS),
             (R::USES_SACK, option::SACK),
             (self.peer.scales, option::WINDOW_SCALE),
-            (self.ecn.enabled == Switch::On, option::ECN),
+            (self.ecn.mode.is_on(), option::ECN),
         ];
         agreed.iter().filter(|(is_on, _)| *is_on).map(|(_, bit)| bit).sum()
     }

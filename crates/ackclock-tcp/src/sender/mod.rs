@@ -3,7 +3,8 @@
 //! The sending half of a TCP connection: `recovery x undo x congestion control`.
 //!
 //! ## Source
-//! RFC 9293 (sequence numbers, windows, persist timer, open and close), RFC 5681, RFC 6298, RFC 7323, RFC 3168 section 6.1.
+//! RFC 9293 (sequence numbers, windows, persist timer, open and close), RFC 5681, RFC 6298, RFC 7323, RFC 3168 section 6.1, RFC 8257
+//! and RFC 9768 (feedback of all congestion marks).
 //!
 //! ## What it does
 //! The sender is event-driven: its inputs are segments and timeouts, its outputs are segments, and it reads no clock.
@@ -12,6 +13,7 @@
 //!
 //! ## Differences from the source
 //! - The last segment of a file has the FIN flag. Data from the peer is ignored.
+//! - Retransmissions are not ECN-capable unless the congestion control uses ECT(1), and a SYN-ACK is repeated with its first ECN answer.
 //! - Simultaneous open is not supported, a SYN is repeated without limit, and TIME-WAIT does not end.
 //! - A reset anywhere in the window is accepted. RFC 5961 section 3.2 would challenge all resets without the next
 //!   sequence number.
@@ -22,6 +24,7 @@
 
 mod ack;
 mod connection;
+mod feedback;
 mod handshake;
 mod idle;
 mod info;
@@ -40,7 +43,7 @@ use std::sync::Arc;
 use ackclock_core::{ConnectionView, FlowId, Port, Rate, Segment, Setting, Sink, Span, Time, prefetch};
 
 pub use self::connection::SenderState;
-use self::connection::{Due, Ecn, Fin, Past, Peer, Repeated, Stamps};
+use self::connection::{Due, Ecn, Extra, Fin, Past, Peer, Stamps};
 use self::outgoing::Outgoing;
 use self::output::Captured;
 use self::pacer::Pacer;
@@ -206,8 +209,8 @@ pub struct TcpSender<R, C> {
     initial_window: u32,
     /// Whether retransmission timeouts are suspended.
     frozen: bool,
-    /// Retransmissions during the handshake; `None` without retransmissions.
-    repeated: Option<Box<Repeated>>,
+    /// State that few connections have.
+    extra: Option<Box<Extra>>,
     params: FlowParams,
 }
 
@@ -250,7 +253,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             flow: params.flow,
             state: SenderState::Idle,
             timestamps,
-            ecn: Ecn { enabled: config.ecn, reacted: None, cwr: false, lasting: false },
+            ecn: Ecn { mode: config.ecn.unwrap_or(row.ecn), reacted: None, cwr: false, lasting: false },
             fin: Fin::Absent,
             due: Due::Nothing,
             usage: Usage::new(params.first),
@@ -266,7 +269,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             past: Past { quiet_since: Time::NEVER, finished_at: Time::NEVER, ..Past::default() },
             initial_window: window_in_bytes(params.initial_window, mss),
             frozen: false,
-            repeated: None,
+            extra: config.ecn.unwrap_or(row.ecn).counts_marks().then(Box::default),
             start: if config.handshake == Switch::On { Time::NEVER } else { params.start },
             params,
             config: Arc::clone(config),

@@ -1,11 +1,12 @@
 //! Transmission of outgoing segments.
 
-use ackclock_core::{Copied, Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
+use ackclock_core::{Copied, Ecn, Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
 
 use super::usage::Look;
 use super::{Due, Fin, SenderState, TcpSender};
 use crate::cc::{Departure, Phase, RenewControl};
 use crate::config::{Growth, Switch};
+use crate::ecn::EcnMode;
 use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
 use crate::stack::Stack;
@@ -142,7 +143,15 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Due::Nothing => None,
             Due::Syn => Some(self.syn(now)),
             Due::SynAck => Some(self.syn_ack(now)),
-            Due::Ack => Some(self.segment(now, self.board.max(), 0)),
+            due @ (Due::Ack | Due::SynAckAck) => {
+                let mut ack = self.segment(now, self.board.max(), 0);
+                if due == Due::Ack {
+                    self.write_ace(&mut ack)
+                } else {
+                    self.write_handshake_ace(&mut ack)
+                }
+                Some(ack)
+            }
             Due::Probe => Some(self.probe(now)),
             Due::Repair => self.send_requested(now),
         }
@@ -156,12 +165,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         // The segment is written early, because the processor stalls when it copies a value that was just written in
         // parts.
         let mut segment = self.segment(now, self.board.max(), payload as u16);
-        if self.ecn.enabled == Switch::On {
-            // New data is sent ECN-capable; retransmissions are not (RFC 3168 sections 6.1.2 and 6.1.5).
-            segment.ecn = ackclock_core::Ecn::Ect0;
-            if std::mem::take(&mut self.ecn.cwr) {
-                segment.flags |= Flags::CWR;
-            }
+        if self.ecn.mode.is_on() {
+            self.write_ecn(&mut segment);
         }
         let linux = self.config.stack == Stack::Linux;
         let begins_chunk = linux && self.outgoing.begins_chunk();
@@ -176,6 +181,27 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.board.begin_chunk();
         }
         out.pass(port, &segment);
+    }
+
+    /// Codepoint of new data, if the connection is ECN-capable.
+    fn codepoint(&self) -> Ecn {
+        match self.ecn.mode {
+            EcnMode::Accurate | EcnMode::Dctcp if self.is_silent() => Ecn::NotEct,
+            EcnMode::Accurate | EcnMode::Dctcp => self.cc.codepoint(),
+            EcnMode::On => Ecn::Ect0,
+            EcnMode::Off => Ecn::NotEct,
+        }
+    }
+
+    /// Makes new data ECN-capable.
+    fn write_ecn(&mut self, segment: &mut Segment) {
+        segment.ecn = self.codepoint();
+        let reduced = std::mem::take(&mut self.ecn.cwr);
+        match self.ecn.mode {
+            EcnMode::Accurate => self.write_ace(segment),
+            _ if reduced => segment.flags |= Flags::CWR,
+            _ => {}
+        }
     }
 
     /// Whether new data of `payload` bytes from `seq` ends a chunk, or was written to be sent without delay.
@@ -226,6 +252,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if let Some(repair) = self.past.unrepaired.take() {
             segment.set_repair(repair);
         }
+        // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5). Those of an L4S flow are, because they would
+        // otherwise wait in the classic queue (RFC 9331 section 4.1, RFC 8311 section 4.3).
+        if self.codepoint() == Ecn::Ect1 {
+            segment.ecn = Ecn::Ect1;
+        }
+        self.write_ace(&mut segment);
         self.on_sent(now, &segment);
         segment
     }

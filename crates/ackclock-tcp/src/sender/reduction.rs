@@ -1,6 +1,6 @@
 //! Reductions of the congestion window: causes, spreading over a recovery, and undo.
 
-use ackclock_core::{Flags, Repair, SackBlock, Segment, Time};
+use ackclock_core::{Repair, SackBlock, Segment, Time};
 
 use super::TcpSender;
 use super::ack::AckOutcome;
@@ -220,7 +220,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             flight: self.board.outstanding(),
             acked: outcome.acked.bytes,
             initial_window: self.initial_window,
-            ecn_echo: seg.flags.intersects(Flags::ECE),
+            ecn_echo: self.reports_congestion(seg),
         };
         let redress = self.undo.respond(&proof);
         if redress == Redress::Nothing {
@@ -253,7 +253,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             }
         }
         let repairs = self.recovery.phase() != Phase::Open;
-        if !seg.flags.intersects(Flags::ECE) {
+        if !self.reports_congestion(seg) {
             return;
         }
         self.ecn.lasting = self.config.stack == Stack::Linux;

@@ -113,7 +113,7 @@ impl Download {
             max_window: 500 * 960,
             sack: row.uses_sack(),
             timestamps: row.config().timestamps == Some(ackclock_tcp::config::Switch::On),
-            ecn: row.config().ecn == ackclock_tcp::config::Switch::On,
+            ecn: row.config().ecn.unwrap_or_default(),
             ..ReceiverConfig::default()
         };
         let reverse = item.reverse;

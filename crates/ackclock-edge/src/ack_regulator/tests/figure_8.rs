@@ -152,6 +152,19 @@ fn one_ack_echoes_the_mark_and_no_other() {
     assert!(!ack.flags.intersects(Flags::ECE), "a packet will carry it");
 }
 
+/// The ECE bit of an AccECN ACK is part of a counter, so the next packet is marked instead (RFC 9768 section 3.2.2).
+#[test]
+fn an_ack_that_counts_marks_is_not_changed() {
+    let mut bench = with_mark(Mark::Due, EcnResponse::EchoAck);
+    bench.waiting = 0;
+    let mut ack = Segment::pure_ack(FlowId(0), Seq(PAYLOAD), 40);
+    ack.set_ace(0b110);
+    bench.regulator.handle_ack(bench.now, ack, bench.view());
+    let Some(Output::ToSender(ack)) = bench.regulator.poll_output(bench.now) else { panic!("there is room") };
+    assert_eq!((ack.ace(), bench.regulator.mark), (0b110, Mark::Due));
+    assert_eq!(bench.arrive_segment(ecn_capable(3, Ecn::Ect0)), Verdict::MarkCe);
+}
+
 #[test]
 fn the_mark_is_armed_again_when_the_window_was_halved_or_the_marked_one_is_acknowledged() {
     // The marked window ends with packet 11. Packets before `acked` are acknowledged; packets before `queued` have

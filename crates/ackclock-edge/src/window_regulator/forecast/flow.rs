@@ -379,7 +379,9 @@ impl Flow {
         }
         if last.sack().is_empty() && self.updates.makes(last.header.into(), short, budget) {
             let mut update = last.made();
-            (update.seq, update.payload, update.flags) = (last.end(), 0, Flags::ACK);
+            // The update repeats the ECN feedback: without it, an AccECN counter (RFC 9768) would jump.
+            let kept = Flags::ACK | Flags::ECE | Flags::CWR;
+            (update.seq, update.payload, update.flags) = (last.end(), 0, Flags(last.flags.0 & kept.0));
             self.pass(now, update, AckKind::Other, look, shared);
         }
     }

@@ -514,6 +514,7 @@ mod tests {
                 window_limited: true,
                 lost: 0,
                 lost_in_all: 0,
+                marked: 0,
             });
         }
 
@@ -722,6 +723,7 @@ mod tests {
                 window_limited: true,
                 lost,
                 lost_in_all: lost,
+                marked: 0,
             });
             bench.bbr.window() / MSS
         };
@@ -769,6 +771,7 @@ mod tests {
                 window_limited: false,
                 lost: 0,
                 lost_in_all: 0,
+                marked: 0,
             });
         }
         assert_eq!(bench.bbr.bottleneck.max(), known);

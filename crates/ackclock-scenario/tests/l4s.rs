@@ -1,0 +1,85 @@
+//! L4S: scalable senders over a dual-queue coupled AQM (RFC 9330 to RFC 9332).
+
+use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
+
+/// A link of 40 Mbit/s with a base RTT of 20 ms.
+const LINK: &str = r#"
+preset = "linux"
+duration = "60s"
+measure = ["transit"]
+[path]
+delay = "5ms"
+[edge]
+buffer = "1000p"
+queue = "dualpi2"
+[edge.down]
+rate = "40Mbit/s"
+delay = "5ms"
+[edge.up]
+rate = "40Mbit/s"
+delay = "5ms"
+[[flow]]
+sender = "prague"
+packet = "1500B"
+max_window = "4000p"
+"#;
+
+/// A classic flow beside the scalable one.
+const CLASSIC: &str = r#"
+[[flow]]
+sender = "cubic"
+packet = "1500B"
+max_window = "4000p"
+"#;
+
+fn result(text: &str, sets: &[&str]) -> RunResult {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load("l4s.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
+}
+
+fn goodput(result: &RunResult, flow: usize) -> f64 {
+    result.flows[flow].goodput_bps.unwrap()
+}
+
+/// Delay of the 99th percentile beyond the 10 ms of propagation and the 0.3 ms of transmission.
+fn queueing(result: &RunResult, flow: usize, transmission: f64) -> f64 {
+    result.flows[flow].transit_ms.as_ref().unwrap().p99.unwrap() - 10.0 - transmission
+}
+
+#[test]
+fn prague_alone_fills_the_link_with_a_short_queue() {
+    let result = result(LINK, &[]);
+    assert!(result.bottleneck.utilisation.unwrap() > 0.9);
+    assert!(queueing(&result, 0, 0.3) < 2.0);
+    assert_eq!(result.bottleneck.drops, 0);
+}
+
+#[test]
+fn prague_and_cubic_share_the_link_within_a_factor_of_two() {
+    for rate in [4.0, 12.0, 40.0, 120.0, 200.0] {
+        let set = format!("edge.down.rate={rate}Mbit/s");
+        let result = result(&[LINK, CLASSIC].concat(), &[&set, "duration=100s"]);
+        let ratio = goodput(&result, 0) / goodput(&result, 1);
+        // The L4S queue stays short beside the classic one, beyond the time of two packets on slow links.
+        let low = queueing(&result, 0, 12.0 / rate);
+        assert!(low < f64::max(2.0, 3.0 * 12.0 / rate), "{rate}: {low} ms");
+        assert!((0.5..=2.0).contains(&ratio), "{rate}: {ratio}");
+    }
+}
+
+#[test]
+fn accurate_and_dctcp_feedback_agree() {
+    let with = |ecn: &str| {
+        let set = format!(r#"flow.0.sender={{ kind = "dctcp", ecn = "{ecn}" }}"#);
+        result(
+            LINK,
+            &[
+                &set,
+                "edge.queue={ kind = \"red\", ecn = true, min_threshold = \"20p\", max_threshold = \"40p\", max_probability = 1.0, weight = 1.0 }",
+            ],
+        )
+    };
+    let (dctcp, accurate) = (with("dctcp"), with("accurate"));
+    assert!((goodput(&accurate, 0) / goodput(&dctcp, 0) - 1.0).abs() < 0.02);
+}

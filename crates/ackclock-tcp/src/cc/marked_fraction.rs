@@ -1,0 +1,84 @@
+//! Moving average of the fraction of bytes that arrive marked, as scalable congestion controls need it (RFC 8257 section
+//! 3.3).
+
+use ackclock_core::{Span, Time};
+
+use crate::congestion_control::AckSample;
+
+/// Weight of a new fraction in the average: g.
+const GAIN: f64 = 1.0 / 16.0;
+
+/// Average of the marked fraction, updated once per round trip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkedFraction {
+    /// Average, 0 to 1: alpha.
+    average: f64,
+    /// Bytes delivered and bytes marked in the current round.
+    delivered: u64,
+    marked: u64,
+    /// Bytes that must be delivered before the round ends: those in flight at its start.
+    round: u64,
+    began: Time,
+}
+
+impl MarkedFraction {
+    pub(super) fn new(average: f64) -> Self {
+        Self { average, delivered: 0, marked: 0, round: 0, began: Time::ZERO }
+    }
+
+    /// Average of the marked fraction.
+    pub(super) fn average(&self) -> f64 {
+        self.average
+    }
+
+    pub(super) fn set(&mut self, average: f64) {
+        self.average = average;
+    }
+
+    /// Counts an ACK. Returns whether it ends a round, which lasts a round trip and at least `least`.
+    pub(super) fn on_ack(&mut self, sample: &AckSample, least: Span) -> bool {
+        self.delivered += u64::from(sample.delivered);
+        self.marked += u64::from(sample.marked);
+        if self.delivered < self.round || sample.now.since(self.began) < least {
+            return false;
+        }
+        if self.delivered > 0 {
+            let fraction = (self.marked as f64 / self.delivered as f64).min(1.0);
+            self.average += GAIN * (fraction - self.average);
+        }
+        (self.delivered, self.marked) = (0, 0);
+        (self.round, self.began) = (sample.in_flight.into(), sample.now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(millis: u64, delivered: u32, marked: u32, in_flight: u32) -> AckSample {
+        let now = Time::ZERO + Span::from_millis(millis);
+        AckSample { now, delivered, marked, in_flight, ..AckSample::of(delivered) }
+    }
+
+    #[test]
+    fn a_round_ends_when_what_was_in_flight_is_delivered_and_a_sixteenth_counts() {
+        let mut fraction = MarkedFraction::new(1.0);
+        // The first ACK starts a round of 2000 bytes.
+        assert!(fraction.on_ack(&sample(10, 1000, 1000, 2000), Span::ZERO));
+        assert!(!fraction.on_ack(&sample(11, 1000, 0, 2000), Span::ZERO));
+        assert!(fraction.on_ack(&sample(12, 1000, 1000, 2000), Span::ZERO));
+        // Half of the round was marked: 1 + (0.5 - 1)/16.
+        assert_eq!(fraction.average(), 0.968_75);
+    }
+
+    #[test]
+    fn a_round_lasts_at_least_as_long_as_asked() {
+        let mut fraction = MarkedFraction::new(0.0);
+        let least = Span::from_millis(25);
+        assert!(fraction.on_ack(&sample(30, 1000, 0, 1000), least));
+        assert!(!fraction.on_ack(&sample(40, 1000, 1000, 1000), least));
+        assert!(fraction.on_ack(&sample(55, 1000, 0, 1000), least));
+        assert_eq!(fraction.average(), 0.5 / 16.0);
+    }
+}
