@@ -1,5 +1,19 @@
-//! Moving average of the fraction of bytes that arrive marked, as scalable congestion controls need it (RFC 8257 section
-//! 3.3).
+//! # Marked fraction
+//!
+//! Moving average of the fraction of bytes that arrive marked, for scalable congestion controls.
+//!
+//! ## Source
+//! RFC 8257 section 3.3: α, with the gain g = 1/16.
+//!
+//! ## What it does
+//! Delivered and marked bytes are counted over a round trip. At its end, a sixteenth of the difference between their
+//! ratio and the average is added to the average.
+//!
+//! ## Differences from the source
+//! A round trip ends when the bytes in flight at its start have been delivered, and may have a least duration.
+//!
+//! ## Validation
+//! Unit tests check the average and the length of rounds by hand.
 
 use ackclock_core::{Span, Time};
 
