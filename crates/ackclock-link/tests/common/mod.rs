@@ -210,7 +210,7 @@ pub fn every_queue() -> Vec<Value> {
             vec![json!({}), json!({"burst": "0ms", "ecn": true}), json!({"burst": "0ms", "per": "user"})]
         }
         "fq-codel" => vec![json!({}), json!({"flows": 2, "target": "1ms", "interval": "10ms"})],
-        "dualpi2" => vec![json!({}), json!({"target": "1ms", "max_rtt": "3ms", "classic": 0.5})],
+        "dualpi2" => vec![json!({}), json!({"coupling": 4.0, "classic": 0.5, "mark_above": "0ms"})],
         "short-first" => vec![
             json!({}),
             json!({"bytes": "2kB", "idle": "20ms", "long": 0.5}),
