@@ -86,7 +86,7 @@ impl ScenarioFile {
     pub(crate) fn load(&self, repetition: &Repetition) -> Result<(Scenario, DiskFiles), Failure> {
         let text = read_text(&self.file, "scenario")?;
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
-        let scenario = Scenario::load(&self.file.to_string_lossy(), &text, &sets)?;
+        let scenario = Scenario::load(&self.file.to_string_lossy(), &text, &sets).map_err(of_list)?;
         let files = DiskFiles::for_scenario(&self.file).reading(patiently);
         scenario.check(&files)?;
         Ok((scenario, files))
@@ -185,6 +185,32 @@ pub(crate) fn say_defaults(scenario: &Scenario) {
         output::remark(&format!("{name} has no [[flow]]: by {by} one {sender} flow is run{era}"));
     }
 }
+
+/// Adds to an error of `--set KEY=A,B` where several values belong.
+fn of_list(error: ScenarioError) -> ScenarioError {
+    let set = error.place.strip_prefix("--set ").and_then(|set| set.split_once('='));
+    let Some((key, list)) = set.filter(|(_, list)| list.contains(',') && !list.contains(['{', '['])) else {
+        return error;
+    };
+    let items: Vec<String> = list.split(',').map(|item| format!("\"{}\"", item.trim())).collect();
+    let option = LIST_OPTIONS.iter().find(|(of, _)| *of == key.trim());
+    let option =
+        option.map_or(String::new(), |(_, option)| format!(", or ackclock compare FILE {option} {list}"));
+    let message = format!(
+        "`{list}` is one value; several are for [sweep]: \"{}\" = [{}]{option}",
+        key.trim(),
+        items.join(", ")
+    );
+    ScenarioError { message, ..error }
+}
+
+/// Keys for which `compare` has an option with a list.
+pub(crate) const LIST_OPTIONS: [(&str, &str); 4] = [
+    ("flow.sender", "--senders"),
+    ("edge.regulator", "--regulators"),
+    ("edge.buffer", "--buffers"),
+    ("edge.queue", "--queues"),
+];
 
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::scenario_file::LIST_OPTIONS;
 
 /// Converts a clap error to a failure. Help and version are printed with exit status 0.
 pub(crate) fn failure_of(error: &clap::Error) -> Failure {
@@ -50,9 +51,7 @@ impl Mistake<'_> {
                 };
                 format!("there is no command `{}`; {hint}", self.text(ContextKind::InvalidSubcommand))
             }
-            ErrorKind::ArgumentConflict => {
-                format!("{at}{option} and {} cannot be used together", self.text(ContextKind::PriorArg))
-            }
+            ErrorKind::ArgumentConflict => format!("{at}{}", self.conflict(&command, option)),
             _ => {
                 let text = self.error.to_string();
                 let first = text.lines().next().unwrap_or_default();
@@ -81,14 +80,16 @@ impl Mistake<'_> {
     fn unknown(&self, command: &str, option: &str) -> String {
         let there_is_none = format!("there is no option {option}");
         if !option.starts_with('-') {
-            return format!("`{option}` is one argument too many; see `ackclock {command} --help`");
+            return self.one_too_many(command, option);
         }
         // mm-link's meter options have no effect, so they are not suggested.
         let near = Some(self.text(ContextKind::SuggestedArg)).filter(|near| !near.starts_with("--meter"));
-        let near = near.unwrap_or_default();
-        if let Some((.., hint)) = KNOWN.iter().find(|(of, name, _)| command == *of && option == *name) {
+        let near = near.filter(|near| is_like(option, near)).unwrap_or_default();
+        let known = KNOWN.iter().find(|(of, names, _)| of.contains(&command) && names.contains(&option));
+        if let Some((.., hint)) = known {
+            let hint = hint.replace("{command}", command).replace("{value}", &self.value_of(option));
             format!("{there_is_none}; {hint}")
-        } else if let Some(key) = key_called(option).filter(|_| TAKE_SETS.contains(&command)) {
+        } else if let Some(key) = key_called(command, option).filter(|_| TAKE_SETS.contains(&command)) {
             let value = self.value_of(option);
             format!("{there_is_none}; set this scenario key with --set {key}={value}")
         } else if let Some(hint) = by_direction(command, option, &near) {
@@ -114,6 +115,39 @@ impl Mistake<'_> {
         written.unwrap_or_else(|| "VALUE".to_owned())
     }
 
+    /// Answers a word that no argument takes. After an option that takes a list, the word belongs to the list.
+    fn one_too_many(&self, command: &str, word: &str) -> String {
+        let at = self.words.iter().position(|typed| typed == word).unwrap_or(0);
+        let begin = self.words[..at].iter().rposition(|before| before.starts_with('-')).unwrap_or(at);
+        match self.words.get(begin) {
+            Some(option) if LIST_OPTIONS.iter().any(|(_, list)| list == option) => {
+                let items = self.words[begin + 1..].iter().take_while(|item| !item.starts_with('-'));
+                let list = items.cloned().collect::<Vec<_>>().join(",");
+                format!("{option} takes one list without spaces: {option} {list}")
+            }
+            _ => format!("`{word}` is one argument too many; see `ackclock {command} --help`"),
+        }
+    }
+
+    /// Answers arguments that exclude each other. clap does not name an operand that came before a request.
+    fn conflict(&self, command: &str, option: &str) -> String {
+        if !option.is_empty() {
+            return format!("{option} and {} cannot be used together", self.text(ContextKind::PriorArg));
+        }
+        match (command, self.words.get(1).map(String::as_str), self.words.get(2)) {
+            ("box", Some("start" | "run" | "on" | "up" | "attach"), Some(interface)) => {
+                format!("a box starts without a request: ackclock box {interface}")
+            }
+            ("box", Some(interface), Some(request)) if BOX_REQUESTS.contains(&request.as_str()) => {
+                format!("the request comes first: ackclock box {request} {interface}")
+            }
+            (_, Some(first), Some(second)) => {
+                format!("`{first}` and `{second}` cannot be used together; see `ackclock {command} --help`")
+            }
+            _ => format!("see `ackclock {command} --help`"),
+        }
+    }
+
     fn reason(&self) -> String {
         let source = std::error::Error::source(self.error).map(ToString::to_string).unwrap_or_default();
         match source.as_str() {
@@ -121,40 +155,102 @@ impl Mistake<'_> {
                 format!("must be a whole number from 0 to {}", u64::MAX)
             }
             "invalid float literal" => "must be a number".to_owned(),
+            "invalid socket address syntax" => {
+                let value = self.text(ContextKind::InvalidValue);
+                let port = value.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(8080);
+                format!("must be an IP address and a port, like 127.0.0.1:{port} or [::1]:{port}")
+            }
+            "invalid IP address syntax" => "must be an IP address, like 192.0.2.1 or 2001:db8::1".to_owned(),
             _ => source,
         }
     }
 
     fn missing(&self, command: &str) -> String {
         let names = self.text(ContextKind::InvalidArg).replace(['<', '>'], "");
-        let usage = match command {
-            "link" => {
-                "write `ackclock link UP DOWN -- COMMAND`; UP and DOWN are recordings or rates like 1mbit"
-                    .to_owned()
+        match (command, self.words.get(1).map(String::as_str)) {
+            ("link", Some("stop" | "end" | "kill" | "down")) => {
+                "a link ends with its command: leave its shell with `exit`, or press Ctrl-C".to_owned()
             }
-            _ => format!("see `ackclock {command} --help`"),
-        };
-        format!("{names} is missing; {usage}")
+            ("link", Some("start" | "up" | "run")) => {
+                format!("a link starts without a request; {LINK_USAGE}")
+            }
+            ("link", Some("status")) => "a running link is shown by `ackclock link show`".to_owned(),
+            ("link", Some("--")) => format!("UP and DOWN are missing; {LINK_USAGE}"),
+            ("link", _) => format!("{names} is missing; {LINK_USAGE}"),
+            _ => format!("{names} is missing; see `ackclock {command} --help`"),
+        }
     }
 }
 
 /// Commands that accept the option `--set`.
 const TAKE_SETS: [&str; 5] = ["run", "compare", "sweep", "check", "link"];
 
-/// Options that users may type although the command lacks them, each with the correct way in ackclock.
-const KNOWN: &[(&str, &str, &str)] = &[
-    ("run", "--out", "results are printed: ackclock run FILE --json > FILE.jsonl"),
-    ("compare", "--out", "results are printed: ackclock compare FILE --json > FILE.jsonl"),
+/// Command line of a link.
+pub(crate) const LINK_USAGE: &str =
+    "write `ackclock link UP DOWN -- COMMAND`; UP and DOWN are recordings or rates like 1mbit";
+
+/// Requests of `box` about the box of one interface.
+const BOX_REQUESTS: [&str; 7] = ["check", "status", "top", "bypass", "keep", "stop", "cleanup"];
+
+/// Commands and options that users may type although the commands lack them, each with the correct way in ackclock.
+const KNOWN: &[(&[&str], &[&str], &str)] = &[
+    (&["run", "compare"], &["--out"], "results are printed: ackclock {command} FILE --json > FILE.jsonl"),
     (
-        "sweep",
-        "--csv",
+        &["sweep"],
+        &["--csv"],
         "--out runs.jsonl writes JSON lines, which ackclock.Results.read of Python gives as tables",
     ),
-    ("run", "--csv", "--json prints JSON lines, --series writes CSV over time"),
-    ("link", "--rate", "UP and DOWN are the rates: ackclock link 1mbit 8mbit"),
-    ("link", "--bandwidth", "UP and DOWN are the rates: ackclock link 1mbit 8mbit"),
-    ("link", "--latency", "it is called --delay"),
+    (&["run"], &["--csv"], "--json prints JSON lines, --series writes CSV over time"),
+    (
+        &["run", "compare", "sweep", "check", "advise"],
+        &["--scenario", "--file", "--config", "-f", "-c"],
+        "the file is an argument: ackclock {command} {value}",
+    ),
+    (&["compare"], &["--sender", "--cc"], "the option takes a list: --senders {value}"),
+    (&["compare"], &["--regulator"], "the option takes a list: --regulators {value}"),
+    (&["compare"], &["--buffer"], "the option takes a list: --buffers {value}"),
+    (&["compare"], &["--queue"], "the option takes a list: --queues {value}"),
+    (
+        &["link"],
+        &["--rate", "--bandwidth", "--up", "--down", "--uplink", "--downlink", "--upload", "--download"],
+        "UP and DOWN are the rates: ackclock link 1mbit 8mbit",
+    ),
+    (&["link"], &["--latency"], "it is called --delay"),
+    (
+        &["link"],
+        &["--duration", "--time", "--timeout", "-t"],
+        "a link lasts as long as its command: ackclock link 1mbit 8mbit -- timeout {value} COMMAND",
+    ),
+    (
+        &["link"],
+        &["--interface", "--iface", "--dev", "--device", "-i"],
+        "a link is around a command; a box is on an interface: ackclock box {value}",
+    ),
+    (
+        &["link"],
+        &["--sender", "--senders", "--cc", "--congestion"],
+        "the command's TCP is the kernel's, which a program sets with TCP_CONGESTION (iperf3 -C {value})",
+    ),
+    (
+        &["box"],
+        &["--rate", "--bandwidth", "--up", "--down", "--upload", "--download"],
+        "a box needs no rate, because it measures the link: ackclock box INTERFACE",
+    ),
+    (
+        &["box"],
+        &["--interface", "--iface", "--dev", "-i"],
+        "the interface is an argument: ackclock box {value}",
+    ),
 ];
+
+/// Returns whether a suggested option resembles the typed one: few edits, the same beginning, or the same direction.
+fn is_like(typed: &str, near: &str) -> bool {
+    if ["--up-", "--down-"].iter().any(|way| typed.starts_with(way) && near.starts_with(way)) {
+        return true;
+    }
+    let edits = strsim::osa_distance(typed, near);
+    edits <= (typed.len() / 3).min(3) || (typed.len() > 5 && near.starts_with(typed))
+}
 
 /// Returns what to write in place of an unknown option for one direction of a link, unless `near` is an option of that
 /// direction.
@@ -173,15 +269,16 @@ fn by_direction(command: &str, option: &str, near: &str) -> Option<String> {
     })
 }
 
-/// Finds the scenario key that has the name of an option.
-fn key_called(option: &str) -> Option<String> {
+/// Finds the scenario key that has the name of an option. A link has only keys of its edge.
+fn key_called(command: &str, option: &str) -> Option<String> {
     let name = option.trim_start_matches('-').split('=').next()?.replace('-', "_");
     let tables = serde_json::to_value(Tables::default()).ok()?;
     let link = LINKS.entry("constant").map_or(Value::Null, |link| (link.defaults)());
     let places =
         [("", &tables), ("edge.", &tables["edge"]), ("flow.", &tables["flow"][0]), ("edge.down.", &link)];
     let is_key = |(_, table): &(&str, &Value)| table.get(&name).is_some_and(|value| !value.is_object());
-    places.into_iter().find(is_key).map(|(prefix, _)| format!("{prefix}{name}"))
+    let found = places.into_iter().find(is_key).map(|(prefix, _)| prefix)?;
+    (command != "link" || found.starts_with("edge.")).then(|| format!("{found}{name}"))
 }
 
 #[cfg(test)]
@@ -197,7 +294,16 @@ mod tests {
             ("--loss", Some("edge.down.loss")),
             ("--nothing", None),
         ] {
-            assert_eq!(key_called(option).as_deref(), key);
+            assert_eq!(key_called("run", option).as_deref(), key);
         }
+        assert_eq!(key_called("link", "--initial-window"), None);
+    }
+
+    #[test]
+    fn only_a_similar_option_is_suggested() {
+        assert!(is_like("--dealy", "--delay"));
+        assert!(is_like("--report", "--report-html"));
+        assert!(!is_like("--interface", "--jitter"));
+        assert!(!is_like("--scenario", "--series"));
     }
 }

@@ -29,6 +29,17 @@ fn folder() -> Folder {
     ] {
         folder.write(name, text);
     }
+    for (name, key) in [
+        ("cc.toml", "cc = \"cubic\""),
+        ("rtt.toml", "rtt = \"40ms\""),
+        ("udp.toml", "protocol = \"udp\""),
+        ("mss.toml", "mss = 1460"),
+    ] {
+        folder.write(name, format!("[[flow]]\n{key}\n"));
+    }
+    folder.write("limit.toml", "[edge]\nlimit = \"100p\"\n");
+    folder.write("edge-rate.toml", "[edge]\nrate = \"1Mbit/s\"\n");
+    folder.write("x.down", "1\n5\n9\n");
     folder.write("x.pcapng", b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00");
     folder
 }
@@ -112,8 +123,45 @@ const SCENARIOS: &[Row] = &[
     (
         &["compare", "one.toml", "--regulator", "wrs"],
         2,
-        "there is no option --regulator; set this scenario key with --set edge.regulator=wrs",
+        "there is no option --regulator; the option takes a list: --regulators wrs",
     ),
+    (&["compare", "one.toml", "--sender", "cubic"], 2, "the option takes a list: --senders cubic"),
+    (
+        &["compare", "one.toml", "--senders", "cubic", "bbr"],
+        2,
+        "--senders takes one list without spaces: --senders cubic,bbr",
+    ),
+    (
+        &["sweep", "one.toml", "--set", "edge.buffer=10p,20p"],
+        2,
+        "several are for [sweep]: \"edge.buffer\" = [\"10p\", \"20p\"], or ackclock compare FILE --buffers 10p,20p",
+    ),
+    (
+        &["run", "one.toml", "--set", "flow.sender=reno,cubic"],
+        2,
+        "`reno,cubic` is one value; several are for [sweep]: \"flow.sender\" = [\"reno\", \"cubic\"], or ackclock compare",
+    ),
+    (
+        &["run", "one.toml", "--set", "duration=1s,2s"],
+        2,
+        "several are for [sweep]: \"duration\" = [\"1s\", \"2s\"]",
+    ),
+    (
+        &["run", "cc.toml"],
+        2,
+        "cc.toml:2: flow.0.cc: unknown field `cc`; the congestion control is called `sender`",
+    ),
+    (&["run", "rtt.toml"], 2, "one-way delay as `route`"),
+    (&["run", "udp.toml"], 2, "only TCP is simulated; `ackclock link` takes real programs of any protocol"),
+    (&["run", "mss.toml"], 2, "it is called `packet`"),
+    (&["run", "limit.toml"], 2, "the size of the queue is called `buffer`: buffer = \"100p\""),
+    (&["run", "edge-rate.toml"], 2, "each direction has its link: [edge.down] and [edge.up]"),
+    (&["run", "x.down"], 2, "it is a recording, not a scenario: `ackclock advise x.down`"),
+    (&["check", "rates.csv"], 2, "it is a recording, not a scenario: `ackclock advise rates.csv`"),
+    (&["run", "--scenario", "one.toml"], 2, "the file is an argument: ackclock run one.toml"),
+    (&["compare", "--file", "one.toml"], 2, "the file is an argument: ackclock compare one.toml"),
+    (&["proxy", "--listen", "8081"], 2, "must be an IP address and a port, like 127.0.0.1:8081"),
+    (&["proxy", "--transparent", ":7300"], 2, "must be an IP address and a port, like 127.0.0.1:7300"),
     (&["run", "one.toml", "two.toml"], 2, "`two.toml` is one argument too many"),
     (&["run"], 2, "run: FILE is missing"),
     (&["runn", "one.toml"], 2, "there is no command `runn`; did you mean `run`?"),
@@ -132,6 +180,39 @@ const SCENARIOS: &[Row] = &[
 
 const LINKS: &[Row] = &[
     (&["link", "1mbit", "--", "true"], 2, "link: DOWN is missing; write `ackclock link UP DOWN -- COMMAND`"),
+    (
+        &["link", "--", "curl", "-s", "localhost"],
+        2,
+        "UP and DOWN are missing; write `ackclock link UP DOWN -- COMMAND`",
+    ),
+    (&["link", "--", "true"], 2, "UP and DOWN are missing"),
+    (&["link", "1mbit", "8mbit", "40ms", "--", "true"], 2, "in the place of the command; write --delay 40ms"),
+    (&["link", "1mbit", "8mbit", "1%", "true"], 2, "in the place of the command; write --loss 1%"),
+    (&["link", "--profile", "3g", "50p", "--", "true"], 2, "in the place of the command; write --buffer 50p"),
+    (
+        &["link", "--up", "1mbit", "--down", "8mbit"],
+        2,
+        "UP and DOWN are the rates: ackclock link 1mbit 8mbit",
+    ),
+    (&["link", "1mbit", "8mbit", "--duration", "5", "--", "true"], 2, "-- timeout 5 COMMAND"),
+    (
+        &["link", "1mbit", "8mbit", "--preset", "linux"],
+        2,
+        "there is no option --preset; put options of the command",
+    ),
+    (&["link", "1mbit", "8mbit", "-i", "eth0"], 2, "a box is on an interface: ackclock box eth0"),
+    (&["link", "stop"], 2, "a link ends with its command"),
+    (&["box", "start", "wwan0"], 2, "a box starts without a request: ackclock box wwan0"),
+    (&["box", "wwan0", "status"], 2, "the request comes first: ackclock box status wwan0"),
+    (&["box", "eth0", "--rate", "20mbit"], 2, "a box needs no rate, because it measures the link"),
+    (&["link", "1mbit", "8mbit", "--loss", "1"], 2, "write 1% for one packet in a hundred, or 100% for all"),
+    (&["link", "1mbit", "8mbit", "--reorder", "1,20ms"], 2, "write 1% for one packet in a hundred"),
+    (&["link", "set", "down.loss=1"], 2, "link set down.loss=1: write 1% for one packet in a hundred"),
+    (
+        &["link", "1mbit", "8mbit", "--forward", "http://localhost:8080/"],
+        2,
+        "a port alone is one of localhost: --forward 8080",
+    ),
     (&["link", "3g", "3g"], 2, "`3g` is a profile: ackclock link --profile 3g"),
     (&["link", "1M", "8M"], 2, "DOWN: `8M` has no unit; write 8mbit (or --cbr before it, as mm-link does)"),
     (

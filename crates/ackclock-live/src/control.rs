@@ -22,6 +22,7 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 
 use crate::clients::{self, Protocol};
+use crate::faults::Fault;
 use crate::runtime_dir;
 
 /// Name of the control socket inside a link; with nested links, the innermost answers.
@@ -38,6 +39,12 @@ pub enum LinkRequest {
     Conditions,
     /// Interrupts one or both directions for a time.
     Outage(Outage),
+    /// Adds a fault of single connections.
+    Fault(Fault),
+    /// Requests the faults in force.
+    Faults,
+    /// Ends all faults.
+    ClearFaults,
 }
 
 /// An interruption of a running link.
@@ -116,6 +123,12 @@ impl LinkRequest {
             Self::Show => "show\n".to_owned(),
             Self::Conditions => "conditions\n".to_owned(),
             Self::Outage(outage) => outage.line(),
+            Self::Fault(Fault { kind, only, lasts }) => {
+                let lasts = lasts.map_or("-".to_owned(), |lasts| lasts.to_string());
+                format!("fault\t{kind}\t{lasts}\t{}\n", only.join("\t"))
+            }
+            Self::Faults => "faults\n".to_owned(),
+            Self::ClearFaults => "mend\n".to_owned(),
         }
     }
 
@@ -124,6 +137,9 @@ impl LinkRequest {
             ("show", "") => Ok(Self::Show),
             ("conditions", "") => Ok(Self::Conditions),
             ("outage", text) => Outage::parse(text).map(Self::Outage),
+            ("fault", text) => fault(text).map(Self::Fault),
+            ("faults", "") => Ok(Self::Faults),
+            ("mend", "") => Ok(Self::ClearFaults),
             ("set", pairs) if !pairs.is_empty() => {
                 let pair = |text: &str| {
                     let (key, value) = text.split_once('=').ok_or(format!("`{text}` is not KEY=VALUE"))?;
@@ -134,6 +150,14 @@ impl LinkRequest {
             _ => Err(format!("`{}` is no request", line.trim_end())),
         }
     }
+}
+
+/// Parses `KIND\tTIME or -\tMATCH...`.
+fn fault(text: &str) -> Result<Fault, String> {
+    let mut parts = text.split('\t');
+    let (kind, lasts) = (parts.next().unwrap_or_default(), parts.next().unwrap_or("-"));
+    let lasts = if lasts == "-" { None } else { Some(lasts) };
+    Fault::parse(kind, lasts, parts.filter(|part| !part.is_empty()))
 }
 
 /// Control socket that accepts requests of this user and of root.
@@ -382,10 +406,25 @@ mod tests {
                 ("down.rate".into(), "u(200kbit/s, 50kbit/s)".into()),
                 ("up.loss".into(), "0.1".into()),
             ]),
+            LinkRequest::Faults,
+            LinkRequest::ClearFaults,
+            LinkRequest::Fault(Fault::parse("reset=64kB", Some("9s"), ["dns", "tcp:1"].into_iter()).unwrap()),
+            LinkRequest::Fault(Fault::parse("cut=up", None, std::iter::empty()).unwrap()),
         ] {
             assert_eq!(LinkRequest::parse(&request.line()), Ok(request));
         }
-        for line in ["", "set", "set\tx", "show\tx", "stop", "outage\t0s\tboth\tkeep", "outage\t1s\tboth"] {
+        for line in [
+            "",
+            "set",
+            "set\tx",
+            "fault\tcut\t0s\t",
+            "fault\tcut\t-\thttp",
+            "fault\texplode\t-\t",
+            "show\tx",
+            "stop",
+            "outage\t0s\tboth\tkeep",
+            "outage\t1s\tboth",
+        ] {
             assert!(LinkRequest::parse(line).is_err(), "{line:?}");
         }
     }
@@ -397,7 +436,8 @@ mod tests {
         std::thread::spawn(move || {
             listener.serve(|request| match request {
                 LinkRequest::Show | LinkRequest::Conditions => Ok("{}".to_owned()),
-                LinkRequest::Set(_) | LinkRequest::Outage(_) => Err("no such key \u{1b}[2J".to_owned()),
+                LinkRequest::Faults => Ok("[]".to_owned()),
+                _ => Err("no such key \u{1b}[2J".to_owned()),
             })
         });
         (process, name)

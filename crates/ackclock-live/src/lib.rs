@@ -24,6 +24,7 @@ mod clients;
 mod clock;
 pub mod control;
 mod driver;
+pub mod faults;
 pub mod flow;
 mod fragments;
 mod graph;

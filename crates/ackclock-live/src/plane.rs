@@ -20,6 +20,7 @@ use ackclock_edge::{Edge, REGULATORS, RegulatorConfig};
 use ackclock_link::{Change, Direction, Files, Load};
 
 use crate::account::Totals;
+use crate::faults::Faults;
 use crate::flow::{Met, NO_FLOW};
 use crate::fragments::Fragments;
 use crate::graph::Graph;
@@ -57,6 +58,8 @@ pub enum Beside {
     Bypassed,
     /// Message of the hop to the sender of a packet that is too big.
     Message,
+    /// RST to the sender of a segment whose connection a fault resets.
+    Reset,
 }
 
 /// Graph with the packets inside it.
@@ -67,6 +70,8 @@ pub struct Plane {
     selection: Selection,
     /// Datagrams whose first fragment was seen, by side of arrival.
     fragments: [Fragments; 2],
+    /// Faults of single connections in front of the link.
+    faults: Faults,
     /// Hop with a smaller MTU in front of the link.
     hop: Option<Hop>,
     /// Packets that leave without crossing the link.
@@ -164,6 +169,7 @@ impl Plane {
             graph,
             selection: Selection::default(),
             fragments: Default::default(),
+            faults: Faults::default(),
             hop: None,
             beside: VecDeque::new(),
             users: Users::default(),
@@ -188,10 +194,14 @@ impl Plane {
 
     /// Accepts a packet that arrives from side `from`. The plane now owns the pool's packet.
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
-        if self.is_beside(now, from, packet) || self.meets_hop(now, from, packet) {
+        if self.is_beside(now, from, packet) {
             return;
         }
-        self.enter(now, from, packet);
+        if let Some(packet) = self.meets_faults(now, from, packet)
+            && !self.meets_hop(now, from, packet)
+        {
+            self.enter(now, from, packet);
+        }
     }
 
     /// Accepts a packet at the link.

@@ -56,7 +56,7 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
 }
 
 /// Replaces a 16-bit word of the packet, and updates the checksum at offset `checksum` that covers it.
-fn replace(bytes: &mut [u8], at: usize, new: u16, checksum: Option<usize>) {
+pub(crate) fn replace(bytes: &mut [u8], at: usize, new: u16, checksum: Option<usize>) {
     let old = word(bytes, at);
     if old == new {
         return;

@@ -57,7 +57,8 @@ const UDP: u8 = 17;
 const DNS: u16 = 53;
 
 impl Match {
-    fn matches(&self, from: Side, tuple: &Tuple) -> bool {
+    /// Whether a packet that arrives from the side `from` matches.
+    pub(crate) fn matches(&self, from: Side, tuple: &Tuple) -> bool {
         let (near, far) = match from {
             Side::Radio => (tuple.source, tuple.destination),
             Side::Wired => (tuple.destination, tuple.source),

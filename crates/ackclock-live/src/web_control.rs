@@ -3,9 +3,14 @@
 //! | request | effect |
 //! | --- | --- |
 //! | `GET /link` | answers the link's conditions, the keys of `[edge]` |
-//! | `PATCH /link` with `{"down": {"rate": "1mbit"}}` | changes conditions |
+//! | `PATCH /link` with `{"down": {"rate": "1mbit"}}` | changes conditions, and answers those in force |
 //! | `POST /outage` with `{"for": "3s", "direction": "down", "drop": true}` | interrupts the link |
+//! | `POST /faults` with `{"fault": "reset=64kB", "only": ["tcp:5432"], "for": "9s"}` | adds a fault of single connections |
+//! | `GET /faults` | answers the faults in force |
+//! | `DELETE /faults` | ends all faults |
 //! | `GET /results` | answers the results so far |
+//!
+//! Requests that change something answer as `GET` of the same path does afterwards.
 //!
 //! Web pages of other origins and programs of other users must not control the link. The server listens at a loopback
 //! address, and a request needs a `Host` that is a loopback address, the link's token (`Authorization: Bearer TOKEN`), and
@@ -20,6 +25,7 @@ use serde_json::{Value, json};
 
 use crate::clients::{self, Protocol};
 use crate::control::{LinkRequest, Outage};
+use crate::faults::Fault;
 use crate::metrics::parse_address;
 
 /// Parses a loopback address with a port. A port alone means 127.0.0.1.
@@ -111,13 +117,23 @@ impl<F: Fn(&LinkRequest) -> Result<String, String>> Http<F> {
             ("GET", "/results") => LinkRequest::Show,
             ("PATCH", "/link") => LinkRequest::Set(changes(&request.json()?).map_err(bad)?),
             ("POST", "/outage") => LinkRequest::Outage(outage(&request.json()?).map_err(bad)?),
-            (_, "/link" | "/results" | "/outage") => {
-                let why = "write GET or PATCH /link, POST /outage, or GET /results";
+            ("GET", "/faults") => LinkRequest::Faults,
+            ("POST", "/faults") => LinkRequest::Fault(fault(&request.json()?).map_err(bad)?),
+            ("DELETE", "/faults") => LinkRequest::ClearFaults,
+            (_, "/link" | "/results" | "/outage" | "/faults") => {
+                let why =
+                    "write GET or PATCH /link, POST /outage, GET, POST or DELETE /faults, or GET /results";
                 return Err(("405 Method Not Allowed", why.to_owned()));
             }
-            _ => return Err(("404 Not Found", "there are /link, /outage and /results".to_owned())),
+            _ => return Err(("404 Not Found", "there are /link, /outage, /faults and /results".to_owned())),
         };
-        (self.answer)(&asked).map_err(bad)
+        let answer = (self.answer)(&asked).map_err(bad)?;
+        let now = match asked {
+            LinkRequest::Set(_) | LinkRequest::Outage(_) => LinkRequest::Conditions,
+            LinkRequest::Fault(_) | LinkRequest::ClearFaults => LinkRequest::Faults,
+            LinkRequest::Show | LinkRequest::Conditions | LinkRequest::Faults => return Ok(answer),
+        };
+        (self.answer)(&now).map_err(bad)
     }
 }
 
@@ -203,6 +219,26 @@ fn outage(body: &Value) -> Result<Outage, String> {
     Outage::parse(&format!("{lasts}\t{direction}\t{}", if drop { "drop" } else { "keep" }))
 }
 
+/// The fault of `{"fault": "reset=64kB", "only": ["tcp:5432"], "for": "9s"}`.
+fn fault(body: &Value) -> Result<Fault, String> {
+    const SHAPE: &str = r#"write {"fault": "reset"}, and "only": ["tcp:5432"], and "for": "9s", if wanted"#;
+    let keys = body.as_object().ok_or(SHAPE)?;
+    if let Some(other) = keys.keys().find(|key| !["fault", "only", "for"].contains(&key.as_str())) {
+        return Err(format!("`{other}` is not a key of a fault; {SHAPE}"));
+    }
+    let kind = keys.get("fault").and_then(Value::as_str).ok_or(SHAPE)?;
+    let lasts = keys.get("for").map(|lasts| lasts.as_str().ok_or(SHAPE)).transpose()?;
+    let only = match keys.get("only") {
+        None => Vec::new(),
+        Some(Value::String(one)) => vec![one.as_str()],
+        Some(list) => {
+            let list = list.as_array().ok_or(SHAPE)?;
+            list.iter().map(|one| one.as_str().ok_or(SHAPE)).collect::<Result<_, _>>()?
+        }
+    };
+    Fault::parse(kind, lasts, only.into_iter())
+}
+
 #[cfg(test)]
 mod tests {
     use ackclock_link::Direction;
@@ -211,11 +247,16 @@ mod tests {
 
     /// The status and body with which a link answers; the link repeats the request.
     fn answered(request: &str) -> (u16, Value) {
+        let asked = std::cell::RefCell::new(String::new());
         let protocol = Http {
             authorization: "Bearer secret".to_owned(),
             answer: |request: &LinkRequest| match request {
                 LinkRequest::Set(pairs) if pairs[0].0 == "down.colour" => Err("no such key".to_owned()),
-                request => Ok(json!({ "asked": format!("{request:?}") }).to_string()),
+                request => {
+                    let mut asked = asked.borrow_mut();
+                    *asked = format!("{asked}{request:?} ");
+                    Ok(json!({ "asked": asked.trim_end() }).to_string())
+                }
             },
         };
         assert!(
@@ -244,6 +285,11 @@ mod tests {
         let set = |pairs: &[(&str, &str)]| {
             LinkRequest::Set(pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect())
         };
+        let reset = LinkRequest::Fault(Fault {
+            kind: crate::faults::FaultKind::Reset(64_000),
+            only: vec!["tcp:5432".to_owned()],
+            lasts: Some(ackclock_core::Span::from_secs(9)),
+        });
         for (line, body, expected) in [
             ("GET /link", "", LinkRequest::Conditions),
             ("GET /results", "", LinkRequest::Show),
@@ -263,9 +309,19 @@ mod tests {
                 r#"{"for":"3s","direction":"down","drop":true}"#,
                 outage(Some(Direction::Down), true),
             ),
+            ("GET /faults", "", LinkRequest::Faults),
+            ("DELETE /faults", "", LinkRequest::ClearFaults),
+            ("POST /faults", r#"{"fault":"reset=64kB","only":["tcp:5432"],"for":"9s"}"#, reset),
         ] {
             let (status, answer) = answered(&request(line, GOOD, body));
-            assert_eq!((status, answer["asked"].as_str().unwrap()), (200, format!("{expected:?}").as_str()));
+            // What changes something is followed by the question for the new state.
+            let then = match expected {
+                LinkRequest::Set(_) | LinkRequest::Outage(_) => " Conditions",
+                LinkRequest::Fault(_) | LinkRequest::ClearFaults => " Faults",
+                _ => "",
+            };
+            let expected = format!("{expected:?}{then}");
+            assert_eq!((status, answer["asked"].as_str().unwrap()), (200, expected.as_str()));
         }
     }
 
@@ -294,6 +350,12 @@ mod tests {
             ("POST /outage", GOOD.to_owned(), r#"{"for":"3s","way":"up"}"#, 400),
             ("POST /outage", GOOD.to_owned(), r#"{"for":"3s\tup\tdrop"}"#, 400),
             ("POST /outage", GOOD.to_owned(), r#"["3s"]"#, 400),
+            ("POST /faults", GOOD.to_owned(), r#"{"fault":"explode"}"#, 400),
+            ("POST /faults", GOOD.to_owned(), r#"{"fault":"cut","only":["http"]}"#, 400),
+            ("POST /faults", GOOD.to_owned(), r#"{"fault":"cut","for":"0s"}"#, 400),
+            ("POST /faults", GOOD.to_owned(), r#"{"fault":"cut","way":"up"}"#, 400),
+            ("POST /faults", GOOD.to_owned(), r#"{"only":["tcp:80"]}"#, 400),
+            ("PATCH /faults", GOOD.to_owned(), "", 405),
         ] {
             let (found, answer) = answered(&request(line, &headers, body));
             assert_eq!(found, status, "{line} {headers} {body}: {answer}");

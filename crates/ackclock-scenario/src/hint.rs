@@ -11,6 +11,11 @@ pub(crate) fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     if message.starts_with("invalid type: map, expected a sequence") {
         return Some(format!("there can be several, so it is written [[{key}]], with two brackets"));
     }
+    if message.starts_with("unknown field")
+        && let Some(hint) = in_table(key)
+    {
+        return Some(format!("unknown field `{name}`; {hint}"));
+    }
     let (parent, _) = key.rsplit_once('.')?;
     let component = tree.at(parent)?;
     let kind = component.get("kind").or(Some(component)).map(Tree::value);
@@ -26,6 +31,62 @@ pub(crate) fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
         format!("`{text}` is a law, and a constant link has one {name}; laws are for kind = \"variable\"")
     })
 }
+
+/// Returns where a key of another tool is in ours. Tables of the scenario have too many keys to list.
+fn in_table(key: &str) -> Option<&'static str> {
+    let names: Vec<&str> = key.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
+    let (name, table) = names.split_last()?;
+    let table = table.join(".");
+    let known = TABLES.iter().filter(|(of, ..)| *of == table);
+    known.into_iter().find(|(_, others, _)| others.contains(name)).map(|(.., hint)| *hint)
+}
+
+/// Keys of other tools by table, each with a hint at ours.
+const TABLES: &[(&str, &[&str], &str)] = &[
+    (
+        "flow",
+        &["cc", "congestion", "congestion_control", "tcp", "algorithm", "variant"],
+        "the congestion control is called `sender`: sender = \"cubic\"",
+    ),
+    (
+        "flow",
+        &["rtt", "delay", "latency", "base_rtt"],
+        "a flow has its own one-way delay as `route`; that of all flows is `delay` of [path]",
+    ),
+    (
+        "flow",
+        &["protocol", "transport", "proto", "udp", "quic"],
+        "only TCP is simulated; `ackclock link` takes real programs of any protocol",
+    ),
+    (
+        "flow",
+        &["size", "bytes", "file", "length"],
+        "a flow with an end has a workload: workload = { kind = \"file\", size = \"4MB\" }",
+    ),
+    ("flow", &["mss", "packet_size", "segment", "mtu"], "it is called `packet`: packet = \"1500B\""),
+    ("flow", &["cwnd", "init_cwnd", "initial_cwnd", "iw"], "it is called `initial_window`"),
+    ("flow", &["rwnd", "window"], "it is called `receive_window`"),
+    ("flow", &["direction"], "it is called `towards`, \"mobile\" or \"server\""),
+    ("flow", &["n", "number", "flows"], "it is called `count`"),
+    (
+        "edge",
+        &["limit", "buffer_size", "queue_size", "queue_limit", "qlen", "size"],
+        "the size of the queue is called `buffer`: buffer = \"100p\"",
+    ),
+    ("edge", &["qdisc", "aqm", "discipline"], "it is called `queue`: queue = \"codel\""),
+    (
+        "edge",
+        &["rate", "bandwidth", "delay", "latency", "loss", "jitter", "kind", "file"],
+        "each direction has its link: [edge.down] and [edge.up]",
+    ),
+    ("edge", &["downlink", "uplink", "link"], "the links are called `down` and `up`"),
+    ("path", &["rtt", "latency", "base_rtt"], "it is called `delay`, one way"),
+    ("path", &["bandwidth"], "it is called `rate`"),
+    ("", &["time", "length", "runtime", "stop"], "it is called `duration`: duration = \"60s\""),
+    ("", &["repeats", "repetitions", "replications", "iterations"], "it is called `runs`"),
+    ("", &["flows"], "each flow is a table [[flow]]"),
+    ("", &["link", "links", "bottleneck"], "the bottleneck is [edge.down], and [edge.up] for uploads"),
+];
 
 /// Names of link keys in other tools, each with a hint at the right key.
 const OTHER_NAMES: &[(&str, &str)] = &[

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use ackclock_core::ConfigError;
+use ackclock_link::trace::Recording;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -58,6 +59,12 @@ impl Origin {
     }
 }
 
+/// Returns whether a text that is no scenario is a recording: one that links play, or a table with a header.
+fn is_recording(text: &str) -> bool {
+    let header = text.lines().find(|line| !line.trim_start().starts_with('#')).unwrap_or_default();
+    Recording::parse(text.as_bytes()).is_ok() || (header.contains(',') && !header.contains(['=', '[', '{']))
+}
+
 impl Tree {
     /// Creates an empty table.
     pub(crate) fn empty(origin: Origin) -> Self {
@@ -69,6 +76,15 @@ impl Tree {
         let lines = Lines::of(text);
         let document = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, |span| lines.at(span.start));
+            if is_recording(text) {
+                return ScenarioError::of_text(
+                    name,
+                    format!(
+                        "it is a recording, not a scenario: `ackclock advise {name}` compares regulators over it, \
+                         and a scenario plays it with edge.down = {{ kind = \"trace\", file = \"{name}\" }}"
+                    ),
+                );
+            }
             let hint = match text.trim_start().starts_with('{') {
                 true => "; it looks like JSON, which only Python accepts, as a mapping",
                 false => "",

@@ -15,8 +15,8 @@ use crate::lines::Lines;
 use crate::output;
 use crate::report::Report;
 use crate::scenario_file::{
-    Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped, say_limits,
-    say_recordings, say_unswept,
+    Intervals, LIST_OPTIONS, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped,
+    say_limits, say_recordings, say_unswept,
 };
 use crate::summary::{self, Marks, Uploads};
 
@@ -107,14 +107,9 @@ fn say(scenario: &Scenario, axes: &[Axis], points: &[Point], files: &dyn Files) 
 
 /// Returns the settings to compare: the settings given as options, or otherwise every regulator.
 fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
-    let asked = [
-        ("flow.sender", "--senders", &args.senders),
-        ("edge.regulator", "--regulators", &args.regulators),
-        ("edge.buffer", "--buffers", &args.buffers),
-        ("edge.queue", "--queues", &args.queues),
-    ];
+    let lists = [&args.senders, &args.regulators, &args.buffers, &args.queues];
     let mut axes = Vec::new();
-    for (key, option, list) in asked {
+    for ((key, option), list) in LIST_OPTIONS.into_iter().zip(lists) {
         if let Some(list) = list {
             let values = values(list).ok_or_else(|| {
                 Failure::Input(format!("{option} {list}: must be a list like `a,b` without empty items"))

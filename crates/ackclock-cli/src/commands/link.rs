@@ -8,6 +8,7 @@ mod live;
 mod mahimahi;
 mod outputs;
 mod progress;
+mod publish;
 mod requests;
 mod running;
 mod text;
@@ -19,6 +20,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ackclock_core::Span;
+use ackclock_live::faults::FaultKind;
 use ackclock_live::selection::Match;
 use ackclock_live::web_control;
 use ackclock_scenario::{DiskFiles, Inputs, Limit};
@@ -102,6 +104,11 @@ struct Network {
     /// at another address). `--forward` can be repeated.
     #[arg(long, value_name = "[ADDR:]PORT[=PORT]", conflicts_with = "server", value_parser = forward::parse)]
     forward: Vec<forward::Ports>,
+    /// Make the command's server at this port reachable at the same port of the machine's 127.0.0.1, over TCP and UDP: 8080,
+    /// a list 8080,5432, 8080:80 (at port 8080 of the machine), 0.0.0.0:8080:80 (at all addresses of the machine).
+    /// `--publish` can be repeated.
+    #[arg(long, value_name = "[ADDR:]PORT[:PORT]", value_parser = publish::parse)]
+    publish: Vec<publish::Ports>,
     /// Let only these flows cross the link. The packets of all other flows pass beside the link, without queue and
     /// delay: tcp:5432, udp:443, 10.0.0.0/8, [fd00::]/8:443, dns. The port is that of either end, the network one beyond
     /// the link. `--only` can be repeated.
@@ -110,6 +117,11 @@ struct Network {
     /// Let these flows pass beside the link; written like the flows of `--only`. `--except` can be repeated.
     #[arg(long, value_name = "MATCH")]
     except: Vec<Match>,
+    /// Let connections that cross the link fail: reset (reset=64kB after that much payload), cut (cut=up, cut=down), the loss
+    /// of the first packets of each connection (drop-first=2), or a late end (slow-close=5s). `--fault` can be repeated;
+    /// `ackclock link fault` adds faults while the link runs.
+    #[arg(long, value_name = "FAULT")]
+    fault: Vec<FaultKind>,
     /// Let the TCP connections of the command and of `--server` ask for ECN (net.ipv4.tcp_ecn = 1). By default they
     /// accept ECN and do not ask for it, whatever the setting of the machine.
     #[arg(long)]
@@ -135,7 +147,8 @@ struct Watching {
     #[command(flatten)]
     metrics: Metrics,
     /// Let programs with the token $ACKCLOCK_TOKEN control the link by HTTP at this port of the loopback address, or at
-    /// this loopback address, on the machine and inside: GET and PATCH /link, POST /outage, GET /results.
+    /// this loopback address, on the machine and inside: GET and PATCH /link, POST /outage, GET, POST and DELETE
+    /// /faults, GET /results.
     #[arg(long, value_name = "ADDR", value_parser = web_control::parse_loopback)]
     control: Option<std::net::SocketAddr>,
     /// Send signed reports of the downlink's rate and queue to a proxy at this UDP address (`ackclock proxy`).
@@ -162,8 +175,10 @@ Examples:
   ackclock link 1mbit 8mbit --server 'iperf3 -s' --json -- sh -c 'iperf3 -R -c $ACKCLOCK_BASE'
   ackclock link --scenario scenarios/first.toml -- ./program
   ackclock link 1mbit 8mbit --delay 40ms --forward 8080 -- curl -s http://localhost:8080
+  ackclock link 1mbit 8mbit --delay 40ms --publish 8080 -- python3 -m http.server 8080
   ackclock link set down.rate=1mbit
   ackclock link outage 3s --direction down
+  ackclock link fault reset --only tcp:5432 --for 10s
   mm-link's spelling:
   ackclock link up.trace down.trace --downlink-queue=droptail --downlink-queue-args=packets=50 ./program
 

@@ -75,6 +75,8 @@ pub(crate) type Used = Arc<[AtomicBool]>;
 struct Port {
     forward: Forward,
     entrance: Entrance,
+    /// Place of the servers in messages.
+    place: &'static str,
     /// Whether the user was informed that no server listens.
     told: bool,
 }
@@ -115,6 +117,12 @@ impl Forwarding {
         }
         let used = ports.iter().map(|_| AtomicBool::new(false)).collect();
         Ok(Self { ports, streams: BTreeMap::new(), next: 0, peers: BTreeMap::new(), used })
+    }
+
+    /// Names the inside as the place of the servers.
+    pub(crate) fn inside(mut self) -> Self {
+        self.ports.iter_mut().for_each(|port| port.place = "inside at");
+        self
     }
 
     /// Whether each port was used so far, in the order of the ports.
@@ -319,13 +327,13 @@ impl Forwarding {
 
 impl Port {
     fn new((forward, entrance): (Forward, Entrance)) -> Self {
-        Self { forward, entrance, told: false }
+        Self { forward, entrance, place: "on the machine's", told: false }
     }
 
     /// Tells the user once that no server accepts connections at a forwarded port.
     fn say_silent(&mut self, say: fn(&str)) {
         if !std::mem::replace(&mut self.told, true) {
-            say(&format!("nothing listens on the machine's {}", self.forward.server_names()));
+            say(&format!("nothing listens {} {}", self.place, self.forward.server_names()));
         }
     }
 }

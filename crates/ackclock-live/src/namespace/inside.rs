@@ -16,6 +16,7 @@ use super::channel::Sockets;
 use super::interface::{add_default_route, add_default_route_v6, add_routes, ask_for_ecn, bring_loopback_up};
 use super::obstacle::{Obstacle, Trying};
 use super::plan::{FAILED, Setting};
+use super::publish;
 use super::refusals::Refusals;
 use super::relay::Entrance;
 use super::resolver::Resolver;
@@ -84,6 +85,7 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     let forwards = &setting.plan.forwards;
     let redirect =
         if forwards.is_empty() { None } else { Some(redirect::install(&tun.interface, pair, forwards)?) };
+    publish::serve_inside(&tun.interface, pair, &setting.plan.publishes)?;
     // If the kernel has no packet sockets, the link works, but gives the user no hint about refused connections.
     let refusals = Refusals::open().ok();
     let sockets = Sockets {
@@ -112,7 +114,8 @@ fn command(setting: &Setting<'_>, pair: Pair) -> Command {
     command
 }
 
-fn say(text: &str) {
+/// Writes a text to standard error.
+pub(crate) fn say(text: &str) {
     use std::io::Write;
     // A failed write to standard error cannot be reported.
     let _ = std::io::stderr().write_all(text.as_bytes());

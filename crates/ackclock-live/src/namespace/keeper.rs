@@ -23,6 +23,7 @@ use super::inside;
 use super::interface::{ask_for_ecn, bring_loopback_up, routed};
 use super::obstacle::{Obstacle, Trying};
 use super::plan::{FAILED, Outside, Setting};
+use super::publish;
 use super::relay::Entrance;
 use super::resolver;
 use super::signals::{Received, Signals};
@@ -74,6 +75,7 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     // The keeper takes over signals before the command starts: process 1 of a namespace receives only signals that it
     // blocks or handles.
     let signals = Signals::take().trying(COLLECTING)?;
+    publish::serve_outside(&setting.plan.publishes, end.pair)?;
     let command = apart(|| {
         if let Err(obstacle) = signals.leave().trying(COLLECTING) {
             setting.channel.complain(&obstacle);
@@ -166,7 +168,7 @@ fn alone(pair: Pair, forwards: &[Forward]) -> Result<(Tun, Vec<Entrance>), Obsta
 
 /// Runs `work` in a child process and returns its process number.
 #[allow(unsafe_code)]
-fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
+pub(crate) fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
     // SAFETY: this process has one thread, so the copy inherits no locked mutex.
     match unsafe { fork() }.trying("starting a process")? {
         ForkResult::Child => std::process::exit(work().into()),

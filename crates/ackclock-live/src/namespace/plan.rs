@@ -7,10 +7,11 @@ use nix::unistd::{Gid, Uid};
 
 use super::channel::SetupSocket;
 use super::forward::Forward;
+use super::publish::Publish;
 use super::users::Rights;
 
 /// Command to run inside a link, and the network at its far end.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Plan {
     /// Command to run, with its arguments.
     pub command: Vec<OsString>,
@@ -20,6 +21,8 @@ pub struct Plan {
     pub outside: Outside,
     /// Ports inside that are forwarded to servers on the machine.
     pub forwards: Vec<Forward>,
+    /// Ports of the machine that lead to ports inside.
+    pub publishes: Vec<Publish>,
     /// Loopback address inside at which the link is controlled by HTTP.
     pub web_control: Option<SocketAddr>,
     /// Whether the TCP connections of the command and of the server ask for ECN.

@@ -39,6 +39,14 @@ impl Entrance {
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
         Ok(Self { datagrams: UdpSocket::bind(at)?, streams: TcpListener::bind(at)? })
     }
+
+    /// Copies the sockets, which then share their queues.
+    ///
+    /// # Errors
+    /// Fails if this process has too many open files.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { datagrams: self.datagrams.try_clone()?, streams: self.streams.try_clone()? })
+    }
 }
 
 /// Source of a socket event.

@@ -21,6 +21,8 @@ pub(super) struct Stream {
     upstream: TcpStream,
     /// Index of the server to which `upstream` is connected.
     server: usize,
+    /// Whether the server has accepted. Before, nothing is read: the end of the client's data could not be passed on.
+    connected: bool,
     /// The two directions: from the client to the server, and back.
     ways: [Way; 2],
     /// Time at which bytes were last relayed.
@@ -44,22 +46,26 @@ impl Stream {
     pub(super) fn join(client: TcpStream, servers: &[SocketAddr], now: Instant) -> Result<Self, TcpStream> {
         match begin_connecting(servers, 0) {
             Some((server, upstream)) => {
-                Ok(Self { client, upstream, server, ways: Default::default(), moved: now })
+                let ways = Default::default();
+                Ok(Self { client, upstream, server, connected: false, ways, moved: now })
             }
             None => Err(client),
         }
     }
 
-    /// Files and events for which the connection waits. Each direction waits until its buffered bytes can be written; a
+    /// Files and events for which the connection waits: first for the server. Then each direction waits until its buffered bytes can be written; a
     /// direction with an empty buffer waits until bytes can be read. An ended direction is omitted, because the kernel
     /// would report a broken connection repeatedly.
     pub(super) fn awaited(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        let connecting = (!self.connected).then(|| (self.upstream.as_fd(), PollFlags::POLLOUT));
         let ends = [(&self.client, &self.upstream), (&self.upstream, &self.client)];
-        ends.into_iter().zip(&self.ways).filter_map(|((from, to), way)| match way {
+        let ways = ends.into_iter().zip(&self.ways).filter(|_| self.connected);
+        let ways = ways.filter_map(|((from, to), way)| match way {
             Way { ended: true, .. } => None,
             Way { carried, .. } if carried.is_empty() => Some((from.as_fd(), PollFlags::POLLIN)),
             Way { .. } => Some((to.as_fd(), PollFlags::POLLOUT)),
-        })
+        });
+        connecting.into_iter().chain(ways)
     }
 
     /// Connects to the next server if the current server was not reached; returns false if no server is left.
@@ -68,7 +74,7 @@ impl Stream {
         // is replaced.
         let next = self.upstream.peer_addr().is_err().then(|| begin_connecting(servers, self.server + 1));
         let Some((server, upstream)) = next.flatten() else { return false };
-        (self.server, self.upstream, self.moved) = (server, upstream, now);
+        (self.server, self.upstream, self.connected, self.moved) = (server, upstream, false, now);
         true
     }
 
@@ -79,10 +85,7 @@ impl Stream {
     /// Fails if the connection is broken, or no server accepts it.
     pub(super) fn carry(&mut self, servers: &[SocketAddr], now: Instant) -> io::Result<bool> {
         self.moved = now;
-        let [up, down] = &mut self.ways;
-        let carried =
-            up.carry(&self.client, &self.upstream).and_then(|()| down.carry(&self.upstream, &self.client));
-        match carried {
+        match self.carry_ways() {
             Ok(()) => Ok(self.ways.iter().any(|way| !way.ended)),
             // A reset ends an established connection, which no other server can continue.
             Err(error) if error.kind() != ErrorKind::ConnectionReset && self.join_next(servers, now) => {
@@ -90,6 +93,21 @@ impl Stream {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Relays in both directions, once the server has accepted.
+    fn carry_ways(&mut self) -> io::Result<()> {
+        if !self.connected {
+            if let Some(error) = self.upstream.take_error()? {
+                return Err(error);
+            }
+            self.connected = self.upstream.peer_addr().is_ok();
+            if !self.connected {
+                return Ok(());
+            }
+        }
+        let [up, down] = &mut self.ways;
+        up.carry(&self.client, &self.upstream).and_then(|()| down.carry(&self.upstream, &self.client))
     }
 
     /// Resets the connections to the client and to the server.

@@ -3,10 +3,12 @@
 
 use ackclock_core::results::TooBig;
 use ackclock_core::{PacketId, Time};
+use serde_json::Value;
 
 use super::inventory::Inside;
 use super::{Beside, Departure, Plane};
 use crate::Hop;
+use crate::faults::{Fault, Faults, Toward, Verdict, hold_fin, reset};
 use crate::flow::NO_FLOW;
 use crate::parse::{Fragment, Layout, fragment, parse};
 use crate::port::Side;
@@ -24,6 +26,57 @@ impl Plane {
     pub fn narrow(&mut self, hop: Hop) {
         self.traffic.iter_mut().for_each(|traffic| traffic.too_big = Some(TooBig::default()));
         self.hop = Some(hop);
+    }
+
+    /// Adds a fault of single connections.
+    ///
+    /// # Errors
+    /// Fails if a flow of the fault is not written as a match, or if there are too many faults.
+    pub fn add_fault(&mut self, now: Time, fault: Fault) -> Result<(), String> {
+        self.faults.add(now, fault)
+    }
+
+    /// Ends all faults.
+    pub fn clear_faults(&mut self) {
+        self.faults = Faults::default();
+    }
+
+    /// The faults in force and what they did so far, as JSON.
+    pub fn faults(&mut self, now: Time) -> Value {
+        self.faults.report(now)
+    }
+
+    /// Shows a packet to the faults; returns the packet that goes on, if one does.
+    pub(super) fn meets_faults(&mut self, now: Time, from: Side, packet: PacketId) -> Option<PacketId> {
+        if self.faults.is_empty() {
+            return Some(packet);
+        }
+        let parsed = parse(self.inventory.pool.bytes(packet)?);
+        match self.faults.judge(now, from, &parsed) {
+            Verdict::Pass => Some(packet),
+            Verdict::HoldFin => {
+                hold_fin(self.inventory.pool.bytes_mut(packet)?, parsed.layout);
+                Some(packet)
+            }
+            Verdict::Drop => {
+                self.inventory.pool.release(packet);
+                None
+            }
+            Verdict::Reset => {
+                if let Some(answer) = self.reset(packet, parsed.layout, Toward::Sender) {
+                    self.leave_beside(now, from, answer, Beside::Reset);
+                }
+                let onward = self.reset(packet, parsed.layout, Toward::Receiver);
+                self.inventory.pool.release(packet);
+                onward
+            }
+        }
+    }
+
+    /// Packet with a RST in place of a segment.
+    fn reset(&mut self, packet: PacketId, layout: Layout, toward: Toward) -> Option<PacketId> {
+        let length = reset(self.inventory.pool.bytes(packet)?, layout, toward, &mut self.spare)?;
+        self.inventory.pool.claim(&mut self.spare, length)
     }
 
     /// Sends a packet that arrived from the side `from` beside the link, if its flow is not selected. Returns whether the
@@ -112,6 +165,8 @@ impl Plane {
             Beside::Bypassed => self.traffic[side.other() as usize].bypassed.get_or_insert_default(),
             // The message answers a packet that came from the side to which the message leaves.
             Beside::Message => &mut self.too_big(side).messages,
+            // Faults count connections.
+            Beside::Reset => return,
         };
         *count = count.saturating_add_signed(change);
     }

@@ -11,6 +11,13 @@
 //!                    ip daddr ROUTER tcp flags & syn != 0 tcp option maxseg size set 1460 }
 //! }
 //! ```
+//! For published ports, another table redirects packets that arrive over the link for INSIDE:PORT to the relay's port:
+//! ```text
+//! table ip ackclock-publish { flags owner
+//!   chain redirect { type nat hook prerouting priority dstnat
+//!                    iif LINK ip daddr INSIDE meta l4proto tcp th dport PORT dnat to INSIDE:RELAY      (and udp) }
+//! }
+//! ```
 //! The chain `clamp` lowers the MSS: a connection to 127.0.0.1 advertises the MSS of the loopback interface, 65495
 //! bytes.
 
@@ -21,7 +28,8 @@ use nix::libc;
 
 use super::masquerade::{DSTNAT, META_OIF, NAT_DESTINATION, SRCNAT};
 use super::nftables::{
-    ELEMENT, REGISTER, Table, address_is, compare, expression, interface, number_compares, payload, set,
+    ELEMENT, META_IIF, REGISTER, Table, address_is, compare, expression, interface, number_compares, payload,
+    set,
 };
 use crate::namespace::forward::Forward;
 use crate::namespace::interface::Interface;
@@ -51,6 +59,28 @@ pub(crate) fn install(link: &Interface, pair: Pair, forwards: &[Forward]) -> Res
     })
 }
 
+/// Redirects ports of the inside address to other ports of it, for connections that arrive over the link. Each pair is a
+/// port and the port to which it is redirected. The redirection exists as long as the returned socket.
+///
+/// # Errors
+/// Returns the operation that this machine does not allow.
+pub(crate) fn install_published(
+    link: &Interface,
+    pair: Pair,
+    ports: &[(u16, u16)],
+) -> Result<Netlink, Obstacle> {
+    let table = Table { name: "ackclock-publish".to_owned(), link: link.index, inside: pair.inside.into() };
+    let mut messages = vec![table.chain(REDIRECT, "nat", (libc::NF_INET_PRE_ROUTING, DSTNAT))];
+    for &(port, to) in ports {
+        let protocols = [libc::IPPROTO_TCP, libc::IPPROTO_UDP];
+        messages.extend(protocols.map(|protocol| table.redirect_arriving(protocol, port, (pair.inside, to))));
+    }
+    table.commit(messages).map_err(|error| {
+        Obstacle::new("publishing ports by nftables", error)
+            .remedy("a kernel from 5.12 on with nf_tables and nft_nat is needed")
+    })
+}
+
 const REDIRECT: &str = "redirect";
 /// First byte of 127.0.0.0/8.
 const LOOPBACK: u8 = 127;
@@ -65,13 +95,28 @@ impl Table {
     fn redirect(&self, protocol: libc::c_int, port: u16, to: Ipv4Addr) -> Message {
         self.rule(REDIRECT, |list| {
             let list = network_byte_is_loopback(list, self.destination());
-            let list =
-                number_compares(list, ("meta", libc::NFT_META_L4PROTO), libc::NFT_CMP_EQ, protocol as u8);
-            let load = payload(libc::NFT_PAYLOAD_TRANSPORT_HEADER, PORT, 2);
-            let list = compare(list, ("payload", load), libc::NFT_CMP_EQ, &port.to_be_bytes());
+            let list = port_is(list, protocol, port);
             set(list, REGISTER, &to.octets()).nested(ELEMENT, |it| {
                 expression(it, "nat", |data| {
                     data.number(1, NAT_DESTINATION).number(2, libc::NFPROTO_IPV4 as u32).number(3, REGISTER)
+                })
+            })
+        })
+    }
+
+    /// Redirects packets that arrive over the link for a port of the inside address.
+    fn redirect_arriving(&self, protocol: libc::c_int, port: u16, (address, to): (Ipv4Addr, u16)) -> Message {
+        self.rule(REDIRECT, |list| {
+            let list = interface(list, META_IIF, libc::NFT_CMP_EQ, self.link);
+            let list = address_is(list, self.destination(), self.inside);
+            let list = port_is(list, protocol, port);
+            let list = set(list, REGISTER, &address.octets());
+            set(list, PORT_REGISTER, &to.to_be_bytes()).nested(ELEMENT, |it| {
+                expression(it, "nat", |data| {
+                    data.number(1, NAT_DESTINATION)
+                        .number(2, libc::NFPROTO_IPV4 as u32)
+                        .number(3, REGISTER)
+                        .number(NAT_PORT, PORT_REGISTER)
                 })
             })
         })
@@ -96,6 +141,17 @@ impl Table {
         [self.chain("clamp", "filter", (libc::NF_INET_LOCAL_OUT, 0)), rule]
     }
 }
+
+/// Adds an expression that matches packets of a protocol for a port.
+fn port_is(list: Message, protocol: libc::c_int, port: u16) -> Message {
+    let list = number_compares(list, ("meta", libc::NFT_META_L4PROTO), libc::NFT_CMP_EQ, protocol as u8);
+    let load = payload(libc::NFT_PAYLOAD_TRANSPORT_HEADER, PORT, 2);
+    compare(list, ("payload", load), libc::NFT_CMP_EQ, &port.to_be_bytes())
+}
+
+/// Register for a port, and the attribute `NFTA_NAT_REG_PROTO_MIN` that names it.
+const PORT_REGISTER: u32 = libc::NFT_REG_2 as u32;
+const NAT_PORT: u16 = 5;
 
 /// Adds an expression that matches loopback addresses by the first byte of an address in the IP header.
 fn network_byte_is_loopback(list: Message, offset: u32) -> Message {

@@ -1,9 +1,11 @@
-//! `ackclock link set`, `outage` and `show`: change or inspect a running link.
+//! `ackclock link set`, `outage`, `fault` and `show`: change or inspect a running link.
 
 use ackclock_core::Span;
 use ackclock_link::Direction;
 use ackclock_live::control::{Addressee, LinkRequest, Outage, Unanswered, ask};
+use ackclock_live::faults::{Fault, FaultKind};
 
+use super::conditions::share;
 use super::watch;
 use crate::failure::Failure;
 use crate::output;
@@ -36,6 +38,24 @@ pub(super) enum Verb {
         #[command(flatten)]
         whom: Whom,
     },
+    /// Let single connections of a running link fail; without a fault, print the faults in force as JSON.
+    Fault {
+        /// Fault: reset, reset=64kB (after that much payload), cut, cut=up, cut=down, drop-first=2 or slow-close=5s.
+        #[arg(value_name = "FAULT")]
+        kind: Option<FaultKind>,
+        /// Flows on which the fault acts, as tcp:5432 or 192.0.2.0/24; by default all flows that cross the link.
+        /// `--only` can be repeated.
+        #[arg(long, value_name = "MATCH", requires = "kind")]
+        only: Vec<String>,
+        /// Time for which the fault acts; by default until it is cleared.
+        #[arg(long = "for", value_name = "TIME", requires = "kind")]
+        lasts: Option<String>,
+        /// End all faults.
+        #[arg(long, conflicts_with = "kind")]
+        clear: bool,
+        #[command(flatten)]
+        whom: Whom,
+    },
     /// Print the results of a running link so far, as JSON, or a line of rates, queues and drops at intervals.
     Show {
         /// Print a line at this interval until the link ends: rates, queued packets and drops of both directions.
@@ -64,6 +84,12 @@ pub(super) fn perform(verb: &Verb) -> Result<(), Failure> {
         Verb::Show { watch: Some(interval), whom } => return watch::watch(addressee(whom), *interval),
         Verb::Show { watch: None, whom } => (LinkRequest::Show, whom),
         Verb::Outage { lasts, direction, drop, whom } => (outage(*lasts, direction, *drop)?, whom),
+        Verb::Fault { clear: true, whom, .. } => (LinkRequest::ClearFaults, whom),
+        Verb::Fault { kind: None, whom, .. } => (LinkRequest::Faults, whom),
+        Verb::Fault { kind: Some(kind), only, lasts, whom, .. } => {
+            let fault = Fault::parse(&kind.to_string(), lasts.as_deref(), only.iter().map(String::as_str));
+            (LinkRequest::Fault(fault.map_err(|error| Failure::Input(format!("link fault: {error}")))?), whom)
+        }
     };
     let answer = ask(addressee(whom), &asked).map_err(|error| match error {
         Unanswered::Refused(_) => Failure::Input(error.to_string()),
@@ -94,5 +120,10 @@ fn pair(text: &str) -> Result<(String, String), Failure> {
         .ok_or_else(|| Failure::Input(format!("`{text}` is not KEY=VALUE, as down.rate=1mbit is")))?;
     let key = key.trim();
     let key = key.strip_prefix("edge.").unwrap_or(key);
+    if matches!(key.rsplit('.').next(), Some("loss" | "duplicate" | "corrupt" | "share"))
+        && value.trim().parse::<f64>().is_ok()
+    {
+        share(value.trim()).map_err(|message| Failure::Input(format!("link set {text}: {message}")))?;
+    }
     Ok((key.strip_prefix("behind.").unwrap_or(key).to_owned(), value.trim().to_owned()))
 }

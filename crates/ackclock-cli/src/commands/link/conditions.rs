@@ -24,13 +24,13 @@ pub(super) struct Conditions {
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     down_delay: Option<Span>,
     /// Share of packets that are dropped, in both directions: 0.01 or 1%.
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true, value_parser = share)]
     loss: Option<Loss>,
     /// Share of packets from the command that are dropped.
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true, value_parser = share)]
     up_loss: Option<Loss>,
     /// Share of packets to the command that are dropped.
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true, value_parser = share)]
     down_loss: Option<Loss>,
     /// Mean duration of a loss burst, 10ms or longer. Without a burst duration, each packet is lost independently.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
@@ -55,10 +55,10 @@ pub(super) struct Conditions {
     #[arg(long, value_name = "SHARE[,EXTRA]", conflicts_with = "scenario", value_parser = reorder)]
     reorder: Option<(Loss, Option<Span>)>,
     /// Share of packets followed by a copy, in both directions.
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true, value_parser = share)]
     duplicate: Option<Loss>,
     /// Share of packets with a wrong bit in their payload, in both directions.
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true, value_parser = share)]
     corrupt: Option<Loss>,
     /// Largest packet in bytes that a hop in front of the link forwards, in both directions. The hop tells senders its
     /// MTU by ICMP, and fragments IPv4 packets without DF.
@@ -97,10 +97,21 @@ fn jitter(text: &str) -> Result<Jitter, String> {
     Ok(Jitter { spread, law })
 }
 
+/// Parses a share of packets. The number 1 without a unit may mean 1 % or all packets, so it is refused.
+pub(super) fn share(text: &str) -> Result<Loss, String> {
+    let is_number = text.parse::<f64>().is_ok_and(|number| number >= 1.0);
+    let share = text.parse::<Loss>();
+    match &share {
+        Ok(_) if is_number => Err("write 1% for one packet in a hundred, or 100% for all packets".to_owned()),
+        Err(message) if is_number => Err(format!("{message}; for {text} packets in a hundred write {text}%")),
+        _ => share,
+    }
+}
+
 fn reorder(text: &str) -> Result<(Loss, Option<Span>), String> {
     let (share, extra) = text.split_once(',').map_or((text, None), |(share, extra)| (share, Some(extra)));
     let extra = extra.map(|extra| extra.trim().parse::<Span>().map_err(|error| error.to_string()));
-    Ok((share.trim().parse()?, extra.transpose()?))
+    Ok((self::share(share.trim())?, extra.transpose()?))
 }
 
 fn every(text: &str) -> Result<Redraw, String> {

@@ -19,6 +19,7 @@ pub(super) fn parse(text: &str) -> Result<Ports, String> {
 }
 
 fn ports(item: &str) -> Result<Vec<Forward>, String> {
+    let item = if item.contains("://") { item.trim_end_matches('/') } else { item };
     if let Some((first, last)) = item.split_once('-') {
         return Ok(range(first, last)?.map(|port| Forward::loopback(port, port)).collect());
     }
@@ -28,15 +29,23 @@ fn ports(item: &str) -> Result<Vec<Forward>, String> {
         None => Forward::loopback(inside, port(server)?),
         Some((_, number)) => {
             port(number)?;
-            let address: SocketAddr = server.parse().map_err(|_| {
-                format!("`{server}` is not an address and a port, like 192.0.2.1:80 or [2001:db8::1]:80")
-            })?;
+            let address: SocketAddr = server.parse().map_err(|_| no_address(server, number))?;
             Forward { inside, servers: vec![address] }
         }
     }])
 }
 
-fn port(text: &str) -> Result<u16, String> {
+/// Answers a server that is not written as an address with a port.
+fn no_address(server: &str, port: &str) -> String {
+    let host = server.strip_suffix(port).map_or(server, |host| host.trim_end_matches(':'));
+    if host.rsplit('/').next() == Some("localhost") {
+        return format!("`{server}`: a port alone is one of localhost: --forward {port}");
+    }
+    format!("`{server}` is not an address and a port, like 192.0.2.1:80 or [2001:db8::1]:80")
+}
+
+/// Parses a port, which is not 0.
+pub(super) fn port(text: &str) -> Result<u16, String> {
     let number = text.parse().ok().filter(|port| *port > 0);
     number.ok_or_else(|| format!("`{text}` is not a port; write a number from 1 to 65535"))
 }
@@ -76,14 +85,12 @@ pub(super) fn say_congestion_control(world: &World) {
     }
 }
 
-/// Reports how to reach the machine's servers if connections of the command were refused.
-pub(super) fn say_refused(world: &World, forwards: &[Forward]) {
-    let used: Vec<u16> = forwards
-        .iter()
-        .zip(world.used_ports())
-        .filter(|(_, used)| *used)
-        .map(|(forward, _)| forward.inside)
-        .collect();
+/// Reports how to reach the machine's servers if connections of the command were refused. Connections to published ports are
+/// those of ackclock's relay.
+pub(super) fn say_refused(world: &World, forwards: &[Forward], published: &[u16]) {
+    let forwarded =
+        forwards.iter().zip(world.used_ports()).filter(|(_, used)| *used).map(|(forward, _)| forward.inside);
+    let used: Vec<u16> = forwarded.chain(published.iter().copied()).collect();
     let refused: Vec<(SocketAddr, u64)> = world.refusals().collect();
     hints(&refused, forwards, &used).iter().for_each(|hint| output::remark(hint));
 }
@@ -140,7 +147,10 @@ mod tests {
             ("80=0", "`0`"),
             ("", "``"),
             ("3-1", "1-3"),
-            ("localhost:80", "`localhost:80`"),
+            ("localhost:80", "`localhost:80`: a port alone is one of localhost: --forward 80"),
+            ("http://localhost:80/", "--forward 80"),
+            ("https://localhost:81=82", "--forward 81"),
+            ("example.org:80", "`example.org:80` is not an address and a port"),
             ("::1:80", "`::1:80`"),
         ] {
             let error = parse(text).unwrap_err();

@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 use std::{env, io, iter};
 
 use ackclock_core::results::{Provenance, RunResult};
-use ackclock_core::{Config, RadioReport, Span};
+use ackclock_core::{Config, RadioReport, Span, Time};
 use ackclock_edge::{EdgeConfig, ReportTable};
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, LinkRequest};
-use ackclock_live::namespace::{DeviceCounters, Ends, Obstacle, Outside, Pair, Plan, Received, World, needs};
+use ackclock_live::faults::Fault;
+use ackclock_live::namespace::{
+    DeviceCounters, Ends, Obstacle, Outside, Pair, Plan, Publish, Received, World, needs,
+};
 use ackclock_live::reach::Reach;
 use ackclock_live::selection::Selection;
 use ackclock_live::{
@@ -29,6 +32,7 @@ use super::course::Course;
 use super::forward;
 use super::outputs::{self, Captures, Outputs, now, recording};
 use super::progress::{self, Progress};
+use super::publish;
 use super::requests::Requests;
 use super::running::Current;
 use super::text::Text;
@@ -75,7 +79,8 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     let once = args.spelling.once.then(|| link.length()).flatten();
     let status = attend(&mut world, &requests, &link, once, shown);
     requests.command_has_ended();
-    forward::say_refused(&world, &plan.forwards);
+    let published: Vec<u16> = plan.publishes.iter().map(Publish::inside).collect();
+    forward::say_refused(&world, &plan.forwards, &published);
     drop(world);
     let (results, series, outputs) = link.finish();
     let printed = results.and_then(|results| deliver(args, scenario, &results, series.as_ref()));
@@ -111,6 +116,7 @@ fn plan(args: &Args, web_control: Option<&WebControl>) -> Result<Plan, Failure> 
         environment: web_control.into_iter().flat_map(WebControl::environment).collect(),
         outside,
         forwards: forward::all(&args.network.forward)?,
+        publishes: publish::listen(&args.network.publish)?,
         web_control: web_control.map(|web_control| web_control.address),
         ecn: args.network.ecn,
     })
@@ -121,6 +127,10 @@ fn put_before(plane: &mut Plane, network: &Network, hop: Option<Hop>) {
     let selection = Selection { only: network.only.clone(), except: network.except.clone() };
     if !selection.is_everything() {
         plane.select(selection);
+    }
+    for kind in &network.fault {
+        // A fault of the command line acts on all flows, so it has no match that could be refused.
+        let _ = plane.add_fault(Time::ZERO, Fault { kind: *kind, only: Vec::new(), lasts: None });
     }
     if let Some(hop) = hop {
         plane.narrow(hop);
@@ -437,7 +447,23 @@ impl Shared {
             }
             LinkRequest::Set(pairs) => self.set(pairs).map(|()| String::new()),
             LinkRequest::Outage(outage) => self.interrupt(*outage).map(|()| String::new()),
+            LinkRequest::Fault(fault) => {
+                let fault = fault.clone();
+                self.of_plane(|plane, now| plane.add_fault(now, fault))?.map(|()| String::new())
+            }
+            LinkRequest::Faults => self.of_plane(|plane, now| plane.faults(now).to_string()),
+            LinkRequest::ClearFaults => {
+                self.of_plane(|plane, _| plane.clear_faults()).map(|()| String::new())
+            }
         }
+    }
+
+    /// Calls `with` on the thread of the data plane.
+    pub(super) fn of_plane<T: Send + 'static>(
+        &self,
+        with: impl FnOnce(&mut Plane, Time) -> T + Send + 'static,
+    ) -> Result<T, String> {
+        self.remote.ask(with).ok_or_else(|| "the link has ended".to_owned())
     }
 
     /// Returns the results so far, and the packet counters of each direction.

@@ -28,9 +28,19 @@ impl Current {
         Self { edge, installed: 0, interrupted: [None; 2] }
     }
 
-    /// Edge configuration with all changes so far, as JSON with every key.
+    /// Edge configuration with all changes so far, as JSON with every key. During an outage, `outage` has the remaining
+    /// seconds of each direction.
     pub(super) fn conditions(&self) -> Result<String, String> {
-        self.edge.whole().map(|edge| edge.to_string()).map_err(|error| error.to_string())
+        let mut whole = self.edge.whole().map_err(|error| error.to_string())?;
+        let remaining = |direction: Direction| {
+            let end = self.interrupted[direction as usize]?;
+            Some((name(direction).to_owned(), json!(end.saturating_duration_since(now()).as_secs_f64())))
+        };
+        let outage: serde_json::Map<_, _> = Direction::BOTH.into_iter().filter_map(remaining).collect();
+        if !outage.is_empty() {
+            whole["outage"] = outage.into();
+        }
+        Ok(whole.to_string())
     }
 }
 
@@ -108,10 +118,9 @@ impl Shared {
     }
 
     fn install(&self, changes: Vec<(Direction, Change)>) -> Result<(), String> {
-        let exchange = move |plane: &mut ackclock_live::Plane, _| {
+        self.of_plane(move |plane, _| {
             changes.into_iter().for_each(|(direction, change)| plane.change(direction, change))
-        };
-        self.remote.ask(exchange).ok_or_else(|| "the link has ended".to_owned())
+        })
     }
 }
 

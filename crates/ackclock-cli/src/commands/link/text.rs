@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use ackclock_core::Rate;
-use ackclock_link::{Direction, synthetic};
+use ackclock_core::{Rate, Size, Span};
+use ackclock_link::{Direction, Loss, synthetic};
 use ackclock_scenario::{Scenario, ScenarioError};
 use toml::{Table, Value};
 
@@ -14,6 +14,7 @@ use super::Args;
 use crate::failure::Failure;
 use crate::profiles;
 use crate::scenario_file::read_text;
+use crate::usage::LINK_USAGE;
 
 /// Text of a scenario, and its source.
 pub(super) struct Text {
@@ -55,13 +56,17 @@ pub(super) fn of(args: &Args) -> Result<Text, Failure> {
         .then(|| ("edge.mtu_blackhole=true".to_owned(), "--mtu-blackhole".to_owned()));
     let typed = args.set.iter().map(|set| (set.clone(), format!("--set {set}")));
     let sets: Vec<_> = queues.into_iter().chain(own).chain(black_hole).chain(typed).collect();
+    refuse_stray_condition(args)?;
     refuse_second_link(args)?;
     refuse_second_value(args, &sets)?;
     match (&args.scenario, &args.up, &args.down) {
         (Some(file), ..) => of_file(file, sets),
         (None, ..) if args.profile.is_some() => of_profile(args, sets),
+        (None, ..) if args.before_escape() == Some(0) => {
+            Err(Failure::Input(format!("link: UP and DOWN are missing; {LINK_USAGE}")))
+        }
         (None, ..) if args.before_escape() == Some(1) => {
-            Err(Failure::Input("link: DOWN is missing; write `ackclock link UP DOWN -- COMMAND`".to_owned()))
+            Err(Failure::Input(format!("link: DOWN is missing; {LINK_USAGE}")))
         }
         (None, Some(up), Some(down)) => of_operands(args, up, down, sets),
         // clap requires UP and DOWN if the command line names no scenario.
@@ -109,6 +114,26 @@ fn refuse_second_link(args: &Args) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Refuses a time, a share or a buffer size in the place of the command. After `--` it is a command.
+fn refuse_stray_condition(args: &Args) -> Result<(), Failure> {
+    let words = args.words();
+    let links = if args.scenario.is_some() || args.profile.is_some() { 0 } else { 2 };
+    if args.before_escape().is_some_and(|before| before <= links) {
+        return Ok(());
+    }
+    let Some(word) = words.first().and_then(|word| word.to_str()) else { return Ok(()) };
+    let option = if word.parse::<Span>().is_ok() {
+        "--delay"
+    } else if word.ends_with('%') && word.parse::<Loss>().is_ok() {
+        "--loss"
+    } else if word.starts_with(|first: char| first.is_ascii_digit()) && word.parse::<Size>().is_ok() {
+        "--buffer"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Input(format!("link: `{word}` is in the place of the command; write {option} {word}")))
 }
 
 /// Writes the scenario that results from the file and the options as text. Recordings are named by absolute paths, so
