@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb ns3
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb ns3 release
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -10,6 +10,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 CARGO ?= cargo
 PYTHON ?= python3
 LEAST_RUST := 1.95
+LEAST_PYTHON := 3.11
 RUST_SOURCES = THIRD-PARTY.txt $(shell find .cargo crates Cargo.toml Cargo.lock -name '*.rs' -o -name '*.toml' -o -name '*.lock')
 
 help: ## This list
@@ -204,6 +205,12 @@ ns3: tools ## Regulators above the RLC of ns-3's LTE, from examples/ns3, in out/
 	    target/release/libackclock_c.a -lpthread -ldl -lm -o out/ns3/regulated-lte
 	@ls out/ns3/regulated-lte
 
+# Zig is the C compiler and linker of every target, with the C library of old systems; so what is built here runs elsewhere.
+ARCHITECTURES ?= x86_64 aarch64
+release: tools .venv/.run ## What a release has, in out/release: wheels, static binaries, Debian packages, an image, checksums, for x86-64 and arm64; needs the network
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement python/requirements/release.txt || { $(OFFLINE); }
+	$(UNNAMED) packaging/release.sh out/release $(ARCHITECTURES)
+
 FUZZ_SECONDS ?= 60
 fuzz: tools ## Fuzz the parsers, TCP, the plane and its sockets, FUZZ_SECONDS (60) a target
 	fuzz/run $(FUZZ_SECONDS)
@@ -259,12 +266,5 @@ OFFLINE = echo "If crates or packages could not be downloaded: the first build n
 	.venv/docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
-tools: # What cannot be installed from here; each line says the remedy
-	@command -v $(CARGO) >/dev/null || { echo "cargo is missing. Install Rust $(LEAST_RUST) or later from https://rustup.rs"; exit 1; }
-	@v=$$(rustc --version | cut -d' ' -f2); printf '%s\n%s\n' $(LEAST_RUST) "$$v" | sort -CV || \
-	    { echo "Rust $$v is too old, $(LEAST_RUST) is needed: rustup update"; exit 1; }
-	@command -v cc >/dev/null || { echo "a C compiler (the linker of Rust) is missing: sudo apt install build-essential"; exit 1; }
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: sudo apt install python3 python3-venv"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	    { echo "$$($(PYTHON) --version) is too old, 3.11 is needed; name another with make PYTHON=..."; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv is missing: sudo apt install python3-venv"; exit 1; }
+tools: # What cannot be installed from here, all at once
+	@.ci/tools $(LEAST_RUST) $(LEAST_PYTHON) $(PYTHON)

@@ -1,13 +1,14 @@
 #!/bin/sh
-# deb.sh COMMAND FOLDER: makes FOLDER/ackclock_VERSION_ARCH.deb of the command at COMMAND, best one without shared libraries.
+# deb.sh COMMAND FOLDER [ARCH]: makes FOLDER/ackclock_VERSION_ARCH.deb of the command at COMMAND, best one without shared
+# libraries. ARCH is Debian's name of the architecture, by default that of this machine.
 set -eu
-[ $# -eq 2 ] || { echo "usage: $0 COMMAND FOLDER" >&2; exit 2; }
+[ $# -eq 2 ] || [ $# -eq 3 ] || { echo "usage: $0 COMMAND FOLDER [ARCH]" >&2; exit 2; }
 command -v dpkg-deb >/dev/null || { echo "dpkg-deb is missing: sudo apt install dpkg" >&2; exit 1; }
 here=$(cd "$(dirname "$0")" && pwd)
 command=$1
 folder=$2
-version=$("$command" --version | sed -n '1s/^ackclock \([^ ]*\).*/\1/p')
-architecture=$(dpkg --print-architecture)
+version=$("$here/version.sh")
+architecture=${3:-$(dpkg --print-architecture)}
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 

@@ -9,4 +9,5 @@ pin() { # pin FILE [options of `uv pip compile`]: every file keeps to the versio
 }
 pin run.txt
 pin dev.txt --extra dev --constraint python/requirements/run.txt
+pin release.txt --extra release --constraint python/requirements/run.txt
 pin docs.txt --extra docs --constraint python/requirements/run.txt

@@ -79,3 +79,117 @@ def test_a_package_installs_and_purges_to_nothing(tmp_path):
     dpkg("--purge", "ackclock")
     assert everything(root) == set()
     assert not (root / "etc/ackclock").exists()
+
+
+def test_a_package_for_another_machine_names_its_architecture(tmp_path):
+    need("dpkg-deb")
+    command = [PACKAGING / "deb.sh", shutil.which("true"), tmp_path, "arm64"]
+    subprocess.run(command, check=True, capture_output=True, env=os.environ | {"DEB_COMPRESSION": "none"})
+    (package,) = tmp_path.iterdir()
+    shown = subprocess.run(["dpkg-deb", "--info", package], check=True, capture_output=True, text=True).stdout
+    assert "Architecture: arm64" in shown
+    version = subprocess.run([PACKAGING / "version.sh"], check=True, capture_output=True, text=True).stdout.strip()
+    assert f"Version: {version}\n" in shown
+    ours = subprocess.run(["ackclock", "--version"], check=True, capture_output=True, text=True).stdout
+    assert version in ours.split()
+    assert f"PKG_VERSION:={version}\n" in (PACKAGING / "openwrt" / "Makefile").read_text(encoding="utf-8")
+
+
+def release(folder: Path, architecture: str) -> None:
+    """A release whose command only says its name."""
+    name = f"ackclock-9.9.9-{architecture}-linux"
+    (folder / name).mkdir(parents=True)
+    command = folder / name / "ackclock"
+    command.write_text("#!/bin/sh\necho ackclock 9.9.9\n", encoding="utf-8")
+    command.chmod(0o755)
+    pack = f"tar -czf {name}.tar.gz {name} && rm -r {name} && sha256sum -- *.tar.gz > SHA256SUMS"
+    subprocess.run(["sh", "-c", pack], cwd=folder, check=True)
+
+
+def install(releases: Path, version: str, into: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [PACKAGING / "install.sh", version, into],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"ACKCLOCK_RELEASES": releases.as_uri()},
+    )
+
+
+def test_the_action_installs_the_command_of_a_release_if_its_checksum_is_right(tmp_path):
+    need("curl", "sha256sum")
+    machine = os.uname().machine
+    release(tmp_path / "download" / "v9.9.9", machine)
+    (tmp_path / "latest").mkdir()
+    (tmp_path / "latest" / "download").symlink_to(tmp_path / "download" / "v9.9.9")
+    for version in ("v9.9.9", "latest"):
+        installed = install(tmp_path, version, tmp_path / version)
+        assert (installed.returncode, installed.stdout) == (0, "ackclock 9.9.9\n"), installed.stderr
+        assert os.access(tmp_path / version / "ackclock", os.X_OK)
+    assert install(tmp_path, "v1.0.0", tmp_path / "none").returncode != 0
+    sums = tmp_path / "download" / "v9.9.9" / "SHA256SUMS"
+    sums.write_text("0" * 64 + sums.read_text(encoding="utf-8")[64:], encoding="utf-8")
+    assert install(tmp_path, "v9.9.9", tmp_path / "wrong").returncode != 0
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_recipes_install_ackclock_before_they_use_it():
+    pages = [path.read_text(encoding="utf-8") for path in (PACKAGING.parent / "docs" / "how-to").rglob("*.md")]
+    recipes = [part.split("```")[0] for page in pages for part in page.split("```yaml\n")[1:]]
+    jobs = [recipe for recipe in recipes if "runs-on:" in recipe]
+    assert len(jobs) == 3
+    for job in jobs:
+        installs = max(job.find("uses: ackclock/ackclock@"), job.find("image: ghcr.io/ackclock/ackclock:"))
+        assert 0 < installs < job.index("run: ackclock link"), job
+    assert not any("IMAGE" in page for page in pages)
+
+
+@pytest.mark.parametrize(
+    ("manager", "line"),
+    [
+        ("apt-get", "sudo apt install build-essential python3 python3-venv"),
+        ("dnf", "sudo dnf install gcc python3"),
+        ("pacman", "sudo pacman -S base-devel python"),
+        ("zypper", "sudo zypper install gcc python3"),
+        ("apk", "sudo apk add build-base python3"),
+        ("brew", "brew install python@3.13"),
+    ],
+)
+def test_all_missing_tools_are_told_at_once_in_the_words_of_the_system(tmp_path, manager, line):
+    for program in ("sort", "head", "cut", "uname"):
+        (tmp_path / program).symlink_to(shutil.which(program))
+    (tmp_path / manager).symlink_to(shutil.which("true"))
+    told = subprocess.run(
+        ["/bin/sh", PACKAGING.parent / ".ci" / "tools", "1.95", "3.11", "python3"],
+        capture_output=True,
+        text=True,
+        env={"PATH": str(tmp_path)},
+    )
+    assert told.returncode == 1
+    missing, remedies = told.stdout.split("Install with:\n")
+    assert [word in missing for word in ("a C compiler", "Python 3.11", "Rust 1.95")] == [True] * 3
+    assert remedies.splitlines()[0].strip() == line
+    assert "https://sh.rustup.rs" in remedies
+    assert "A wheel, a .deb and binaries of each release" in remedies
+
+
+def test_tools_that_are_too_old_are_told_with_their_version(tmp_path):
+    for program in ("sort", "head", "cut", "uname", "true"):
+        (tmp_path / program).symlink_to(shutil.which(program))
+    for name, says in {"cargo": "", "cc": "", "rustc": "rustc 1.80.1 (abc 2024-01-01)", "python3": "3.9"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{says}'\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    told = subprocess.run(
+        ["/bin/sh", PACKAGING.parent / ".ci" / "tools", "1.95", "3.11", "python3"],
+        capture_output=True,
+        text=True,
+        env={"PATH": str(tmp_path)},
+    )
+    assert "Python 3.11 or later (this is 3.9" in told.stdout
+    assert "Rust 1.95 or later (this is 1.80.1)" in told.stdout
+    assert "rustup update" in told.stdout
+
+
+def test_the_service_of_openwrt_is_a_shell_script():
+    need("sh")
+    script = PACKAGING / "openwrt" / "files" / "ackclock-box.init"
+    subprocess.run(["sh", "-n", script], check=True)
