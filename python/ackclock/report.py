@@ -18,7 +18,8 @@ from ackclock.findings import findings
 from ackclock.interval import resolution_of
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.claims_page import CAVEATS, MISSES, effect, ours, printed, with_spread
-from ackclock.results import Results, Series, label, mean_and_interval
+from ackclock.plot.per_flow import flow_names, flows_of
+from ackclock.results import Results, label, mean_and_interval
 from ackclock.text import number
 
 if TYPE_CHECKING:
@@ -350,6 +351,7 @@ def _figures(results: Results, width: float, limit: limits.Limit | None = None) 
         return
     if results.series:
         yield _over_time(results, width)
+        yield from _flows_over_time(results, width)
         yield from _radio_over_time(results, width)
     if not results.flows.empty and {"flow.sender", "edge.regulator"} & set(results.varied):
         yield Figure(
@@ -392,7 +394,7 @@ def _distribution(results: Results, width: float) -> Iterator[Figure]:
         drawing.axes[0].xaxis.set_major_formatter("{x:g}")
         yield _at(width, "distribution", "Share of RTT samples below each RTT.", drawing)
     elif any(name.split("/")[0] == "queue_ms" for series in results.series for name in series):
-        drawing = plot.delay_cdf(_named_series(results), uplink=_uploads(results), colours=_colours_of_series(results))
+        drawing = plot.delay_cdf(results.named_series, uplink=_uploads(results), colours=_colours_of_series(results))
         drawing.axes[0].set_xlabel("mean queueing delay of an interval (ms)")
         caption = "Share of intervals with a mean queueing delay below each value, of the runs shown over time."
         yield _at(width, "distribution", caption, drawing)
@@ -449,7 +451,7 @@ def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
 
 
 def _over_time(results: Results, width: float) -> Figure:
-    series = _named_series(results)
+    series = results.named_series
     which = (
         f"Below {next(iter(series))}: the one with the largest ratio of goodput to p95 queueing delay. "
         if len(series) > 1
@@ -470,11 +472,35 @@ def _over_time(results: Results, width: float) -> Figure:
     )
 
 
+def _flows_over_time(results: Results, width: float) -> Iterator[Figure]:
+    """The flows of each run over time that has several, a curve for each."""
+    for name, series in results.named_series.items():
+        flows = flows_of(series)
+        if not 2 <= len(flows) <= plot.MOST_FLOWS:
+            continue
+        names = _senders_of(results, name)
+        of_run = f" of {name}" if len(results.series) > 1 else ""
+        yield Figure(
+            f"flows-over-time-{name.replace(' ', '-')}",
+            f"Flows{of_run}, each with its curve: goodput with the capacity (grey), congestion window and RTT.",
+            plot.per_flow(series, width=WHOLE if width == WIDE else width, names=names),
+        )
+
+
+def _senders_of(results: Results, name: str) -> dict[int, str]:
+    """Id and sender of the flows of a named run."""
+    for at, run in enumerate(results.objects):
+        point = {str(label(value)) for value in (run.get("point") or {}).values()}
+        if len(results) == 1 or set(name.split(", ")) <= point or (not point and name == f"run {run.get('run')}"):
+            return flow_names(results, at)
+    return {}
+
+
 def _colours_of_series(results: Results) -> dict[str, str]:
     """Colour of each series: that of its regulator, sender or other coloured value in all figures of the page."""
     known = plot.colours(results)
     found = {
-        name: [known[part] for part in (name, *name.split(", ")) if part in known] for name in _named_series(results)
+        name: [known[part] for part in (name, *name.split(", ")) if part in known] for name in results.named_series
     }
     return {name: colours[0] for name, colours in found.items() if colours}
 
@@ -503,7 +529,7 @@ def _percentiles(results: Results, names: Sequence[str], *, uplink: bool) -> dic
 
 def _radio_over_time(results: Results, width: float) -> Iterator[Figure]:
     """Gauges of the base station and of the allocation of rates, of the last run over time that has them."""
-    name, series = list(_named_series(results).items())[-1]
+    name, series = list(results.named_series.items())[-1]
     drawing = plot.radio(series)
     if drawing is not None:
         of_run = f" of {name}" if len(results.series) > 1 else ""
@@ -513,11 +539,6 @@ def _radio_over_time(results: Results, width: float) -> Iterator[Figure]:
 
 def _uploads(results: Results) -> bool:
     return "towards" in results.flows and bool((results.flows["towards"] == "server").any())
-
-
-def _named_series(results: Results) -> dict[str, Series]:
-    names = results.series_of or [f"run {number}" for number in range(len(results.series))]
-    return dict(zip(names, results.series, strict=True))
 
 
 def _at(width: float, name: str, caption: str, drawing: Drawing) -> Figure:

@@ -130,6 +130,12 @@ class Results:
                     raise IndexError(f"run {which}: there are {len(self)} runs, counted from 0")
                 return self._kept([numbers[which]])
 
+    @property
+    def named_series(self) -> dict[str, Series]:
+        """The time series by the names of their runs, for `plot.over_time`."""
+        names = self.series_of or [f"run {number}" for number in range(len(self.series))]
+        return dict(zip(names, self.series, strict=True))
+
     def _where(self, values: Mapping[str, Any]) -> set[int]:
         """Numbers of the runs that have these values."""
         known = [*self.swept, "scenario", "seed", "run"]

@@ -12,7 +12,7 @@ from ackclock.arguments import Values
 from ackclock.classes import CLASSES
 from ackclock.names import listed, near
 from ackclock.progress import Progress, bar
-from ackclock.results import Results
+from ackclock.results import Results, label
 from ackclock.scenario import Scenario, Source, overrides, source
 
 Engine = Literal["local", "dask", "ray"]
@@ -125,12 +125,14 @@ def compare(
     runs: int | None = None,
     duration: str | float | None = None,
     engine: Engine = "local",
+    series_interval: float | None = None,
 ) -> Results:
     """Compare senders, regulators, buffers and queues in one scenario; by default all built-in regulators.
 
     A single value needs no list. A `[sweep]` in the scenario is ignored. `Results.runs` and `.flows`
     have the columns `flow.sender`, `edge.regulator`, `edge.buffer`, `edge.queue`, `plot.goodput_against_delay`
-    draws them, and `Results.paired` compares them run by run. Other arguments are those of `run`.
+    draws them, and `Results.paired` compares them run by run. Other arguments are those of `run`; with
+    `series_interval`, each run is simulated again for its time series, and `Results.series_of` has their names.
 
     Raises:
         ValueError: if the scenario is wrong, as for `run`, or the engine is unknown.
@@ -149,7 +151,30 @@ def compare(
     text, had_sweep = arguments.unswept(source(scenario))
     if had_sweep:
         warnings.warn(f"{text.name}: compare ignores [sweep]; use sweep", stacklevel=2)
-    return Results.from_lines(sweep_lines(arguments.swept(text, axes), overrides(ones), engine))
+    results = Results.from_lines(sweep_lines(arguments.swept(text, axes), overrides(ones), engine))
+    if series_interval is not None:
+        _add_series(results, text, ones, series_interval)
+    return results
+
+
+def _add_series(results: Results, text: Source, ones: Mapping[str, Any], interval: float) -> None:
+    """Simulate each point again, and add the time series of its runs with their names."""
+    of_points: dict[str, list[_core.RunOutcome]] = {}
+    several = results.runs["run"].nunique() > 1
+    for one in results.objects:
+        point = one.get("point") or {}
+        key = json.dumps(point)
+        if key not in of_points:
+            of_points[key] = _core.run(
+                text.text,
+                name=text.name,
+                base_dir=text.base_dir,
+                set=overrides({**ones, **point}),
+                series_interval=interval,
+            )
+        names = [str(label(value)) for value in point.values()]
+        results.series.append(of_points[key][one["run"]].series)
+        results.series_of.append(", ".join([*names, f"run {one['run']}"] if several else names))
 
 
 def sweep_lines(

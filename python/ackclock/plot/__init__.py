@@ -10,6 +10,7 @@ from ackclock.plot.claims import Against, Held, against_printed
 from ackclock.plot.connections import MOST_CONNECTIONS, waterfall
 from ackclock.plot.course import radio, time_series, trace, window
 from ackclock.plot.lines import MOST_TICKS, Curve, curves, latency_by_size, sweep
+from ackclock.plot.per_flow import MOST_FLOWS, per_flow
 from ackclock.plot.style import COLOURS, MARKERS, STYLE, colours, panel
 from ackclock.plot.timeline import over_time
 from ackclock.plot.variants import MOST_DIRECT, goodput_against_delay
@@ -19,6 +20,7 @@ __all__ = [
     "MARKERS",
     "MOST_CONNECTIONS",
     "MOST_DIRECT",
+    "MOST_FLOWS",
     "MOST_TICKS",
     "STYLE",
     "Against",
@@ -34,6 +36,7 @@ __all__ = [
     "over_time",
     "paired",
     "panel",
+    "per_flow",
     "radio",
     "save",
     "svg",

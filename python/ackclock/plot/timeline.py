@@ -86,25 +86,25 @@ def _of_run(results: Results, run: int) -> Mapping[str, Series]:
 def _draw_rates(axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, str], width: float, way: str) -> None:
     first = next(iter(runs.values()))
     if f"{way}link_rate" in first:
-        time, rate = _binned(first, first[f"{way}link_rate"] / 1e3)
+        time, rate = binned(first, first[f"{way}link_rate"] / 1e3)
         axes.fill_between(
             time, rate, facecolor="#cccccc", edgecolor="#888888", linewidth=0.8, step="mid", label="capacity"
         )
     # Flows of a simulated run have one direction; a link has goodput in both.
     goodput = f"{way}rate" if f"{way}rate" in first else "rate"
     for name, series in runs.items():
-        time, rate = _binned(series, _summed(series, goodput) / 1e3)
+        time, rate = binned(series, _summed(series, goodput) / 1e3)
         axes.plot(time, rate, color=colours[name], linewidth=1.1, label=name if len(runs) > 1 else "goodput")
     axes.set(ylabel="rate\n(kbit/s)")
     axes.set_ylim(bottom=0)
-    _legend_on_top(axes, width)
+    legend_on_top(axes, width)
 
 
 def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> None:
     """Queueing delay on a logarithmic axis from 1 ms, or the queue in packets; with drops."""
     delays = [name for name in series if name == f"{way}queue_ms" or name.startswith(f"{way}queue_ms/")]
     if delays:
-        time, values = _binned(series, np.fmax.reduce([series[name] for name in delays]))
+        time, values = binned(series, np.fmax.reduce([series[name] for name in delays]))
         # Intervals without packets have no delay and do not break the line.
         time, delay = time[np.isfinite(values)], values[np.isfinite(values)]
         values = np.maximum(delay, 1.0)
@@ -112,7 +112,7 @@ def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> 
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylim(1, max(10.0, 8 * float(values.max(initial=1.0))))  # space for label and ticks
     else:
-        time, values = _binned(series, _summed(series, "up.queue_packets" if way else "queue"))
+        time, values = binned(series, _summed(series, "up.queue_packets" if way else "queue"))
         axes.set_ylim(0, 1.05 * max(1.0, float(values.max())))
     axes.fill_between(time, values, axes.get_ylim()[0], color=colour, alpha=0.35, linewidth=0)
     axes.plot(time, values, color=colour, linewidth=1.1)
@@ -148,27 +148,28 @@ def _windows(series: Series) -> list[str]:
 def _draw_windows(axes: Axes, series: Series, run: str, colour: str, width: float) -> None:
     # Colours name runs, so lines differ by their style.
     congestion, *advertised = _windows(series)
-    time, window = _binned(series, series[congestion])
+    time, window = binned(series, series[congestion])
     axes.plot(time, window, color=colour, linewidth=1.1, label="congestion window")
     used = float(np.nanmax(window))
     for name in advertised:
-        _, told = _binned(series, series[name])
+        _, told = binned(series, series[name])
         used = min(used, float(np.nanmax(np.minimum(told, window))))
         if np.nanmin(told) < 1.5 * used:  # otherwise it never limits the sender
             axes.plot(time, told, color="#333333", linestyle="--", linewidth=1.1, label="advertised window")
     held = _summed(series, "held_acks")
     if np.nanmax(held) > 0:
-        _, acks = _binned(series, held)
+        _, acks = binned(series, held)
         axes.plot(time, acks, color="#777777", linestyle=":", linewidth=1.4, label="held ACKs")
     # An unused congestion window, far above the advertised window, would flatten the others.
     axes.set(
         ylabel=f"{plain(run)}\nwindow (pkt)" if run else "window\n(packets)",
         ylim=(0, min(1.15 * float(np.nanmax(window)), 3 * used)),
     )
-    _legend_on_top(axes, width)
+    legend_on_top(axes, width)
 
 
-def _legend_on_top(axes: Axes, width: float) -> None:
+def legend_on_top(axes: Axes, width: float) -> None:
+    """Draw the legend above a panel, in as many columns as fit."""
     labels = axes.get_legend_handles_labels()[1]
     columns = len(labels) if width > NARROW else 2
     legend = axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize=SMALL, borderpad=0)
@@ -182,7 +183,7 @@ def _summed(series: Series, name: str) -> NDArray[np.float64]:
     return np.sum([np.nan_to_num(values) for values in columns], axis=0) if columns else np.zeros_like(series["time"])
 
 
-def _binned(series: Series, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def binned(series: Series, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Time and means of at most `MOST_BINS` equal intervals; NaN if an interval has no value."""
     size = max(1, math.ceil(values.size / MOST_BINS))
     whole = max(1, values.size // size) * size
