@@ -23,6 +23,9 @@ use crate::summary;
 /// Maximum number of rows in a time series of a report.
 const ROWS: u64 = 3000;
 
+/// Maximum number of senders that are shown over time.
+const MOST_SENDERS: usize = 6;
+
 /// Report about a finished batch.
 pub(crate) struct Report<'a> {
     jobs: &'a [Job<'a>],
@@ -66,7 +69,8 @@ impl<'a> Report<'a> {
         ended.filter_map(|(job, outcome)| Some(json_line(&outcome.as_ref().ok()?.result, &job.point.labels)))
     }
 
-    /// Chooses the runs that the report shows over time. The first shown run belongs to the first point without a
+    /// Chooses the runs that the report shows over time. If senders vary and regulators do not, a run of every sender is
+    /// shown. Otherwise the first shown run belongs to the first point without a
     /// regulator, or to the first point. The second shown run belongs to the regulator, or the sender if regulators do
     /// not vary, with the largest power (goodput divided by p95 queueing delay) among points with otherwise equal keys.
     /// For each shown point, the run with the median goodput is chosen.
@@ -74,6 +78,10 @@ impl<'a> Report<'a> {
         let unregulated = |job: &&Job<'_>| regulator(job).is_some_and(|name| name == "none");
         let Some(base) = self.jobs.iter().find(unregulated).or(self.jobs.first()) else { return Vec::new() };
         let rivals = self.jobs.iter().filter(|job| job.run == 0 && differs_in_one(base, job));
+        if regulator(base).is_none() {
+            let senders = std::iter::once(base).chain(rivals).take(MOST_SENDERS);
+            return senders.filter_map(|job| self.median(job.index)).collect();
+        }
         let best = rivals.max_by(|a, b| self.power(a.index).total_cmp(&self.power(b.index)));
         [Some(base), best].into_iter().flatten().filter_map(|job| self.median(job.index)).collect()
     }

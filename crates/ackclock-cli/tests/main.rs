@@ -32,3 +32,4 @@ mod transparent;
 mod trouble;
 mod wayout;
 mod web_control;
+mod week;

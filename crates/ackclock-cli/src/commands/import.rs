@@ -223,6 +223,7 @@ fn options(args: &Args, towards: Option<Towards>) -> Options {
         interface: args.capture.interface,
         bin: args.capture.bin,
         fill: args.capture.fill,
+        measured_delay: false,
     }
 }
 

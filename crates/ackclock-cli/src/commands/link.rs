@@ -138,6 +138,10 @@ struct Watching {
     /// Write an HTML report of the link after the command exits: its connections, both directions over time (Python).
     #[arg(long, value_name = "FILE")]
     report_html: Option<PathBuf>,
+    /// Write a time series of the link to a CSV file, with the columns of `ackclock run --series`; `ackclock report` draws
+    /// both in one figure.
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
     /// Write the packets at the outer end of the link, on the servers' side, to a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! `ackclock trace`: inspects, converts and generates recordings of a link.
 
 mod synth;
+mod week;
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -27,6 +28,8 @@ use crate::table::{Align, Table, number, rate_unit, terminal_width};
 pub(crate) enum Command {
     /// Print length, rates and outages of recordings.
     Info(InfoArgs),
+    /// Print rate, delay and loss of a long recording by hour of the day and by weekday, and its worst hours.
+    Week(week::Args),
     /// Convert a recording to another format.
     Convert(ConvertArgs),
     /// Generate a recording from the models of a cell: fading and shadowing.
@@ -79,6 +82,7 @@ enum Form {
 pub(crate) fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Info(args) => info(&args),
+        Command::Week(args) => week::perform(&args),
         Command::Convert(args) => convert(&args),
         Command::Synth(args) => synth::perform(&args),
         Command::Plot(words) => Err(words.become_module(&["trace", "plot"])),

@@ -59,7 +59,7 @@ impl Samples {
     }
 
     /// End time of the row with this index.
-    pub(super) fn end(&self, index: usize) -> Span {
+    pub fn end(&self, index: usize) -> Span {
         self.rows.get(index + 1).map_or(self.length, |next| next.begins)
     }
 

@@ -25,6 +25,7 @@ use ackclock_live::{
     Account, Crowd, Driver, Hop, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot,
     Traffic, TunPort, web_control,
 };
+use ackclock_output::{Folders, WholeFile};
 use ackclock_scenario::{DiskFiles, Inputs, Scenario, Series, certainties, json_line};
 use serde_json::json;
 
@@ -98,7 +99,13 @@ fn deliver(
     if args.watching.json {
         output::print(&format!("{line}\n"))?;
     }
-    let (Some(path), Some(series)) = (&args.watching.report_html, series) else { return Ok(()) };
+    let Some(series) = series else { return Ok(()) };
+    if let Some(path) = &args.watching.series {
+        let mut file = WholeFile::create(path, Folders::Existing)?;
+        series.write_csv(&mut file).map_err(|error| file.failure(error))?;
+        file.finish()?;
+    }
+    let Some(path) = &args.watching.report_html else { return Ok(()) };
     let mut draft = Draft::new(scenario, iter::once(line))?;
     draft.add_series("link", series)?;
     draft.draw(path)
@@ -319,7 +326,8 @@ impl Link {
             account: Mutex::new(account),
             snapshot: Mutex::new(None),
         };
-        let course = args.watching.report_html.is_some().then(|| Course::begin(shared.remote.clone()));
+        let is_sampled = args.watching.report_html.is_some() || args.watching.series.is_some();
+        let course = is_sampled.then(|| Course::begin(shared.remote.clone()));
         Ok(Self { thread, outputs, course, shared: Arc::new(shared) })
     }
 

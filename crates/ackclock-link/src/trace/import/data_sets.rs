@@ -144,37 +144,6 @@ pub(super) fn bytes_and_times(bytes: &[u8], form: Form) -> Result<Read, TraceErr
     Ok(Read { rows, end: Some(begins), certainty, notes: vec![note.to_owned()] })
 }
 
-/// Smallest load that is read as a percentage; smaller loads are read as shares from 0 to 1.
-const PERCENT: f64 = 2.0;
-
-/// Reads a log of cake-autorate: the delivered rate is the load times the shaper rate.
-pub(super) fn autorate(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
-    let table = Table::of(bytes, &options.columns)?;
-    let up = options.towards == Some(Towards::Server);
-    let [load, rate] = if up { ["tx_load", "cur_ul_rate"] } else { ["rx_load", "cur_dl_rate"] };
-    let (time, load, rate) = (table.column("log_time")?, table.column(load)?, table.column(rate)?);
-    let rtt = table.column("rtt").ok();
-    let (mut rows, mut largest) = (Vec::new(), 0.0_f64);
-    for row in table.data() {
-        let (line, fields) = row?;
-        let number = |column: usize| table.number((line, column), fields[column]);
-        let begins = TimeUnit::Auto.seconds(fields[time]);
-        let begins = begins.ok_or_else(|| table.wrong((line, time), fields[time], "a time"))?;
-        let (load, kbps) = (number(load)?, number(rate)?);
-        largest = largest.max(load.unwrap_or(0.0));
-        let delay = rtt.map(number).transpose()?.flatten().map(|ms| ms / 2e3);
-        let rate = load.zip(kbps).map(|(load, kbps)| load * kbps * 1e3);
-        rows.push(Row { line, begins, rate, delay, ..Row::default() });
-    }
-    if largest > PERCENT {
-        rows.iter_mut().for_each(|row| row.rate = row.rate.map(|rate| rate / 100.0));
-    }
-    let certainty = Certainty::new(Grade::Application, "what the users of a router sent below its shaper");
-    let unit = if largest > PERCENT { "percent" } else { "shares" };
-    let note = format!("loads are {unit}; half of RTT is taken for the delay of one direction");
-    Ok(Read { rows, end: None, certainty, notes: vec![note] })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::{Recording, Samples};
@@ -252,23 +221,6 @@ mod tests {
             let (imported, samples) = imported(&text, &Options::default());
             assert_eq!((imported.form, samples.length()), (form, Span::from_secs(30)));
             assert_eq!((kbps(&samples)[0], kbps(&samples)[11]), (1000, 0));
-        }
-    }
-
-    #[test]
-    fn what_a_router_passed_is_its_load_times_its_rate() {
-        let log = |load: f64| {
-            let head = "log_time; rx_load; tx_load; baseline_RTT; RTT; delta_RTT; cur_dl_rate; cur_ul_rate\n"
-                .to_owned();
-            (0..12).fold(head, |text, n| {
-                text + &format!("2022-05-20-14:12:{n:02}; {load}; 0.1; 20; 30; 10; 8000; 900\n")
-            })
-        };
-        for load in [0.5, 50.0] {
-            let (imported, samples) = imported(&log(load), &Options::default());
-            assert_eq!((imported.form, kbps(&samples)[0]), (Form::Autorate, 4000));
-            assert_eq!(samples.rows()[0].delay, Span::from_millis(15));
-            assert_eq!(imported.certainty.unwrap().grade, Grade::Application);
         }
     }
 }

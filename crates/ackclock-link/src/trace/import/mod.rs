@@ -18,6 +18,7 @@
 //! ## Validation
 //! Unit tests compare a sample of each format with rates calculated by hand.
 
+mod autorate;
 pub mod capture;
 mod certainty;
 mod clock;
@@ -214,6 +215,8 @@ pub struct Options {
     pub bin: Option<Span>,
     /// Whether to interpolate the rates of a packet capture where the link was not busy.
     pub fill: bool,
+    /// Whether the delays of a log that has both are those measured, with the queue, instead of those of the empty line.
+    pub measured_delay: bool,
 }
 
 /// Imported recording, with its format, grade and notes.
@@ -229,6 +232,8 @@ pub struct Imported {
     pub missing: usize,
     /// Whether all rows of the recording have the same duration.
     pub even: bool,
+    /// Start of the recording in seconds since 1970 by the clock of the one who recorded it, if known.
+    pub begins: Option<f64>,
     /// Intervals in which the rates of a packet capture are the capacity of the link; empty for other formats.
     pub capacity: Vec<(Span, Span)>,
     /// Data that was left out because a format cannot represent it, and assumptions made by the import.
@@ -288,16 +293,16 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
         Form::Ucc => data_sets::ucc(bytes, options)?,
         Form::Lumos5g => data_sets::lumos5g(bytes, options)?,
         Form::Norway | Form::Ghent => data_sets::bytes_and_times(bytes, form)?,
-        Form::Autorate => data_sets::autorate(bytes, options)?,
+        Form::Autorate if autorate::has_records(bytes) => autorate::records(bytes, options)?,
+        Form::Autorate => autorate::table(bytes, options)?,
         Form::Irtt => probes::irtt(bytes, options)?,
         Form::Lens => probes::lens(bytes, options)?,
         Form::Ping => probes::ping(bytes, options)?,
         Form::Columns => columns(bytes, options)?,
     };
     let mut notes = read.notes;
-    if let Some(first) = read.rows.first().filter(|first| first.begins >= SINCE_1970) {
-        notes.push(format!("times count from its first row, at {} s since 1970", first.begins));
-    }
+    let begins = read.rows.first().map(|first| first.begins).filter(|&begins| begins >= SINCE_1970);
+    notes.extend(begins.map(|begins| format!("times count from its first row, at {begins} s since 1970")));
     let finished = finish(read.rows, read.end, options)?;
     notes.extend(finished.note);
     Ok(Imported {
@@ -306,6 +311,7 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Imported, TraceError> {
         certainty: Some(read.certainty),
         missing: finished.missing,
         even: finished.even,
+        begins,
         capacity: Vec::new(),
         notes,
     })
@@ -382,7 +388,7 @@ fn own(form: Form, recording: Recording, bytes: &[u8]) -> Result<Imported, Trace
             (0..samples.rows().len()).all(|index| lasts(index) == lasts(0))
         }
     };
-    Ok(Imported { form, recording, certainty, missing: 0, even, capacity: Vec::new(), notes })
+    Ok(Imported { form, recording, certainty, missing: 0, even, begins: None, capacity: Vec::new(), notes })
 }
 
 /// Detects the format of a text; `None` for an unknown format.
@@ -414,6 +420,9 @@ pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     }
     if csv::is_header(first) {
         return Ok(Some(Form::Rates));
+    }
+    if autorate::has_records(bytes) {
+        return Ok(Some(Form::Autorate));
     }
     by_names(bytes)
 }

@@ -41,6 +41,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, TraceError> {
         certainty: Some(Certainty::new(Grade::Capacity, "saturatr keeps the link busy")),
         missing: 0,
         even: false,
+        begins: None,
         capacity: Vec::new(),
         notes,
     })

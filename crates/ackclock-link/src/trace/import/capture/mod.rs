@@ -201,6 +201,7 @@ impl Arrivals {
             certainty: Some(graded(busy, entire as f64 / count as f64, fill, self.account.objection())),
             missing: 0,
             even: true,
+            begins: None,
             capacity: if self.account.objection().is_some() {
                 Vec::new()
             } else {
