@@ -72,7 +72,9 @@ fn results_have_the_count_only_with_a_limit() {
     let text = |sets: &[&str]| {
         let mut result = serde_json::to_value(result(LINK, sets)).unwrap();
         // Both name the keys that were set, or how often the link was asked.
-        ["provenance", "engine"].map(|key| result.as_object_mut().unwrap().remove(key));
+        for key in ["provenance", "engine"] {
+            result.as_object_mut().unwrap().remove(key);
+        }
         result.to_string()
     };
     assert!(!text(&[]).contains("\"aged\""));

@@ -318,7 +318,19 @@ impl Queue for DualPi2 {
         self.capacity
     }
 
-    shared_by_all_flows!();
+    fn oldest(&self) -> Time {
+        self.low.oldest().min(self.classic.oldest())
+    }
+
+    fn remove_oldest(&mut self, now: Time) -> Option<Segment> {
+        self.advance(now);
+        let from = if self.low.oldest() < self.classic.oldest() { &mut self.low } else { &mut self.classic };
+        let (_, segment) = from.pop()?;
+        self.classic_since = self.classic.first();
+        Some(segment)
+    }
+
+    shared_by_all_flows!(except oldest, remove_oldest);
 }
 
 #[cfg(test)]

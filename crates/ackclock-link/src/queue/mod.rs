@@ -108,6 +108,9 @@ macro_rules! shared_by_all_flows {
             self.fifo.oldest()
         }
 
+        shared_by_all_flows!(except oldest, remove_oldest);
+    };
+    (except oldest, remove_oldest) => {
         fn load(&self) -> Load {
             self.waiting(FlowId(0))
         }
