@@ -925,7 +925,7 @@ fn grants_need_pdus_that_fill_them_and_opportunities_at_ttis() {
         ),
         (
             refused(&|table| table["air"]["up"]["grants"]["delay"] = "0s".into()),
-            "air.up.grants.delay: 0s is not above",
+            "air.up.grants.delay: 0ms is not above",
         ),
         (
             refused(&|table| table["air"]["down"] = table["air"]["up"].clone()),

@@ -39,23 +39,6 @@ impl AgeLimited {
         Self { queue, limit, expires: Time::NEVER, aged: VecDeque::new() }
     }
 
-    /// Lower bound of the time at which the next head packet reaches the limit; [`Time::NEVER`] for an empty queue.
-    pub(super) const fn expires(&self) -> Time {
-        self.expires
-    }
-
-    /// Drops the head packets that have reached the limit at `now`.
-    pub(super) fn expire(&mut self, now: Time) {
-        while self.expires <= now {
-            self.expires = self.queue.oldest() + self.limit;
-            if self.expires > now {
-                return;
-            }
-            let Some(segment) = self.queue.remove_oldest(now) else { return };
-            self.aged.push_back(segment);
-        }
-    }
-
     /// Notes that a packet was added at `now`.
     fn note_added(&mut self, now: Time) {
         self.expires = self.expires.min(now + self.limit);
@@ -97,8 +80,19 @@ impl Queue for AgeLimited {
         self.queue.poll_dropped().or_else(|| self.aged.pop_front().map(|segment| (segment, Cause::Aged)))
     }
 
-    fn any(self) -> AnyQueue {
-        AnyQueue::AgeLimited(Box::new(self))
+    fn expires(&self) -> Time {
+        self.expires
+    }
+
+    fn expire(&mut self, now: Time) {
+        while self.expires <= now {
+            self.expires = self.queue.oldest() + self.limit;
+            if self.expires > now {
+                return;
+            }
+            let Some(segment) = self.queue.remove_oldest(now) else { return };
+            self.aged.push_back(segment);
+        }
     }
 
     delegate! {

@@ -30,8 +30,8 @@ use crate::{Capacity, Cause, Load};
 
 /// A queue in front of a transmitter, which takes one segment at a time.
 ///
-/// Only [`any`](Self::any) has a default implementation, so that a queue that wraps another queue cannot forget to
-/// forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish flows,
+/// Only [`any`](Self::any) and the methods that [`AgeLimited`] alone implements have default implementations, so that a
+/// queue that wraps another queue cannot forget to forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish flows,
 /// and the methods of [`AgeLimited`] of a queue with a single `fifo`.
 pub trait Queue: Send {
     /// Accepts a segment that found the transmitter busy. The load `unqueued` counts against the capacity but is not in
@@ -66,6 +66,17 @@ pub trait Queue: Send {
     /// Removes the head packet that arrived first, of all subqueues. To the discipline, the packet is neither sent nor
     /// dropped.
     fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
+
+    /// Time at which the queue next has to [drop aged packets](Self::expire), or an earlier time; [`Time::NEVER`]
+    /// without an age limit and if the queue is empty.
+    #[inline]
+    fn expires(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Drops the head packets that have reached the age limit at `now`. [`poll_dropped`](Self::poll_dropped) returns
+    /// them.
+    fn expire(&mut self, _now: Time) {}
 
     /// Load in the subqueue that serves `flow`.
     fn waiting(&self, flow: FlowId) -> Load;
@@ -131,37 +142,14 @@ use shared_by_all_flows;
 pub enum AnyQueue {
     /// A drop-tail queue: first in, first out, refusing packets that do not fit.
     DropTail(DropTail),
-    /// A queue of any discipline that packets leave when they reach an age limit.
-    AgeLimited(Box<AgeLimited>),
     /// A queue of any other discipline.
     Other(Box<dyn Queue>),
-}
-
-impl AnyQueue {
-    /// Time at which the queue next has to [drop aged packets](Self::expire), or an earlier time; [`Time::NEVER`]
-    /// without an age limit and if the queue is empty.
-    #[inline]
-    pub(crate) fn expires(&self) -> Time {
-        match self {
-            Self::AgeLimited(queue) => queue.expires(),
-            Self::DropTail(_) | Self::Other(_) => Time::NEVER,
-        }
-    }
-
-    /// Drops the head packets that have reached the age limit at `now`. [`poll_dropped`](Queue::poll_dropped) returns
-    /// them.
-    pub(crate) fn expire(&mut self, now: Time) {
-        if let Self::AgeLimited(queue) = self {
-            queue.expire(now);
-        }
-    }
 }
 
 impl Queue for AnyQueue {
     delegate! {
         to match self {
             Self::DropTail(queue) => queue,
-            Self::AgeLimited(queue) => queue,
             Self::Other(queue) => queue,
         } {
             fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
@@ -172,6 +160,8 @@ impl Queue for AnyQueue {
             fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
             fn oldest(&self) -> Time;
             fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
+            fn expires(&self) -> Time;
+            fn expire(&mut self, now: Time);
             fn waiting(&self, flow: FlowId) -> Load;
             fn load(&self) -> Load;
             fn together(&self, a: FlowId, b: FlowId) -> bool;
