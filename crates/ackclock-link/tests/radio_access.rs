@@ -860,7 +860,7 @@ fn acks_leave_in_clumps_like_those_of_a_real_terminal() {
     let (mut state, mut now) = (1u64, 0.0);
     let times: Vec<f64> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        now -= (((state >> 11) as f64 + 1.0) / (1u64 << 53) as f64).ln() * 1000.0 / 227.0;
+        now -= libm::log(((state >> 11) as f64 + 1.0) / (1u64 << 53) as f64) * 1000.0 / 227.0;
         now
     })
     .take(20_000)
