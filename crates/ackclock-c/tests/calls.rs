@@ -172,7 +172,7 @@ fn values_out_of_range_are_refused() {
     ] {
         assert_eq!(host.data(0, &good, &bad), Refusal::Value as i32, "{bad:?}");
     }
-    assert_eq!(host.dropped(0, &good, 5), Refusal::Value as i32);
+    assert_eq!(host.dropped(0, &good, 6), Refusal::Value as i32);
     let neither = AckclockSegment { flags: 4, ..good };
     assert_eq!(host.ack(0, &neither, &view), Refusal::Value as i32);
     assert_eq!(host.data(1 << 63, &good, &view), Refusal::Time as i32);
