@@ -164,7 +164,7 @@ check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 2
 check-ns2-sample: .venv/.packages checked ## A tenth of that, on what tests run on
 	$(ON_CHECKED) python benches/check_ns2.py --items 1 4 9 --buffers 4 10
 
-papers: build ## Rerun every source document and assert its claim table: fifty minutes of CPU time; figures and reports in out/papers
+papers: build ## Rerun every source document and assert its claim table: an hour of CPU time; figures and reports in out/papers
 	pytest tests/python -m whole --capture=no
 
 docs: .venv/docs/.packages build ## The documentation as HTML in docs/_build, warnings are errors
