@@ -62,8 +62,8 @@ impl Segment {
     pub fn set_ace(&mut self, value: u8) {
         self.set_ae(value & 4 != 0);
         self.flags = Flags(self.flags.0 & !(Flags::CWR | Flags::ECE).0);
-        self.flags |=
-            Flags(u8::from(value & 2 != 0) * Flags::CWR.0 | u8::from(value & 1 != 0) * Flags::ECE.0);
+        let bit = |bit, flag| if value & bit != 0 { flag } else { Flags::default() };
+        self.flags |= bit(2, Flags::CWR) | bit(1, Flags::ECE);
     }
 
     /// Whether the TCP control bit AE is set.

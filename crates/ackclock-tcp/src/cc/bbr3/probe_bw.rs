@@ -64,7 +64,7 @@ impl Probing {
         let mixed = (now.as_nanos() | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32;
         self.rounds_since_up = mixed & 1;
-        self.wait = WAIT + Span::from_nanos((mixed >> 1) * MORE_WAIT >> 31);
+        self.wait = WAIT + Span::from_nanos(((mixed >> 1) * MORE_WAIT) >> 31);
     }
 
     /// Ends the samples of a probe, as ProbeRTT begins.
@@ -109,6 +109,7 @@ impl Bbr3 {
         if !self.full.reached || self.adapt_long_term(ack) {
             return;
         }
+        let ends = self.state == State::Up && self.is_time_to_go_down(ack);
         match self.state {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
@@ -116,11 +117,9 @@ impl Bbr3 {
                 self.probing.is_sample = true;
                 self.start_up(ack);
             }
-            State::Up => {
-                if self.is_time_to_go_down(ack) {
-                    self.probing.too_high = false;
-                    self.start_down(ack.now);
-                }
+            State::Up if ends => {
+                self.probing.too_high = false;
+                self.start_down(ack.now);
             }
             _ => {}
         }
