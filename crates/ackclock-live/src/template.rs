@@ -147,6 +147,7 @@ mod tests {
         let mut ack = Segment::pure_ack(FlowId(3), Seq(0xffff_fff0), 40);
         (ack.seq, ack.window, ack.ecn) = (Seq(77), 1234, Ecn::Ect0);
         ack.flags |= Flags::ECE;
+        ack.set_ae(true);
         ack.set_timestamps(Timestamps { value: 5, echo: 6 });
         ack.push_sack(SackBlock { left: Seq(1), right: Seq(2) });
         ack.push_sack(SackBlock { left: Seq(3), right: Seq(4) });
