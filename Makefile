@@ -58,7 +58,8 @@ properties: .venv/.packages checked ## Property tests on twenty times as many ra
 	$(ON_CHECKED) pytest tests/python --hypothesis-profile=many
 
 nightly: build checked wheel .venv/.packages ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement, the box; over two hours
-	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel pytest tests/python/test_wheel.py
+	@$(MAKE) --no-print-directory deb || echo "skipped: the walk of an operator needs a Debian package"
+	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel ACKCLOCK_DEBS=$(CURDIR)/out/deb pytest tests/python/test_wheel.py tests/python/test_install.py
 	.ci/run tutorial properties papers check-ns2 fuzz agree box-live profiles
 
 # What tests run on: the command and the module as cargo builds them for its tests, with checks of overflow and assertions.
@@ -76,6 +77,12 @@ check: .venv/.packages checked ## Formatting, lints, types, house rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(CARGO) xtask check
+	@# The simulator alone, which is built on other systems too; there where Rust's library for one of them is installed.
+	$(CARGO) check --locked --quiet --package ackclock-cli --no-default-features --target-dir target/apart
+	for target in x86_64-apple-darwin x86_64-pc-windows-gnu; do \
+	    ! test -d "$$(rustc --print target-libdir --target $$target)" || $(CARGO) check --locked --quiet \
+	        --package ackclock-cli --no-default-features --target $$target --target-dir target/apart || exit 1; \
+	done
 	@# Fuzz targets and the criterion bench have lock files of their own, since their libraries are nobody else's.
 	$(CARGO) check --locked --quiet --manifest-path fuzz/Cargo.toml --target-dir target/apart
 	$(CARGO) check --locked --quiet --benches --manifest-path benches/criterion/Cargo.toml --target-dir target/apart

@@ -14,6 +14,7 @@ use ackclock_scenario::{
     BatchEvent, Job, Outcome, Progress, RunError, RunOptions, RunResult, in_parallel, json_line, run,
     threads_of_each,
 };
+#[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::failure::Failure;
@@ -189,6 +190,13 @@ fn simulate_one(job: &Job<'_>, files: &(dyn Files + Sync), options: RunOptions, 
     Ok(outcome)
 }
 
+/// A number that does not exist, and is null in JSON.
+#[cfg(not(unix))]
+const fn thread_cpu_seconds() -> f64 {
+    f64::NAN
+}
+
+#[cfg(unix)]
 fn thread_cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9

@@ -5,8 +5,6 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use ackclock_core::text::printable;
-use ackclock_live::standard_output;
-use rustix::io::Errno;
 
 use crate::failure::Failure;
 
@@ -15,8 +13,9 @@ use crate::failure::Failure;
 /// # Errors
 /// Fails with [`Failure::Unread`] if the reader has closed standard output, otherwise with the write error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    if !standard_output::was_open() {
-        return Err(unprintable(&Errno::BADF.into()));
+    #[cfg(feature = "live")]
+    if !ackclock_live::standard_output::was_open() {
+        return Err(unprintable(&rustix::io::Errno::BADF.into()));
     }
     let mut out = io::stdout().lock();
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()).map_err(|error| unprintable(&error))

@@ -3,7 +3,6 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -37,9 +36,24 @@ pub(crate) fn become_module<I: AsRef<OsStr>>(command: &[&str], arguments: &[I]) 
     match interpreter() {
         Err(failure) => failure,
         Ok(python) => {
-            let error = Command::new(&python).args(MODULE).args(command).args(arguments).exec();
+            let error = replace_by(Command::new(&python).args(MODULE).args(command).args(arguments));
             Failure::Run(format!("{}: cannot be started: {error}", python.display()))
         }
+    }
+}
+
+/// Replaces the process by a command; returns only on failure.
+#[cfg(unix)]
+fn replace_by(command: &mut Command) -> std::io::Error {
+    std::os::unix::process::CommandExt::exec(command)
+}
+
+/// Runs a command and exits with its status; returns only on failure.
+#[cfg(not(unix))]
+fn replace_by(command: &mut Command) -> std::io::Error {
+    match command.status() {
+        Ok(status) => std::process::exit(status.code().unwrap_or(1)),
+        Err(error) => error,
     }
 }
 
@@ -71,6 +85,7 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Fails with instructions for installing the package if no Python interpreter has the package.
+#[cfg(feature = "live")]
 pub(crate) fn require() -> Result<(), Failure> {
     interpreter().map(drop)
 }

@@ -62,6 +62,7 @@ impl Intervals {
 
 impl Repetition {
     /// Creates the options for a number of runs.
+    #[cfg(feature = "live")]
     pub(crate) fn new(seed: Option<u64>, runs: u32) -> Self {
         Self { seed, runs: Some(runs) }
     }

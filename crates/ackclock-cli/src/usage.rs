@@ -43,6 +43,10 @@ impl Mistake<'_> {
             ErrorKind::ValueValidation => format!("{at}{option} {value}: {}", self.reason()),
             ErrorKind::MissingRequiredArgument => format!("{at}{}", self.missing(&command)),
             ErrorKind::InvalidSubcommand => {
+                let typed = self.text(ContextKind::InvalidSubcommand);
+                if cfg!(not(feature = "live")) && NEED_LINUX.contains(&typed.as_str()) {
+                    return format!("`{typed}` needs Linux; this build of ackclock is the simulator alone");
+                }
                 let near = self.text(ContextKind::SuggestedSubcommand);
                 let hint = if near.is_empty() {
                     "`ackclock --help` lists them".to_owned()
@@ -184,6 +188,9 @@ impl Mistake<'_> {
 
 /// Commands that accept the option `--set`.
 const TAKE_SETS: [&str; 5] = ["run", "compare", "sweep", "check", "link"];
+
+/// Commands that a build without the feature `live` lacks.
+const NEED_LINUX: [&str; 5] = ["link", "box", "proxy", "radio-report", "advise"];
 
 /// Command line of a link.
 pub(crate) const LINK_USAGE: &str =

@@ -178,3 +178,52 @@ except ChildProcessError:
     let ended = run(&machine, &folder, &script);
     assert_eq!((ended.status, ended.out.as_str()), (0, "no child\n"), "{}", ended.err);
 }
+
+/// Downloads from a server beyond the link through the proxy at 127.0.0.1:3128, until the proxy is there; prints the bytes.
+const THROUGH_PROXY: &str = r#"
+import socket, sys, time
+while True:
+    try:
+        peer = socket.create_connection(("127.0.0.1", 3128), timeout=60)
+        peer.sendall(b"CONNECT " + sys.argv[1].encode() + b":5001 HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = peer.recv(1000)
+        if answer:
+            break
+    except ConnectionError:
+        pass
+    time.sleep(0.05)
+assert answer.startswith(b"HTTP/1.1 200"), answer
+total = len(answer.split(b"\r\n\r\n", 1)[1])
+while data := peer.recv(65536):
+    total += len(data)
+print(total)
+"#;
+
+#[test]
+fn a_proxy_is_the_link_of_other_devices_and_its_connections_cross_it_once() {
+    let Some((folder, machine)) = machine("proxied") else { return };
+    folder.write("device.py", THROUGH_PROXY);
+    let mut server = machine.serve(200_000, &folder);
+    let before = machine.state(&folder);
+    let script = format!(
+        "{ACKCLOCK} link 10mbit 10mbit --proxy 3128 --json > link.json & link=$!
+         timeout 30 python3 device.py {}; kill -TERM $link; wait $link",
+        Machine::SERVER
+    );
+    let ended = run(&machine, &folder, &script);
+    assert_eq!(ended.out, "200000\n", "{}", ended.err);
+    assert!(ended.err.contains("HTTP and SOCKS5 proxy at 127.0.0.1:3128"), "{}", ended.err);
+    let text = std::fs::read_to_string(folder.path("link.json")).unwrap();
+    assert!(text.contains(":5001\""), "{text}");
+    assert!(!text.contains(":3128\""), "connections to the proxy do not cross the link");
+    machine.returns_to(&before, &folder);
+    let _ = server.kill();
+    let _ = server.wait();
+}
+
+#[test]
+fn a_proxy_takes_no_command() {
+    let folder = Folder::new();
+    let told = folder.complains(2, &["link", "1mbit", "1mbit", "--proxy", "3128", "--", "true"]);
+    assert!(told.contains("leave the command out"), "{told}");
+}

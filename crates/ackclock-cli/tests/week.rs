@@ -48,10 +48,7 @@ fn the_worst_hours_of_a_line_are_found_and_advised_on() {
     assert!(csv.contains("\n0,10000,20,0\n") && csv.lines().count() > 360, "{}", &csv[..200]);
     assert!(printed(&["trace", "info", "worst.csv"]).contains("application"));
     let table = printed(&["trace", "week", "line.log", "--direction", "up"]);
-    assert!(
-        table.contains("20:00") && table.contains("kbit/s") && table.contains("Tue"),
-        "{table}"
-    );
+    assert!(table.contains("20:00") && table.contains("kbit/s") && table.contains("Tue"), "{table}");
 }
 
 #[test]

@@ -7,17 +7,31 @@
 //! check inspects the open descriptor, and the file is created and renamed in the checked folder, so that concurrent
 //! changes of the path do not redirect the output.
 
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+mod found;
+#[cfg(target_os = "linux")]
 mod in_place;
+#[cfg(target_os = "linux")]
 mod place;
+#[cfg(target_os = "linux")]
 mod rows;
+#[cfg(target_os = "linux")]
 mod whole;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Folders, Rows, WholeFile, create_in_place, write_whole};
+pub use found::FoundRow;
+#[cfg(target_os = "linux")]
 pub use in_place::create_in_place;
+#[cfg(target_os = "linux")]
 pub use place::Folders;
-pub use rows::{FoundRow, Rows};
+#[cfg(target_os = "linux")]
+pub use rows::Rows;
+#[cfg(target_os = "linux")]
 pub use whole::{WholeFile, write_whole};
 
 /// Error for a file that cannot be written.

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, FlockOperation, OFlags, flock, unlinkat};
 use rustix::io::Errno;
 
+use crate::found::{FoundRow, read_rows};
 use crate::in_place::check_own;
 use crate::place::{Found, Place};
 use crate::whole::{PARTIAL, joined};
@@ -25,17 +25,6 @@ pub struct Rows {
     partial: File,
     /// Whether the partial file is empty and can be removed.
     empty: bool,
-}
-
-/// Row written by an earlier process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundRow {
-    /// File name and line number of the row, for messages.
-    pub place: String,
-    /// Text of the stored row.
-    pub text: String,
-    /// Modification time of the row's file.
-    pub written: SystemTime,
 }
 
 impl Rows {
@@ -132,23 +121,6 @@ fn locked(place: &Place, name: &OsString) -> io::Result<File> {
             return Ok(file);
         }
     }
-}
-
-/// Reads the complete rows of a file, and returns their total length in bytes.
-fn read_rows(file: &File, path: &Path, rows: &mut Vec<FoundRow>) -> io::Result<u64> {
-    let (mut lines, mut whole, written) = (BufReader::new(file), 0, file.metadata()?.modified()?);
-    lines.seek(SeekFrom::Start(0))?;
-    for number in 1.. {
-        let mut line = Vec::new();
-        let bytes = lines.read_until(b'\n', &mut line)? as u64;
-        if line.pop_if(|last| *last == b'\n').is_none() {
-            break;
-        }
-        whole += bytes;
-        let place = format!("{}:{number}", path.display());
-        rows.push(FoundRow { place, text: String::from_utf8_lossy(&line).into_owned(), written });
-    }
-    Ok(whole)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod web;
 
 use std::env;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ackclock_core::Span;
@@ -109,6 +110,11 @@ struct Network {
     /// `--publish` can be repeated.
     #[arg(long, value_name = "[ADDR:]PORT[:PORT]", value_parser = publish::parse)]
     publish: Vec<publish::Ports>,
+    /// Serve an HTTP and SOCKS5 proxy at this port of the machine's 127.0.0.1, or at this address, until Ctrl-C: the link for
+    /// other devices and containers. Connections of the proxy cross the link, those to it do not. An address that others
+    /// reach serves everyone who reaches it.
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = publish::proxy, conflicts_with = "closed")]
+    proxy: Option<SocketAddr>,
     /// Let only these flows cross the link. The packets of all other flows pass beside the link, without queue and
     /// delay: tcp:5432, udp:443, 10.0.0.0/8, [fd00::]/8:443, dns. The port is that of either end, the network one beyond
     /// the link. `--only` can be repeated.
@@ -154,10 +160,10 @@ struct Watching {
     /// this loopback address, on the machine and inside: GET and PATCH /link, POST /outage, GET, POST and DELETE
     /// /faults, GET /results.
     #[arg(long, value_name = "ADDR", value_parser = web_control::parse_loopback)]
-    control: Option<std::net::SocketAddr>,
+    control: Option<SocketAddr>,
     /// Send signed reports of the downlink's rate and queue to a proxy at this UDP address (`ackclock proxy`).
     #[arg(long, value_name = "ADDR", requires_all = ["report_key", "report_user"])]
-    radio_reports: Option<std::net::SocketAddr>,
+    radio_reports: Option<SocketAddr>,
     /// Key file of the radio reports; its first key signs them.
     #[arg(long, value_name = "FILE", requires = "radio_reports")]
     report_key: Option<PathBuf>,
@@ -180,6 +186,7 @@ Examples:
   ackclock link --scenario scenarios/first.toml -- ./program
   ackclock link 1mbit 8mbit --delay 40ms --forward 8080 -- curl -s http://localhost:8080
   ackclock link 1mbit 8mbit --delay 40ms --publish 8080 -- python3 -m http.server 8080
+  ackclock link --profile 3g --proxy 0.0.0.0:3128
   ackclock link set down.rate=1mbit
   ackclock link outage 3s --direction down
   ackclock link fault reset --only tcp:5432 --for 10s

@@ -1,15 +1,20 @@
 //! Commands of `ackclock`, one per file.
 
+#[cfg(feature = "live")]
 mod advise;
 mod check;
 mod compare;
 mod completions;
 mod exchange;
 mod import;
+#[cfg(feature = "live")]
 mod link;
 mod list;
+#[cfg(feature = "live")]
 mod proxy;
+#[cfg(feature = "live")]
 mod radio_box;
+#[cfg(feature = "live")]
 mod radio_report;
 mod replay;
 mod run;
@@ -30,20 +35,25 @@ pub(crate) enum Command {
     /// Compare senders, regulators, buffers and queues in one scenario: goodput against delay.
     Compare(compare::Args),
     /// Compare regulators and buffers on a link, and recommend one.
+    #[cfg(feature = "live")]
     Advise(advise::Args),
     /// Simulate every point of a scenario's [sweep] on all cores.
     Sweep(sweep::Args),
     /// Run packetdrill-style scripts: a peer's packets, and the packets that the sender must answer with.
     Exchange(exchange::Args),
     /// Put a command, or a shell, behind an emulated link.
+    #[cfg(feature = "live")]
     Link(Box<link::Args>),
     /// Lower the windows of downloads that pass an interface towards a radio, or only measure its queue.
+    #[cfg(feature = "live")]
     #[command(name = "box")]
     RadioBox(radio_box::Args),
     /// Split each connection in two before a radio link. The near end repairs losses, and delays of the radio do not
     /// reach the server's connection.
+    #[cfg(feature = "live")]
     Proxy(proxy::Args),
     /// Send signed reports of a radio's rate and queue to a proxy.
+    #[cfg(feature = "live")]
     RadioReport(radio_report::Args),
     /// Repeat the experiments of a published document and check each of its numbers (Python).
     Paper(Words),
@@ -70,12 +80,17 @@ impl Command {
         match self {
             Self::Run(args) => run::perform(&args),
             Self::Compare(args) => compare::perform(&args),
+            #[cfg(feature = "live")]
             Self::Advise(args) => advise::perform(&args),
             Self::Sweep(args) => sweep::perform(&args),
             Self::Exchange(args) => exchange::perform(&args),
+            #[cfg(feature = "live")]
             Self::Link(args) => link::perform(&args),
+            #[cfg(feature = "live")]
             Self::RadioBox(args) => radio_box::perform(&args),
+            #[cfg(feature = "live")]
             Self::Proxy(args) => proxy::perform(&args),
+            #[cfg(feature = "live")]
             Self::RadioReport(args) => radio_report::perform(&args),
             Self::Paper(words) => Err(words.become_module(&["paper"])),
             Self::Report(words) => Err(words.become_module(&["report"])),

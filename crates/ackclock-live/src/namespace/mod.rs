@@ -57,7 +57,7 @@ pub use forward::{Forward, MOST_PORTS};
 pub use obstacle::Obstacle;
 pub(crate) use obstacle::Trying;
 pub use plan::{Outside, Plan};
-pub use publish::Publish;
+pub use publish::{Publish, Way};
 pub use signals::{Received, Sender, Signals};
 pub use tun::DeviceCounters;
 pub use world::{Ends, World};

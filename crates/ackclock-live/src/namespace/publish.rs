@@ -20,6 +20,7 @@ use super::addresses::Pair;
 use super::forward::{Forward, Forwarding};
 use super::interface::Interface;
 use super::keeper::apart;
+use super::netlink::Netlink;
 use super::obstacle::{Obstacle, Trying};
 use super::plan::FAILED;
 use super::relay::Entrance;
@@ -30,7 +31,17 @@ use crate::reach::redirect;
 pub struct Publish {
     at: SocketAddr,
     inside: u16,
+    way: Way,
     entrance: Entrance,
+}
+
+/// Way from the port of the machine to the port inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Connections cross the link.
+    Link,
+    /// Connections pass beside the link, to a program whose own connections cross it.
+    Beside,
 }
 
 impl Publish {
@@ -38,8 +49,8 @@ impl Publish {
     ///
     /// # Errors
     /// Fails if the address is in use, belongs to another machine, or is not permitted to the user.
-    pub fn open(at: SocketAddr, inside: u16) -> io::Result<Self> {
-        Ok(Self { at, inside, entrance: Entrance::open(at)? })
+    pub fn open(at: SocketAddr, inside: u16, way: Way) -> io::Result<Self> {
+        Ok(Self { at, inside, way, entrance: Entrance::open(at)? })
     }
 
     /// Port inside.
@@ -48,19 +59,21 @@ impl Publish {
     }
 }
 
-/// Starts the outer relay, if a port is published, in the network namespace of this process, from which the inside is reached across the link.
+/// Starts the outer relay in the network namespace of this process, from which the inside is reached across the link.
+/// Without a port across the link, nothing is started.
 ///
 /// # Errors
 /// Fails if the kernel refuses a process or a socket.
 pub(crate) fn serve_outside(publishes: &[Publish], pair: Pair) -> Result<(), Obstacle> {
-    if publishes.is_empty() {
+    let across = || publishes.iter().filter(|publish| publish.way == Way::Link);
+    if across().next().is_none() {
         return Ok(());
     }
-    let forwards = publishes.iter().map(|publish| Forward {
+    let forwards = across().map(|publish| Forward {
         inside: publish.at.port(),
         servers: vec![(pair.inside, publish.inside).into()],
     });
-    let entrances = publishes.iter().map(|Publish { entrance, .. }| entrance.try_clone());
+    let entrances = across().map(|Publish { entrance, .. }| entrance.try_clone());
     let entrances = entrances.collect::<io::Result<_>>().trying(RELAYING)?;
     let relay = Forwarding::new(&forwards.collect::<Vec<_>>(), entrances).trying(RELAYING)?;
     // The inner relay accepts every connection, so the outer relay has nothing to tell.
@@ -75,14 +88,12 @@ pub(crate) fn serve_inside(link: &Interface, pair: Pair, publishes: &[Publish]) 
     if publishes.is_empty() {
         return Ok(());
     }
-    let entrances = publishes.iter().map(|_| entrance(pair.inside)).collect::<io::Result<Vec<_>>>();
-    let entrances = entrances.trying(RELAYING)?;
-    let ports = publishes.iter().zip(&entrances).map(|(publish, entrance)| {
-        let relay = entrance.streams.local_addr()?.port();
-        Ok((publish.inside, relay))
+    let entrances = publishes.iter().map(|publish| match publish.way {
+        Way::Link => entrance(pair.inside),
+        Way::Beside => publish.entrance.try_clone(),
     });
-    let ports = ports.collect::<io::Result<Vec<_>>>().trying(RELAYING)?;
-    let table = redirect::install_published(link, pair, &ports)?;
+    let entrances = entrances.collect::<io::Result<Vec<_>>>().trying(RELAYING)?;
+    let table = redirected(link, pair, publishes, &entrances)?;
     let servers = |port: u16| {
         let loopback = [(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()];
         loopback.into_iter().chain([(pair.inside, port).into()]).collect()
@@ -102,6 +113,19 @@ pub(crate) fn serve_inside(link: &Interface, pair: Pair, publishes: &[Publish]) 
         if relay.is_ok() { 0 } else { FAILED }
     })?;
     waitpid(parent, None).trying(RELAYING).map(drop)
+}
+
+/// Redirects the ports that are reached across the link to the sockets of the inner relay.
+fn redirected(
+    link: &Interface,
+    pair: Pair,
+    publishes: &[Publish],
+    entrances: &[Entrance],
+) -> Result<Option<Netlink>, Obstacle> {
+    let across = publishes.iter().zip(entrances).filter(|(publish, _)| publish.way == Way::Link);
+    let ports = across.map(|(publish, entrance)| Ok((publish.inside, entrance.streams.local_addr()?.port())));
+    let ports = ports.collect::<io::Result<Vec<_>>>().trying(RELAYING)?;
+    if ports.is_empty() { Ok(None) } else { redirect::install_published(link, pair, &ports).map(Some) }
 }
 
 const RELAYING: &str = "relaying published ports";

@@ -55,7 +55,7 @@ const SPIN: Span = Span::from_micros(50);
 
 /// Creates the link, runs the command in it, and prints the results.
 pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) -> Result<(), Failure> {
-    let shown = progress::Place::of(args.words().is_empty());
+    let shown = progress::Place::of(args.words().is_empty() && args.network.proxy.is_none());
     // Every operation that may fail in this process runs before other processes are started.
     let metrics = args.watching.metrics.listen()?;
     let web_control = args.watching.control.map(WebControl::listen).transpose()?;
@@ -119,11 +119,11 @@ fn plan(args: &Args, web_control: Option<&WebControl>) -> Result<Plan, Failure> 
         Network { .. } => Outside::Machine,
     };
     Ok(Plan {
-        command: command(args.words()),
+        command: command(args)?,
         environment: web_control.into_iter().flat_map(WebControl::environment).collect(),
         outside,
         forwards: forward::all(&args.network.forward)?,
-        publishes: publish::listen(&args.network.publish)?,
+        publishes: publish::listen(&args.network.publish, args.network.proxy)?,
         web_control: web_control.map(|web_control| web_control.address),
         ecn: args.network.ecn,
     })
@@ -208,8 +208,22 @@ fn conclude(status: u8, mut failures: Vec<Failure>) -> Result<(), Failure> {
     last.map_or(Ok(()), Err)
 }
 
-fn command(words: Vec<OsString>) -> Vec<OsString> {
-    if words.is_empty() { vec![env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())] } else { words }
+/// Returns the command to run: that of the command line, the proxy of `--proxy`, or the user's shell.
+fn command(args: &Args) -> Result<Vec<OsString>, Failure> {
+    let words = args.words();
+    match args.network.proxy {
+        Some(_) if !words.is_empty() => Err(Failure::Input(
+            "link: --proxy is for other devices and runs until Ctrl-C; leave the command out".to_owned(),
+        )),
+        Some(at) => {
+            let own = env::current_exe().map_err(|error| Failure::Run(format!("this program: {error}")))?;
+            let inside = format!("127.0.0.1:{}", at.port());
+            output::remark(&format!("HTTP and SOCKS5 proxy at {at}; its connections cross the link"));
+            Ok(vec![own.into(), "proxy".into(), "--listen".into(), inside.into()])
+        }
+        None if words.is_empty() => Ok(vec![env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())]),
+        None => Ok(words),
+    }
 }
 
 fn say_reach(world: &World, args: &Args) {

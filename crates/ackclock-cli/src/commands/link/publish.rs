@@ -2,7 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use ackclock_live::namespace::{MOST_PORTS, Publish};
+use ackclock_live::metrics::parse_address;
+use ackclock_live::namespace::{MOST_PORTS, Publish, Way};
 
 use super::forward::port;
 use crate::failure::Failure;
@@ -39,20 +40,28 @@ fn one(item: &str) -> Result<(SocketAddr, u16), String> {
     }
 }
 
-/// Listens at the ports of all `--publish` options.
+/// Parses the value of `--proxy`: a port, or an address with a port.
+pub(super) fn proxy(text: &str) -> Result<SocketAddr, String> {
+    let at = parse_address(text)?;
+    if at.port() == 0 { Err("`0` is not a port; write a number from 1 to 65535".to_owned()) } else { Ok(at) }
+}
+
+/// Listens at the ports of all `--publish` options, and at that of `--proxy`.
 ///
 /// # Errors
 /// Fails with the option if there are too many ports, or if an address is in use or not permitted.
-pub(super) fn listen(options: &[Ports]) -> Result<Vec<Publish>, Failure> {
+pub(super) fn listen(options: &[Ports], proxy: Option<SocketAddr>) -> Result<Vec<Publish>, Failure> {
     let all: Vec<_> = options.iter().flat_map(|ports| ports.0.iter().copied()).collect();
     if all.len() > MOST_PORTS {
         let number = all.len();
         return Err(Failure::Input(format!("--publish: {number} ports; at most {MOST_PORTS} are published")));
     }
-    let open = |(at, inside): (SocketAddr, u16)| {
-        Publish::open(at, inside).map_err(|error| Failure::Input(format!("--publish: {at}: {error}")))
+    let open = |option: &str, at: SocketAddr, inside, way| {
+        Publish::open(at, inside, way).map_err(|error| Failure::Input(format!("{option}: {at}: {error}")))
     };
-    all.into_iter().map(open).collect()
+    let published = all.into_iter().map(|(at, inside)| open("--publish", at, inside, Way::Link));
+    let proxy = proxy.map(|at| open("--proxy", at, at.port(), Way::Beside));
+    published.chain(proxy).collect()
 }
 
 #[cfg(test)]

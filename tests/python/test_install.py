@@ -1,0 +1,79 @@
+"""Walks of users without a toolchain: an operator with a Debian package, a student with a wheel. Part of `make nightly`."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# What a user waits for after the download, seconds; more is a failure of the walk.
+PATIENCE = 60
+
+
+def built(variable: str, pattern: str) -> Path:
+    """The newest package in the folder that `make nightly` names."""
+    folder = os.environ.get(variable)
+    found = sorted(Path(folder).glob(pattern), key=lambda path: path.stat().st_mtime) if folder else []
+    if not found:
+        pytest.skip(f"{variable} names no folder with {pattern}; `make nightly` does")
+    return found[-1]
+
+
+def test_an_operator_installs_the_package_on_a_bare_debian_and_sees_his_line(tmp_path):
+    package = built("ACKCLOCK_DEBS", "ackclock_*.deb")
+    debootstrap = shutil.which("debootstrap")
+    if debootstrap is None or os.geteuid() != 0:
+        pytest.skip("debootstrap is not installed, or this is not root")
+    root = tmp_path / "root"
+    made = subprocess.run(
+        [debootstrap, "--variant=minbase", "stable", root], capture_output=True, text=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip(f"debootstrap makes no root here: {made.stdout.splitlines()[-1:]}")
+    shutil.copy(package, root / "tmp" / "ackclock.deb")
+    shutil.copy(ROOT / "scenarios" / "first.toml", root / "tmp")
+    script = """
+        set -eu
+        dpkg --install /tmp/ackclock.deb
+        cd /tmp
+        ackclock trace synth --preset lte-driving --duration 60s --out line.down
+        ackclock trace info line.down
+        ackclock advise line.down --runs 1
+        ackclock run first.toml --set duration=5s
+        ackclock box check lo --for 1s || true
+        dpkg --purge ackclock
+        test ! -e /usr/bin/ackclock
+        test ! -e /etc/ackclock
+    """
+    walked = subprocess.run(
+        ["chroot", root, "/bin/sh", "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert walked.returncode == 0, walked.stderr
+    assert "recommended: " in walked.stdout
+    assert "ack-regulator" in walked.stdout
+
+
+def test_a_student_installs_the_wheel_in_an_empty_environment_and_sees_a_picture(tmp_path):
+    wheel = built("ACKCLOCK_WHEELS", "ackclock-*.whl")
+    plain = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    downloaded = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--dest", tmp_path / "wheels", wheel],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if downloaded.returncode != 0:
+        pytest.skip(f"the packages that the wheel needs cannot be downloaded: {downloaded.stderr[-200:]}")
+    shutil.copy(ROOT / "scenarios" / "first.toml", tmp_path)
+    script = f"""
+        set -eu
+        {sys.executable} -m venv venv
+        venv/bin/pip install --quiet --no-index --find-links wheels ackclock
+        venv/bin/ackclock compare first.toml --set duration=20s --senders reno,cubic --report first.html
+    """
+    subprocess.run(["sh", "-c", script], cwd=tmp_path, env=plain, timeout=PATIENCE, check=True, capture_output=True)
+    page = (tmp_path / "first.html").read_text(encoding="utf-8")
+    assert page.count("<svg") >= 2
