@@ -80,6 +80,7 @@ struct tuple { __u32 mobile[4], server[4]; __u16 mobile_port, server_port; };
 struct flow {
 	__u64 passed;                       /* payload bytes that arrived for the first time */
 	__u64 data_told_ns, ack_told_ns;    /* last records */
+	__u64 data_ns, ack_ns;              /* last packets with data, and last ACKs */
 	__u32 number;
 	__u32 arrived, told, acked, written_ack;
 	__u32 segment;                      /* largest payload of a packet on the wire */
@@ -105,6 +106,7 @@ struct record {
 	__u64 at_ns;
 	__u64 passed;
 	__u64 others;                       /* bytes to the subscriber outside of connections; 0 in a record of an ACK */
+	__u64 previous_ns;                  /* the packet before, of this connection and kind; 0: none */
 	__u32 kind;                         /* 0: data, 1: an ACK, 2: a connection */
 	__u32 flow;
 	__u32 arrived;
@@ -349,7 +351,7 @@ INLINE __u32 *prefix_of(struct packet *packet)
 	return packet->version ? map_lookup(&prefixes, &key) : 0;
 }
 
-INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow, __u64 now, __u32 kind, __u64 others, struct counts *counted)
+INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow, __u64 now, __u64 previous, __u32 kind, __u64 others, struct counts *counted)
 {
 	struct record *record = ring_reserve(&records, sizeof *record, 0);
 	if (!record) {
@@ -361,6 +363,7 @@ INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow
 	record->at_ns = now;
 	record->passed = flow->passed;
 	record->others = others;
+	record->previous_ns = previous;
 	record->kind = kind;
 	record->flow = flow->number;
 	record->arrived = flow->arrived;
@@ -437,7 +440,7 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 	struct record *record = ring_reserve(&records, sizeof *record, 0);
 	if (record) {
 		record->at_ns = now;
-		record->passed = record->others = 0;
+		record->passed = record->others = record->previous_ns = 0;
 		record->kind = OPENED;
 		record->flow = flow.number;
 		record->arrived = flow.arrived;
@@ -535,10 +538,11 @@ int clip_data(struct __sk_buff *skb)
 	} else {
 		flow->repeated++;
 	}
-	__u64 now = now_ns();
+	__u64 now = now_ns(), previous = flow->data_ns;
+	flow->data_ns = now;
 	if (now - flow->data_told_ns >= RECORD_EVERY_NS) {
 		flow->data_told_ns = now;
-		tell(skb, &packet, flow, now, DATA, others, counted);
+		tell(skb, &packet, flow, now, previous, DATA, others, counted);
 	}
 	if (is_new && !map_lookup(&flows, &packet.tuple) && !map_update(&flows, &packet.tuple, flow, BPF_NOEXIST))
 		map_delete(&opened, &packet.tuple);
@@ -677,7 +681,8 @@ int clip_acks(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	struct subscriber subscriber = subscriber_of(&packet, flow->bits);
 	struct allowance *allowed = map_lookup(&allowances, &subscriber);
-	__u64 now = now_ns();
+	__u64 now = now_ns(), previous = flow->ack_ns;
+	flow->ack_ns = now;
 	__u32 field = offered;
 	int fresh = allowed && allowed->at_ns && now - allowed->at_ns < set->stale_ns;
 	if ((packet.tcp.flags & FIN) && !ahead) {
@@ -717,7 +722,7 @@ int clip_acks(struct __sk_buff *skb)
 	}
 	if (advances && now - flow->ack_told_ns >= RECORD_EVERY_NS) {
 		flow->ack_told_ns = now;
-		tell(skb, &packet, flow, now, ACK_TOLD, 0, counted);
+		tell(skb, &packet, flow, now, previous, ACK_TOLD, 0, counted);
 	}
 	return TC_ACT_UNSPEC;
 }

@@ -213,6 +213,10 @@ pub struct Flow {
     pub data_told_ns: u64,
     /// Time of the last record about an ACK of this connection, ns.
     pub ack_told_ns: u64,
+    /// Time of the last packet with data of this connection, ns.
+    pub data_ns: u64,
+    /// Time of the last ACK of this connection, ns.
+    pub ack_ns: u64,
     /// Number of the connection, assigned by the BPF program.
     pub number: u32,
     /// Sequence number at the end of the data that arrived.
@@ -257,6 +261,9 @@ pub struct Record {
     pub passed: u64,
     /// Bytes to the subscriber outside of connections, summed up to this record; 0 in a record of an ACK.
     pub others: u64,
+    /// Time of the packet before this one, of the same connection and kind; 0 if there was none, ns of the monotonic
+    /// clock.
+    pub previous_ns: u64,
     /// Kind of the event: [`Record::DATA`], [`Record::ACK`] or [`Record::OPENED`].
     pub kind: u32,
     /// Number of the connection, assigned by the BPF program.
@@ -297,17 +304,18 @@ impl Record {
             at_ns: long(0)?,
             passed: long(8)?,
             others: long(16)?,
-            kind: word(24)?,
-            flow: word(28)?,
-            arrived: word(32)?,
-            told: word(36)?,
-            acked: word(40)?,
-            segment: word(44)?,
-            value: word(48)?,
-            echo: word(52)?,
-            stamped: word(56)?,
-            repeated: word(60)?,
-            subscriber: Subscriber { address: [word(64)?, word(68)?, word(72)?, word(76)?] },
+            previous_ns: long(24)?,
+            kind: word(32)?,
+            flow: word(36)?,
+            arrived: word(40)?,
+            told: word(44)?,
+            acked: word(48)?,
+            segment: word(52)?,
+            value: word(56)?,
+            echo: word(60)?,
+            stamped: word(64)?,
+            repeated: word(68)?,
+            subscriber: Subscriber { address: [word(72)?, word(76)?, word(80)?, word(84)?] },
         })
     }
 }

@@ -81,6 +81,7 @@ impl Observer {
             _ => {
                 if record.passed > before.passed.bytes || before.passed.newest.is_none() {
                     on_data(&mut seen.sums, record);
+                    seen.sums.passed.is_timed = before.passed.repeated == u64::from(record.repeated);
                 }
                 seen.last = at;
             }
@@ -175,6 +176,7 @@ fn on_data(sums: &mut Sums, record: &Record) {
     stamp(&mut newest, record);
     sums.on_down(sums.at, &newest);
     (sums.passed.bytes, sums.passed.full) = (record.passed, full);
+    sums.passed.previous = Time::from_nanos(record.previous_ns);
 }
 
 fn on_ack(sums: &mut Sums, record: &Record) {
@@ -184,6 +186,7 @@ fn on_ack(sums: &mut Sums, record: &Record) {
     ack.set_scale(Some(ackclock_core::LARGEST_WINDOW_SCALE));
     stamp(&mut ack, record);
     sums.on_up(sums.at, &ack);
+    sums.acked.previous = Time::from_nanos(record.previous_ns);
     // An ACK with the right edge as its number and a window of 0 advertises this right edge.
     (ack.ack, ack.window) = (Seq(record.told), 0);
     sums.on_told(sums.at, &ack);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ackclock_core::{Component, ConfigError, Rate, Size, Span, Streams, name_of};
 use ackclock_link::queue::{QUEUES, QueueConfig};
 use ackclock_link::{
-    BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser,
-    ClassConfig, Direction, Files, LINKS, LinkConfig, Nominal, QueuePlan,
+    BEARERS, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, ClassConfig,
+    Direction, Files, LINKS, LinkConfig, Nominal, QueuePlan,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -268,11 +268,11 @@ impl EdgeConfig {
         let follows = if let Size::Bdp(times) = self.buffer { Some(times) } else { None };
         let context = BearerContext { down, up, classes, follows, meaning: self.meaning(), streams, files };
         let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());
-        let mut bearer = bearer.build(&links, context)?;
-        if let Some(left_when) = observes {
-            bearer.leave_when(left_when);
-        }
+        let bearer = bearer.build(&links, context)?;
         let mut edge = Edge::new(bearer, regulator, self.max_flows as usize);
+        if let Some(left_when) = observes {
+            edge.observe(left_when);
+        }
         if let Some(regulator) = up_regulator {
             edge.regulate_uploads(Arc::clone(regulator), self.max_flows as usize);
         }

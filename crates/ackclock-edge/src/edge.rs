@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ackclock_core::results::{ImpairedCounts, LinkCounts, RadioCounts};
 use ackclock_core::{FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time};
-use ackclock_link::{AnyBearer, Bearer, BearerListener, Change, Direction, LinkEvent, LinkView, Load};
+use ackclock_link::{AnyBearer, Bearer, BearerListener, Change, Direction, Left, LinkEvent, LinkView, Load};
 
 use self::regulation::{Regulation, Regulations};
 use crate::copies::Copies;
@@ -36,6 +36,8 @@ pub struct Edge {
     regulations: Regulations,
     /// Whether the edge also regulates data from the mobiles.
     regulates_up: bool,
+    /// Whether the edge passes all data on, because its bearer only observes.
+    passes_all: bool,
     copies: Copies,
     /// Time at which the bearer next has an event, changes, or has a report due.
     bearer_due: Time,
@@ -60,6 +62,7 @@ impl Edge {
             reporter: None,
             regulations: Regulations::of_downloads(regulator, most_flows),
             regulates_up: false,
+            passes_all: false,
             copies: Copies::new(usize::MAX),
             bearer_due: Time::NEVER,
             reached: Time::ZERO,
@@ -76,6 +79,13 @@ impl Edge {
         self.bearer.want_departures(Direction::Up, regulator.departures());
         self.regulations[Direction::Up] = Regulation::new(regulator, most_flows);
         self.regulates_up = true;
+    }
+
+    /// Only observes a queue, whose data counts as departed under the condition `left_when`. All data passes, because
+    /// regulators do not know the contents of an observed queue.
+    pub(crate) fn observe(&mut self, left_when: Left) {
+        self.passes_all = true;
+        self.bearer.leave_when(left_when);
     }
 
     /// Counters of the edge, over all flows.
@@ -440,9 +450,9 @@ impl Edge {
     #[inline]
     fn handle_data(&mut self, now: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         let flow = self.regulations[direction].flows.open(now, segment.flow);
-        let regulated = segment.is_tcp() && flow.is_regulated();
+        let mut regulated = segment.is_tcp() && flow.is_regulated();
         if regulated || segment.has_data() {
-            flow.on_data(segment);
+            regulated &= flow.on_data(segment);
             flow.statistics.edge_rtt.on_data(now, segment);
         }
         if regulated {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
+use ackclock_link::Numbers;
 
 use crate::regulators::{RegulatorId, Regulators};
 use crate::{FlowStatistics, RegulatorConfig};
@@ -23,6 +24,7 @@ pub(crate) struct Flow {
     state: FlowState,
     /// Sequence number after the FIN, once the network has sent a FIN.
     fin: Option<Seq>,
+    numbers: Numbers,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -219,12 +221,23 @@ impl Flow {
         self.regulator.some()
     }
 
-    /// Notes a FIN that the network sent.
+    /// Notes the numbers of a segment that the network sent, and its FIN. Returns whether the segment is inside the
+    /// connection's window; a regulator does not see other segments.
     #[inline]
-    pub(crate) fn on_data(&mut self, segment: &Segment) {
+    pub(crate) fn on_data(&mut self, segment: &Segment) -> bool {
+        if segment.is_tcp() && !self.numbers.on_data(segment) {
+            return false;
+        }
         if segment.flags.intersects(Flags::SYN | Flags::FIN) || self.state == FlowState::GivenUp {
             self.on_bound(segment);
         }
+        true
+    }
+
+    /// Whether a segment that the network sent is inside the connection's window.
+    #[inline]
+    pub(crate) fn believes_data(&self, segment: &Segment) -> bool {
+        self.numbers.believes(segment)
     }
 
     /// Processes a segment that starts or ends a connection, or belongs to a flow removed from the full table.
@@ -237,6 +250,7 @@ impl Flow {
         let anew = segment.flags.intersects(Flags::SYN) && self.state == FlowState::Ended;
         if anew || self.state == FlowState::GivenUp {
             (self.state, self.fin) = (FlowState::Unseen, None);
+            self.numbers = Numbers::default();
         }
     }
 
@@ -246,12 +260,26 @@ impl Flow {
         if is_ack {
             self.statistics.edge_rtt.on_ack(at, segment.ack);
         }
+        let is_believed = segment.is_tcp() && self.believes(segment);
         self.is_regulated()
+            && is_believed
             && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::SYN | Flags::RST))
     }
 
     /// Returns whether this ACK proves that the mobile has a connection. A SYN-ACK or RST proves nothing, because a
     /// mobile answers any packet from any sender with a SYN-ACK or RST.
+    /// Whether a segment from the mobile is inside the connection's window. A regulator does not see other ACKs, which
+    /// pass unchanged: a far ACK number would release the sender for good.
+    #[inline]
+    fn believes(&mut self, segment: &Segment) -> bool {
+        if segment.flags.intersects(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
+            self.numbers.on_syn(segment);
+        }
+        let has_number =
+            segment.flags.contains(Flags::ACK) && !segment.flags.intersects(Flags::SYN | Flags::RST);
+        !has_number || self.numbers.on_ack(segment)
+    }
+
     fn is_proven_by(&self, ack: &Segment) -> bool {
         !ack.flags.intersects(Flags::SYN | Flags::RST) && self.statistics.edge_rtt.covers(ack.ack)
     }
@@ -285,6 +313,29 @@ mod tests {
         let (surplus, _) = table.give_up()?;
         assert!(table.give_up().is_none());
         Some(surplus.0)
+    }
+
+    /// Anybody who knows addresses and ports can send such segments.
+    #[test]
+    fn numbers_outside_the_window_concern_no_regulator() {
+        let mut table = table(3);
+        data(&mut table, 0, 0);
+        let flow = FlowId(0);
+        let mut ack = Segment::pure_ack(flow, Seq(1100), 40);
+        (ack.window, ack.flags) = (1000, Flags::ACK);
+        ack.set_scale(Some(0));
+        assert!(table.concerns_regulator(at(1), &ack));
+        for far in [1101, 1 << 30] {
+            ack.ack = Seq(far);
+            assert!(!table.concerns_regulator(at(2), &ack), "{far}");
+            assert!(
+                !table.open(at(3), flow).on_data(&Segment::data(flow, Seq(2100 + far), 100, 40)),
+                "{far}"
+            );
+        }
+        ack.ack = Seq(1200);
+        assert!(table.open(at(4), flow).on_data(&Segment::data(flow, Seq(1100), 100, 40)));
+        assert!(table.concerns_regulator(at(5), &ack));
     }
 
     fn ack(table: &mut FlowTable, ms: u64, flow: u32, flags: Flags) {

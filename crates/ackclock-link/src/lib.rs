@@ -62,7 +62,8 @@ pub use link::{
 pub use loss::{Loss, Lossy};
 pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
 pub use observed::{
-    Acked, Advertised, Base, Left, Observation, Observed, ObservedConfig, Observer, Passed, Record, Side,
+    Acked, Advertised, Base, Left, Numbers, Observation, Observed, ObservedConfig, Observer, Passed, Record,
+    Side,
 };
 pub use outage::Outage;
 pub use path::Path;

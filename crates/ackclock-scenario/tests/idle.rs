@@ -3,8 +3,9 @@
 use ackclock_core::results::RunResult;
 use ackclock_scenario::{NoFiles, RunOptions, Scenario, run};
 
-/// Regulator and bearer of an edge: beside the queue, or observing it from either side.
-const EDGES: [&str; 11] = [
+/// Regulator and bearer of an edge: beside the queue, observing it from either side, or reporting it to a relay whose
+/// windows `rnf` sets.
+const EDGES: [&str; 12] = [
     "regulator = \"wrs\"",
     "regulator = \"wrd\"",
     "regulator = \"wrb\"",
@@ -16,6 +17,7 @@ const EDGES: [&str; 11] = [
     "regulator = \"wrb\"\nbearer = { kind = \"observed\", side = \"network\" }",
     "regulator = \"forecast\"\nbearer = { kind = \"observed\", side = \"network\" }",
     "regulator = \"forecast\"\nbearer = { kind = \"observed\", side = \"mobile\", record_interval = \"1ms\" }",
+    "report = { every = \"100ms\", delay = \"20ms\" }",
 ];
 
 /// Connections that have fetched something and stay open, at most 100 kB in total.
@@ -38,14 +40,23 @@ fn with(edge: &str, others: &str, seconds: u32) -> RunResult {
                  up = { kind = \"constant\", rate = \"4Mbit/s\", delay = \"8ms\" }\n";
     let radio = match edge.contains("bearer") {
         true => format!("buffer = \"20p\"\n[edge.behind]\nbuffer = \"200p\"\n{radio}"),
-        false => format!("buffer = \"{}\"\n{radio}", if edge.contains("forecast") { "200p" } else { "20p" }),
+        false => format!("buffer = \"{}\"\n{radio}", if is_deep(edge) { "200p" } else { "20p" }),
+    };
+    let relay = match edge.contains("report") {
+        true => "[relay]\ncore = { rate = \"1Gbit/s\", delay = \"0ms\" }\nsteering = \"rnf\"\n",
+        false => "",
     };
     let text = format!(
         "version = 1\npreset = \"linux\"\nduration = \"{seconds}s\"\n[path]\nrate = \"100Mbit/s\"\ndelay = \"5ms\"\n\
-         [edge]\n{edge}\n{radio}[[flow]]\nsender = \"cubic\"\n{others}"
+         {relay}[edge]\n{edge}\n{radio}[[flow]]\nsender = \"cubic\"\n{others}"
     );
     let scenario = Scenario::load("idle.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
     run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
+}
+
+/// Whether an edge has a deep queue, which its regulator keeps short.
+fn is_deep(edge: &str) -> bool {
+    ["forecast", "report"].iter().any(|name| edge.contains(name))
 }
 
 fn bytes(result: &RunResult, flow: usize) -> f64 {
@@ -78,8 +89,9 @@ fn connections_that_send_a_byte_now_and_then_take_nothing() {
 #[test]
 fn a_second_download_beside_idle_connections_has_its_half_after_two_seconds() {
     let second = "[[flow]]\nsender = \"cubic\"\nstart = \"10s\"\n";
-    // Beside a queue, `wrs`, `wrd` and `wrb` give each flow a buffer: what two flows get depends on the drops.
-    for edge in EDGES.iter().filter(|edge| edge.contains("bearer") || edge.contains("forecast")) {
+    // Beside a queue, `wrs`, `wrd` and `wrb` give each flow a buffer: what two flows get depends on the drops, also
+    // without idle connections.
+    for edge in EDGES.iter().filter(|edge| edge.contains("bearer") || is_deep(edge)) {
         for count in [1, 20, 200] {
             let flows = format!("{second}{}", fetched(count));
             let [before, after] = [12, 14].map(|seconds| bytes(&with(edge, &flows, seconds), 1));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_core::results::RunResult;
-use ackclock_scenario::{Files, NoFiles, RunOptions, Scenario, run};
+use ackclock_scenario::{DiskFiles, Files, RunOptions, Scenario, run};
 
 /// The shipped recordings.
 struct Shipped;
@@ -29,6 +29,20 @@ rate = "1Mbit/s"
 delay = "20ms"
 "#;
 
+/// A fast downlink whose rate and delay change.
+const STARLINK: &str = r#"
+[edge.behind]
+buffer = "1s"
+[edge.behind.down]
+kind = "trace"
+file = "synthetic:starlink"
+delay = "20ms"
+[edge.behind.up]
+kind = "constant"
+rate = "10Mbit/s"
+delay = "20ms"
+"#;
+
 fn text(edge: &str, behind: &str) -> String {
     format!(
         "preset = \"linux\"\nduration = \"120s\"\n[path]\ndelay = \"10ms\"\n[edge]\n{edge}\n{behind}\n[[flow]]\nsender = \"cubic\"\n"
@@ -42,7 +56,7 @@ fn observed(edge: &str, sets: &[&str]) -> RunResult {
 fn result(text: &str, sets: &[&str]) -> RunResult {
     let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
     let scenario = Scenario::load("observed.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
-    run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
+    run(&scenario, 0, &DiskFiles::in_folder("."), RunOptions::default()).unwrap().result
 }
 
 fn network(regulator: &str) -> String {
@@ -347,7 +361,7 @@ fn a_box_believes_what_is_so() {
     let text = text(&network("wrd"), &format!("[edge.behind]\n{RADIO}"));
     let scenario = Scenario::load("observed.toml", &text, &[]).unwrap();
     let options = RunOptions { series_interval: Some(Span::from_secs(1)), ..RunOptions::default() };
-    let series = run(&scenario, 0, &NoFiles, options).unwrap().series.unwrap();
+    let series = run(&scenario, 0, &DiskFiles::in_folder("."), options).unwrap().series.unwrap();
     let last = |name: &str| *series.column(name).unwrap_or_else(|| panic!("{name}")).last().unwrap();
     // Payload of packets of 1500 bytes with 52 of headers.
     let rate = last("edge.down.estimated_rate_bps");
@@ -375,5 +389,29 @@ fn records_that_are_rare_and_get_lost_teach_what_every_packet_teaches() {
             assert!((some.0 - every.0).abs() <= 0.01, "{regulator}, {name}: {every:?}, {some:?}");
             assert!((some.1 / every.1 - 1.0).abs() <= 0.1, "{regulator}, {name}: {every:?}, {some:?}");
         }
+    }
+}
+
+/// Over this part of the recording the radio loses the first SYN-ACK. The second one passes the box.
+#[test]
+fn a_box_that_observes_discards_no_retransmission() {
+    for side in [network, mobile] {
+        let sets = ["duration=5s", "edge.buffer=3bdp", "edge.behind.down.begin=30s"];
+        let used = result(&text(&side("forecast"), STARLINK), &sets).bottleneck.utilisation.unwrap();
+        assert!(used > 0.3, "{}: {used}", side("forecast"));
+    }
+}
+
+/// Over a fast link, a millisecond has ten packets. Idle time among them is seen, so the window does not limit the link.
+#[test]
+fn records_of_a_millisecond_do_not_limit_a_fast_link() {
+    let used = |edge: &str, sender: &str| {
+        let sender = format!("flow.sender={sender}");
+        let sets = ["duration=30s", "edge.buffer=3bdp", "edge.bearer.record_interval=1ms", &sender];
+        result(&text(edge, STARLINK), &sets).bottleneck.utilisation.unwrap()
+    };
+    for (side, sender) in [(mobile as fn(&str) -> String, "cubic"), (network, "cubic"), (mobile, "bbr")] {
+        let (none, forecast) = (used(&side("none"), sender), used(&side("forecast"), sender));
+        assert!(forecast >= 0.93 * none, "{}, {sender}: {forecast} of {none}", side("forecast"));
     }
 }

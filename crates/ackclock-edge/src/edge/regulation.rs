@@ -113,6 +113,7 @@ impl Edge {
         });
         match verdict {
             Verdict::Forward => {}
+            Verdict::Drop if self.passes_all => {}
             Verdict::ForwardKeep => self.keep(direction, &segment, out),
             Verdict::MarkCe => segment.ecn = Ecn::Ce,
             Verdict::Drop => {
@@ -154,12 +155,21 @@ impl Edge {
         segment: &Segment,
         out: &mut impl Sink,
     ) {
+        if !self.believes(direction, segment) {
+            return;
+        }
         self.regulate(at, direction, segment.flow, out, |regulator, view| {
             regulator.on_departed(at, segment, view);
             if view.is_idle() {
                 regulator.on_idle(at, view);
             }
         });
+    }
+
+    /// Whether data is inside its connection's window, so that a regulator sees it.
+    #[inline]
+    fn believes(&self, direction: Direction, segment: &Segment) -> bool {
+        self.regulations[direction].flows.get(segment.flow).is_none_or(|flow| flow.believes_data(segment))
     }
 
     /// Called when a segment that has left the queue no longer counts against the buffer.
@@ -194,6 +204,9 @@ impl Edge {
             return;
         }
         self.regulations[direction].flows.open(at, segment.flow).statistics.dropped += 1;
+        if !self.believes(direction, segment) {
+            return;
+        }
         self.regulate(at, direction, segment.flow, out, |regulator, view| {
             regulator.on_dropped(at, segment, cause, view);
             if cause == Cause::Aged && view.is_idle() {

@@ -39,6 +39,8 @@ pub(super) struct Flow {
     staying: u64,
     /// Time at which data last passed that had passed before.
     repeated: Option<Time>,
+    /// Whether data has passed again since the last observation.
+    repeats: bool,
     /// Number of unacknowledged bytes.
     unacknowledged: u64,
     left: u64,
@@ -94,6 +96,7 @@ impl Flow {
             covered: Vec::new(),
             staying: 0,
             repeated: None,
+            repeats: false,
             unacknowledged: 0,
             left: 0,
             floor: Floor::new(now),
@@ -152,7 +155,7 @@ impl Flow {
         self.active = Some(now);
         let end = segment.end();
         if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
-            return Passage { is_new: false, since_told: None, prompt: false };
+            return Passage { is_new: false, since_told: None, prompt: Some(false) };
         }
         self.reach = self.place(end);
         self.highest = Some(end);
@@ -160,9 +163,10 @@ impl Flow {
             self.told.pop_front();
         }
         let since_told = self.told.front().map(|told| now.since(told.at));
-        self.prompt = self.is_prompt(segment);
+        let prompt = self.is_prompt(segment);
+        self.prompt = prompt.unwrap_or(true);
         *self.recent_bytes.at(now) += u64::from(segment.payload);
-        Passage { is_new: true, since_told, prompt: self.prompt }
+        Passage { is_new: true, since_told, prompt }
     }
 
     /// Queueing delay of new data that just passed, as timestamps show it; `None` without timestamps.
@@ -181,11 +185,12 @@ impl Flow {
     }
 
     /// Whether the sender sent a segment promptly: no right edge newer than the needed one had reached the sender
-    /// before.
-    fn is_prompt(&self, segment: &Segment) -> bool {
-        let (Some(needed), Some(timestamps)) = (self.told.front(), segment.timestamps()) else { return true };
+    /// before. `None` if the segment has no timestamps or needed no known right edge.
+    fn is_prompt(&self, segment: &Segment) -> Option<bool> {
+        let (needed, timestamps) = (self.told.front()?, segment.timestamps()?);
         let last = self.heard(timestamps).checked_sub(1).map_or(needed, |last| &self.told[last]);
-        last.at.since(needed.at) <= self.floor.get() / PROMPT_PART + PROMPT
+        let least = self.wired.get().filter(|_| !self.floor.is_known()).unwrap_or(self.floor.get());
+        Some(last.at.since(needed.at) <= least / PROMPT_PART + PROMPT)
     }
 
     /// Handles a segment of the end whose timestamps divide the loop. Returns the excess delay of the part without the
@@ -198,7 +203,12 @@ impl Flow {
     /// Handles data that passed before: it fills a hole. The mobile acknowledges the data behind the hole late, when the hole
     /// is filled.
     pub(super) const fn on_repetition(&mut self, now: Time) {
-        self.repeated = Some(now);
+        (self.repeated, self.repeats) = (Some(now), true);
+    }
+
+    /// Whether data passed again since the last call.
+    pub(super) const fn take_repetition(&mut self) -> bool {
+        std::mem::replace(&mut self.repeats, false)
     }
 
     /// Stores data that passed until it is acknowledged. If the record was full, returns the oldest segment, which was
@@ -214,6 +224,7 @@ impl Flow {
             let wired = self.wired.get();
             wired.is_some_and(|wired| since <= wired + wired / PROMPT_PART + PROMPT)
         });
+        let called = passage.prompt.unwrap_or(called);
         if let Some(since) = passage.since_told {
             self.wired.add(now, since);
         }
@@ -435,6 +446,27 @@ mod tests {
         assert_eq!(told.newest, Some((Span::from_millis(42), false)));
     }
 
+    /// A sender that paces sends later than the window allows. Its timestamps say that it waited for the window.
+    #[test]
+    fn the_echo_of_a_right_edge_shows_that_data_before_the_queue_was_called_for() {
+        use ackclock_core::Timestamps;
+        for (echo, called) in [(1000, true), (1200, false)] {
+            let mut flow = Flow::new(at(0));
+            flow.on_syn(at(0), 0);
+            flow.on_syn_ack(at(40), Seq(0));
+            // The sender needed the first of these two.
+            [(100, 1000), (120, 1200)].into_iter().for_each(|(now, stamp)| {
+                flow.on_told(at(now), Seq(10 * (now as u32)), Some(stamp));
+            });
+            let mut segment = data(0);
+            segment.set_timestamps(Timestamps { value: 1, echo });
+            let passage = flow.on_data(at(180), &segment);
+            flow.remember(at(180), &segment, passage, Timing::Exact);
+            let told = flow.on_ack(at(200), &ack(1000, &[]), |_| ());
+            assert_eq!(told.newest, Some((Span::from_millis(20), called)), "{echo}");
+        }
+    }
+
     #[test]
     fn data_within_the_window_of_the_syn_was_not_called_for_by_a_smaller_one() {
         let mut flow = Flow::new(at(0));
@@ -461,18 +493,18 @@ mod tests {
         // The loop is unknown: an eighth of 100 ms and 2 ms are 14.5 ms.
         assert_eq!(
             passage(0, 110),
-            Passage { is_new: true, since_told: Some(Span::from_millis(400)), prompt: true }
+            Passage { is_new: true, since_told: Some(Span::from_millis(400)), prompt: Some(true) }
         );
         assert_eq!(
             passage(1000, 405),
-            Passage { is_new: true, since_told: Some(Span::from_millis(390)), prompt: false }
+            Passage { is_new: true, since_told: Some(Span::from_millis(390)), prompt: Some(false) }
         );
         // At most what arrived recently can be in transit.
         assert_eq!(flow.called_for(), 1000);
         let mut last = data(2000);
         last.payload = 500;
         let passage = flow.on_data(at(600), &last);
-        assert!(passage.prompt, "without timestamps nothing is known");
+        assert_eq!(passage.prompt, None, "without timestamps nothing is known");
         assert_eq!(flow.called_for(), 500);
     }
 
@@ -484,7 +516,7 @@ mod tests {
         });
         let mut segment = data(0);
         segment.set_timestamps(Timestamps { value: 0, echo: 405 });
-        assert!(!flow.on_data(at(500), &segment).prompt);
+        assert_eq!(flow.on_data(at(500), &segment).prompt, Some(false));
         assert_eq!(flow.called_for(), 1000, "the window allows 49 000");
     }
 

@@ -8,6 +8,7 @@
 //! between the box and the mobiles (`side = "network"`), as for an operator's gateway; or between the box and the
 //! servers (`side = "mobile"`), as for a router behind an LTE or satellite link. The rate of the queue is not
 //! configured. The state of the queue is inferred from passing traffic:
+//! - `numbers`: the sequence and ACK numbers that are believed, because they are inside the connection's window;
 //! - `record`: the traffic of a flow as cumulative sums. All estimates are calculated from records (`observer`), so a
 //!   box that cannot report each packet, or whose records get lost, calculates the same estimates;
 //! - `flow`: windows advertised to the sender of a flow, data that passed the box, and the flow's ACKs;
@@ -48,6 +49,7 @@ mod echoed;
 mod floor;
 mod flow;
 mod meter;
+mod numbers;
 mod observer;
 mod outstanding;
 mod probe;
@@ -61,6 +63,7 @@ use std::collections::{BTreeMap, VecDeque};
 use ackclock_core::{Flags, FlowId, Histogram, Segment, Span, Time};
 
 pub use self::config::{ObservedConfig, Side};
+pub use self::numbers::Numbers;
 pub use self::observer::Observer;
 pub use self::record::{Acked, Advertised, Passed, Record};
 use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load};
@@ -117,6 +120,10 @@ pub struct Observation {
     pub base: Base,
     /// Number of bytes beyond `base` that have left the queue according to the estimate.
     pub leaves: u64,
+    /// Longest queueing delay of the last one to two seconds; `None` if no sample shows it.
+    pub waited: Option<Span>,
+    /// Whether data of the flow was retransmitted since its last observation.
+    pub repeats: bool,
 }
 
 /// A bearer that passes all traffic on at once, and makes records of the traffic for its [`Observer`].
@@ -152,10 +159,12 @@ impl Observed {
     }
 
     /// Handles data or a SYN-ACK that passes to the mobile. If the box is behind the queue, passing data has left the
-    /// queue.
+    /// queue. Data outside the window is not noted.
     fn on_down(&mut self, now: Time, segment: &Segment) {
-        self.records.open(segment.flow);
-        let record = self.records.note(segment.flow, |record| record.on_down(now, segment));
+        if !self.records.believe_data(segment) {
+            return;
+        }
+        let record = self.records.note(segment.flow, Kind::Down, |record| record.on_down(now, segment));
         record.into_iter().for_each(|record| self.observer.on_record(record));
         if self.observer.side() == Side::Mobile
             && self.departures == Departures::Watched
@@ -168,33 +177,74 @@ impl Observed {
 
     /// Handles a SYN or an ACK that arrives from the mobile.
     fn on_up(&mut self, now: Time, segment: &Segment) {
-        if segment.flags.intersects(Flags::SYN) {
-            self.records.open(segment.flow);
+        if !self.records.believe_ack(segment) {
+            return;
         }
-        let record = self.records.note(segment.flow, |record| record.on_up(now, segment));
+        let record = self.records.note(segment.flow, Kind::Up, |record| record.on_up(now, segment));
         record.into_iter().for_each(|record| self.observer.on_record(record));
     }
+}
+
+/// Kind of packet that a record reports. Each kind has its own minimum interval, as in a kernel.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// A packet to the mobile.
+    Down,
+    /// A packet from the mobile.
+    Up,
+    /// An ACK with its advertised window.
+    Told,
 }
 
 /// Records of all flows; selects the records that the observer receives.
 #[derive(Default)]
 struct Records {
-    of: BTreeMap<FlowId, (Record, Option<Time>)>,
+    of: BTreeMap<FlowId, Recorded>,
     interval: Span,
     loss: f64,
     /// Expected number of lost records so far, minus the number of records that were lost.
     to_lose: f64,
 }
 
+/// Record of a flow, and what decides which packets it notes and when it is made.
+struct Recorded {
+    record: Record,
+    /// Times of the last record of each kind.
+    sent: [Option<Time>; 3],
+    numbers: Numbers,
+}
+
 impl Records {
-    fn open(&mut self, flow: FlowId) {
-        self.of.entry(flow).or_insert_with(|| (Record::new(flow), None));
+    fn open(&mut self, flow: FlowId) -> &mut Recorded {
+        self.of.entry(flow).or_insert_with(|| Recorded {
+            record: Record::new(flow),
+            sent: [None; 3],
+            numbers: Numbers::default(),
+        })
+    }
+
+    /// Whether a segment to the mobile is inside its connection's window. Counts data that passed before.
+    fn believe_data(&mut self, segment: &Segment) -> bool {
+        let Recorded { record, numbers, .. } = self.open(segment.flow);
+        record.passed.repeated += u64::from(numbers.is_repetition(segment));
+        numbers.on_data(segment)
+    }
+
+    /// Whether a segment from the mobile is inside its connection's window. A flow without data has a record from its
+    /// SYN on.
+    fn believe_ack(&mut self, segment: &Segment) -> bool {
+        if segment.flags.intersects(Flags::SYN) {
+            self.open(segment.flow).numbers.on_syn(segment);
+            return true;
+        }
+        self.of.get_mut(&segment.flow).is_none_or(|recorded| recorded.numbers.on_ack(segment))
     }
 
     /// Updates the record of a flow with a packet. Returns the record if it has new information, the minimum time since
-    /// the flow's last record has passed, and the record is not lost.
-    fn note(&mut self, flow: FlowId, note: impl FnOnce(&mut Record) -> bool) -> Option<&Record> {
-        let (record, sent) = self.of.get_mut(&flow)?;
+    /// the flow's last record of this kind has passed, and the record is not lost.
+    fn note(&mut self, flow: FlowId, kind: Kind, note: impl FnOnce(&mut Record) -> bool) -> Option<&Record> {
+        let Recorded { record, sent, .. } = self.of.get_mut(&flow)?;
+        let sent = &mut sent[kind as usize];
         if !note(record) || sent.is_some_and(|sent| record.at.since(sent) < self.interval) {
             return None;
         }
@@ -285,11 +335,57 @@ impl Bearer for Observed {
     }
 
     fn on_told(&mut self, now: Time, segment: &Segment) {
-        let record = self.records.note(segment.flow, |record| record.on_told(now, segment));
+        let recorded = self.records.of.get(&segment.flow);
+        if recorded.is_some_and(|recorded| !recorded.numbers.believes_ack(segment)) {
+            return;
+        }
+        let record = self.records.note(segment.flow, Kind::Told, |record| record.on_told(now, segment));
         record.into_iter().for_each(|record| self.observer.on_record(record));
     }
 
     fn poll_observation(&mut self) -> Option<(Time, Observation)> {
         self.observer.poll_observation()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::Seq;
+
+    use super::*;
+
+    /// One segment 2^30 bytes ahead and one ACK of data that never passed, which anybody can send.
+    #[test]
+    fn forged_numbers_do_not_change_the_estimates() {
+        let flow = FlowId(0);
+        let gauges = |forged: bool| {
+            let mut box_ = Observed::new(&ObservedConfig::default(), Capacity::Packets(20), None);
+            box_.want_departures(Direction::Down, Departures::Watched);
+            let ack = |number: u32| {
+                let mut ack = Segment::pure_ack(flow, Seq(number), 40);
+                ack.set_scale(Some(0));
+                ack
+            };
+            for packet in 0..500u32 {
+                let at = |millis| Time::ZERO + Span::from_millis(u64::from(10 * packet + millis));
+                let mut pass = |now, direction, segment: &Segment| {
+                    _ = box_.enqueue(now, direction, segment);
+                    if direction == Direction::Up {
+                        box_.on_told(now, segment);
+                    }
+                };
+                pass(at(0), Direction::Down, &Segment::data(flow, Seq(1000 * packet), 1000, 40));
+                if forged && packet == 100 {
+                    pass(at(1), Direction::Down, &Segment::data(flow, Seq(1 << 30), 1000, 40));
+                    pass(at(1), Direction::Up, &ack(1 << 29));
+                }
+                if let Some(acked) = packet.checked_sub(3) {
+                    pass(at(5), Direction::Up, &ack(1000 * acked));
+                }
+            }
+            box_.gauges(Direction::Down)
+        };
+        assert_eq!(gauges(true), gauges(false));
+        assert!(gauges(true)[0] > 790_000.0, "a packet of 1000 bytes each 10 ms");
     }
 }

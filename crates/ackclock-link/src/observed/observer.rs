@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use ackclock_core::{FlowId, Rate, Segment, Span, Time};
 
 use super::flow::Flow;
-use super::record::Record;
+use super::record::{Acked, Record};
 use super::user::{Progress, User};
-use super::vocabulary::{Probe, Timing};
+use super::vocabulary::{Passage, Probe, Timing};
 use super::{Left, Observation, Side};
 use crate::{Capacity, Departures, LinkView, Load};
 
@@ -123,11 +123,16 @@ impl Observer {
         }
         if let Some(newest) = record.passed.newest {
             self.user(record.at, id).note_others(record.others);
+            let mut missed = 0;
             record.passed_since(before).for_each(|segment| {
-                let is_missed = segment.seq.before(newest.seq);
-                let time = if is_missed { Timing::Latest } else { Timing::Exact };
-                self.on_data(record.passed.at, &segment, time);
+                let is_missed = segment.seq.before(newest.seq) || segment.end().after(newest.end());
+                let is_timed = record.passed.is_timed && !is_missed;
+                let time = if is_timed { Timing::Exact } else { Timing::Latest };
+                self.on_data(record, &segment, time, &mut missed);
             });
+            if missed > 0 {
+                self.on_untimed(record, missed);
+            }
         }
         if self.known(id).is_none() {
             return;
@@ -136,7 +141,7 @@ impl Observer {
             self.user(record.at, id).flow(record.at, id).on_repetition(record.at);
         }
         if let Some(ack) = record.acks_since(before).filter(|_| measures && self.side == Side::Network) {
-            self.on_ack(record.acked.at, &ack);
+            self.on_ack(&record.acked, &ack);
         }
         let flow = self.user(record.at, id).flow(record.at, id);
         if let Some(told) = record.told_since(before).filter(|_| measures) {
@@ -237,31 +242,55 @@ impl Observer {
         }
     }
 
-    fn on_data(&mut self, now: Time, segment: &Segment, time: Timing) {
-        let (side, id, measures) = (self.side, segment.flow, self.measures);
+    /// Handles data of a record. `missed` sums the bytes that have no record of their own: their times are unknown, so
+    /// the newest packet of the record stands for them.
+    fn on_data(&mut self, record: &Record, segment: &Segment, time: Timing, missed: &mut u64) {
+        let (now, id, measures) = (record.passed.at, segment.flow, self.measures);
         let user = self.user(now, id);
-        let flow = user.flow(now, id);
-        let passage = flow.on_data(now, segment);
-        let forgotten =
-            if measures && side == Side::Network { flow.remember(now, segment, passage, time) } else { None };
+        let passage = user.flow(now, id).on_data(now, segment);
         user.note_data(now, segment);
-        if measures && side == Side::Mobile {
-            let (bytes, called) = (segment.payload.into(), passage.prompt);
-            let sample = passage.since_told.filter(|_| time == Timing::Exact).map(|since| {
-                let flow = user.flow(now, id);
-                since.saturating_sub(flow.detour(now, segment, side, Some(since)))
-            });
-            let is_exact = passage.is_new && time == Timing::Exact;
-            let delay = is_exact.then(|| user.flow(now, id).echoed_delay(now, segment)).flatten();
-            let progress = Progress { flow: id, bytes, sample, called, late: Span::ZERO };
-            let observation = user.on_progress(now, progress);
-            delay.into_iter().for_each(|delay| user.report(now, delay));
-            self.observations.push_back((now, observation));
+        match self.side {
+            _ if !measures => (),
+            Side::Network => {
+                let forgotten = self.user(now, id).flow(now, id).remember(now, segment, passage, time);
+                self.left.extend(forgotten.map(|segment| (now, segment)));
+            }
+            Side::Mobile if time == Timing::Latest => *missed += u64::from(segment.payload),
+            Side::Mobile => {
+                let bytes = std::mem::take(missed) + u64::from(segment.payload);
+                if !passage.is_new {
+                    self.user(now, id).flow(now, id).on_repetition(now);
+                }
+                self.on_arrived(record, segment, passage, bytes);
+            }
         }
-        self.left.extend(forgotten.map(|segment| (now, segment)));
     }
 
-    fn on_ack(&mut self, now: Time, ack: &Segment) {
+    /// Handles data behind the queue whose record has no time of it.
+    fn on_untimed(&mut self, record: &Record, bytes: u64) {
+        let (now, flow) = (record.passed.at, record.flow);
+        let progress = Progress { flow, bytes, sample: None, called: false, late: Span::ZERO, previous: now };
+        let observation = self.user(now, flow).on_progress(now, progress);
+        self.observations.push_back((now, observation));
+    }
+
+    /// Handles the newest data of a record behind the queue; `bytes` arrived since the last record.
+    fn on_arrived(&mut self, record: &Record, segment: &Segment, passage: Passage, bytes: u64) {
+        let (now, previous, side, flow) = (record.passed.at, record.passed.previous, self.side, segment.flow);
+        let user = self.user(now, flow);
+        let sample = passage
+            .since_told
+            .map(|since| since.saturating_sub(user.flow(now, flow).detour(now, segment, side, Some(since))));
+        let delay = passage.is_new.then(|| user.flow(now, flow).echoed_delay(now, segment)).flatten();
+        let called = passage.prompt.unwrap_or(true);
+        let progress = Progress { flow, bytes, sample, called, late: Span::ZERO, previous };
+        let observation = user.on_progress(now, progress);
+        delay.into_iter().for_each(|delay| user.report(now, delay));
+        self.observations.push_back((now, observation));
+    }
+
+    fn on_ack(&mut self, acked: &Acked, ack: &Segment) {
+        let (now, previous) = (acked.at, acked.previous);
         let (id, left_when, mut left) = (ack.flow, self.left_when, std::mem::take(&mut self.left));
         let user = self.user(now, id);
         let handshake = user.flow(now, id).take_handshake(now);
@@ -272,7 +301,8 @@ impl Observer {
         if acknowledged.bytes > 0 {
             let (bytes, called) = (acknowledged.bytes, called.unwrap_or(false));
             let sample = sample.map(|sample| sample.saturating_sub(late));
-            observation = Some(user.on_progress(now, Progress { flow: id, bytes, sample, called, late }));
+            observation =
+                Some(user.on_progress(now, Progress { flow: id, bytes, sample, called, late, previous }));
         } else if let Some(round_trip) = handshake {
             user.on_opened(now, id, round_trip);
         }
@@ -312,7 +342,7 @@ impl Observer {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::Seq;
+    use ackclock_core::{Flags, Seq};
 
     use super::super::vocabulary::Run;
     use super::*;
@@ -341,6 +371,43 @@ mod tests {
         }
         let [_, _, least_ms, _] = observer.gauges()[..] else { panic!("four gauges") };
         assert!(least_ms >= 40.0, "{least_ms} ms");
+    }
+
+    /// A packet passes every 0.3 ms and is never queued. Every fourth packet has a record, and a new right edge.
+    #[test]
+    fn idle_time_between_packets_without_records_of_their_own_is_seen() {
+        // A packet passes 30 ms after its right edge, and its ACK another 30 ms later.
+        const LOOP: u32 = 100;
+        let flow = FlowId(0);
+        for side in [Side::Mobile, Side::Network] {
+            let mut observer = Observer::new(side, None, Capacity::Packets(500));
+            let (mut record, mut idle) = (Record::new(flow), Span::ZERO);
+            let mut syn = Segment::pure_ack(flow, Seq(0), 40);
+            (syn.flags, syn.window) = (Flags::SYN, 0);
+            record.on_up(Time::ZERO, &syn);
+            for number in 0..4000u32 {
+                let now = Time::ZERO + Span::from_micros(300) * u64::from(number);
+                let ack = |packets: u32| Segment::pure_ack(flow, Seq(1000 * packets), 40);
+                if let Some(acked) = number.checked_sub(2 * LOOP) {
+                    record.on_up(now, &ack(acked));
+                }
+                let mut told = ack(number - number % 4 + 4);
+                told.window = 0;
+                told.set_scale(Some(0));
+                record.on_told(now, &told);
+                if let Some(packet) = number.checked_sub(LOOP) {
+                    record.on_down(now, &Segment::data(flow, Seq(1000 * packet), 1000, 40));
+                }
+                if number % 4 == 0 {
+                    observer.on_record(&record);
+                }
+                while let Some((_, observation)) = observer.poll_observation() {
+                    idle += if number < 1000 { Span::ZERO } else { observation.idle };
+                }
+            }
+            // Of 3000 intervals of 0.3 ms.
+            assert!(idle.as_secs_f64() > 0.89, "{side:?}: {idle:?}");
+        }
     }
 
     #[test]

@@ -28,6 +28,13 @@ pub struct Record {
 pub struct Passed {
     /// Time at which the newest packet passed; the record may be made later.
     pub at: Time,
+    /// Time at which the packet before the newest one passed.
+    pub previous: Time,
+    /// Whether `at` is the time of the newest packet. Otherwise a retransmission passed at `at`, and the newest packet
+    /// then or before.
+    pub is_timed: bool,
+    /// End of the data that passed.
+    pub highest: Option<Seq>,
     /// Number of packets so far, including FINs and retransmissions.
     pub packets: u64,
     /// Number of payload bytes so far, including retransmissions.
@@ -36,7 +43,7 @@ pub struct Passed {
     pub newest: Option<Segment>,
     /// Payload of a full packet before any merging, bytes.
     pub full: u16,
-    /// Number of packets with data that passed before, where only these sums tell of them.
+    /// Number of packets with data that passed before.
     pub repeated: u64,
 }
 
@@ -45,6 +52,8 @@ pub struct Passed {
 pub struct Acked {
     /// Time at which the newest ACK arrived.
     pub at: Time,
+    /// Time at which the ACK before the newest one arrived.
+    pub previous: Time,
     /// Number of ACKs so far.
     pub packets: u64,
     /// The newest ACK, as the mobile sent it.
@@ -85,10 +94,13 @@ impl Record {
         if segment.flags.intersects(Flags::SYN) {
             self.answered = Some((at, *segment));
         } else if segment.has_data() {
-            self.passed.at = at;
+            (self.passed.previous, self.passed.at) = (self.passed.at, at);
             self.passed.packets += 1;
             self.passed.bytes += u64::from(segment.payload);
             self.passed.newest = Some(*segment);
+            self.passed.is_timed = true;
+            let end = segment.end();
+            self.passed.highest = Some(self.passed.highest.map_or(end, |highest| highest.max(end)));
             self.passed.full = self.passed.full.max(segment.payload);
         } else {
             return false;
@@ -102,7 +114,7 @@ impl Record {
         if segment.flags.intersects(Flags::SYN) {
             self.asked = Some((at, *segment));
         } else if segment.flags.contains(Flags::ACK) {
-            self.acked.at = at;
+            (self.acked.previous, self.acked.at) = (self.acked.at, at);
             self.acked.packets += 1;
             self.acked.newest = Some(*segment);
         } else {
@@ -157,9 +169,7 @@ impl Record {
     pub fn passed_since(&self, before: Option<&Self>) -> impl Iterator<Item = Segment> + use<> {
         let newest = self.passed.newest.filter(|_| self.news(before, |record| record.passed.packets) > 0);
         let (full, header) = (self.passed.full.max(1), newest.map_or(0, |newest| newest.header));
-        let (mut seq, mut missed) =
-            newest.map_or((Seq(0), 0), |newest| (newest.seq, self.missed(before, &newest)));
-        seq = Seq(seq.0.wrapping_sub(missed));
+        let (mut seq, mut missed) = newest.map_or((Seq(0), 0), |newest| self.missed(before, &newest));
         let mut newest = newest;
         std::iter::from_fn(move || {
             let last = newest?;
@@ -189,17 +199,17 @@ impl Record {
         })
     }
 
-    /// Number of bytes between the newest packet of `before` and the newest packet, limited to the bytes that passed.
-    fn missed(&self, before: Option<&Self>, newest: &Segment) -> u32 {
-        let Some(end) = before.and_then(|before| before.passed.newest).map(|newest| newest.end()) else {
-            return 0;
-        };
+    /// First byte and length of the new data since the record `before`, except for the newest packet; limited to the bytes
+    /// that passed.
+    fn missed(&self, before: Option<&Self>, newest: &Segment) -> (Seq, u32) {
+        let until = self.passed.highest.filter(|highest| highest.after(newest.end())).unwrap_or(newest.seq);
+        let Some(end) = before.and_then(|before| before.passed.highest) else { return (until, 0) };
         let bytes = self.news(before, |record| record.passed.bytes).saturating_sub(newest.payload.into());
-        let gap = if newest.seq.after(end) { newest.seq.since(end) } else { 0 };
-        gap.min(u32::try_from(bytes).unwrap_or(u32::MAX))
+        let missed = until.since(end).min(u32::try_from(bytes).unwrap_or(u32::MAX));
+        (Seq(until.0.wrapping_sub(missed)), missed)
     }
 
-    /// Whether data that passed before has passed again since the record `before`, without being the newest packet.
+    /// Whether data that passed before has passed again since the record `before`.
     pub(super) fn repeats_since(&self, before: Option<&Self>) -> bool {
         self.news(before, |record| record.passed.repeated) > 0
     }
@@ -243,6 +253,20 @@ mod tests {
         record.on_down(at(3), &data(9000, 500));
         assert_eq!(passed(&record, Some(&before)), [(8000, 1000), (9000, 500)]);
         assert_eq!(passed(&record, Some(&record)), []);
+    }
+
+    /// The last packet of a window has no record of its own, and is retransmitted later.
+    #[test]
+    fn a_retransmission_hides_no_new_data() {
+        let mut record = Record::new(FlowId(0));
+        record.on_down(at(1), &data(0, 1000));
+        let before = record;
+        record.on_down(at(1), &data(1000, 1000));
+        record.on_down(at(2), &data(0, 1000));
+        assert_eq!(passed(&record, Some(&before)), [(1000, 1000), (0, 1000)]);
+        let before = record;
+        record.on_down(at(3), &data(1000, 1000));
+        assert_eq!(passed(&record, Some(&before)), [(1000, 1000)]);
     }
 
     #[test]

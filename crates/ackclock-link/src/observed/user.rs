@@ -13,6 +13,7 @@ use super::flow::Flow;
 use super::meter::Meter;
 use super::vocabulary::Probe;
 use super::{Base, Observation, Side};
+use crate::estimate::Recent;
 
 /// Estimated state of the queue that the flows of a user share.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) struct User {
     late: Span,
     /// Latest estimate of the queueing delay, and the time of the estimate.
     wait: (Time, Span),
+    /// Longest queueing delay in intervals of a second.
+    longest: Recent<Option<Span>>,
     /// Latest queueing delay for reports, and its time.
     reported: (Time, Span),
     pub(super) probe: Probe,
@@ -70,6 +73,7 @@ impl User {
             last: None,
             late: Span::ZERO,
             wait: (Time::ZERO, Span::ZERO),
+            longest: Recent::since(now, WAIT_LASTS),
             reported: (Time::ZERO, Span::ZERO),
             probe,
             others: None,
@@ -171,15 +175,21 @@ impl User {
 
     /// Estimated length of the queue, bytes.
     pub(super) fn waiting(&self, now: Time) -> u64 {
-        let wait = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
-        (self.meter.largest_rate(self.seen(now)) * wait.as_secs_f64()) as u64
+        (self.meter.largest_rate(self.seen(now)) * self.recent_wait(now).as_secs_f64()) as u64
+    }
+
+    /// Latest estimate of the queueing delay; zero if it is too old.
+    fn recent_wait(&self, now: Time) -> Span {
+        if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO }
     }
 
     /// Handles a connection whose handshake had the round-trip time `round_trip`. The queueing delay that other flows
-    /// have measured is subtracted.
+    /// have measured is subtracted, but not below the minimum loop: the delays themselves are measured from this
+    /// minimum, so each new connection could lower it further.
     pub(super) fn on_opened(&mut self, now: Time, flow: FlowId, round_trip: Span) {
-        let waits = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
-        let least = if waits < round_trip { round_trip.saturating_sub(waits) } else { round_trip };
+        let waits = self.recent_wait(now);
+        let less = if waits < round_trip { round_trip.saturating_sub(waits) } else { round_trip };
+        let least = if self.floor.is_known() { less.max(self.floor.get().min(round_trip)) } else { less };
         self.sample(now, flow, least);
     }
 
@@ -198,11 +208,13 @@ impl User {
         self.floor.on_sample(sample, counts);
         self.wait = (now, sample.saturating_sub(self.least_loop(flow)));
         self.reported = self.wait;
+        let longest = self.longest.at(now);
+        *longest = Some(longest.map_or(self.wait.1, |longest| longest.max(self.wait.1)));
     }
 
     /// Handles data of a flow that left the queue; the newest of this data may have a loop sample.
     pub(super) fn on_progress(&mut self, now: Time, progress: Progress) -> Observation {
-        let Progress { flow, mut bytes, sample, called, late } = progress;
+        let Progress { flow, mut bytes, sample, called, late, previous } = progress;
         let left = self.last.map_or(now - late, |last| last.max(now - late));
         let gap = self.last.map_or(Span::ZERO, |last| left.since(last));
         // After a gap without active flows, the bytes of other traffic say nothing about the rate.
@@ -221,15 +233,18 @@ impl User {
         };
         let low = sample.is_some_and(|sample| floor.is_low(sample, packet));
         let waited = sample.map(|sample| sample.saturating_sub(floor.get()));
-        let idle = waited.map_or(Span::ZERO, |waited| gap.saturating_sub(waited));
+        let own = self.last.map_or(Span::ZERO, |last| left.since(last.max(previous - late)));
+        let idle = waited.map_or(Span::ZERO, |waited| idle(gap, own, waited));
         self.note_low(now, flow, low, gap);
         self.meter.on_left(left, bytes, idle);
         self.last = Some(left);
         self.run_probe(now, flow, low);
         let (probing, horizon) = (self.probe.runs(), self.horizon(flow));
         let (called, late, leaves) = (called && !probing, self.late, 0);
-        let base = Base::of(side);
-        Observation { flow, bytes, idle, called, horizon, late, probing, base, leaves }
+        _ = self.longest.at(now);
+        let (base, waited) = (Base::of(side), self.longest.both().into_iter().flatten().max());
+        let repeats = self.flow(now, flow).take_repetition();
+        Observation { flow, bytes, idle, called, horizon, late, probing, base, leaves, waited, repeats }
     }
 
     /// Values of the gauges: rate in bit/s, queue in bytes, minimum loop in ms, number of probes.
@@ -265,6 +280,19 @@ pub(super) struct Progress {
     pub(super) called: bool,
     /// Excess delay with which the box learns that the data has left the queue.
     pub(super) late: Span,
+    /// Time at which the box learned of the departure before the newest one.
+    pub(super) previous: Time,
+}
+
+/// Time for which the queue was empty in the gap since the last known departure. The newest departure was queued for
+/// `waited` and followed the previous departure, which may be unknown, after `own`. So the queue was empty for the share
+/// `1 - waited / own` of this time. A box that reports the first packet after an interval samples the queue at an instant
+/// that does not depend on the packets, so the share holds for the complete gap.
+fn idle(gap: Span, own: Span, waited: Span) -> Span {
+    if waited >= own {
+        return Span::ZERO;
+    }
+    Span::from_secs_f64(gap.as_secs_f64() * (1.0 - waited.as_secs_f64() / own.as_secs_f64()))
 }
 
 #[cfg(test)]
@@ -288,7 +316,14 @@ mod tests {
     /// Idle time before 1000 bytes whose ACK arrives at `millis`, `rtt` after they passed.
     fn idle_before(user: &mut User, millis: u64, rtt: u64) -> Span {
         let sample = Some(ms(rtt));
-        let progress = Progress { flow: FLOW, bytes: 1000, sample, called: true, late: Span::ZERO };
+        let progress = Progress {
+            flow: FLOW,
+            bytes: 1000,
+            sample,
+            called: true,
+            late: Span::ZERO,
+            previous: Time::ZERO,
+        };
         user.on_progress(at(millis), progress).idle
     }
 
@@ -302,6 +337,22 @@ mod tests {
     }
 
     #[test]
+    fn the_gap_before_the_newest_departure_stands_for_departures_without_times() {
+        let mut user = user();
+        idle_before(&mut user, 100, 50);
+        // Ten packets of unknown times, then a pause of 8 ms; the packet after the pause was queued for 2 ms.
+        let progress = Progress {
+            flow: FLOW,
+            bytes: 11_000,
+            sample: Some(ms(52)),
+            called: true,
+            late: Span::ZERO,
+            previous: at(112),
+        };
+        assert_eq!(user.on_progress(at(120), progress).idle, ms(15), "three quarters of 20 ms");
+    }
+
+    #[test]
     fn the_handshake_of_a_new_connection_is_a_sample_without_the_queueing_delay() {
         let mut user = user();
         assert_eq!(user.queueing_delay(at(100)), None);
@@ -309,9 +360,23 @@ mod tests {
         idle_before(&mut user, 200, 90);
         assert_eq!(user.queueing_delay(at(201)), Some(ms(30)));
         assert_eq!(user.queueing_delay(at(1201)), None, "too old");
-        // 30 ms of queueing delay are in the handshake's 85 ms.
-        user.on_opened(at(210), FlowId(1), ms(85));
-        assert_eq!(user.least_loop(FlowId(1)), ms(55));
+        // 30 ms of queueing delay are in the handshake's 95 ms.
+        user.on_opened(at(210), FlowId(1), ms(95));
+        assert_eq!((user.least_loop(FlowId(1)), user.queueing_delay(at(211))), (ms(60), Some(ms(5))));
+        user.on_opened(at(220), FlowId(2), ms(55));
+        assert_eq!(user.least_loop(FlowId(2)), ms(55));
+    }
+
+    /// Handshakes do not wait as long as the data before them.
+    #[test]
+    fn many_new_connections_do_not_lower_the_minimum_loop() {
+        let mut user = user();
+        idle_before(&mut user, 100, 60);
+        for number in 1..20 {
+            idle_before(&mut user, 200 * u64::from(number), 90);
+            user.on_opened(at(200 * u64::from(number) + 50), FlowId(number), ms(70));
+        }
+        assert_eq!(user.floor.get(), ms(60));
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub(super) struct Passage {
     /// Time since the right edge that the segment needed was advertised.
     pub(super) since_told: Option<Span>,
     /// Whether the sender sent the segment as soon as the needed right edge arrived, as shown by the segment's
-    /// timestamp echo.
-    pub(super) prompt: bool,
+    /// timestamp echo; `None` if no timestamp shows it.
+    pub(super) prompt: Option<bool>,
 }
 
 /// Data that one ACK acknowledges.

@@ -40,7 +40,7 @@
 //! The inputs of the regulator are arrivals, departures and ACKs, which any box at a queue can see. The rate of the
 //! simulated link is never an input. With an observing bearer (`observed`), the bearer supplies service and idle time,
 //! and the delay of the entire control loop replaces `W`: `B = (g r (loop + delay) + packets cbrt(flows)) / flows`. The
-//! part of this `B` beyond `r loop` is at most the buffer. Window updates and held ACKs are not used with an observing
+//! part of this `B` beyond `r loop` is at most the buffer. Senders that loss limits are released. Window updates and held ACKs are not used with an observing
 //! bearer, because departures and idle times become known too late.
 //!
 //! ## Differences from the source
@@ -75,6 +75,7 @@ use crate::{Allowance, FlowContext, Output, Regulator, RegulatorConfig, Scope, V
 use flow::Flow;
 use flow::turns::Turns;
 use link_state::LinkState;
+use released::ShortQueue;
 use shares::Shares;
 
 /// Advertises the window that the link is expected to serve until the response to the window arrives.
@@ -188,6 +189,7 @@ struct Shared {
     observed: bool,
     /// Additional delay until departures from an observed queue become known.
     late: Span,
+    short: ShortQueue,
     output: VecDeque<Output>,
 }
 
@@ -217,6 +219,7 @@ impl Forecast {
                 window_limited_at: Time::ZERO,
                 observed: false,
                 late: Span::ZERO,
+                short: ShortQueue::default(),
                 output: VecDeque::new(),
             },
             slots: BTreeMap::new(),
@@ -364,6 +367,7 @@ impl Regulator for Forecast {
         let Observation { flow, bytes, idle, called, horizon, late, probing, .. } = *observation;
         self.with_flow(now, flow, |flow, shared| {
             flow.on_observation(observation);
+            shared.short.on_observation(observation);
             // During a probe, data that leaves the queue within a control loop must not be replaced by new data.
             flow.on_horizon(if probing { Span::ZERO } else { horizon });
             (shared.observed, shared.late) = (true, late);

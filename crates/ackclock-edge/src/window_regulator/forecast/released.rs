@@ -5,11 +5,17 @@
 //! buffer holds at most the always allowed packets of every flow. The usual rate varies, so a released sender is
 //! limited again only if the buffer holds more than two and a half round trips of service.
 //!
+//! The buffer of an observed queue is unknown. If a sender retransmits although data was queued for at most two loops,
+//! either the buffer holds no more, or the path loses packets and loss limits the sender. The senders that share the
+//! queue are then released, until data is queued for more than two and a half loops. The longest queueing delay of the last one to
+//! two seconds counts, because a loss is repaired when the queue may be short again.
+//!
 //! A sender that was window-limited has a larger congestion window, and would send all of the congestion window at once
 //! into the rest of the buffer. To avoid such a burst, the right edge of a released sender grows by half per round
 //! trip, until it reaches the receiver's right edge or the queue is empty.
 
 use ackclock_core::Seq;
+use ackclock_link::Observation;
 
 use super::Shared;
 use crate::window_regulator::dequeued::Dequeued;
@@ -19,6 +25,21 @@ use crate::window_regulator::dequeued::Dequeued;
 const TRIPS: [f64; 2] = [2.0, 2.5];
 /// Bytes by which the right edge advances per acknowledged byte.
 const GROWTH: f64 = 1.5;
+
+/// Whether an observed queue holds so little, or its senders lose so much, that they are released.
+#[derive(Debug, Default)]
+pub(super) struct ShortQueue(bool);
+
+impl ShortQueue {
+    /// Processes an observation of a flow in the queue.
+    pub(super) fn on_observation(&mut self, observation: &Observation) {
+        let Observation { waited, horizon, repeats, .. } = *observation;
+        let [least, most] = TRIPS.map(|trips| trips * horizon.as_secs_f64());
+        let within = |most: f64| waited.map(|waited| waited.as_secs_f64() <= most);
+        let begins = repeats && within(least).unwrap_or(false);
+        self.0 = begins || (self.0 && within(most).unwrap_or(true));
+    }
+}
 
 /// State of one sender: whether the regulator has stopped limiting its window, and the right edge while the window
 /// grows.
@@ -32,10 +53,12 @@ pub(super) struct Released {
 
 impl Released {
     /// Whether the sender should be released. `accounts` holds the sender's data in the queue, and `usual` is the
-    /// link's usual service per round trip, bytes. Behind an observed queue no sender is released, because the contents
-    /// of an observed queue are unknown.
+    /// link's usual service per round trip, bytes.
     pub(super) fn is_due(&self, accounts: &Dequeued, usual: f64, shared: &Shared) -> bool {
-        let Some(buffer) = accounts.buffer().filter(|_| !shared.observed) else { return false };
+        if shared.observed {
+            return shared.short.0;
+        }
+        let Some(buffer) = accounts.buffer() else { return false };
         let packets = shared.config.packets;
         let few = accounts.window_of(packets.saturating_mul(shared.shares.flows()));
         let spared = TRIPS[usize::from(self.free)] * usual + f64::from(accounts.window_of(packets));
@@ -72,6 +95,9 @@ impl Released {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_core::{FlowId, Span};
+    use ackclock_link::Base;
+
     use super::super::{Config, Forecast};
     use super::*;
     use crate::window_regulator::bench::Bench;
@@ -116,5 +142,31 @@ mod tests {
         assert_eq!(one.edge(Some(Seq(5000)), false), None);
         one.on_ruled();
         assert_eq!(one.edge(Some(Seq(7000)), false), Some(Seq(7000)));
+    }
+
+    #[test]
+    fn senders_that_lose_data_in_a_short_observed_queue_are_released_until_the_queue_is_long() {
+        let mut one = ShortQueue::default();
+        let mut loses = |waited_ms: Option<u64>, repeats| {
+            let horizon = Span::from_millis(100);
+            one.on_observation(&Observation {
+                flow: FlowId(0),
+                bytes: 1000,
+                idle: Span::ZERO,
+                called: true,
+                horizon,
+                late: Span::ZERO,
+                probing: false,
+                base: Base::Arrived,
+                leaves: 0,
+                waited: waited_ms.map(Span::from_millis),
+                repeats,
+            });
+            one.0
+        };
+        assert_eq!([loses(Some(20), false), loses(None, true)], [false, false]);
+        assert!(!loses(Some(201), true), "a long queue may have lost it");
+        assert_eq!([loses(Some(200), true), loses(Some(250), false), loses(None, false)], [true; 3]);
+        assert_eq!([loses(Some(251), false), loses(Some(20), false)], [false, false]);
     }
 }

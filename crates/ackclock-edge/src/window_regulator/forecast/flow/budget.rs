@@ -78,7 +78,8 @@ impl Flow {
     /// queue. A released sender gets the receiver's window and has no budget.
     pub(super) fn edge(&mut self, now: Time, look: &Look, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
         if look.is_released {
-            let slowly = self.released.edge(self.advertiser.law.edge(), shared.inside == 0);
+            let slowly =
+                self.released.edge(self.advertiser.law.edge(), shared.inside == 0 || shared.observed);
             return (slowly.or_else(|| self.advertiser.accounts.edge_at(LARGEST)), None);
         }
         self.released.on_ruled();
@@ -95,6 +96,9 @@ impl Flow {
     ) -> Option<Allowance> {
         self.advertiser.accounts.see(view);
         let look = self.look(now, shared);
+        if look.is_released {
+            return self.advertiser.beyond_left(LARGEST);
+        }
         let budget = self.budget(&look, shared);
         self.advertiser.beyond_left(self.fitting(now, budget, shared))
     }
