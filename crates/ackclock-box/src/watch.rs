@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::clip::Pins;
 use crate::config::Policy;
-use crate::daemon::{BoxError, Daemon, Options, pause};
+use crate::daemon::{BoxError, Daemon, Options, Report, pause};
 use crate::files::Files;
 use crate::machine;
 use crate::maps::Counts;
@@ -28,6 +28,8 @@ pub struct Watched {
     pub shares: Shares,
     /// 95th percentile of the estimated queueing delay in the radio's queue in the last ten seconds of the check, ms.
     pub wait_p95_ms: Option<f64>,
+    /// Packets of one bandwidth-delay product, if a fixed buffer holds fewer and may limit the rate.
+    pub packets_missed: Option<u32>,
     /// Number of packets that the network device received and sent.
     pub device_packets: u64,
     /// Number of packets of the device that did not pass the BPF program.
@@ -87,11 +89,14 @@ impl Reading {
         let counts = pins.counts()?.since(&self.counts);
         let since = |now: u64, before: u64| now.saturating_sub(before);
         let packets = since(device.received, self.device.received) + since(device.sent, self.device.sent);
+        let report = files.last_report();
+        let missed = |report: &Report| report.worst.iter().filter_map(|one| one.packets_missed).max();
         Ok(Watched {
             of_a_box: false,
             side,
             shares: Shares::of(&counts),
-            wait_p95_ms: files.last_report().and_then(|report| report.wait_p95_ms),
+            wait_p95_ms: report.as_ref().and_then(|report| report.wait_p95_ms),
+            packets_missed: report.as_ref().and_then(missed),
             device_packets: packets,
             before: programs::before_a_box(interface),
             missing_packets: since(packets, counts.in_segments + counts.out_segments),

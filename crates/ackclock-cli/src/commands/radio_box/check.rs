@@ -14,7 +14,8 @@ use ackclock_link::Side;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{data_goes, failure, file, folder, home, interrupted, listed_programs, other_side, regulated};
+use super::status::{data_goes, listed_programs, other_side, regulated, too_small};
+use super::{failure, file, folder, home, interrupted};
 use crate::failure::Failure;
 use crate::output;
 
@@ -100,6 +101,7 @@ fn readable(target: &str, side: &str, seconds: f64, watched: &Watched) -> String
     let whose = if watched.of_a_box { ", read from the box that is attached" } else { "" };
     let wait = watched.wait_p95_ms.map_or("unknown".to_owned(), |wait| format!("p95 {wait:.0} ms"));
     let missing = percent(watched.missing_packets, watched.device_packets);
+    let limits = watched.packets_missed.map_or(String::new(), |packets| too_small(packets) + "\n");
     format!(
         "watched for {seconds:.0} s{whose}\n\
          {}\n\
@@ -107,7 +109,7 @@ fn readable(target: &str, side: &str, seconds: f64, watched: &Watched) -> String
          offload: {} packets from the servers passed as {}, {} from the mobiles as {}\n\
          device: {} packets, of which {missing} % did not pass the programs\n\
          wait in the queue: {wait} in the last 10 s\n\
-         {}\n",
+         {limits}{}\n",
         regulated(&watched.shares, counts.in_bytes),
         counts.opened,
         counts.unknown,
@@ -232,6 +234,17 @@ mod tests {
             assert_eq!(said.lines().count(), 1);
             assert_eq!(super::super::super::commands_in(&said).len(), 1, "{said}");
         }
+    }
+
+    #[test]
+    fn a_check_says_that_a_fixed_buffer_limits() {
+        let watched = Watched { packets_missed: Some(70), ..seen(900, 710) };
+        let said = readable("box.toml", "", 60.0, &watched);
+        assert!(
+            said.contains("\nthe buffer may limit the rate: a bandwidth-delay product is 70 packets;"),
+            "{said}"
+        );
+        assert!(!readable("box.toml", "", 60.0, &seen(900, 710)).contains("buffer"));
     }
 
     #[test]
