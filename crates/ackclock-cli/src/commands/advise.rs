@@ -29,7 +29,9 @@ use crate::table::{Align, Table, estimate, rate_unit, terminal_width};
 /// Compare regulators and buffers on a link, and recommend one.
 ///
 /// Runs no regulator, wrd, wrb, ack-regulator and forecast with several buffers, and FQ-CoDel without a regulator, all
-/// from the same start offsets. Recommends the shortest queue whose goodput is within 2 % of the best.
+/// from the same start offsets. Recommends the shortest queue whose goodput is within 2 % of the best. `ackclock box`, for
+/// a queue that belongs to somebody else, is simulated on the link as it is, and recommended if its goodput is within 5 %
+/// of the best.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -64,6 +66,13 @@ const REGULATORS: [&str; 5] = ["none", "wrd", "wrb", "ack-regulator", "forecast"
 const BUFFERS: [&str; 4] = ["0.5bdp", "1bdp", "2bdp", "500ms"];
 /// Wired RTT that is assumed for a recording, in milliseconds.
 const WIRED_MS: u64 = 40;
+/// Key of the candidate with a box that only observes the present link.
+const EDGE: &str = "edge";
+/// Largest loss of goodput that a box may cost, as a fraction of the best goodput: nothing else can shorten a queue that
+/// belongs to somebody else.
+const TOLERATED_OF_BOX: f64 = 0.05;
+/// Interval of the kernel's records.
+const RECORD_INTERVAL: &str = "1ms";
 /// Data segments that one core simulates in a second, for the estimate of the duration.
 const SEGMENTS_PER_SECOND: f64 = 1e6;
 
@@ -163,7 +172,26 @@ fn candidates(args: &Args, scenario: &Scenario) -> Result<Vec<Point>, Failure> {
         points.extend(over(&REGULATORS[..1], json!("fq-codel"))?);
     }
     points.extend(over(&REGULATORS[1..], edge["queue"].clone())?);
+    points.extend(observed(scenario, &senders).unwrap_or_default());
     Ok(points)
+}
+
+/// A box with its default regulator and buffer, which observes the present link without a regulator as the kernel's
+/// programs do, for each sender. `None` if no box can observe the link, for example because it has a box already.
+fn observed(scenario: &Scenario, senders: &[Axis]) -> Option<Vec<Point>> {
+    let mut tables: Value = serde_json::from_str(&scenario.canonical()).ok()?;
+    let mut radio = tables.get(EDGE)?.clone();
+    radio.as_object_mut()?.remove("regulator");
+    tables[EDGE] = json!({
+        "buffer": DEFAULT_BUFFER.to_string(),
+        "regulator": DEFAULT_REGULATOR,
+        "bearer": { "kind": "observed", "side": "mobile", "record_interval": RECORD_INTERVAL },
+        "behind": radio,
+    });
+    let text = toml::to_string(&tables).ok()?;
+    let mut points = Scenario::load(scenario.name(), &text, &[]).ok()?.points_over(senders).ok()?;
+    points.iter_mut().for_each(|point| point.labels.push((EDGE.to_owned(), json!("observed"))));
+    Some(points)
 }
 
 /// Prints what is run and how long it takes, and remarks about scenario and recordings.
@@ -233,14 +261,22 @@ struct Advised<'a> {
     sender: String,
     points: Vec<PointRuns<'a>>,
     costs: Vec<Cost>,
+    /// Costs of a box that observes the link as it is, and of this link.
+    boxed: Option<Cost>,
+    now: Cost,
     chosen: Option<usize>,
     why: String,
 }
 
 impl<'a> Advised<'a> {
-    fn new(sender: String, points: Vec<PointRuns<'a>>, present: &Present, args: &Args) -> Option<Self> {
+    fn new(sender: String, mut points: Vec<PointRuns<'a>>, present: &Present, args: &Args) -> Option<Self> {
         let confidence = Confidence::default();
-        let costs = costs(&points, confidence)?;
+        let mut costs = costs(&points, confidence)?;
+        let is_boxed = |point: &PointRuns<'_>| point.labels.iter().any(|(name, _)| name == EDGE);
+        let boxed = points.iter().position(is_boxed).map(|index| {
+            points.remove(index);
+            costs.remove(index)
+        });
         let now = points.iter().position(|point| {
             let is =
                 |key: &str, value: &Value| point.labels.iter().any(|(name, own)| name == key && own == value);
@@ -261,7 +297,8 @@ impl<'a> Advised<'a> {
             }
             Choice::Candidate(index) => (Some(index), reason(&points[index], &costs[index], &costs[now])),
         };
-        Some(Self { sender, points, costs, chosen, why })
+        let now = costs[now];
+        Some(Self { sender, points, costs, boxed, now, chosen, why })
     }
 
     fn text(&self) -> String {
@@ -291,10 +328,8 @@ impl<'a> Advised<'a> {
         }
         let sender = if self.sender.is_empty() { String::new() } else { format!("{}: ", self.sender) };
         let next = self.next().map_or_else(String::new, |next| format!("next: {next}\n"));
-        let with_box = self
-            .with_box()
-            .map_or_else(String::new, |command| format!("{sender}if the queue is not yours: `{command}`\n"));
-        format!("{}\n{sender}{}\n{with_box}{next}", table.render(terminal_width()), self.why)
+        let for_others = self.for_others().map_or_else(String::new, |text| format!("{sender}{text}\n"));
+        format!("{}\n{sender}{}\n{for_others}{next}", table.render(terminal_width()), self.why)
     }
 
     /// Hint to look at the traffic first, if a box is recommended. A recording of rates does not tell the protocols.
@@ -302,16 +337,35 @@ impl<'a> Advised<'a> {
         self.with_box().map(|_| CHECK_FIRST)
     }
 
-    /// Command of a box for a queue that belongs to somebody else, if a regulator is worth it and the regulator of a box
-    /// keeps the goodput.
+    /// Whether something is worth doing for the link.
+    fn is_worth_it(&self) -> bool {
+        self.chosen.is_some_and(|chosen| {
+            let chosen = &self.points[chosen];
+            label(chosen, "edge.regulator") != "none" || label(chosen, "edge.queue") != "drop-tail"
+        })
+    }
+
+    /// Command of a box for a queue that belongs to somebody else, if something is worth doing, and the box keeps the
+    /// goodput and makes the queue shorter.
     fn with_box(&self) -> Option<&'static str> {
-        let chosen = &self.points[self.chosen?];
-        let is_plain =
-            label(chosen, "edge.regulator") == "none" && label(chosen, "edge.queue") == "drop-tail";
-        let keeps_goodput = self.points.iter().zip(&self.costs).any(|(point, cost)| {
-            label(point, "edge.regulator") == DEFAULT_REGULATOR && cost.below_best.mean >= -TOLERATED
-        });
-        (!is_plain && keeps_goodput).then_some(ACT)
+        let boxed = self.boxed.filter(|_| self.is_worth_it())?;
+        let (keeps, shorter) =
+            (boxed.below_best.mean >= -TOLERATED_OF_BOX, boxed.queue_ms.mean < self.now.queue_ms.mean);
+        (keeps && shorter).then_some(ACT)
+    }
+
+    /// What to do if the queue belongs to somebody else.
+    fn for_others(&self) -> Option<String> {
+        let Cost { below_best, queue_ms, .. } = self.boxed.filter(|_| self.is_worth_it())?;
+        let costs = format!(
+            "goodput {:+.1} % of the best, queue p95 {:.0} ms",
+            100.0 * below_best.mean,
+            queue_ms.mean
+        );
+        Some(match self.with_box() {
+            Some(command) => format!("if the queue is not yours: `{command}`: {costs}"),
+            None => format!("if the queue is not yours: no box is recommended: {costs}"),
+        })
     }
 
     fn as_json(&self) -> Value {
@@ -328,11 +382,19 @@ impl<'a> Advised<'a> {
             })
         };
         let candidates: Vec<Value> = self.points.iter().zip(&self.costs).map(candidate).collect();
+        let boxed = self.boxed.map(|cost| {
+            json!({
+                "goodput_bps": both(cost.goodput),
+                "goodput_vs_best": both(cost.below_best),
+                "queue_p95_ms": both(cost.queue_ms),
+            })
+        });
         json!({
             "sender": if self.sender.is_empty() { Value::Null } else { json!(self.sender) },
             "recommendation": self.chosen.map(|index| candidates[index].clone()),
             "why": self.why,
             "box": self.with_box(),
+            "observed": boxed,
             "next": self.next(),
             "candidates": candidates,
         })
