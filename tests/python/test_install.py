@@ -1,4 +1,4 @@
-"""Walks of users without a toolchain: an operator with a Debian package, a student with a wheel. Part of `make nightly`."""
+"""Walks without a toolchain: an operator with a Debian package, a student with a wheel. Part of `make nightly`."""
 
 import os
 import shutil

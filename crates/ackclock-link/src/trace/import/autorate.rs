@@ -68,6 +68,31 @@ struct Second {
     delays: f64,
 }
 
+impl Second {
+    fn add(&mut self, rate: f64, delay: Option<f64>) {
+        self.rate += rate;
+        self.records += 1.0;
+        if let Some(delay) = delay {
+            self.delay += delay;
+            self.delays += 1.0;
+        }
+    }
+
+    fn row(self, begins: f64) -> Row {
+        Row {
+            line: self.line,
+            begins,
+            rate: Some(self.rate / self.records),
+            delay: (self.delays > 0.0).then(|| self.delay / self.delays),
+            ..Row::default()
+        }
+    }
+}
+
+const fn delays_are(options: &Options) -> &'static str {
+    if options.measured_delay { "are measured, with the queue" } else { "are those of the empty line" }
+}
+
 /// Reads a log with records: the mean rate and delay of each second.
 pub(super) fn records(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
     let up = options.towards == Some(Towards::Server);
@@ -96,28 +121,17 @@ pub(super) fn records(bytes: &[u8], options: &Options) -> Result<Read, TraceErro
         };
         let second =
             seconds.entry(time.floor() as i64).or_insert(Second { line: index, ..Second::default() });
-        second.rate += rate * 1e3;
-        second.records += 1.0;
-        if let Some((delays, share)) = places.delays
-            && let Some(delay) = number(delays[usize::from(options.measured_delay)]).filter(|us| *us > 0.0)
-        {
-            second.delay += share * delay * 1e-6;
-            second.delays += 1.0;
-        }
+        let delay = places.delays.and_then(|(delays, share)| {
+            let micros = number(delays[usize::from(options.measured_delay)]).filter(|us| *us > 0.0)?;
+            Some(share * micros * 1e-6)
+        });
+        second.add(rate * 1e3, delay);
         ahead = ahead.or_else(|| Some(quarters(TimeUnit::Stamp.seconds(fields[places.stamp])? - time)));
     }
     let ahead = ahead.unwrap_or(0.0);
-    let row = |(second, sums): (i64, Second)| Row {
-        line: sums.line,
-        begins: second as f64 + ahead,
-        rate: Some(sums.rate / sums.records),
-        delay: (sums.delays > 0.0).then(|| sums.delay / sums.delays),
-        ..Row::default()
-    };
-    let rows = seconds.into_iter().map(row).collect();
-    let delay =
-        if options.measured_delay { "are measured, with the queue" } else { "are those of the empty line" };
-    let mut notes = vec![format!("each row is the mean of the records of a second; delays {delay}")];
+    let rows = seconds.into_iter().map(|(second, sums)| sums.row(second as f64 + ahead)).collect();
+    let mut notes =
+        vec![format!("each row is the mean of the records of a second; delays {}", delays_are(options))];
     if cut > 0 {
         notes.push(format!("{cut} lines are cut off and were left out"));
     }

@@ -48,28 +48,32 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
         row.delay = delay;
         row.rate = row.rate.map(|rate| rate * FULL / payload);
     }
-    let mut notes = vec![
+    let notes = vec![
         format!("rates are of {count} streams together, in steps of {step} s"),
         format!("rates count IP bytes: netperf counts payload, {payload} of {FULL} bytes a packet"),
+        of_delay(delay).to_owned(),
     ];
-    notes.push(
-        match delay {
-            Some(_) => {
-                "the delay is half the median of the pings before the streams; later ones include the queue"
-            }
-            None => "there is no ping before the streams; later ones include the queue, and are left out",
+    let end = rows.last().and_then(|last| last.ends);
+    Ok(Read { certainty: certainty(towards), rows, end, notes })
+}
+
+const fn of_delay(delay: Option<f64>) -> &'static str {
+    match delay {
+        Some(_) => {
+            "the delay is half the median of the pings before the streams; later ones include the queue"
         }
-        .to_owned(),
-    );
-    let certainty = match towards {
+        None => "there is no ping before the streams; later ones include the queue, and are left out",
+    }
+}
+
+fn certainty(towards: Towards) -> Certainty {
+    match towards {
         Towards::Mobile => Certainty::new(Grade::LowerBound, "a bulk transfer of netperf"),
         Towards::Server => Certainty::new(
             Grade::SenderLimited,
             "what the sender's socket took, which is not what arrived: run flent at the other end",
         ),
-    };
-    let end = rows.last().and_then(|last| last.ends);
-    Ok(Read { certainty, rows, end, notes })
+    }
 }
 
 /// IP packet of an Ethernet frame, bytes. TCP segments are assumed to be full, with timestamps.

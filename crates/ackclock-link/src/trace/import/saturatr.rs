@@ -27,10 +27,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, TraceError> {
     let opportunities = millis
         .map_err(|_| TraceError::whole("it lasts for longer than 2^32 ms"))
         .and_then(Opportunities::new)?;
-    let lost: u64 = seqs
-        .values()
-        .map(|(first, last, count)| (last - first).saturating_add(1).saturating_sub(*count))
-        .sum();
+    let missing =
+        |(first, last, count): &(u64, u64, u64)| (last - first).saturating_add(1).saturating_sub(*count);
+    let lost: u64 = seqs.values().map(missing).sum();
     let mut notes = vec!["a packet of 1400 bytes counts as a chance to send 1500".to_owned()];
     if lost > 0 {
         notes.push(format!("{lost} packets were lost: mahimahi files hold no loss"));
