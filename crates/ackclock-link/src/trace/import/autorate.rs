@@ -56,6 +56,13 @@ impl Places {
             delays: delays(&one_way, 1.0).or_else(|| delays(&round_trip, 0.5)),
         })
     }
+
+    /// One-way delay of a record, seconds.
+    fn delay(&self, options: &Options, number: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+        let (delays, share) = self.delays?;
+        let micros = number(delays[usize::from(options.measured_delay)]).filter(|us| *us > 0.0)?;
+        Some(share * micros * 1e-6)
+    }
 }
 
 /// Sums of the records of a second.
@@ -121,10 +128,7 @@ pub(super) fn records(bytes: &[u8], options: &Options) -> Result<Read, TraceErro
         };
         let second =
             seconds.entry(time.floor() as i64).or_insert(Second { line: index, ..Second::default() });
-        let delay = places.delays.and_then(|(delays, share)| {
-            let micros = number(delays[usize::from(options.measured_delay)]).filter(|us| *us > 0.0)?;
-            Some(share * micros * 1e-6)
-        });
+        let delay = places.delay(options, number);
         second.add(rate * 1e3, delay);
         ahead = ahead.or_else(|| Some(quarters(TimeUnit::Stamp.seconds(fields[places.stamp])? - time)));
     }

@@ -99,7 +99,7 @@ fn streams(file: &Value, name: &str) -> (usize, Vec<Interval>) {
 fn interval(value: &Value) -> Option<Interval> {
     let number = |field: &str| value[field].as_f64().filter(|number| number.is_finite());
     let (end, lasts, mbps) = (number("t")?, number("dur")?, number("val")?);
-    (lasts > 0.0).then(|| Interval { begins: end - lasts, end, rate: mbps * 1e6 })
+    (lasts > 0.0).then_some(Interval { begins: end - lasts, end, rate: mbps * 1e6 })
 }
 
 /// Rates of all streams together in equal steps; the last step is whole.
