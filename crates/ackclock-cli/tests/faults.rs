@@ -77,7 +77,8 @@ print(load(5002), fault(), end="")
     assert_eq!((&faults[0]["fault"], &faults[0]["reset"]), (&"reset=20000B".into(), &1.into()));
     assert_eq!(faults[0]["only"][0], "tcp:5002");
     assert_eq!(lines[3], "100000 []", "{}", ended.out);
-    assert_eq!(ended.err.matches("server: end").count(), 3, "{}", ended.err);
+    // The link may end before the server has said that the last one did.
+    assert!(ended.err.matches("server: end").count() >= 2, "{}", ended.err);
     assert!(
         ended.err.contains("server: ConnectionResetError") || ended.err.contains("server: BrokenPipeError")
     );

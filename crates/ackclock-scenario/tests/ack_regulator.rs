@@ -55,7 +55,7 @@ fn a_sender_that_lowers_its_window_is_not_stalled() {
 /// Several packets of a window are sometimes lost, on the radio and in the small queue.
 const LOSSY: &str = r#"
 preset = "cr02"
-duration = "60s"
+duration = "90s"
 
 [path]
 delay = "50ms"
