@@ -284,7 +284,7 @@ def _radio(results: Results) -> pd.DataFrame:
         if part in radio:
             radio[part] /= radio[total].where(radio[total] > 0)
     causes = [name for name, *_ in RADIO_COLUMNS if name.startswith("lost_by.")]
-    return radio.drop(columns=[cause for cause in causes if not radio[cause].any()])
+    return radio.drop(columns=[cause for cause in causes if cause in radio and not radio[cause].any()])
 
 
 def _tables_of_link(results: Results) -> Iterator[Table]:
