@@ -538,7 +538,8 @@ def _radio_over_time(results: Results, width: float) -> Iterator[Figure]:
 
 
 def _uploads(results: Results) -> bool:
-    return "towards" in results.flows and bool((results.flows["towards"] == "server").any())
+    """Whether figures show the uplink: only where the headline does too."""
+    return results.queueing_delay.startswith("uplink.")
 
 
 def _at(width: float, name: str, caption: str, drawing: Drawing) -> Figure:

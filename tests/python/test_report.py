@@ -416,3 +416,23 @@ def test_a_papers_report_shows_misses_first_and_all_rows():
     assert html.count("CR02-T1-1-p1") == 2
     assert "Simulated, 2 seeds a point" in html
     assert needs_nothing_else(html)
+
+
+def test_the_headline_and_the_dashed_line_are_of_one_direction_where_flows_go_both_ways():
+    both = """version = 1
+duration = "20s"
+[edge.down]
+rate = "2Mbit/s"
+[edge.up]
+rate = "500kbit/s"
+[[flow]]
+[[flow]]
+towards = "server"
+"""
+    results = ackclock.run(both, series_interval=0.1)
+    page = report.of_runs(results)
+    [p95] = results.runs["bottleneck.queue_ms.p95"]
+    [told] = re.findall(r"at a p95 queueing delay of ([0-9.,]+) ms", page)
+    drawn = set(re.findall(r"p95 ([0-9.,]+) ms", page))
+    assert float(told.replace(",", "")) == pytest.approx(p95, rel=1e-3)
+    assert [float(text.replace(",", "")) for text in drawn] == [pytest.approx(p95, rel=1e-3)]
