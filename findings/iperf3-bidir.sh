@@ -1,11 +1,13 @@
 #!/bin/sh
-# Tool: iperf3 3.12 (Debian 12: iperf3, libiperf0, libsctp1)
-# Guess: the JSON of `iperf3 -c HOST --bidir -J` says in `start.test_start` that the test has both directions, and
-#   `sum` holds the same direction at the client and in `server_output_json`.
-# Seen: `test_start` has no key `bidir` and `reverse` is 0, as for an upload. Only intervals tell: they have a second
-#   sum, `sum_bidir_reverse`. `sum` is the upload at both ends, so its `sender` is true at the client and false at the
-#   server; a reader that takes `sum` of a server for what it sent has the directions swapped.
+# Guess:   The JSON of `iperf3 -c HOST --bidir -J` says in `start.test_start` that the test has both directions, and
+#          `sum` holds the same direction at the client and in `server_output_json`.
+# Found:   `test_start` has no key `bidir` and `reverse` is 0, as for an upload. Only intervals tell: they have a second
+#          sum, `sum_bidir_reverse`. `sum` is the upload at both ends, so its `sender` is true at the client and false at
+#          the server; a reader that takes `sum` of a server for what it sent has the directions swapped.
+# Version: iperf3 3.12 (Debian 12: iperf3, libiperf0, libsctp1).
+# Source:  the test below, on loopback.
 set -eu
+command -v dpkg apt-get python3 >/dev/null || { echo "skipped: dpkg, apt-get and python3 are needed"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"; kill "$server" 2>/dev/null || true' EXIT
 server=
