@@ -35,10 +35,10 @@ def test_each_flow_has_a_curve_with_its_name_and_colour(two):
 
 def test_the_report_of_two_flows_shows_both(two):
     page = report.of_runs(two)
-    assert "flows-over-time" in page
+    assert 'id="flows-over-time' in page
     assert "1 reno" in page
     one = ackclock.run({**TWO, "flow": [{"sender": "cubic"}]}, series_interval=0.1)
-    assert "flows-over-time" not in report.of_runs(one)
+    assert 'id="flows-over-time' not in report.of_runs(one)
 
 
 def test_a_comparison_has_a_named_series_of_each_run():
