@@ -52,7 +52,8 @@ fn a_sender_that_lowers_its_window_is_not_stalled() {
     }
 }
 
-/// Several packets of a window are sometimes lost, on the radio and in the small queue.
+/// Several packets of a window are sometimes lost, on the radio and in the small queue. It lasts until also a sender that
+/// paces at a low rate has lost 20 packets.
 const LOSSY: &str = r#"
 preset = "cr02"
 duration = "90s"

@@ -15,7 +15,7 @@
 //! are not marked.
 //!
 //! ## Differences from the source
-//! The text was not at hand when this was written; its rules have not been compared with ours line by line.
+//! The rules are written from memory of the text, and not yet compared with it line by line.
 //!
 //! The appendix leaves the scheduler open; ours keeps the classic share by bytes. Updates happen at multiples of the
 //! update time from the start of the run, so polling does not affect them. Decisions are not random: a probability is

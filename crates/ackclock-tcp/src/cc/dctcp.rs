@@ -9,7 +9,7 @@
 //! factor `1 - α/2`. Growth and the reaction to losses are Reno's.
 //!
 //! ## Differences from the source
-//! The text was not at hand when this was written; its rules have not been compared with ours line by line.
+//! The rules are written from memory of the text, and not yet compared with it line by line.
 //!
 //! A window of data ends when the bytes in flight at its start have been delivered. With `ecn = "accurate"` the marked
 //! fraction comes from the counters of AccECN.

@@ -16,7 +16,7 @@
 //! In the steady state with the marked fraction p, the window is 2/p segments if R is at least 25 ms.
 //!
 //! ## Differences from the source
-//! - The draft was not at hand when this was written; its rules have not been compared with ours line by line.
+//! - The rules are written from memory of the draft, and not yet compared with it line by line.
 //! - The virtual round-trip time applies from the start; implementations begin with it after some hundred rounds.
 //! - Slow start ends at the first mark or loss, without a test of the delay.
 //! - There is no fallback for a classic ECN bottleneck, and no second, faster average.

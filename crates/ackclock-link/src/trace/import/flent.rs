@@ -36,8 +36,9 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
         return Err(TraceError::whole("metadata.STEP_SIZE is no number of seconds above 0"));
     }
     if intervals.is_empty() {
+        let wanted = if options.towards.is_some() { name } else { "TCP download` or `TCP upload" };
         return Err(TraceError::whole(format!(
-            "raw_values has no stream `{name}` with `t`, `dur` and `val`"
+            "raw_values has no stream `{wanted}` with `t`, `dur` and `val`"
         )));
     }
     let payload = FULL - if file["metadata"]["IP_VERSION"] == 6 { 72.0 } else { 52.0 };
@@ -49,7 +50,7 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
         row.rate = row.rate.map(|rate| rate * FULL / payload);
     }
     let notes = vec![
-        format!("rates are of {count} streams together, in steps of {step} s"),
+        format!("streams that are added up: {count}, in steps of {step} s"),
         format!("rates count IP bytes: netperf counts payload, {payload} of {FULL} bytes a packet"),
         of_delay(delay).to_owned(),
     ];
@@ -209,7 +210,11 @@ mod tests {
             import(&file, Some(Towards::Mobile)).unwrap_err().to_string()
         };
         let no_streams = refused(|file| file["raw_values"] = json!({ "Ping (ms) ICMP": [] }));
-        assert!(no_streams.contains("raw_values has no stream `TCP download`"), "{no_streams}");
+        assert!(no_streams.contains("raw_values has no stream `TCP download` with"), "{no_streams}");
+        let mut neither = file();
+        neither["raw_values"] = json!({});
+        let told = import(&neither, None).unwrap_err().to_string();
+        assert!(told.contains("no stream `TCP download` or `TCP upload` with"), "{told}");
         assert!(refused(|file| file["metadata"]["STEP_SIZE"] = json!("0.2")).contains("metadata.STEP_SIZE"));
         assert!(refused(|file| file["metadata"]["STEP_SIZE"] = json!(1e-9)).contains("at most 1e7 steps"));
     }
