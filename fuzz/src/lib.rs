@@ -3,7 +3,7 @@
 //! `crates/ackclock-scenario/tests/fuzz_targets.rs` runs the same functions on random bytes in every test run.
 
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, Timestamps};
-use ackclock_link::trace::Recording;
+use ackclock_import::Recording;
 use ackclock_scenario::Scenario;
 use ackclock_tcp::config::HeaderSize;
 use ackclock_tcp::receiver::Opening;

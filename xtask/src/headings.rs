@@ -13,11 +13,11 @@ const MODEL_FOLDERS: [&str; 3] =
 
 /// Registries whose entries are models wherever they are: the file that declares the type of an entry.
 const MODEL_REGISTRIES: [(&str, &str); 5] = [
-    ("crates/ackclock-link/src/lib.rs", "LINKS"),
-    ("crates/ackclock-link/src/queue/mod.rs", "QUEUES"),
-    ("crates/ackclock-link/src/scheduler/mod.rs", "SCHEDULERS"),
-    ("crates/ackclock-link/src/errors/mod.rs", "ERRORS"),
-    ("crates/ackclock-edge/src/lib.rs", "REGULATORS"),
+    ("crates/ackclock-edge/src/registry.rs", "LINKS"),
+    ("crates/ackclock-edge/src/registry.rs", "QUEUES"),
+    ("crates/ackclock-edge/src/registry.rs", "REGULATORS"),
+    ("crates/ackclock-radio/src/scheduler/registry.rs", "SCHEDULERS"),
+    ("crates/ackclock-link/src/errors/registry.rs", "ERRORS"),
 ];
 
 /// Checks the files above and every other file with a `## Source` heading.
@@ -60,24 +60,28 @@ fn row_types(text: &str, registry: &str) -> Vec<String> {
         .collect()
 }
 
-/// File of the module that declares an entry's type, found by its path or by a `use`.
+/// File that declares an entry's type: the file of the module in its path, or the one with its declaration.
 fn declaring_file(root: &Path, lib: &Path, path: &str, files: &[PathBuf]) -> Result<PathBuf, String> {
-    let folder = lib.parent().unwrap_or(Path::new(""));
-    if let Some((module, _)) = path.rsplit_once("::") {
-        let module = module.replace("::", "/");
-        let candidates = [folder.join(format!("{module}.rs")), folder.join(&module).join("mod.rs")];
-        return candidates
-            .into_iter()
-            .find(|file| root.join(file).is_file())
-            .ok_or(format!("no module {module}"));
+    let mut modules: Vec<&str> = path.split("::").collect();
+    let name = modules.pop().unwrap_or_default();
+    let home = match modules.first().and_then(|first| first.strip_prefix("ackclock_")) {
+        Some(other) => PathBuf::from(format!("crates/ackclock-{other}/src")),
+        None => lib.components().take(3).collect(),
+    };
+    if let Some(module) = modules.last() {
+        let is_module = |file: &&PathBuf| {
+            file.ends_with(format!("{module}.rs")) || file.ends_with(format!("{module}/mod.rs"))
+        };
+        let mut found = files.iter().filter(|file| file.starts_with(&home)).filter(is_module);
+        return found.next().cloned().ok_or_else(|| format!("{}: no module {module}", home.display()));
     }
-    let declaration = format!("struct {path} ");
-    for file in files.iter().filter(|file| file.starts_with(folder)) {
+    let declaration = format!("struct {name} ");
+    for file in files.iter().filter(|file| file.starts_with("crates")) {
         if read(root, file)?.contains(&declaration) {
             return Ok(file.clone());
         }
     }
-    Err(format!("{}: nothing beside it declares {path}", lib.display()))
+    Err(format!("{}: nothing declares {path}", lib.display()))
 }
 
 /// Missing parts of a model's module documentation.

@@ -25,56 +25,56 @@ const KINDS: [Kind; 8] = [
         name: "regulator",
         modules: "crates/ackclock-edge/src/lib.rs",
         line: "mod",
-        registry: ("crates/ackclock-edge/src/lib.rs", "REGULATORS"),
-        row: "MODULE::Config",
+        registry: ("crates/ackclock-edge/src/registry.rs", "REGULATORS"),
+        row: "crate::MODULE::Config",
         template: include_str!("../templates/regulator.rs"),
     },
     Kind {
         name: "steering",
         modules: "crates/ackclock-edge/src/lib.rs",
         line: "mod",
-        registry: ("crates/ackclock-edge/src/steering.rs", "STEERINGS"),
+        registry: ("crates/ackclock-edge/src/registry.rs", "STEERINGS"),
         row: "crate::MODULE::Config",
         template: include_str!("../templates/steering.rs"),
     },
     Kind {
         name: "link",
         modules: "crates/ackclock-link/src/lib.rs",
-        line: "mod",
-        registry: ("crates/ackclock-link/src/lib.rs", "LINKS"),
-        row: "MODULE::Config",
+        line: "pub mod",
+        registry: ("crates/ackclock-edge/src/registry.rs", "LINKS"),
+        row: "ackclock_link::MODULE::Config",
         template: include_str!("../templates/link.rs"),
     },
     Kind {
         name: "bearer",
         modules: "crates/ackclock-link/src/bearer/mod.rs",
-        line: "mod",
-        registry: ("crates/ackclock-link/src/bearer/mod.rs", "BEARERS"),
-        row: "MODULE::Config",
+        line: "pub mod",
+        registry: ("crates/ackclock-edge/src/registry.rs", "BEARERS"),
+        row: "ackclock_link::bearer::MODULE::Config",
         template: include_str!("../templates/bearer.rs"),
     },
     Kind {
         name: "queue",
         modules: "crates/ackclock-link/src/queue/mod.rs",
-        line: "mod",
-        registry: ("crates/ackclock-link/src/queue/mod.rs", "QUEUES"),
-        row: "MODULE::Config",
+        line: "pub mod",
+        registry: ("crates/ackclock-edge/src/registry.rs", "QUEUES"),
+        row: "ackclock_link::queue::MODULE::Config",
         template: include_str!("../templates/queue.rs"),
     },
     Kind {
         name: "scheduler",
-        modules: "crates/ackclock-link/src/scheduler/mod.rs",
+        modules: "crates/ackclock-radio/src/scheduler/mod.rs",
         line: "mod",
-        registry: ("crates/ackclock-link/src/scheduler/mod.rs", "SCHEDULERS"),
-        row: "MODULE::Config",
+        registry: ("crates/ackclock-radio/src/scheduler/registry.rs", "SCHEDULERS"),
+        row: "super::MODULE::Config",
         template: include_str!("../templates/scheduler.rs"),
     },
     Kind {
         name: "error-process",
         modules: "crates/ackclock-link/src/errors/mod.rs",
         line: "mod",
-        registry: ("crates/ackclock-link/src/errors/mod.rs", "ERRORS"),
-        row: "MODULE::Config",
+        registry: ("crates/ackclock-link/src/errors/registry.rs", "ERRORS"),
+        row: "super::MODULE::Config",
         template: include_str!("../templates/error_process.rs"),
     },
     Kind {
@@ -153,7 +153,7 @@ fn with_row(text: &str, registry: &str, row: &str) -> Result<String, String> {
     let start =
         text.find(&format!("pub static {registry}:")).ok_or_else(|| format!("no registry {registry}"))?;
     let end = text[start..]
-        .find("\n    }\n")
+        .find("\n    }")
         .ok_or_else(|| format!("{registry} does not end with a brace of its own"))?;
     let (before, after) = text.split_at(start + end);
     let name = row.split(" =>").next().unwrap_or(row);

@@ -17,7 +17,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         let file = skeleton::write(&copy, kind, &format!("{kind}-under-test"))?;
         println!("{kind}: {}", file.display());
     }
-    let packages = ["--package", "ackclock-link", "--package", "ackclock-edge", "--package", "ackclock-tcp"];
+    let packages = ["link", "radio", "edge", "tcp"].map(|name| format!("--package=ackclock-{name}"));
+    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
     cargo(root, &copy, &[&["clippy", "--quiet"], &packages[..], &["--", "-D", "warnings"]].concat())?;
     // The laws over registries are integration tests; the unit tests are the workspace's.
     cargo(root, &copy, &[&["test", "--quiet", "--test", "*"], &packages[..]].concat())?;

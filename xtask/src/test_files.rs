@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn a_file_is_named_by_a_line_of_its_own() {
-        let file = Path::new("crates/ackclock-link/tests/laws.rs");
+        let file = Path::new("crates/ackclock-edge/tests/laws.rs");
         assert!(is_of_tests(file) && names("mod common;\nmod laws;\n", file));
         assert!(!names("mod laws_of_links;\n", file));
-        assert!(!is_of_tests(Path::new("crates/ackclock-link/tests/common/mod.rs")));
+        assert!(!is_of_tests(Path::new("crates/ackclock-edge/tests/links/common/mod.rs")));
         assert!(!is_of_tests(Path::new("crates/ackclock-link/src/tests/laws.rs")));
     }
 }

@@ -25,7 +25,7 @@ use crate::{Cause, Change, Departures, Files, Left, LinkEvent, LinkView, Load, N
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Config {}
+pub struct Config {}
 
 impl Checked for Config {}
 

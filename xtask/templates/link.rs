@@ -24,13 +24,13 @@ use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, N
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Config {
+pub struct Config {
     /// Rate of the transmitter.
-    pub(crate) rate: Rate,
+    pub rate: Rate,
     /// Propagation delay, one way.
-    pub(crate) delay: Span,
+    pub delay: Span,
     /// Packets that the medium loses: a share, each by itself, or an error process.
-    pub(crate) loss: Errors,
+    pub loss: Errors,
 }
 
 impl Default for Config {

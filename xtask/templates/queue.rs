@@ -23,9 +23,9 @@ use crate::{Capacity, Cause, Load};
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Config {
+pub struct Config {
     /// Whose packets share a queue.
-    pub(crate) per: Per,
+    pub per: Per,
 }
 
 impl ackclock_core::Config for Config {}

@@ -7,7 +7,8 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use ackclock_core::{ConfigError, Prefix, Size, Span};
-use ackclock_link::{ObservedConfig, Side};
+use ackclock_link::Side;
+use ackclock_observe::ObservedConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use ackclock_core::{ConfigError, Flags, FlowId, Segment, Seq, Size, Span, Time, Timestamps};
 use ackclock_edge::Allowances;
-use ackclock_link::{Base, ObservedConfig, Record as Sums, Side};
+use ackclock_link::{Base, Side};
+use ackclock_observe::{ObservedConfig, Record as Sums};
 use serde_json::Value;
 
 use crate::maps::{Allowance, Record};

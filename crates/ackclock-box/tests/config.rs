@@ -2,7 +2,8 @@
 
 use ackclock_box::config::{BoxTable, EdgeValues, Policy};
 use ackclock_core::{Size, Span};
-use ackclock_link::{ObservedConfig, Side};
+use ackclock_link::Side;
+use ackclock_observe::ObservedConfig;
 
 fn edge(regulator: &str) -> EdgeValues {
     EdgeValues { regulator: regulator.into(), buffer: Size::Packets(20), observed: None }

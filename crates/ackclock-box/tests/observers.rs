@@ -3,7 +3,8 @@
 use ackclock_box::maps::Record;
 use ackclock_box::observers::Observer;
 use ackclock_core::{ConfigError, Size, Span, Time};
-use ackclock_link::{ObservedConfig, Side};
+use ackclock_link::Side;
+use ackclock_observe::ObservedConfig;
 
 const PAYLOAD: u32 = 1448;
 const EVERY: Span = Span::from_millis(10);

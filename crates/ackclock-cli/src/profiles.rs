@@ -1,8 +1,8 @@
 //! Profiles of links: named delays, rates and losses, each in a file with the source of its numbers.
 
 use ackclock_core::{Rate, Span};
-use ackclock_link::synthetic;
-use ackclock_link::trace::Recording;
+use ackclock_import::Recording;
+use ackclock_radio::synthetic;
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 

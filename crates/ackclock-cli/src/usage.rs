@@ -2,7 +2,7 @@
 
 use std::env;
 
-use ackclock_link::LINKS;
+use ackclock_edge::LINKS;
 use ackclock_scenario::Tables;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::Value;

@@ -27,6 +27,15 @@ impl<C: ?Sized> Component<C> {
         parsed.as_ref().map_err(Clone::clone)
     }
 
+    /// Returns the configuration that [`config`](Self::config) has read before.
+    ///
+    /// # Errors
+    /// Fails with the error of that call, or if there was none.
+    pub fn read(&self) -> Result<&Arc<C>, ConfigError> {
+        let unread = || Err(ConfigError::new("", "the table was not read by its registry"));
+        self.parsed.get().map_or_else(unread, |parsed| parsed.as_ref().map_err(Clone::clone))
+    }
+
     /// Returns the component with its `kind` and every key written out.
     ///
     /// # Errors

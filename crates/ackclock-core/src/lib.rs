@@ -6,6 +6,7 @@
 //! Only the `ackclock` command and the live driver read clocks, sleep, log or open files. In all other crates the
 //! current time is an argument, `now`.
 
+pub mod around;
 mod component;
 mod engine;
 mod histogram;

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use ackclock_core::{ConfigError, FlowId, Segment, Size, Time, name_of};
-use ackclock_link::{Capacity, LinkView, ObservedConfig, Observer, Record, Side};
+use ackclock_link::{Capacity, LinkView, Side};
+use ackclock_observe::{ObservedConfig, Observer, Record};
 use serde_json::Value;
 
 use crate::observed::check_box_buffer;

@@ -1,8 +1,8 @@
 //! Determines which parts of a channel are random.
 
 use ackclock_core::{ConfigError, name_of};
+use ackclock_import::Begin;
 use ackclock_link::Loss;
-use ackclock_link::trace::Begin;
 
 use crate::EdgeConfig;
 

@@ -1,9 +1,10 @@
 //! New values of keys of a running edge: which keys may change, and by which changes the edge gets their values.
 
+use crate::{BEARERS, LINKS};
 use ackclock_core::{Component, ConfigError, Rate, Streams, name_of};
 use ackclock_link::{
-    AnyMedium, BEARERS, Change, ChangeContext, Direction, Files, Impairments, LINKS, LinkConfig, Medium,
-    MediumContext, Silence,
+    AnyMedium, Change, ChangeContext, Direction, Files, Impairments, LinkConfig, Medium, MediumContext,
+    Silence,
 };
 use serde_json::{Map, Value};
 

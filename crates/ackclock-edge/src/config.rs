@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use crate::QUEUES;
+use crate::{BEARERS, LINKS};
 use ackclock_core::{Component, ConfigError, Rate, Size, Span, Streams, name_of};
-use ackclock_link::queue::{QUEUES, QueueConfig};
+use ackclock_link::queue::QueueConfig;
 use ackclock_link::{
-    BEARERS, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, ClassConfig,
-    Direction, Files, LINKS, LinkConfig, Nominal, QueuePlan,
+    BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, ClassConfig, Direction,
+    Files, LinkConfig, Nominal, QueuePlan,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

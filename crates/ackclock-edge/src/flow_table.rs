@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
-use ackclock_link::Numbers;
+use ackclock_observe::Numbers;
 
 use crate::regulators::{RegulatorId, Regulators};
 use crate::{FlowStatistics, RegulatorConfig};

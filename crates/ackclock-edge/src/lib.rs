@@ -17,6 +17,7 @@ mod flow_table;
 mod handover;
 mod none;
 mod observed;
+mod registry;
 mod regulator;
 mod regulators;
 mod report;
@@ -34,25 +35,11 @@ pub use changed::Changed;
 pub use config::{ChannelSharing, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, REPORTS, WIRED};
 pub use handover::{AtHandover, HandoverTable};
+pub use registry::{BEARERS, LINKS, QUEUES, REGULATORS, STEERINGS};
 pub use regulator::{Allowance, FlowContext, Output, Place, Regulator, RegulatorConfig, Verdict};
 pub use regulators::Scope;
 pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
-pub use steering::STEERINGS;
 pub use step::{Outage, Step};
 pub use window_regulator::clip::Clip;
 pub use window_regulator::{AckKind, WindowLaw};
-
-ackclock_core::registry! {
-    /// Registry of all regulators, by name.
-    pub static REGULATORS: dyn RegulatorConfig = "regulator" {
-        "none" => none::None,
-        "ack-regulator" => ack_regulator::Config,
-        "ack-rate-control" => ack_rate_control::Config,
-        "snoop" => snoop::Config,
-        "wrs" => window_regulator::wrs::Config,
-        "wrd" => window_regulator::wrd::Config,
-        "wrb" => window_regulator::wrb::Config,
-        "forecast" => window_regulator::forecast::Config,
-    }
-}

@@ -1,16 +1,8 @@
-//! Steerings for the connections of a relay, in one file each. The registry [`STEERINGS`] names all steerings.
+//! Steerings for the connections of a relay, in one file each.
 
 use ackclock_core::{Config, Span, Steering, SteeringConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-ackclock_core::registry! {
-    /// Registry of all steerings.
-    pub static STEERINGS: dyn SteeringConfig = "steering" {
-        "none" => Unsteered,
-        "rnf" => crate::rnf::Config,
-    }
-}
 
 /// No steering: each connection uses its own congestion control.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use ackclock_core::{Flags, FlowId, Message, Node, Outbox, Segment, Seq, Size, Span, Time, Timestamps};
 use ackclock_edge::{Allowances, Clip, Edge, RADIO, REGULATORS, WIRED};
-use ackclock_link::{ObservedConfig, Record, Side};
+use ackclock_link::Side;
+use ackclock_observe::{ObservedConfig, Record};
 use serde_json::json;
 
 use crate::every_bearer::edge_over;

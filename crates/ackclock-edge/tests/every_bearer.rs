@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ackclock_core::{FlowId, Span, Streams};
+use ackclock_edge::BEARERS;
 use ackclock_edge::{Edge, EdgeConfig, RegulatorConfig, Surroundings};
-use ackclock_link::{BEARERS, NoFiles};
+use ackclock_link::NoFiles;
 use serde_json::{Value, json};
 
 /// An `[edge]` table for each channel. A bearer without tables here is tested with its defaults.

@@ -70,7 +70,7 @@ impl<'a> LinkContext<'a> {
     }
 
     /// Builds a link from its queue, followed by `medium` with impairments.
-    pub(crate) fn impaired_link(self, medium: AnyMedium, impairments: &Impairments) -> AnyLink {
+    pub fn impaired_link(self, medium: AnyMedium, impairments: &Impairments) -> AnyLink {
         let (streams, name) = (self.streams, self.name);
         impairments.around(self.link(medium), streams, name)
     }
@@ -131,7 +131,7 @@ impl QueuePlan {
     }
 
     /// Time after which packets leave each queue of the plan without being sent; `None` for no limit.
-    pub(crate) const fn age_limit(&self) -> Option<Span> {
+    pub const fn age_limit(&self) -> Option<Span> {
         self.age_limit
     }
 

@@ -7,7 +7,7 @@ use crate::Redraw;
 /// A distribution of delays and the random stream from which they are drawn: one delay per packet, in order of
 /// transmission, or one per interval.
 #[derive(Debug)]
-pub(crate) struct Delays {
+pub struct Delays {
     law: Law<Span>,
     stream: Stream,
     /// Length of the intervals and their delays, if delays are not drawn for each packet.
@@ -17,13 +17,14 @@ pub(crate) struct Delays {
 }
 
 impl Delays {
-    pub(crate) fn new(law: Law<Span>, stream: Stream) -> Self {
+    /// Delays drawn from `law` with the random numbers of `stream`.
+    pub fn new(law: Law<Span>, stream: Stream) -> Self {
         let constant = law.constant();
         Self { law, stream, intervals: None, constant }
     }
 
     /// Delays drawn at these times, for [`draw_at`](Self::draw_at).
-    pub(crate) fn redrawn(law: Law<Span>, redraw: Redraw, mut stream: Stream) -> Self {
+    pub fn redrawn(law: Law<Span>, redraw: Redraw, mut stream: Stream) -> Self {
         let intervals = match redraw {
             Redraw::Packet => None,
             Redraw::Interval(length) => Some((length, ByNumber { law: law.clone(), seed: stream.bits() })),
@@ -32,13 +33,13 @@ impl Delays {
     }
 
     /// Draws all later delays from another distribution.
-    pub(crate) fn change(&mut self, law: Law<Span>) {
+    pub fn change(&mut self, law: Law<Span>) {
         self.constant = law.constant();
         self.law = law;
     }
 
     /// The delay of a packet that departs at `at`.
-    pub(crate) fn draw_at(&mut self, at: Time) -> Span {
+    pub fn draw_at(&mut self, at: Time) -> Span {
         match &self.intervals {
             Some((length, delays)) if self.constant.is_none() => {
                 delays.draw(at.as_nanos() / length.as_nanos())
@@ -47,7 +48,8 @@ impl Delays {
         }
     }
 
-    pub(crate) fn draw(&mut self) -> Span {
+    /// Delay of the next packet.
+    pub fn draw(&mut self) -> Span {
         match self.constant {
             Some(delay) => delay,
             None => self.law.draw(&mut self.stream),
@@ -55,12 +57,12 @@ impl Delays {
     }
 
     /// Whether different packets have different delays.
-    pub(crate) const fn vary(&self) -> bool {
+    pub const fn vary(&self) -> bool {
         self.constant.is_none()
     }
 
     /// Lower bound of the propagation delays.
-    pub(crate) fn least(&self) -> Span {
+    pub fn least(&self) -> Span {
         self.constant.unwrap_or(Span::ZERO)
     }
 }

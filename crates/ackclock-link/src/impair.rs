@@ -45,7 +45,7 @@ pub struct Reorder {
 
 impl Reorder {
     /// Whether no packet is late.
-    pub(crate) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         self.share.is_none()
     }
 }
@@ -72,7 +72,7 @@ impl Impairments {
     ///
     /// # Errors
     /// Names the key.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    pub fn check(&self) -> Result<(), ConfigError> {
         if !self.reorder.is_none() && self.reorder.extra == Span::ZERO {
             let message = "0s: a packet that leaves at its time is not reordered; write a time above 0";
             return Err(ConfigError::new("reorder.extra", message));

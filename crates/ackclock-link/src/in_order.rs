@@ -7,7 +7,7 @@ use crate::DeliveryOrder;
 
 /// Whether packets leave the medium in the order in which they entered it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Order {
+pub enum Order {
     /// The medium itself preserves order.
     Kept,
     /// The link must preserve the order of packets within each flow.
@@ -25,19 +25,20 @@ impl From<DeliveryOrder> for Order {
 
 /// Latest arrival time of each flow; needed only if delays vary.
 #[derive(Debug)]
-pub(crate) struct InOrder {
+pub struct InOrder {
     pub(crate) order: Order,
     last: Vec<Time>,
 }
 
 impl InOrder {
-    pub(crate) fn new(order: Order) -> Self {
+    /// Without a packet yet.
+    pub fn new(order: Order) -> Self {
         Self { order, last: Vec::new() }
     }
 
     /// Arrival time of a packet of `flow` that would arrive at `natural` without ordering.
     #[inline]
-    pub(crate) fn arrival(&mut self, flow: FlowId, natural: Time) -> Time {
+    pub fn arrival(&mut self, flow: FlowId, natural: Time) -> Time {
         match self.order {
             Order::Kept => natural,
             Order::Enforced => self.enforce(flow, natural),

@@ -23,8 +23,17 @@ impl Loss {
     /// Probability zero: no packet is lost.
     pub const NONE: Self = Self(0.0);
 
+    /// The probability given in code, such as a default.
+    ///
+    /// # Panics
+    /// Panics if `probability` is not from 0 to 1.
+    pub const fn of(probability: f64) -> Self {
+        assert!(probability >= 0.0 && probability <= 1.0, "a probability is from 0 to 1");
+        Self(probability)
+    }
+
     /// Whether the probability is zero.
-    pub(crate) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         self.0 == 0.0
     }
 
@@ -138,7 +147,7 @@ impl<M: Medium> Medium for Lossy<M> {
 const RADIO_FRAME: Span = Span::from_millis(10);
 
 /// Adds to a medium the errors that the link's table has under `loss`.
-pub(crate) fn with_errors<M: Medium + 'static>(
+pub fn with_errors<M: Medium + 'static>(
     medium: M,
     errors: &Errors,
     context: MediumContext<'_>,

@@ -41,7 +41,7 @@ pub(crate) enum Radio {
 
 /// Checked list of all outages of a link.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outages(Vec<Outage>);
+pub struct Outages(Vec<Outage>);
 
 /// Maximum number of starts and ends of outages that are examined one by one.
 const MOST_CHANGES: u32 = 1 << 20;
@@ -50,7 +50,7 @@ const SHORTEST_PERIOD: Span = Span::from_millis(1);
 
 impl Outages {
     /// Checks the list of outages from a link's table.
-    pub(crate) fn new(outages: &[Outage]) -> Result<Self, ConfigError> {
+    pub fn new(outages: &[Outage]) -> Result<Self, ConfigError> {
         let error = |index: usize, key: &str, message: &str| {
             Err(ConfigError::new(format!("outages[{index}]{key}"), message))
         };
@@ -87,7 +87,7 @@ impl Outages {
     }
 
     /// First time at or after `from` that is not in an outage.
-    pub(crate) fn on_from(&self, mut from: Time) -> Time {
+    pub fn on_from(&self, mut from: Time) -> Time {
         while let (Radio::Out, until) = self.at(from) {
             from = until;
         }
@@ -95,7 +95,7 @@ impl Outages {
     }
 
     /// Share of time without outage in the long run, calculated from periodic outages.
-    pub(crate) fn share_on(&self) -> f64 {
+    pub fn share_on(&self) -> f64 {
         let lasting = Self(self.0.iter().filter(|outage| outage.every.is_some()).copied().collect());
         match lasting.0.as_slice() {
             [] => 1.0,
@@ -114,7 +114,7 @@ impl Outages {
 
     /// Time without outage from time zero until `until`. After [`MOST_CHANGES`] starts and ends of outages the time is
     /// extrapolated.
-    pub(crate) fn on_until(&self, until: Span) -> Span {
+    pub fn on_until(&self, until: Span) -> Span {
         let end = Time::ZERO + until;
         let (mut now, mut on) = (Time::ZERO, Span::ZERO);
         for _ in 0..MOST_CHANGES {

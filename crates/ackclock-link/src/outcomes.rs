@@ -11,7 +11,7 @@ use crate::{LinkEvent, Repetitions};
 /// Departures and drops that were not reported yet, and packets in flight. Events are ordered by time; at equal times
 /// departures and drops come before arrivals.
 #[derive(Default)]
-pub(crate) struct Outcomes {
+pub struct Outcomes {
     happened: VecDeque<(Time, LinkEvent, Segment)>,
     /// Packets in transmission and in flight by time of arrival; packets with equal arrival times are in order of
     /// departure.
@@ -23,33 +23,38 @@ pub(crate) struct Outcomes {
 
 impl Outcomes {
     /// Records that a segment departed or was dropped at `at`, which never decreases from call to call.
-    pub(crate) fn push(&mut self, at: Time, event: LinkEvent, segment: Segment) {
+    pub fn push(&mut self, at: Time, event: LinkEvent, segment: Segment) {
         self.happened.push_back((at, event, segment));
+    }
+
+    /// Adds a segment that arrives at `arrives`.
+    pub fn put(&mut self, arrives: Time, segment: &Segment) {
+        self.flight.put(arrives, segment);
     }
 
     /// Adds a segment that arrives at `arrives` after link-layer retransmissions. A link must call this method for all
     /// of its packets or for no packet.
-    pub(crate) fn put_repeated(&mut self, arrives: Time, segment: &Segment, repetitions: Repetitions) {
+    pub fn put_repeated(&mut self, arrives: Time, segment: &Segment, repetitions: Repetitions) {
         self.flight.put(arrives, segment);
         let later = self.repeated.iter().rev().take_while(|&&(at, _)| at > arrives).count();
         self.repeated.insert(self.repeated.len() - later, (arrives, repetitions));
     }
 
     /// Frees all packets in flight.
-    pub(crate) fn let_go(&mut self) {
+    pub fn let_go(&mut self) {
         self.flight = Flight::default();
         self.repeated = VecDeque::new();
     }
 
     /// Time of the next event; [`Time::NEVER`] if no event is pending.
     #[inline]
-    pub(crate) fn due(&self) -> Time {
+    pub fn due(&self) -> Time {
         self.happened.front().map_or(Time::NEVER, |&(at, ..)| at).min(self.flight.due())
     }
 
     /// Returns the next event at or before `now`.
     #[inline]
-    pub(crate) fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
+    pub fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
         let arrives = self.flight.due();
         match self.happened.front() {
             Some(&(at, event, _)) if at <= arrives => Some((at, event)),
@@ -68,7 +73,7 @@ impl Outcomes {
     /// # Panics
     /// Panics if there is no event.
     #[inline]
-    pub(crate) fn take(&mut self) -> Segment {
+    pub fn take(&mut self) -> Segment {
         let arrives = self.flight.due();
         match self.happened.pop_front_if(|&mut (at, ..)| at <= arrives) {
             Some((.., segment)) => segment,

@@ -4,12 +4,12 @@
 use ackclock_core::{Rate, Span, Time};
 
 /// Data is counted in nanobits: a rate of 1 bit/s sends 1 nanobit per nanosecond.
-pub(crate) const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
+pub const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
 
 /// Time at which `work` nanobits are sent if transmission starts at `start`, to the nearest nanosecond; never if the
 /// rate stays zero. `piece` returns the rate at an instant and the time until which it holds; `piece` is called for
 /// instants in order.
-pub(crate) fn finish(start: Time, mut work: u64, mut piece: impl FnMut(Time) -> (Rate, Time)) -> Time {
+pub fn finish(start: Time, mut work: u64, mut piece: impl FnMut(Time) -> (Rate, Time)) -> Time {
     let mut now = start;
     loop {
         let (rate, until) = piece(now);
@@ -26,7 +26,7 @@ pub(crate) fn finish(start: Time, mut work: u64, mut piece: impl FnMut(Time) -> 
 }
 
 /// Number of nanobits that a rate sends in a time.
-pub(crate) fn work_at(rate: Rate, time: Span) -> u128 {
+pub fn work_at(rate: Rate, time: Span) -> u128 {
     u128::from(rate.as_bps()) * u128::from(time.as_nanos())
 }
 

@@ -24,17 +24,19 @@ pub enum DeliveryOrder {
 /// Packets that are cut into parts, and the events of these packets. A packet departs when it is reassembled and
 /// `order` allows its delivery. The packet then propagates for a fixed delay.
 #[derive(Default)]
-pub(crate) struct Reassembly {
+pub struct Reassembly {
     order: DeliveryOrder,
     delay: Span,
     /// Transmission time of one part of a packet.
     takes: Span,
-    pub(crate) departures: Departures,
+    /// Whether departures are reported.
+    pub departures: Departures,
     /// Unfinished packets, in order of segmentation.
     packets: VecDeque<Packet>,
     /// Number of the first unfinished packet.
     first: u64,
-    pub(crate) outcomes: Outcomes,
+    /// Events that the packets have had.
+    pub outcomes: Outcomes,
 }
 
 /// A packet of which at least one part was cut off.
@@ -62,27 +64,27 @@ enum PacketState {
 
 impl Reassembly {
     /// Creates an empty reassembly: a part takes `takes` to transmit, and a delivered packet propagates for `delay`.
-    pub(crate) fn new(order: DeliveryOrder, takes: Span, delay: Span) -> Self {
+    pub fn new(order: DeliveryOrder, takes: Span, delay: Span) -> Self {
         Self { order, takes, delay, ..Self::default() }
     }
 
     /// Number of unfinished packets.
-    pub(crate) fn len(&self) -> usize {
+    pub fn unfinished(&self) -> usize {
         self.packets.len()
     }
 
     /// Number that the next segmented packet gets.
-    pub(crate) fn next_number(&self) -> u64 {
+    pub fn next_number(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
 
     /// Index of a packet among the unfinished packets.
-    pub(crate) fn place(&self, number: u64) -> usize {
+    pub fn place(&self, number: u64) -> usize {
         (number - self.first) as usize
     }
 
     /// Starts the segmentation of a packet.
-    pub(crate) fn begin(&mut self, segment: &Segment) {
+    pub fn begin(&mut self, segment: &Segment) {
         self.packets.push_back(Packet {
             segment: *segment,
             begun: Time::ZERO,
@@ -94,7 +96,7 @@ impl Reassembly {
     }
 
     /// Cuts the next part from the newest packet at `now`; `uncut` bytes stay unsegmented.
-    pub(crate) fn cut(&mut self, now: Time, uncut: u32) {
+    pub fn cut(&mut self, now: Time, uncut: u32) {
         let Some(newest) = self.packets.back_mut() else { return };
         if newest.parts == 0 {
             newest.begun = now;
@@ -104,7 +106,7 @@ impl Reassembly {
     }
 
     /// Handles a part of a packet that has arrived after `times` retransmissions.
-    pub(crate) fn arrive(&mut self, at: Time, number: u64, times: u32) {
+    pub fn arrive(&mut self, at: Time, number: u64, times: u32) {
         let place = self.place(number);
         let packet = &mut self.packets[place];
         packet.missing -= 1;
@@ -120,7 +122,7 @@ impl Reassembly {
     }
 
     /// Gives up a part of a packet, so that the packet is lost.
-    pub(crate) fn give_up(&mut self, at: Time, number: u64) {
+    pub fn give_up(&mut self, at: Time, number: u64) {
         let place = self.place(number);
         let packet = &mut self.packets[place];
         packet.missing -= 1;
@@ -132,18 +134,18 @@ impl Reassembly {
     }
 
     /// Returns the packets at these indices that are neither delivered nor lost.
-    pub(crate) fn at(&self, places: Range<usize>) -> impl Iterator<Item = &Segment> {
+    pub fn at(&self, places: Range<usize>) -> impl Iterator<Item = &Segment> {
         let open = self.packets.range(places).filter(|packet| packet.state != PacketState::Gone);
         open.map(|packet| &packet.segment)
     }
 
     /// Returns the next event at or before `now`.
-    pub(crate) fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
+    pub fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
         self.outcomes.next(now)
     }
 
     /// Takes the segment of the next event.
-    pub(crate) fn take(&mut self) -> Segment {
+    pub fn take(&mut self) -> Segment {
         self.outcomes.take()
     }
 

@@ -24,7 +24,7 @@ impl Redraw {
     pub const SLOT: Self = Self::Interval(Span::from_nanos(1_666_667));
 
     /// Whether a new value is drawn for every packet.
-    pub(crate) fn is_packet(&self) -> bool {
+    pub fn is_packet(&self) -> bool {
         *self == Self::Packet
     }
 

@@ -4,7 +4,14 @@ use ackclock_core::{ConfigError, Size, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scheduler::Class;
+/// Class of a flow by the amount of data that the flow has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The flow has sent little since it was last idle.
+    Short,
+    /// The flow has sent more than a short flow may send.
+    Long,
+}
 
 /// Conditions under which a flow counts as short.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +43,11 @@ impl Default for ShortFlows {
 }
 
 impl ShortFlows {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    /// Checks the conditions.
+    ///
+    /// # Errors
+    /// Fails if `bytes` is not in bytes.
+    pub fn check(&self) -> Result<(), ConfigError> {
         match self.bytes {
             Size::Bytes(_) => Ok(()),
             other => Err(ConfigError::new("bytes", format!("{other} is not in bytes, like \"15kB\""))),
@@ -54,14 +65,14 @@ impl ShortFlows {
 
 /// Bytes that one flow has sent since it was last idle.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Account {
+pub struct Account {
     bytes: u64,
     last_arrival: Time,
 }
 
 impl Account {
     /// Registers an arriving packet; restarts the flow's byte count after an idle time.
-    pub(crate) fn on_arrival(&mut self, now: Time, rule: &ShortFlows) {
+    pub fn on_arrival(&mut self, now: Time, rule: &ShortFlows) {
         if now.since(self.last_arrival) >= rule.idle {
             self.bytes = 0;
         }
@@ -69,13 +80,14 @@ impl Account {
     }
 
     /// Counts a packet of `bytes` that enters or leaves the queue.
-    pub(crate) fn count(&mut self, at: CountsAt, bytes: u32, rule: &ShortFlows) {
+    pub fn count(&mut self, at: CountsAt, bytes: u32, rule: &ShortFlows) {
         if rule.counts == at {
             self.bytes += u64::from(bytes);
         }
     }
 
-    pub(crate) fn class(&self, now: Time, rule: &ShortFlows) -> Class {
+    /// Class of the flow at `now`.
+    pub fn class(&self, now: Time, rule: &ShortFlows) -> Class {
         let quiet = now.since(self.last_arrival) >= rule.idle;
         if quiet || self.bytes <= rule.most() { Class::Short } else { Class::Long }
     }

@@ -25,7 +25,7 @@ use std::io::{self, Write};
 
 use ackclock_core::text::printable_line;
 use ackclock_core::{Span, Time};
-use ackclock_link::trace::Opportunities;
+use ackclock_import::Opportunities;
 
 use crate::background::{self, Ending, Inlet};
 

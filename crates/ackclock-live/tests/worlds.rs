@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use ackclock_core::results::Provenance;
 use ackclock_core::{Config, FlowId, Segment, Size, Span, Streams, Time};
+use ackclock_edge::QUEUES;
 use ackclock_edge::{EdgeConfig, FlowContext, Output, Place, REGULATORS, Regulator, RegulatorConfig, Scope};
-use ackclock_link::queue::QUEUES;
 use ackclock_link::{Change, Direction, LinkView, NoFiles};
 use ackclock_live::hostile::conserves;
 use ackclock_live::{Came, Clock, Driver, Orders, Plane, PlaneConfig, Pool, Port, Ready, Side, Went};

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use ackclock_core::Span;
 use ackclock_core::text::printable;
 use ackclock_core::units::time_unit;
-use ackclock_link::trace::import::{self, Form, Missing, Options, TimeUnit, Towards, Unit, separator_named};
-use ackclock_link::trace::{Opportunities, Recording, Samples, TraceError};
+use ackclock_import::formats::{
+    self as import, Form, Missing, Options, TimeUnit, Towards, Unit, separator_named,
+};
+use ackclock_import::{Opportunities, Recording, Samples, TraceError};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,12 +1,12 @@
 //! Catalogue of all components that a scenario can name, read from the registries.
 
 use ackclock_core::{Entry, Registry};
+use ackclock_edge::QUEUES;
+use ackclock_edge::{BEARERS, LINKS};
 use ackclock_edge::{REGULATORS, STEERINGS};
 use ackclock_link::errors::ERRORS;
-use ackclock_link::queue::QUEUES;
-use ackclock_link::radio_access::{AIRS, FLOW_CONTROLS};
-use ackclock_link::scheduler::SCHEDULERS;
-use ackclock_link::{BEARERS, LINKS};
+use ackclock_radio::radio_access::{AIRS, FLOW_CONTROLS};
+use ackclock_radio::scheduler::SCHEDULERS;
 use ackclock_tcp::{SENDERS, WORKLOADS};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;

@@ -3,13 +3,13 @@
 //! Models get [`Files`] and do not depend on the source of the bytes. The command and the Python module use this
 //! reader.
 
+use ackclock_link::Files;
+use ackclock_radio::synthetic;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-
-use ackclock_link::{Files, synthetic};
 
 /// Input files in a folder. Each file is read once and shared by all runs.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use ackclock_core::{ConfigError, Entry, Registry};
+use ackclock_edge::QUEUES;
+use ackclock_edge::{BEARERS, LINKS};
 use ackclock_edge::{REGULATORS, STEERINGS};
 use ackclock_link::errors::ERRORS;
-use ackclock_link::queue::QUEUES;
-use ackclock_link::radio_access::{AIRS, FLOW_CONTROLS};
-use ackclock_link::scheduler::SCHEDULERS;
-use ackclock_link::{BEARERS, LINKS};
+use ackclock_radio::radio_access::{AIRS, FLOW_CONTROLS};
+use ackclock_radio::scheduler::SCHEDULERS;
 use ackclock_tcp::{SENDERS, WORKLOADS};
 use serde_json::Value;
 

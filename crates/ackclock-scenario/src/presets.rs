@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use ackclock_core::ConfigError;
-use ackclock_link::{BEARERS, BearerConfig};
+use ackclock_edge::BEARERS;
+use ackclock_link::BearerConfig;
 use serde_json::Value;
 
 use crate::FlowGroup;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ackclock_import::formats as import;
 use ackclock_link::Files;
-use ackclock_link::trace::import;
 
 use crate::{Scenario, Tables};
 

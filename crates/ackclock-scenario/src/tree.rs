@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ackclock_core::ConfigError;
-use ackclock_link::trace::Recording;
+use ackclock_import::Recording;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

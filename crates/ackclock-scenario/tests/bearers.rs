@@ -1,7 +1,7 @@
 //! Bearers in complete scenarios: their configuration, and TCP over radio link control.
 
 use ackclock_core::Span;
-use ackclock_link::BEARERS;
+use ackclock_edge::BEARERS;
 use ackclock_scenario::{NoFiles, Outcome, RunOptions, RunResult, Scenario, run};
 
 /// A download over a lossless bearer of 384 kbit/s.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ackclock_core::Span;
 use ackclock_core::results::LinkResult;
 use ackclock_edge::REGULATORS;
-use ackclock_link::scheduler::SCHEDULERS;
+use ackclock_radio::scheduler::SCHEDULERS;
 use ackclock_scenario::{Files, Outcome, RunOptions, Scenario, run};
 use ackclock_testkit::cases;
 use proptest::prelude::*;

@@ -6,8 +6,8 @@ use std::thread;
 
 use ackclock_box::config::{DEFAULT_BUFFER, DEFAULT_REGULATOR, Policy};
 use ackclock_core::{Rate, Span, name_of};
+use ackclock_import::formats::Options;
 use ackclock_link::Side;
-use ackclock_link::trace::import::Options;
 use ackclock_scenario::{Axis, DiskFiles, Limit, Point, Scenario, certainties, jobs};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ackclock_core::units::time_unit;
 use ackclock_core::{Rate, Span};
-use ackclock_link::trace::import::{
+use ackclock_import::formats::{
     Columns, Form, Grade, Imported, Missing, Options, TimeUnit, Towards, Unit, separator_named,
 };
 use clap::ValueEnum;

@@ -8,8 +8,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use ackclock_core::{Rate, Span};
-use ackclock_link::trace::import::{self, Certainty, Imported, Options};
-use ackclock_link::trace::{Recording, Statistics};
+use ackclock_import::formats::{self as import, Certainty, Imported, Options};
+use ackclock_import::{Recording, Statistics};
 use ackclock_output::{Folders, WholeFile};
 use ackclock_scenario::{DiskFiles, Files};
 use clap::{Subcommand, ValueEnum};

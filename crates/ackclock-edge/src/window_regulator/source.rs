@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use ackclock_core::{Seq, Span, Time};
-use ackclock_link::estimate::WindowedMin;
+use ackclock_observe::estimate::WindowedMin;
 
 /// Wired RTT that is assumed before the first measurement.
 const UNKNOWN: Span = Span::from_millis(100);

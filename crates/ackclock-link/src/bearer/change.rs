@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use ackclock_core::{Rate, Span, Streams, Time};
+use ackclock_core::{Law, Rate, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::AnyErrorProcess;
-use crate::{CellChange, Files, Medium};
+use crate::{CellUser, Files, Medium};
 
 /// A change of one direction of a running bearer.
 pub enum Change {
@@ -24,6 +24,20 @@ pub enum Change {
     Cell(CellChange),
     /// Changes the delay of the Iub interface, or each user's rate on it; `None` for an unlimited rate.
     Iub(Span, Option<Rate>),
+}
+
+/// Change of a running cell. Blocks and packets in transit keep their fate and their arrival times.
+pub enum CellChange {
+    /// New settings of the channels of the users with these numbers.
+    User(Range<u32>, CellUser),
+    /// Error process of each user's packets.
+    Loss(Vec<AnyErrorProcess>),
+    /// Error process of each user's blocks.
+    HarqError(Vec<AnyErrorProcess>),
+    /// Distribution of the propagation delay. Packets of one user stay in order.
+    Delay(Law<Span>),
+    /// Interrupts the channels of the users with these numbers until the given time.
+    Outage(Range<u32>, Time, OutageKind),
 }
 
 /// New value of a setting of a dedicated channel. The value applies from the next TTI on; PDUs in transit keep their

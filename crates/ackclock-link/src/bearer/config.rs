@@ -49,13 +49,13 @@ pub struct BearerContext<'a> {
 
 impl<'a> BearerContext<'a> {
     /// Plan of the downlink queue of the class with this number; the unnamed class is number 0.
-    pub(crate) fn down_of(&self, class: usize) -> QueuePlan {
+    pub fn down_of(&self, class: usize) -> QueuePlan {
         let capacity = class.checked_sub(1).and_then(|named| self.classes.get(named));
         self.down.holding(capacity.copied().unwrap_or(self.down.capacity()))
     }
 
     /// Returns the context for building an error process with the random stream `name`; the caller sets its block.
-    pub(crate) const fn errors(&self, name: &'a str) -> ErrorContext<'a> {
+    pub const fn errors(&self, name: &'a str) -> ErrorContext<'a> {
         ErrorContext { streams: self.streams, name, files: self.files, block: Span::ZERO }
     }
 

@@ -1,9 +1,10 @@
-//! The [`Bearer`] trait, which models the two directions of a radio channel. Each bearer is one file; the registry
-//! [`BEARERS`] lists all bearers.
+//! The [`Bearer`] trait, which models the two directions of a radio channel. Each bearer is one file.
 
 mod change;
 mod config;
 mod links;
+mod observation;
+mod users;
 
 use std::borrow::Cow;
 
@@ -13,22 +14,13 @@ use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AnyLink, Cause, Departures, Left, LinkEvent, LinkView, Load, Observation};
+use crate::{AnyLink, Cause, Departures, LinkEvent, LinkView, Load};
 
-pub use change::{Change, ChangeContext, DedicatedChange, Handover, HandoverTo, OutageKind};
+pub use change::{CellChange, Change, ChangeContext, DedicatedChange, Handover, HandoverTo, OutageKind};
 pub use config::{BearerConfig, BearerContext, BearerLinks};
 pub use links::{LinksConfig, PlainBearer};
-
-ackclock_core::registry! {
-    /// Registry of all bearers, by their name in scenario files.
-    pub static BEARERS: dyn BearerConfig = "bearer" {
-        "links" => LinksConfig,
-        "umts-rlc-am" => crate::UmtsRlcAmConfig,
-        "radio-access" => crate::radio_access::RadioAccessConfig,
-        "observed" => crate::ObservedConfig,
-        "autorate" => crate::AutorateConfig,
-    }
-}
+pub use observation::{Base, Left, Observation, Side};
+pub use users::{CellUser, ClassConfig, FadingKind};
 
 /// Direction of a segment over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -11,6 +11,7 @@ mod independent;
 mod power_control;
 mod rayleigh;
 mod recording;
+mod registry;
 mod table;
 
 use std::fmt;
@@ -25,6 +26,7 @@ pub use independent::{Independent, IndependentConfig};
 pub use power_control::PowerControlConfig;
 pub use rayleigh::RayleighConfig;
 pub use recording::RecordingConfig;
+pub use registry::ERRORS;
 pub use table::Errors;
 
 /// Decides when a channel loses packets or blocks.
@@ -60,17 +62,6 @@ pub trait ErrorConfig: fmt::Debug + Send + Sync {
     /// # Errors
     /// Returns an error if a file that the table names is unreadable or malformed.
     fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError>;
-}
-
-ackclock_core::registry! {
-    /// Registry of all error processes, by their name in scenario files.
-    pub static ERRORS: dyn ErrorConfig = "error process" {
-        "independent" => IndependentConfig,
-        "rayleigh" => RayleighConfig,
-        "gilbert-elliott" => GilbertElliottConfig,
-        "recording" => RecordingConfig,
-        "power-control" => PowerControlConfig,
-    }
 }
 
 /// An error process as links store it: independent errors inline, because many links query them for each packet; any

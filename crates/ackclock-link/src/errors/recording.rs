@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
-use crate::trace::{TraceError, plain_text};
+use crate::text_file::{TraceError, plain_text};
 use crate::{Fate, Files};
 
 /// Recorded errors: a text of 0 (arrives) and 1 (lost), one per interval, played in a loop from the start of the run.

@@ -192,20 +192,6 @@ pub trait QueueConfig: std::fmt::Debug + Send + Sync {
     fn build(&self, context: &QueueContext<'_>) -> AnyQueue;
 }
 
-ackclock_core::registry! {
-    /// Registry of all queue disciplines, by their name in scenario files.
-    pub static QUEUES: dyn QueueConfig = "queue" {
-        "drop-tail" => DropTailConfig,
-        "drop-head" => DropHeadConfig,
-        "codel" => CodelConfig,
-        "pie" => PieConfig,
-        "red" => RedConfig,
-        "fq-codel" => FqCodelConfig,
-        "dualpi2" => DualPi2Config,
-        "short-first" => ShortFirstConfig,
-    }
-}
-
 /// Whether a packet is ECN-capable and can be marked instead of dropped (RFC 3168 section 5).
 fn is_ect(segment: &Segment) -> bool {
     segment.ecn != Ecn::NotEct

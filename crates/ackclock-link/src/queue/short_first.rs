@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
 use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext};
-use crate::scheduler::Class;
+use crate::short_flows::Class;
 use crate::short_flows::{Account, CountsAt, ShortFlows};
 use crate::{Capacity, Cause, Load};
 

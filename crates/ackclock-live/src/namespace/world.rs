@@ -24,7 +24,8 @@ use super::relay::Relay;
 use super::resolver;
 use super::tun::DeviceCounters;
 use super::users::Rights;
-use crate::reach::{Reach, pasta::Pasta};
+use crate::reach::Reach;
+use crate::reach::pasta::Pasta;
 
 /// Prepared namespaces, and the command that waits in them to start.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use std::{env, io, iter};
 use ackclock_core::results::{Provenance, RunResult};
 use ackclock_core::{Config, RadioReport, Span, Time};
 use ackclock_edge::{EdgeConfig, ReportTable};
-use ackclock_link::trace::Recording;
+use ackclock_import::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, LinkRequest};
 use ackclock_live::faults::Fault;

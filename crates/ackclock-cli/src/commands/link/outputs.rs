@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ackclock_edge::EdgeConfig;
-use ackclock_link::trace::Recording;
+use ackclock_import::Recording;
 use ackclock_live::capture::Recorder;
 use ackclock_live::log::{LinkLog, LogHeader};
 use ackclock_live::{Ending, Plane, Side, Unwritten};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ackclock_core::{Rate, Size, Span};
-use ackclock_link::{Direction, Loss, synthetic};
+use ackclock_link::{Direction, Loss};
+use ackclock_radio::synthetic;
 use ackclock_scenario::{Scenario, ScenarioError};
 use toml::{Table, Value};
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use ackclock_box::config::{BoxTable, DEFAULT_BUFFER, DEFAULT_REGULATOR, EdgeValues};
 use ackclock_box::daemon::Settings;
 use ackclock_core::name_of;
-use ackclock_link::ObservedConfig;
 use ackclock_live::metrics;
+use ackclock_observe::ObservedConfig;
 use ackclock_scenario::{Scenario, Tables};
 use serde_json::Value;
 

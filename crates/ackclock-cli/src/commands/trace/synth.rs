@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ackclock_core::{ConfigError, Span};
-use ackclock_link::cell::Synthetic;
-use ackclock_link::synthetic::Starlink;
-use ackclock_link::trace::import::{Imported, Options};
-use ackclock_link::trace::{Recording, Samples};
+use ackclock_import::formats::{Imported, Options};
+use ackclock_import::{Recording, Samples};
+use ackclock_radio::cell::Synthetic;
+use ackclock_radio::synthetic::Starlink;
 use clap::ValueEnum;
 
 use super::{Form, described, read, write};

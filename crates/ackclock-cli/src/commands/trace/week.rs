@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ackclock_link::trace::import::{Imported, Options, Towards};
-use ackclock_link::trace::{Recording, Samples};
+use ackclock_import::formats::{Imported, Options, Towards};
+use ackclock_import::{Recording, Samples};
 use serde_json::{Value, json};
 
 use super::super::import::Treatment;

@@ -1,7 +1,7 @@
 //! Measures the RTT over the radio, from a packet's departure from the queue until the mobile's ACK of the packet.
 
 use ackclock_core::{Seq, Span, Time};
-use ackclock_link::estimate::WindowedMin;
+use ackclock_observe::estimate::WindowedMin;
 
 /// Minimum RTT over the radio, measured with one departure at a time.
 #[derive(Debug, Default)]

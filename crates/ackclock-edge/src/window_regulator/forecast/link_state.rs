@@ -9,7 +9,7 @@
 //! the regulator is at the queue, and from ACKs if the queue is observed.
 
 use ackclock_core::{Span, Time};
-use ackclock_link::estimate::{GRAIN, History, RATE_WINDOWS};
+use ackclock_observe::estimate::{GRAIN, History, RATE_WINDOWS};
 
 use super::gain::{FIRST_GAIN, Gain};
 use super::usual_rate::UsualRate;

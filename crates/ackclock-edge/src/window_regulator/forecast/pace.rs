@@ -12,7 +12,7 @@
 //! bursts to show, a sender counts as pacing only if it fills the window less often.
 
 use ackclock_core::{Span, Time};
-use ackclock_link::estimate::Recent;
+use ackclock_observe::estimate::Recent;
 
 use crate::window_regulator::source::Filling;
 

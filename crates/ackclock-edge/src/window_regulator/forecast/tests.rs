@@ -1,10 +1,10 @@
 //! Sequences of segments. Packets have 1000 bytes; before a rate is known the budget is `packets`, six in most tests.
 
 use ackclock_core::{Flags, Rate, SackBlock, Seq};
+use ackclock_link::{Capacity, Load};
 
 use super::*;
 use crate::window_regulator::bench::{Bench, syn};
-use ackclock_link::{Capacity, Load};
 
 mod kept;
 mod updates;

@@ -1,6 +1,6 @@
 //! Usual rate of a link: mean rate of service over about the last hundred seconds in which the link had data to serve.
 
-use ackclock_link::estimate::GRAIN;
+use ackclock_observe::estimate::GRAIN;
 
 /// Averaging time of the usual rate, in seconds of service; the averaging time is longer than a fade.
 const USUALLY: f64 = 100.0;

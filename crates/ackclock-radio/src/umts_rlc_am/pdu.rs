@@ -1,0 +1,121 @@
+//! PDUs that the two RLC entities exchange.
+
+use ackclock_link::Cause;
+use std::ops::Range;
+
+use super::sn::{SduNumber, Sn};
+use super::statuses::StatusRef;
+
+/// RLC protocol data unit. All PDUs have the same size, or each PDU fills a grant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pdu {
+    /// AMD or UMD PDU with parts of SDUs.
+    Data(Data),
+    /// A PDU with this content that was lost below the RLC, with the cause.
+    Lost(Payload, LossCause),
+    /// STATUS PDU, which reports received and missing PDUs.
+    Status(StatusRef),
+    /// RESET PDU with its number.
+    Reset(ResetNumber),
+    /// RESET ACK PDU with the number of the RESET.
+    ResetAck(ResetNumber),
+}
+
+impl Pdu {
+    /// Size of the PDU where PDUs fill grants, octets. A RESET has 4 octets (TS 25.322 section 9.2.1.7).
+    pub(crate) fn octets(&self) -> u32 {
+        match self {
+            Self::Data(Data { payload, .. }) | Self::Lost(payload, _) => payload.octets.into(),
+            Self::Status(status) => status.octets.into(),
+            Self::Reset(_) | Self::ResetAck(_) => 4,
+        }
+    }
+
+    /// Whether the PDU has parts of SDUs.
+    pub(crate) const fn is_data(&self) -> bool {
+        matches!(self, Self::Data(_))
+    }
+
+    /// STATUS in the PDU.
+    pub(super) const fn status(&self) -> Option<StatusRef> {
+        match self {
+            Self::Data(data) => data.piggyback,
+            Self::Status(status) => Some(*status),
+            Self::Lost(..) | Self::Reset(_) | Self::ResetAck(_) => None,
+        }
+    }
+
+    /// Whether the PDU is new data, not a retransmission. The argument `new` is the sequence number of the next new PDU
+    /// before the TTI was filled.
+    pub(crate) fn is_new(&self, new: Sn) -> bool {
+        // Sequence numbers of retransmissions are at most a window below `new`.
+        matches!(self, Self::Data(data) if data.sn.above(new) < Sn::MOST / 2)
+    }
+}
+
+/// Cause of the loss of an SDU, or of a PDU below the RLC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LossCause {
+    /// A PDU was sent as often as MaxDAT allows.
+    MaxDat,
+    /// The RLC entities were reset or re-established.
+    Reset,
+    /// The air interface lost a PDU.
+    Air,
+    /// The Iub interface lost a PDU, or the queue of the base station was full.
+    BaseStation,
+    /// A hand-over did not forward the data.
+    Handover,
+    /// The SDU was in the buffer for longer than the age limit.
+    Aged,
+}
+
+impl LossCause {
+    /// Cause of the event that reports the loss.
+    pub(super) const fn event(self) -> Cause {
+        match self {
+            Self::Handover => Cause::Handover,
+            Self::Aged => Cause::Aged,
+            Self::MaxDat | Self::Reset | Self::Air | Self::BaseStation => Cause::Medium,
+        }
+    }
+}
+
+/// RSN: a one-bit reset number that alternates from reset to reset.
+pub(crate) type ResetNumber = bool;
+
+/// AMD or UMD PDU with user data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Data {
+    pub(crate) sn: Sn,
+    /// P: the poll bit, which requests a STATUS from the peer.
+    pub(crate) poll: bool,
+    pub(crate) payload: Payload,
+    /// STATUS in place of the PDU's padding.
+    pub(crate) piggyback: Option<StatusRef>,
+}
+
+/// SDUs with parts in a PDU: the SDUs that end in the PDU, as its length indicators show, and at most one SDU that
+/// continues in the next PDU.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Payload {
+    pub(crate) first: SduNumber,
+    /// Number of length indicators that mark the end of an SDU.
+    pub(crate) ends: u16,
+    /// Whether the PDU also contains a part of an SDU that continues in the next PDU.
+    pub(crate) goes_on: bool,
+    /// Octets of a PDU that fills a grant, with its header; 0 if all PDUs have the same size.
+    pub(crate) octets: u16,
+}
+
+impl Payload {
+    /// SDUs with a part or their end in the PDU.
+    pub(crate) fn sdus(self) -> Range<SduNumber> {
+        self.first..self.first + u64::from(self.ends) + u64::from(self.goes_on)
+    }
+
+    /// SDUs that end in the PDU.
+    pub(crate) fn ended(self) -> Range<SduNumber> {
+        self.first..self.first + u64::from(self.ends)
+    }
+}

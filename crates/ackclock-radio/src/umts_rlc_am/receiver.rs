@@ -1,0 +1,249 @@
+//! Receiving side of an RLC entity: window, reassembly, and STATUS triggers (TS 25.322 sections 9.7.2 and 11.3.3).
+
+use ackclock_core::{ConfigError, Span, Time};
+use ackclock_link::DeliveryOrder;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{TIMERS, in_bounds};
+use super::missing::{MissingFormat, Room};
+use super::pdu::{Data, Payload};
+use super::sdus::Sdus;
+use super::sn::{Sn, SnSet};
+use super::status::{Mrw, MrwAck, Report, reports};
+
+/// Rules for when the receiver sends a STATUS.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StatusConfig {
+    /// Timer_Status_Prohibit: minimum time between two STATUS PDUs; a trigger that comes earlier is answered when the
+    /// time is over.
+    pub prohibit: Span,
+    /// Timer_Status_Periodic: period of STATUS while PDUs arrive or are missing; 0s: no periodic STATUS.
+    pub period: Span,
+    /// Whether a gap in the PDU numbers triggers a STATUS, in addition to polls.
+    pub missing_pdu: bool,
+    /// Whether a STATUS may replace the padding of a PDU.
+    pub piggyback: bool,
+    /// Format of the list of missing PDUs: LIST super-fields, BITMAP, or the shorter of the two.
+    pub missing: MissingFormat,
+    /// WINDOW: windows that the receiver allows its peer, each from a given time on. A change triggers a STATUS, and
+    /// each later STATUS contains the new window.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowChange>,
+}
+
+/// Change of the window that a receiver allows its peer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WindowChange {
+    /// Time at which the window takes effect.
+    pub at: Span,
+    /// Maximum number of unacknowledged PDUs, at most `window`.
+    pub pdus: u32,
+}
+
+impl Default for StatusConfig {
+    fn default() -> Self {
+        Self {
+            prohibit: Span::from_millis(100),
+            period: Span::ZERO,
+            missing_pdu: true,
+            piggyback: true,
+            missing: MissingFormat::default(),
+            windows: Vec::new(),
+        }
+    }
+}
+
+impl StatusConfig {
+    /// Checks the STATUS settings against the window of the bearer, in PDUs.
+    pub(super) fn check(&self, window: u32) -> Result<(), ConfigError> {
+        if self.period != Span::ZERO {
+            in_bounds("period", self.period, TIMERS)?;
+        }
+        if self.prohibit > TIMERS[1] {
+            let message = format!("{} is more than {}", self.prohibit, TIMERS[1]);
+            return Err(ConfigError::new("prohibit", message));
+        }
+        for (place, change) in self.windows.iter().enumerate() {
+            let refuse = |key, message| Err(ConfigError::new(format!("windows.{place}.{key}"), message));
+            if !(1..=window).contains(&change.pdus) {
+                return refuse("pdus", format!("{} is not 1 to {window}, the `window`", change.pdus));
+            }
+            if self.windows[..place].last().is_some_and(|before| before.at >= change.at) {
+                return refuse("at", format!("{} must be later than the one before", change.at));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// State of received PDUs, and of the reports to the peer.
+pub(super) struct Receiver {
+    config: StatusConfig,
+    order: DeliveryOrder,
+    window: u16,
+    /// VR(R): sequence number of the next PDU expected in order.
+    vr_r: Sn,
+    /// VR(H): sequence number after the highest sequence number that has arrived.
+    vr_h: Sn,
+    /// Sequence numbers of the received PDUs beyond VR(R).
+    received: SnSet,
+    contents: Vec<Payload>,
+    /// Whether a STATUS was triggered and not sent yet.
+    wanted: bool,
+    /// Whether PDUs have arrived or are missing since the last STATUS.
+    unreported: bool,
+    /// Timer_Status_Prohibit: earliest time of the next STATUS.
+    prohibited: Time,
+    /// Timer_Status_Periodic: time of the next periodic STATUS.
+    next_periodic: Option<Time>,
+    /// Number of window changes that have taken effect.
+    windows: usize,
+    /// Acknowledgement of an MRW that is still to be sent.
+    pub(super) mrw_ack: Option<MrwAck>,
+    /// Total number of PDUs that had arrived before.
+    pub(super) duplicates: u64,
+}
+
+impl Receiver {
+    pub(super) fn new(config: StatusConfig, order: DeliveryOrder, window: u16) -> Self {
+        Self {
+            next_periodic: (config.period != Span::ZERO).then_some(Time::ZERO + config.period),
+            config,
+            order,
+            window,
+            vr_r: Sn::ZERO,
+            vr_h: Sn::ZERO,
+            received: SnSet::default(),
+            contents: vec![Payload::default(); usize::from(window).next_power_of_two()],
+            wanted: false,
+            unreported: false,
+            prohibited: Time::ZERO,
+            windows: 0,
+            mrw_ack: None,
+            duplicates: 0,
+        }
+    }
+
+    /// Processes an arriving AMD PDU of the direction of `sdus`. Delivers the SDUs that become complete.
+    pub(super) fn on_data(&mut self, now: Time, data: &Data, sdus: &mut Sdus) {
+        // The receiver answers a poll even in a duplicate PDU: the peer may not know that the PDU had arrived.
+        self.wanted |= data.poll;
+        self.unreported = true;
+        let ahead = data.sn.above(self.vr_r);
+        if ahead >= self.window || self.received.contains(data.sn) {
+            self.duplicates += 1;
+            return;
+        }
+        let expected = self.vr_h.above(self.vr_r);
+        if ahead >= expected {
+            self.wanted |= ahead > expected && self.config.missing_pdu;
+            self.vr_h = data.sn.plus(1);
+        }
+        self.received.insert(data.sn);
+        let place = data.sn.place(self.contents.len());
+        self.contents[place] = data.payload;
+        // An SDU that ends in this PDU is complete now, if no earlier PDU is missing or arrived out of order.
+        let whole = (ahead == 0 && expected == 0).then_some(now);
+        if whole.is_none() || self.order == DeliveryOrder::OutOfSequence {
+            sdus.arrive(now, data.payload, self.order);
+        }
+        self.go_on(now, whole, sdus);
+    }
+
+    /// Advances VR(R) over PDUs received in sequence. The SDUs that end in these PDUs have been complete since `whole`,
+    /// or since the latest arrival of one of their PDUs.
+    fn go_on(&mut self, now: Time, whole: Option<Time>, sdus: &mut Sdus) {
+        while self.received.contains(self.vr_r) {
+            self.received.remove(self.vr_r);
+            let payload = self.contents[self.vr_r.place(self.contents.len())];
+            self.vr_r = self.vr_r.plus(1);
+            if self.order == DeliveryOrder::InSequence {
+                payload.ended().for_each(|number| sdus.deliver(now, number, whole));
+            }
+        }
+    }
+
+    /// Processes an MRW: the peer has given up earlier PDUs. Moves the receive window; incomplete SDUs below the window
+    /// are lost.
+    pub(super) fn on_mrw(&mut self, now: Time, mrw: Mrw, sdus: &mut Sdus) {
+        let ahead = mrw.sn.above(self.vr_r);
+        // A sequence number outside the receive window lies below the window and belongs to a repeated MRW that was
+        // already processed.
+        if ahead <= self.window {
+            sdus.lose_before(now, mrw.keep, mrw.cause);
+            let expected = self.vr_h.above(self.vr_r);
+            for sn in (0..ahead).map(|step| self.vr_r.plus(step)) {
+                self.received.remove(sn);
+            }
+            self.vr_r = mrw.sn;
+            if expected < ahead {
+                self.vr_h = mrw.sn;
+            }
+            self.go_on(now, None, sdus);
+        }
+        let ends = if self.vr_r == mrw.sn { mrw.ends } else { 0 };
+        self.mrw_ack = Some(MrwAck { sn: self.vr_r, ends });
+    }
+
+    /// Processes timers that have expired by `now`.
+    pub(super) fn expire(&mut self, now: Time) {
+        let period = self.config.period;
+        if let Some(next) = self.next_periodic.filter(|&next| next <= now) {
+            self.wanted |= self.unreported;
+            self.next_periodic = Some(next + period * (now.since(next).as_nanos() / period.as_nanos() + 1));
+        }
+        while self.next_window() <= now {
+            self.windows += 1;
+            self.wanted = true;
+        }
+    }
+
+    /// Window to report to the peer (WINDOW); `None` before the first window change.
+    pub(super) fn peer_window(&self) -> Option<u16> {
+        let last = self.config.windows[..self.windows].last()?;
+        // The configuration check accepts only window sizes of at most 11 bits.
+        Some(last.pdus as u16)
+    }
+
+    /// Time of the next change of the peer's window.
+    fn next_window(&self) -> Time {
+        self.config.windows.get(self.windows).map_or(Time::NEVER, |change| Time::ZERO + change.at)
+    }
+
+    /// Whether a STATUS is due at `now`.
+    pub(super) fn reports_at(&self, now: Time) -> bool {
+        self.wanted && now >= self.prohibited
+    }
+
+    /// Emits the reports due at `now`, in at most `most` STATUS PDUs, each with `room` for reports of missing PDUs.
+    pub(super) fn report(&mut self, now: Time, room: Room, most: u32, emit: impl FnMut(Report)) {
+        self.wanted = false;
+        self.unreported = self.vr_h != self.vr_r;
+        self.prohibited = now + self.config.prohibit;
+        reports(&self.received, [self.vr_r, self.vr_h], room, self.config.missing, most, emit);
+    }
+
+    /// Earliest time at which the receiver has a STATUS to send.
+    pub(super) fn due(&self) -> Time {
+        if self.mrw_ack.is_some() {
+            return Time::ZERO;
+        }
+        let wanted = if self.wanted { self.prohibited } else { Time::NEVER };
+        wanted
+            .min(self.next_window())
+            .min(self.next_periodic.filter(|_| self.unreported).unwrap_or(Time::NEVER))
+    }
+
+    /// Discards the state of all PDUs (TS 25.322 section 11.4); partly received SDUs are reported as lost when the peer
+    /// resets.
+    pub(super) fn reset(&mut self) {
+        (self.vr_r, self.vr_h) = (Sn::ZERO, Sn::ZERO);
+        self.received = SnSet::default();
+        (self.wanted, self.unreported) = (false, false);
+        self.prohibited = Time::ZERO;
+        self.mrw_ack = None;
+    }
+}
