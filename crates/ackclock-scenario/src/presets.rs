@@ -30,7 +30,7 @@ macro_rules! presets {
 
 /// List of all presets.
 pub static PRESETS: &[Preset] =
-    presets!["cr02", "cr04", "ac06", "l02", "m05", "m05-uplink", "hsdpa", "hsdpa-mac", "lte", "linux"];
+    presets!["cr02", "cr04", "ac06", "l02", "m05", "m05-uplink", "hsdpa", "hsdpa-mac", "lte", "nr", "linux"];
 
 /// `[[flow]]` table of a file that uses the preset `name` and sets only `sender` (a name or a table).
 ///

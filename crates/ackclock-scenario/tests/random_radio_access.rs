@@ -67,6 +67,30 @@ fn shared() -> impl Strategy<Value = String> {
     )
 }
 
+/// Kind of PDUs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pdus {
+    Fixed,
+    Grant,
+    Packet,
+}
+
+/// Keys of t-Reordering and of t-Reassembly.
+fn timers() -> impl Strategy<Value = [String; 2]> {
+    let reordering = select(vec!["", ", reordering = \"10ms\"", ", reordering = \"220ms\""]);
+    let reassembly =
+        select(vec!["", ", status = { reassembly = \"10ms\" }", ", status = { reassembly = \"60ms\" }"]);
+    (reordering, reassembly).prop_map(|(one, other)| [one.to_owned(), other.to_owned()])
+}
+
+/// The uplink with some of its TTIs, if HARQ allows that.
+fn of_tdd(up: String) -> String {
+    match up.strip_suffix(" }") {
+        Some(keys) if up.contains("harq") => format!("{keys}, control = \"--DDD\" }}"),
+        _ => up,
+    }
+}
+
 /// The table of the bearer, and its classes of service.
 fn bearer() -> impl Strategy<Value = [String; 2]> {
     let down = prop_oneof![2 => shared(), 1 => dedicated().prop_map(|air| format!("air.down = {air}\n"))];
@@ -77,20 +101,34 @@ fn bearer() -> impl Strategy<Value = [String; 2]> {
         Just("mode = \"unacknowledged\"".to_owned()),
     ];
     let scheduled = prop::option::of((1u32..8, 1u32..20));
-    let bearer =
-        (down, dedicated(), rlc, any::<bool>(), scheduled).prop_map(|(down, up, rlc, grants, scheduled)| {
-            let grants = grants && !down.contains("iub") && !down.contains("split");
-            let pdu = if grants { ", pdu = \"grant\"" } else { "" };
+    let pdus = select(vec![Pdus::Fixed, Pdus::Grant, Pdus::Packet]);
+    let bearer = (down, dedicated(), rlc, pdus, scheduled, timers()).prop_map(
+        |(down, up, rlc, pdus, scheduled, timers)| {
+            let pdus = if down.contains("iub") || down.contains("split") { Pdus::Fixed } else { pdus };
+            let grants = pdus != Pdus::Fixed;
+            let (pdu, down, up) = match pdus {
+                Pdus::Fixed => (String::new(), down, up),
+                Pdus::Grant => (", pdu = \"grant\"".to_owned(), down, up),
+                Pdus::Packet => {
+                    let [reordering, reassembly] = timers;
+                    let status = if rlc.contains("mode") { String::new() } else { reassembly };
+                    let pdu = format!(", pdu = \"packet\", order = \"out-of-sequence\"{reordering}{status}");
+                    let out_of_order =
+                        |air: String| air.replace("harq = { ", "harq = { order = \"out-of-sequence\", ");
+                    (pdu, out_of_order(down), of_tdd(out_of_order(up)))
+                }
+            };
             let up = match scheduled {
                 Some((ttis, delay)) if grants => {
-                    let grants =
-                        format!("grants = {{ period = \"{}ms\", delay = \"{delay}ms\" }} }}", 10 * ttis);
+                    let period = ttis * if up.contains("control") { 50 } else { 10 };
+                    let grants = format!("grants = {{ period = \"{period}ms\", delay = \"{delay}ms\" }} }}");
                     format!("{}, {grants}", up.strip_suffix(" }").unwrap())
                 }
                 _ => up,
             };
             format!("[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ {rlc}{pdu} }}\n{down}air.up = {up}\n")
-        });
+        },
+    );
     bearer.prop_flat_map(|bearer| {
         let weighs = bearer.contains("\"shared\"") && !bearer.contains("max-rate");
         classes(weighs).prop_map(move |classes| [bearer.clone(), classes])

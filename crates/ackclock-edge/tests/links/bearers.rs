@@ -63,6 +63,19 @@ fn radio_access() -> Vec<Value> {
         (air["tti"], air["rate"]) = ("1ms".into(), "1Mbit/s".into());
         air
     };
+    let out_of_order = |mut air: Value| {
+        air["harq"]["order"] = "out-of-sequence".into();
+        air
+    };
+    let uplink_of_tdd = |error: &str| {
+        json!({"kind": "dedicated", "rate": "4Mbit/s", "tti": "0.5ms", "delay": "1ms", "control": "-------DDD",
+            "grants": {"period": "10ms", "delay": "4ms"},
+            "harq": {"error": error, "limit": 1, "delay": "5ms", "order": "out-of-sequence"}})
+    };
+    let by_packet = |mut rlc: Value| {
+        (rlc["pdu"], rlc["order"]) = ("packet".into(), "out-of-sequence".into());
+        rlc
+    };
     let first = |mut class: Value| {
         (class["name"], class["priority"]) = ("a".into(), 0.into());
         class
@@ -91,6 +104,10 @@ fn radio_access() -> Vec<Value> {
         json!({"users": 2, "classes": [first(json!({"weight": 3}))], "air": {"down": cell(json!({"error": "20%"}))}, "iub": {}, "rlc": {"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}}),
         json!({"users": 2, "classes": [first(json!({"rlc": {"mode": "unacknowledged"}})), json!({"name": "b"})], "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "rlc": {"pdu": "grant"}}),
         json!({"users": 2, "classes": [first(json!({})), json!({"name": "b", "rlc": {"mode": "acknowledged", "window": 2047}})], "air": {"down": cell(json!({"error": "20%", "limit": 1}))}, "iub": {"loss": "5%"}, "rlc": {"mode": "unacknowledged"}}),
+        json!({"users": 3, "air": {"down": out_of_order(cell(json!({"error": "30%", "limit": 1}))), "up": uplink_of_tdd("30%")}, "rlc": by_packet(json!({"reordering": "60ms", "max_dat": 4, "window": 64, "poll": {"timer": "45ms"}, "status": {"prohibit": "10ms", "reassembly": "20ms"}}))}),
+        json!({"users": 2, "air": {"down": out_of_order(cell(json!({"error": "40%", "limit": 1}))), "up": uplink_of_tdd("30%")}, "rlc": by_packet(json!({"reordering": "30ms", "mode": "unacknowledged"}))}),
+        json!({"users": 2, "air": {"down": cell(json!({"error": "40%", "limit": 0}))}, "rlc": by_packet(json!({"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}, "status": {"reassembly": "50ms"}}))}),
+        json!({"users": 2, "air": {"down": out_of_order(repeated("1Mbit/s", "30%")), "up": out_of_order(repeated("1Mbit/s", "20%"))}, "rlc": by_packet(json!({"reordering": "100ms"})), "classes": [first(json!({"rlc": {"mode": "unacknowledged"}})), json!({"name": "b", "rlc": {"window": 16}})]}),
         json!({"users": 2, "air": {"down": dedicated("384kbit/s", "30%"), "up": dedicated("64kbit/s", "20%")}, "rlc": {"delays": {"table": [["0ms", "30ms"], ["60ms", "20ms"]], "learn": {"epsilon": "10%", "over": 100, "every": "300ms"}}}}),
     ]
 }

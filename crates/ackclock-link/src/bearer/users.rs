@@ -52,7 +52,8 @@ pub struct ClassConfig {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<u8>,
     /// Keys of `edge.bearer.rlc` with a different value in this class. A class with another `mode` has the default
-    /// values of this mode. All classes have PDUs of equal size.
+    /// values of this mode, but the same `pdu`, and with "packet" the same `order` and `reordering`. All classes have PDUs
+    /// of equal size.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub rlc: Map<String, Value>,
     /// Size of the downlink queue of this class for each user; by default the size of `edge.buffer`.

@@ -26,12 +26,20 @@ const LETTERS: [char; 2] = ['D', '-'];
 
 impl ControlSlots {
     /// Share of the slots that can hold data of users.
-    pub(super) fn free_share(&self) -> f64 {
+    pub(crate) fn free_share(&self) -> f64 {
         match self {
             Self::Share(share) => 1.0 - f64::from(*share) / f64::from(WHOLE),
             Self::Pattern(slots) => {
                 slots.iter().filter(|&&control| !control).count() as f64 / slots.len() as f64
             }
+        }
+    }
+
+    /// Number of slots after which the pattern repeats; `None` for a share.
+    pub(crate) fn period(&self) -> Option<u64> {
+        match self {
+            Self::Share(_) => None,
+            Self::Pattern(slots) => Some(slots.len() as u64),
         }
     }
 
@@ -47,7 +55,7 @@ impl ControlSlots {
     }
 
     /// Number of the first slot from `slot` on that can hold data of users.
-    pub(super) fn first_free(&self, mut slot: u64) -> u64 {
+    pub(crate) fn first_free(&self, mut slot: u64) -> u64 {
         while self.contains(slot) {
             slot += 1;
         }

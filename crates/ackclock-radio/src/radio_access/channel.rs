@@ -5,7 +5,7 @@ use std::collections::vec_deque::Iter;
 
 use ackclock_core::results::{RadioCounts, RlcResult};
 use ackclock_core::{FlowId, Rate, Span, Time};
-pub(crate) use ackclock_link::bearer::{Direction, Handover, HandoverTo};
+use ackclock_link::bearer::{Direction, Handover, HandoverTo};
 use ackclock_link::queue::{AnyQueue, Queue};
 use ackclock_link::{Fate, LinkView, Repetitions};
 
@@ -65,12 +65,12 @@ impl Channel {
         self.iub.as_ref().map_or(grants, |iub| iub.due().min(iub.next()))
     }
 
-    /// Time at which SDUs of a direction next reach the age limit, or an earlier time.
+    /// Time at which SDUs of a direction next reach the age limit, or no longer wait for earlier ones, or an earlier time.
     pub(super) fn expires(&self, direction: Direction) -> Time {
         self.sdus[direction as usize].expires()
     }
 
-    /// Discards the SDUs of a direction that have reached the age limit at `at`.
+    /// Discards the SDUs of a direction that have reached the age limit at `at`, and delivers those that no longer wait.
     pub(super) fn expire(&mut self, at: Time, direction: Direction) {
         self.ends[direction as usize].expire(at, &mut self.sdus[direction as usize]);
     }

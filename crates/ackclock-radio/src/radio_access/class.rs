@@ -68,6 +68,10 @@ fn rlc_of(class: &ClassConfig, usual: &RlcConfig) -> Result<RlcConfig, ConfigErr
     let mut table = serde_json::to_value(usual).map_err(read)?;
     if own.get("mode").is_some_and(|mode| *mode != table["mode"]) {
         table = json!({ "pdu": usual.pdu });
+        if usual.is_by_packet() {
+            // PDCP above the RLC does not depend on the mode.
+            overlay(&mut table, &json!({ "order": usual.order, "reordering": usual.reordering }));
+        }
     }
     overlay(&mut table, &own);
     let rlc: RlcConfig = serde_json::from_value(table).map_err(read)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ackclock_core::{Component, Config, ConfigError, Rate, Span, name_of};
-pub use ackclock_link::bearer::{
+use ackclock_link::bearer::{
     AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction,
 };
 use ackclock_link::errors::ErrorContext;
@@ -93,6 +93,12 @@ impl Config for RadioAccessConfig {
             return Err(ConfigError::new("air.up.grants", message));
         }
         self.check_delays()?;
+        self.check_order(up.harq.as_ref()).map_err(|error| under(Direction::Up, error))?;
+        let down = match self.down()? {
+            AirKind::Dedicated(down) => down.harq.as_ref(),
+            AirKind::Cell(cell) => cell.harq.as_ref(),
+        };
+        self.check_order(down).map_err(|error| under(Direction::Down, error))?;
         match self.down()? {
             AirKind::Dedicated(down) if down.grants.is_some() => Err(ConfigError::new(
                 "air.down.grants",
@@ -187,6 +193,16 @@ impl RadioAccessConfig {
         Err(ConfigError::new("rlc.delays", message))
     }
 
+    /// Checks that the RLC can receive PDUs out of order if HARQ delivers them so.
+    fn check_order(&self, harq: Option<&HarqConfig>) -> Result<(), ConfigError> {
+        if self.rlc.is_by_packet() || harq.is_none_or(|harq| harq.order == DeliveryOrder::InSequence) {
+            return Ok(());
+        }
+        let message =
+            "\"out-of-sequence\" needs rlc.pdu = \"packet\": the RLC of this `pdu` receives PDUs in sequence";
+        Err(ConfigError::new("harq.order", message))
+    }
+
     /// Checks that PDUs can fill the blocks that a cell grants.
     fn check_grants(&self, cell: &CellConfig) -> Result<(), ConfigError> {
         if !self.rlc.grants() {
@@ -200,6 +216,9 @@ impl RadioAccessConfig {
         if cell.pdus == BlockPdus::Split {
             let message = "\"split\": rlc.pdu = \"grant\" has one PDU in a block";
             return Err(under(Direction::Down, ConfigError::new("pdus", message)));
+        }
+        if self.rlc.is_by_packet() {
+            return Ok(());
         }
         let most = u64::from(u16::MAX) * 8;
         let bits = |row: &RateRow| row.bits.map_or(row.rate.as_bps() / u64::from(cell.slots), u64::from);
@@ -216,7 +235,6 @@ impl RadioAccessConfig {
     fn check_cell(&self, cell: &CellConfig) -> Result<(), ConfigError> {
         let (usual, flows) = (CellConfig::default(), "the base station sees PDUs, not flows");
         let classes = ["pf-sp", "pf-rp"].contains(&name_of(&cell.scheduler).as_str());
-        let order = cell.harq.as_ref().is_some_and(|harq| harq.order == DeliveryOrder::OutOfSequence);
         let said = [
             ("scheduler", classes, flows),
             ("order", cell.order != usual.order, flows),
@@ -227,7 +245,6 @@ impl RadioAccessConfig {
             ),
             ("overflow", cell.overflow != usual.overflow, "the controller has the buffer, `edge.buffer`"),
             ("remainder", cell.remainder != usual.remainder, "`pdus` says what a block holds"),
-            ("harq.order", order, "PDUs leave the base station in sequence"),
         ];
         if let Some((key, _, why)) = said.into_iter().find(|(_, said, _)| *said) {
             return Err(ConfigError::new(key, format!("{why}: leave this key at its default")));

@@ -14,7 +14,7 @@ use std::collections::vec_deque::Iter;
 
 use ackclock_core::results::RadioCounts;
 use ackclock_core::{Config, ConfigError, Rate, Size, Span, Time};
-pub(crate) use ackclock_link::bearer::{Change, ChangeContext, DedicatedChange, Direction};
+use ackclock_link::bearer::{Change, ChangeContext, DedicatedChange, Direction};
 use ackclock_link::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use ackclock_link::{DeliveryOrder, Fate, Files, OutageKind};
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ use super::filling::{Filling, OfChannel, Run};
 use super::repeated::{Landed, Repeated};
 use super::scheduled::{GrantsConfig, Scheduled};
 use super::user::of_user;
-use crate::cell::{HarqConfig, RepetitionsAs};
+use crate::cell::{ControlSlots, HarqConfig, RepetitionsAs};
 use crate::umts_rlc_am::{Data, LossCause, Pdu, Places, RlcConfig, in_bounds};
 
 /// A channel of constant rate for a single user.
@@ -46,6 +46,10 @@ pub struct DedicatedConfig {
     /// HARQ: a TTI that failed is sent again. The errors of TTIs are then those of `harq`, not `errors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harq: Option<HarqConfig>,
+    /// TTIs in which nothing is sent: a share such as "10%", or a pattern that repeats, "--------DD", in which only the TTIs
+    /// D have data, as the uplink of a TDD cell. Needs `harq`. `rate` is that of the TTIs with data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<ControlSlots>,
     /// Scheduling of the uplink: the terminal requests grants and sends only in granted TTIs. PDUs must fill their TTI
     /// (`rlc.pdu = "grant"`).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +74,8 @@ pub enum ErrorsBy {
 const MOST_PDUS: u64 = 1000;
 /// Maximum size of a PDU that fills a TTI, octets.
 const MOST_OCTETS: u64 = 65_535;
-const TTIS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
+/// Length of a TTI, from a slot of 5G NR with a subcarrier spacing of 120 kHz (TS 38.211 section 4.3.2) on.
+const TTIS: [Span; 2] = [Span::from_micros(125), Span::from_secs(1)];
 
 impl Default for DedicatedConfig {
     /// Returns a channel of 384 kbit/s with typical settings: a tenth of the blocks is lost.
@@ -82,6 +87,7 @@ impl Default for DedicatedConfig {
             errors: Errors::Share(ackclock_link::Loss::of(0.1)),
             errors_by: ErrorsBy::Tti,
             harq: None,
+            control: None,
             grants: None,
             allocation: None,
         }
@@ -94,8 +100,12 @@ impl Config for DedicatedConfig {
         self.allocation.iter().try_for_each(Config::check).map_err(|error| error.under("allocation"))?;
         self.check_harq()?;
         in_bounds("tti", self.tti, TTIS)?;
-        let grants = self.grants.iter().try_for_each(|grants| grants.check().and(grants.check_tti(self.tti)));
-        grants.map_err(|error| error.under("grants"))?;
+        if self.control.is_some() && self.harq.is_none() {
+            return Err(ConfigError::new("control", "only a channel with `harq` can have TTIs without data"));
+        }
+        let check =
+            |grants: &GrantsConfig| grants.check().and(grants.check_ttis(self.tti, self.control.as_ref()));
+        self.grants.iter().try_for_each(check).map_err(|error| error.under("grants"))?;
         if self.delay > TTIS[1] {
             return Err(ConfigError::new("delay", format!("{} is more than {}", self.delay, TTIS[1])));
         }
@@ -124,7 +134,6 @@ impl DedicatedConfig {
         let said = [
             ("errors", self.errors != usual.errors, "`harq.error` has the errors of a TTI"),
             ("errors_by", self.errors_by != usual.errors_by, "HARQ sends a TTI again as a whole"),
-            ("harq.order", harq.order != DeliveryOrder::InSequence, "PDUs leave the channel in sequence"),
             ("harq.repetitions", harq.repetitions != RepetitionsAs::default(), "no scheduler counts them"),
         ];
         match said.into_iter().find(|(_, said, _)| *said) {
@@ -204,7 +213,8 @@ impl DedicatedConfig {
         files: &dyn Files,
     ) -> Result<Rate, ConfigError> {
         let octets = self.pdus_at(self.rate_among(users), rlc) * u64::from(rlc.unit()[0]);
-        Ok(Rate::from_bps_f64(octets as f64 * 8.0 / self.tti.as_secs_f64() * self.good(files)?))
+        let rate = octets as f64 * 8.0 / self.tti.as_secs_f64() * self.good(files)?;
+        Ok(Rate::from_bps_f64(self.control.as_ref().map_or(rate, |control| rate * control.free_share())))
     }
 
     /// Builds the error process of a channel; `context.block` is set here.
@@ -308,6 +318,8 @@ pub(super) struct Dedicated {
     pdus: VecDeque<Pdu>,
     /// TTIs that may be sent again; `None` without HARQ.
     harq: Option<Box<Repeated>>,
+    /// TTIs in which nothing is sent.
+    control: Option<ControlSlots>,
     /// Grants of the base station; `None` if the terminal may send in every TTI.
     scheduled: Option<Box<Scheduled>>,
     /// Whether PDUs fill TTIs, so that the room of a TTI is counted in octets.
@@ -341,7 +353,8 @@ impl Dedicated {
             scheduled: config
                 .grants
                 .as_ref()
-                .map(|grants| Box::new(Scheduled::new(grants, config.tti, context))),
+                .map(|grants| Box::new(Scheduled::new(grants, config.tti, config.control.as_ref(), context))),
+            control: config.control.clone(),
             fills: rlc.grants(),
             rate: config.start_rate(),
             errors: config.error_process(rlc, context)?,
@@ -396,7 +409,7 @@ impl Dedicated {
     pub(super) fn rate(&self, now: Time) -> Rate {
         match self.outage {
             Some((from, until, OutageKind::Silent)) if from <= now && now < until => Rate::ZERO,
-            _ => self.rate,
+            _ => self.given_rate(),
         }
     }
 
@@ -446,7 +459,7 @@ impl Dedicated {
             first => {
                 let first = first.as_nanos().div_ceil(tti);
                 let next = Time::from_nanos(first * tti).max(self.not_before);
-                self.after_silence(next)
+                self.usable(next)
             }
         };
     }
@@ -456,19 +469,27 @@ impl Dedicated {
         self.interrupted = self.interrupted_until(now);
         self.outage = Some((now, until, kind));
         if self.next != Time::NEVER {
-            self.next = self.after_silence(self.next);
+            self.next = self.usable(self.next);
         }
     }
 
-    /// Start of the first TTI at `next` or later in which the transmitter may send.
-    fn after_silence(&self, next: Time) -> Time {
+    /// Start of the first TTI at `next` or later in which the transmitter may send. The argument is the start of a TTI.
+    fn usable(&self, next: Time) -> Time {
+        let next = self.after_control(next);
         match self.outage {
             Some((from, until, OutageKind::Silent)) if from <= next && next < until => {
                 let tti = self.tti.as_nanos();
-                Time::from_nanos(until.as_nanos().div_ceil(tti) * tti)
+                self.after_control(Time::from_nanos(until.as_nanos().div_ceil(tti) * tti))
             }
             _ => next,
         }
+    }
+
+    /// Start of the first TTI at `next` or later that can have data.
+    fn after_control(&self, next: Time) -> Time {
+        let Some(control) = &self.control else { return next };
+        let tti = self.tti.as_nanos();
+        Time::from_nanos(control.first_free(next.as_nanos() / tti) * tti)
     }
 
     /// Total length of all outages since the latest change, up to `time`.
@@ -534,9 +555,12 @@ impl Dedicated {
         self.not_before = now + self.tti * ttis;
     }
 
-    /// Payload rate without outages.
-    pub(super) const fn given_rate(&self) -> Rate {
-        self.rate
+    /// Mean payload rate without outages.
+    pub(super) fn given_rate(&self) -> Rate {
+        match &self.control {
+            None => self.rate,
+            Some(control) => Rate::from_bps_f64(self.rate.as_bps() as f64 * control.free_share()),
+        }
     }
 
     /// Adds the number of data PDUs that were lost without HARQ, or the counts of HARQ.
@@ -641,7 +665,8 @@ impl Dedicated {
     /// Expected number of PDUs or octets that would have arrived in unused TTIs until `time`.
     fn unused_until(&self, time: Time) -> f64 {
         let usable = time.since(self.since).saturating_sub(self.interrupted_until(time));
-        let all = usable.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room);
+        let share = self.control.as_ref().map_or(1.0, ControlSlots::free_share);
+        let all = usable.as_secs_f64() / self.tti.as_secs_f64() * f64::from(self.room) * share;
         self.unused + (all - self.sent as f64).max(0.0) * self.good
     }
 }

@@ -69,7 +69,7 @@ use std::ops::Range;
 
 use ackclock_core::results::RadioCounts;
 use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
-pub use ackclock_link::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover};
+use ackclock_link::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover};
 use ackclock_link::queue::Queue;
 use ackclock_link::{Cause, CellChange, Departures, LinkEvent, LinkView, Load, OutageKind};
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{RadioReport, Rate, ReportReason, Time};
 use ackclock_link::Load;
-pub(crate) use ackclock_link::bearer::Direction;
+use ackclock_link::bearer::Direction;
 
 use super::user::User;
 

@@ -16,6 +16,9 @@ use ackclock_link::errors::ErrorContext;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cell::ControlSlots;
+use ackclock_link::errors::ErrorContext;
+
 /// Scheduling of an uplink by grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -49,13 +52,20 @@ impl Config for GrantsConfig {
 }
 
 impl GrantsConfig {
-    /// Checks that opportunities lie at the start of TTIs.
-    pub(super) fn check_tti(&self, tti: Span) -> Result<(), ConfigError> {
-        if self.period.as_nanos().is_multiple_of(tti.as_nanos()) {
+    /// Checks that opportunities lie at the start of TTIs, and that all of them can lie in TTIs with data.
+    pub(super) fn check_ttis(&self, tti: Span, control: Option<&ControlSlots>) -> Result<(), ConfigError> {
+        let (of, pattern) = match control.map(ControlSlots::period) {
+            None => (format!("tti = {tti}"), tti),
+            Some(Some(ttis)) => (format!("the {} of `control`", tti * ttis), tti * ttis),
+            Some(None) => {
+                let message = "opportunities need `control` with a pattern of TTIs, not a share";
+                return Err(ConfigError::new("period", message));
+            }
+        };
+        if self.period.as_nanos().is_multiple_of(pattern.as_nanos()) {
             return Ok(());
         }
-        let message = format!("{} is not a multiple of tti = {tti}", self.period);
-        Err(ConfigError::new("period", message))
+        Err(ConfigError::new("period", format!("{} is not a multiple of {of}", self.period)))
     }
 
     /// Mean time from the arrival of a packet at an idle terminal until its TTI.
@@ -78,11 +88,19 @@ pub(super) struct Scheduled {
 
 impl Scheduled {
     /// Creates the grants of a user whose stream of errors has the name of `errors`.
-    pub(super) fn new(config: &GrantsConfig, tti: Span, errors: ErrorContext<'_>) -> Self {
+    pub(super) fn new(
+        config: &GrantsConfig,
+        tti: Span,
+        control: Option<&ControlSlots>,
+        errors: ErrorContext<'_>,
+    ) -> Self {
         let GrantsConfig { period, delay } = *config;
         let mut stream = errors.streams.stream(&errors.name.replacen("errors", "grants", 1));
-        let opportunities = period.as_nanos() / tti.as_nanos();
-        let phase = tti * (stream.bits() % opportunities.max(1));
+        let has_data = |tti: &u64| control.is_none_or(|control| control.first_free(*tti) == *tti);
+        let mut opportunities = (0..period.as_nanos() / tti.as_nanos()).filter(has_data);
+        // The configuration check accepts only periods with a TTI that has data.
+        let drawn = stream.bits() % (opportunities.clone().count() as u64).max(1);
+        let phase = tti * opportunities.nth(drawn as usize).unwrap_or_default();
         Self { period, delay, phase, grants: VecDeque::new(), wanted: Time::NEVER }
     }
 
@@ -172,7 +190,7 @@ mod tests {
         let errors = ErrorContext { streams, name: "up/errors", files: &NoFiles, block: Span::ZERO };
         Scheduled {
             phase: Span::from_millis(3),
-            ..Scheduled::new(&GrantsConfig::default(), Span::from_millis(1), errors)
+            ..Scheduled::new(&GrantsConfig::default(), Span::from_millis(1), None, errors)
         }
     }
 

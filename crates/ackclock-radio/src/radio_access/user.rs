@@ -2,7 +2,7 @@
 
 use ackclock_core::results::RadioCounts;
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Time};
-pub(crate) use ackclock_link::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
+use ackclock_link::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
 use ackclock_link::queue::AnyQueue;
 use ackclock_link::{Cause, LinkView, Load, OutageKind, QueuePlan, Repetitions};
 
@@ -28,8 +28,8 @@ pub(super) struct User {
     times: [Span; 2],
     /// End of the last hand-over.
     away_until: Time,
-    /// Whether a queue of the user has an age limit.
-    limits_age: bool,
+    /// Whether packets of the user may have to be discarded at an age limit, or wait for earlier ones.
+    has_timers: bool,
 }
 
 /// Turn of a channel to fill TTIs. Turns are ordered by priority, then by the time of the last turn.
@@ -125,7 +125,8 @@ impl User {
             airs: [air, Some(own)],
             times,
             away_until: Time::ZERO,
-            limits_age: [context.down, context.up].iter().any(|plan| plan.age_limit().is_some()),
+            has_timers: [context.down, context.up].iter().any(|plan| plan.age_limit().is_some())
+                || classes.iter().any(|class| class.rlc.reordering.is_some()),
         })
     }
 
@@ -134,18 +135,18 @@ impl User {
         let airs = self.airs.iter().flatten();
         let first = airs.fold(Time::NEVER, |first, air| first.min(air.due()).min(air.next()));
         let first = self.channels.iter().fold(first, |first, channel| first.min(channel.next_change()));
-        if self.limits_age { first.min(self.expires()) } else { first }
+        if self.has_timers { first.min(self.expires()) } else { first }
     }
 
-    /// Time at which packets of the user next reach the age limit, or an earlier time.
+    /// Time at which packets of the user next reach the age limit, or no longer wait for earlier ones, or an earlier time.
     fn expires(&self) -> Time {
         let of = |channel: &Channel| Direction::BOTH.map(|direction| channel.expires(direction));
         self.channels.iter().flat_map(of).min().unwrap_or(Time::NEVER)
     }
 
-    /// Discards packets that have reached the age limit at `at`.
+    /// Discards packets that have reached the age limit at `at`, and delivers those that no longer wait for earlier ones.
     pub(super) fn expire(&mut self, at: Time) {
-        if !self.limits_age {
+        if !self.has_timers {
             return;
         }
         for number in 0..self.channels.len() {

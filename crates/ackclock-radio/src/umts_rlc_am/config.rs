@@ -1,7 +1,7 @@
 //! Configuration of the UMTS bearer.
 
 use ackclock_core::{Config, ConfigError, Rate, Size, Span};
-pub use ackclock_link::bearer::{
+use ackclock_link::bearer::{
     AnyBearer, BearerConfig, BearerContext, BearerLinks, Change, ChangeContext, Direction,
 };
 use ackclock_link::errors::Errors;
@@ -114,6 +114,7 @@ impl UmtsRlcAmConfig {
             mode: self.mode,
             pdu: PduSize::Fixed(self.pdu),
             order: self.order,
+            reordering: None,
             window: self.window,
             max_dat: self.max_dat,
             on_max_dat: self.on_max_dat,

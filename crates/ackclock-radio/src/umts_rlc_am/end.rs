@@ -7,6 +7,7 @@ use ackclock_core::{Span, Time};
 use super::discard::Discard;
 use super::entity::Entity;
 use super::pdu::{LossCause, Pdu};
+use super::pdu_size::PduSize;
 use super::poll::Polling;
 use super::receiver::Receiver;
 use super::reset::Resets;
@@ -45,7 +46,11 @@ impl End {
     /// cover the PDU.
     pub(crate) fn new(config: &RlcConfig, guard: Span) -> Self {
         let ([octets, _], header) = (config.unit(), config.header_octets());
-        let shape = if config.grants() { Shape::Grant(header) } else { Shape::fixed(octets, header) };
+        let shape = match config.pdu {
+            PduSize::Fixed(_) => Shape::fixed(octets, header),
+            PduSize::Grant => Shape::Grant(header),
+            PduSize::Packet => Shape::Packet(header),
+        };
         let status_octets = if config.grants() { MOST_STATUS } else { octets + header };
         if config.mode == RlcMode::Unacknowledged {
             return Self::Unacknowledged(Unacknowledged { shape, pdus: 0 });
@@ -91,7 +96,8 @@ impl End {
         }
     }
 
-    /// Discards the SDUs of this end that have reached the age limit at `now`.
+    /// Discards the SDUs of this end that have reached the age limit at `now`; its peer delivers those that no longer wait
+    /// for earlier ones.
     pub(crate) fn expire(&mut self, now: Time, sdus: &mut Sdus) {
         sdus.expire(now);
         if let Self::Acknowledged(entity) = self {
@@ -123,7 +129,7 @@ impl End {
     ) {
         match self {
             Self::Acknowledged(entity) => entity.on_pdu(now, pdu, status, of_peer, own),
-            Self::Unacknowledged(_) => Unacknowledged::on_pdu(now, pdu, of_peer),
+            Self::Unacknowledged(end) => end.on_pdu(now, pdu, of_peer),
         }
     }
 
@@ -146,7 +152,7 @@ impl End {
     pub(crate) fn octets(&self, now: Time, sdus: &Sdus) -> u32 {
         match self {
             Self::Acknowledged(entity) => entity.octets(now, sdus),
-            Self::Unacknowledged(_) => sdus.octets(),
+            Self::Unacknowledged(end) => sdus.octets(end.shape.overhead()),
         }
     }
 

@@ -9,7 +9,7 @@
 //! sends as many PDUs as fit into a TTI, and retransmits PDUs that its peer reports as missing. Each part of the
 //! protocol has a file:
 //! - `segmentation`: fills PDUs, packet by packet, with length indicators and padding; or fills what a grant leaves
-//!   (TS 36.322);
+//!   (TS 36.322), or has one packet in each PDU (TS 38.322);
 //! - `transmitter`: VT(S), VT(A), VT(DAT), the window, and retransmissions, lowest number first;
 //! - `poll`: the triggers and timers of polls;
 //! - `receiver`: VR(R), VR(H), the window, reassembly in or out of sequence, the triggers and timers of STATUS;
@@ -18,6 +18,8 @@
 //!   ends;
 //! - `sdus`: the buffer, in which a packet stays until the peer has acknowledged all of the packet; `places`:
 //!   calculates arrival times without retransmissions;
+//! - `reassembly`: t-Reassembly of TS 38.322, which delays reports of missing PDUs; `reordering`: t-Reordering of TS
+//!   38.323;
 //! - `end`: one end of the bearer in either mode, without a clock.
 //!
 //! A dedicated channel in each direction provides clock and air interface (`radio_access/dedicated.rs`): this bearer is
@@ -37,6 +39,9 @@
 //! - If the end of a packet fills a PDU, the next PDU has the packet's length indicator; the special value of the HE
 //!   field is not used.
 //! - After MaxRST the bearer is set up again at its two ends; in a real network the radio controller sets it up.
+//! - With `pdu = "packet"`, polls, STATUS and discards are those of TS 25.322, and each segment of a packet has a
+//!   sequence number of its own; in TS 38.322 the segments of a packet share a number, and a STATUS names octets.
+//! - A packet has its PDCP number when its first PDU is filled, so that no discarded packet of the queue leaves a gap.
 //! - A simulated PDU names the packets whose parts it contains, but does not hold their octets. In unacknowledged mode
 //!   the simulation knows a loss at once.
 //!
@@ -56,7 +61,9 @@ mod pdu;
 mod pdu_size;
 mod places;
 mod poll;
+mod reassembly;
 mod receiver;
+mod reordering;
 mod reset;
 mod rlc;
 mod sdus;
@@ -81,6 +88,13 @@ pub(crate) use sdus::Sdus;
 
 /// Header sizes of an AMD and of a UMD PDU, octets.
 const HEADER: [u32; 2] = [2, 1];
+/// Header sizes of an AMD and of a UMD PDU that has one packet, octets: RLC with 18-bit numbers, or 6-bit numbers (TS
+/// 38.322 sections 6.2.2.3 and 6.2.2.4), and the MAC subheader with a length of 16 bits (TS 38.321 section 6.1.2).
+const HEADER_OF_PACKET: [u32; 2] = [3 + 3, 1 + 3];
+/// PDCP header with an 18-bit number, octets (TS 38.323 section 6.2.2.3).
+const PDCP_HEADER: u32 = 3;
+/// Segment offset in the header of each segment of a packet after its first segment, octets (TS 38.322 section 6.2.3.5).
+const SEGMENT_OFFSET: u32 = 2;
 
 #[cfg(test)]
 mod tests;

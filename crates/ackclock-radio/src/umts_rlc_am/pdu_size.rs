@@ -16,18 +16,25 @@ pub enum PduSize {
     Fixed(Size),
     /// A PDU fills the rest of its block or TTI, as in LTE.
     Grant,
+    /// A PDU has one packet, or a segment of one where its block or TTI ends, as in 5G NR.
+    Packet,
 }
 
 /// Name of [`PduSize::Grant`].
 const GRANT: &str = "grant";
+/// Name of [`PduSize::Packet`].
+const PACKET: &str = "packet";
 
 impl FromStr for PduSize {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == GRANT {
-            return Ok(Self::Grant);
+        match text {
+            GRANT => Ok(Self::Grant),
+            PACKET => Ok(Self::Packet),
+            size => Size::from_str(size)
+                .map(Self::Fixed)
+                .map_err(|error| format!("{error}; or \"{GRANT}\", or \"{PACKET}\"")),
         }
-        Size::from_str(text).map(Self::Fixed).map_err(|error| format!("{error}; or \"{GRANT}\""))
     }
 }
 
@@ -49,6 +56,7 @@ impl fmt::Display for PduSize {
         match self {
             Self::Fixed(size) => size.fmt(f),
             Self::Grant => f.write_str(GRANT),
+            Self::Packet => f.write_str(PACKET),
         }
     }
 }

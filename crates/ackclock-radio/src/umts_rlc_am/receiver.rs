@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{TIMERS, in_bounds};
 use super::missing::{MissingFormat, Room};
 use super::pdu::{Data, Payload};
+use super::reassembly::{Reassembly, Received};
 use super::sdus::Sdus;
 use super::sn::{Sn, SnSet};
 use super::status::{Mrw, MrwAck, Report, reports};
@@ -23,6 +24,10 @@ pub struct StatusConfig {
     pub period: Span,
     /// Whether a gap in the PDU numbers triggers a STATUS, in addition to polls.
     pub missing_pdu: bool,
+    /// t-Reassembly (TS 38.322): time for which a PDU may arrive after later PDUs before a STATUS reports it as missing. By
+    /// default, every gap is reported at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reassembly: Option<Span>,
     /// Whether a STATUS may replace the padding of a PDU.
     pub piggyback: bool,
     /// Format of the list of missing PDUs: LIST super-fields, BITMAP, or the shorter of the two.
@@ -49,6 +54,7 @@ impl Default for StatusConfig {
             prohibit: Span::from_millis(100),
             period: Span::ZERO,
             missing_pdu: true,
+            reassembly: None,
             piggyback: true,
             missing: MissingFormat::default(),
             windows: Vec::new(),
@@ -61,6 +67,13 @@ impl StatusConfig {
     pub(super) fn check(&self, window: u32) -> Result<(), ConfigError> {
         if self.period != Span::ZERO {
             in_bounds("period", self.period, TIMERS)?;
+        }
+        if let Some(reassembly) = self.reassembly {
+            in_bounds("reassembly", reassembly, TIMERS)?;
+            if !self.missing_pdu {
+                let message = "false: the end of `reassembly` triggers a STATUS";
+                return Err(ConfigError::new("missing_pdu", message));
+            }
         }
         if self.prohibit > TIMERS[1] {
             let message = format!("{} is more than {}", self.prohibit, TIMERS[1]);
@@ -91,6 +104,8 @@ pub(super) struct Receiver {
     /// Sequence numbers of the received PDUs beyond VR(R).
     received: SnSet,
     contents: Vec<Payload>,
+    /// PDUs that a STATUS may report on; `None` for all PDUs.
+    reassembly: Option<Box<Reassembly>>,
     /// Whether a STATUS was triggered and not sent yet.
     wanted: bool,
     /// Whether PDUs have arrived or are missing since the last STATUS.
@@ -110,6 +125,7 @@ pub(super) struct Receiver {
 impl Receiver {
     pub(super) fn new(config: StatusConfig, order: DeliveryOrder, window: u16) -> Self {
         Self {
+            reassembly: config.reassembly.map(|time| Box::new(Reassembly::new(time))),
             next_periodic: (config.period != Span::ZERO).then_some(Time::ZERO + config.period),
             config,
             order,
@@ -129,17 +145,20 @@ impl Receiver {
 
     /// Processes an arriving AMD PDU of the direction of `sdus`. Delivers the SDUs that become complete.
     pub(super) fn on_data(&mut self, now: Time, data: &Data, sdus: &mut Sdus) {
-        // The receiver answers a poll even in a duplicate PDU: the peer may not know that the PDU had arrived.
-        self.wanted |= data.poll;
-        self.unreported = true;
         let ahead = data.sn.above(self.vr_r);
+        // The receiver answers a poll even in a duplicate PDU: the peer may not know that the PDU had arrived.
+        match self.reassembly.as_deref_mut() {
+            Some(own) if data.poll && ahead < self.window => own.on_poll(data.sn),
+            _ => self.wanted |= data.poll,
+        }
+        self.unreported = true;
         if ahead >= self.window || self.received.contains(data.sn) {
             self.duplicates += 1;
-            return;
+            return self.update_reassembly(now);
         }
         let expected = self.vr_h.above(self.vr_r);
         if ahead >= expected {
-            self.wanted |= ahead > expected && self.config.missing_pdu;
+            self.wanted |= ahead > expected && self.config.missing_pdu && self.reassembly.is_none();
             self.vr_h = data.sn.plus(1);
         }
         self.received.insert(data.sn);
@@ -163,6 +182,14 @@ impl Receiver {
             if self.order == DeliveryOrder::InSequence {
                 payload.ended().for_each(|number| sdus.deliver(now, number, whole));
             }
+        }
+        self.update_reassembly(now);
+    }
+
+    fn update_reassembly(&mut self, now: Time) {
+        let received = Received { next: self.vr_r, highest: self.vr_h };
+        if let Some(own) = self.reassembly.as_deref_mut() {
+            self.wanted |= own.update(now, &self.received, received);
         }
     }
 
@@ -190,6 +217,9 @@ impl Receiver {
 
     /// Processes timers that have expired by `now`.
     pub(super) fn expire(&mut self, now: Time) {
+        if self.reassembly.as_ref().is_some_and(|own| own.due() <= now) {
+            self.update_reassembly(now);
+        }
         let period = self.config.period;
         if let Some(next) = self.next_periodic.filter(|&next| next <= now) {
             self.wanted |= self.unreported;
@@ -223,7 +253,8 @@ impl Receiver {
         self.wanted = false;
         self.unreported = self.vr_h != self.vr_r;
         self.prohibited = now + self.config.prohibit;
-        reports(&self.received, [self.vr_r, self.vr_h], room, self.config.missing, most, emit);
+        let to = self.reassembly.as_ref().map_or(self.vr_h, |own| own.reported());
+        reports(&self.received, [self.vr_r, to], room, self.config.missing, most, emit);
     }
 
     /// Earliest time at which the receiver has a STATUS to send.
@@ -231,7 +262,9 @@ impl Receiver {
         if self.mrw_ack.is_some() {
             return Time::ZERO;
         }
-        let wanted = if self.wanted { self.prohibited } else { Time::NEVER };
+        let triggers = self.reassembly.as_ref().map_or(Time::NEVER, |own| own.due());
+        let wanted = if self.wanted { Time::ZERO } else { triggers };
+        let wanted = if wanted == Time::NEVER { wanted } else { wanted.max(self.prohibited) };
         wanted
             .min(self.next_window())
             .min(self.next_periodic.filter(|_| self.unreported).unwrap_or(Time::NEVER))
@@ -242,6 +275,7 @@ impl Receiver {
     pub(super) fn reset(&mut self) {
         (self.vr_r, self.vr_h) = (Sn::ZERO, Sn::ZERO);
         self.received = SnSet::default();
+        self.reassembly.iter_mut().for_each(|own| own.reset());
         (self.wanted, self.unreported) = (false, false);
         self.prohibited = Time::ZERO;
         self.mrw_ack = None;

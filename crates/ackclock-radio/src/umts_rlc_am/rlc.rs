@@ -5,24 +5,30 @@ use ackclock_link::DeliveryOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::HEADER;
 use super::bounds::{TIMERS, in_bounds};
 use super::pdu_size::PduSize;
 use super::poll::PollConfig;
 use super::receiver::StatusConfig;
 use super::sn::Sn;
+use super::{HEADER, HEADER_OF_PACKET, PDCP_HEADER};
 use crate::artificial_delay::HoldConfig;
 
-/// Radio link control (RLC) of 3GPP TS 25.322, acknowledged or unacknowledged.
+/// Radio link control (RLC) of 3GPP TS 25.322, acknowledged or unacknowledged; with `pdu = "packet"` without concatenation,
+/// as in TS 38.322.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RlcConfig {
     /// Whether lost PDUs are retransmitted: "acknowledged" or "unacknowledged".
     pub mode: RlcMode,
-    /// Payload octets of a PDU, for packets and their length indicators; or "grant": a PDU fills its block or TTI.
+    /// Payload octets of a PDU, for packets and their length indicators; "grant": a PDU fills its block or TTI (LTE);
+    /// "packet": a PDU has one packet, or a segment of one where its block or TTI ends (5G NR).
     pub pdu: PduSize,
     /// Whether packets are delivered in order, or each packet as soon as it is complete.
     pub order: DeliveryOrder,
+    /// t-Reordering of PDCP (TS 38.323): packets that arrive before an earlier packet wait for it for at most this time.
+    /// A packet that arrives later is discarded. Without this key, packets are delivered as `order` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Span>,
     /// Maximum number of unacknowledged PDUs at the transmitter and the receiver.
     pub window: u32,
     /// MaxDAT: a PDU is given up after `max_dat` - 1 transmissions.
@@ -87,6 +93,7 @@ impl Default for RlcConfig {
             mode: RlcMode::Acknowledged,
             pdu: PduSize::Fixed(Size::Bytes(40)),
             order: DeliveryOrder::InSequence,
+            reordering: None,
             window: 2047,
             max_dat: 15,
             on_max_dat: OnMaxDat::Discard,
@@ -120,7 +127,7 @@ impl RlcConfig {
         if let PduSize::Fixed(size) = self.pdu
             && !matches!(size, Size::Bytes(bytes) if (PDU_BYTES[0]..=PDU_BYTES[1]).contains(&bytes))
         {
-            let message = format!("{size} is not a size from \"10B\" to \"1000B\", or \"grant\"");
+            let message = format!("{size} is not a size from \"10B\" to \"1000B\", \"grant\" or \"packet\"");
             return Err(ConfigError::new("pdu", message));
         }
         if !(1..=MOST_WINDOW).contains(&self.window) {
@@ -133,12 +140,33 @@ impl RlcConfig {
         }
         self.delays.iter().try_for_each(HoldConfig::check).map_err(|error| error.under("delays"))?;
         self.check_use()?;
+        self.check_order()?;
         self.check_timers()
     }
 
-    /// Whether a PDU fills its block or TTI.
+    /// Checks that packets which `reordering` orders arrive out of order.
+    fn check_order(&self) -> Result<(), ConfigError> {
+        if self.is_by_packet() && self.order == DeliveryOrder::InSequence {
+            let message = "\"in-sequence\": with pdu = \"packet\" the RLC delivers each packet as soon as it is complete \
+                           (\"out-of-sequence\"), and `reordering` orders them";
+            return Err(ConfigError::new("order", message));
+        }
+        let Some(reordering) = self.reordering else { return Ok(()) };
+        if self.order == DeliveryOrder::InSequence {
+            let message = "with order = \"in-sequence\" no packet arrives before an earlier one";
+            return Err(ConfigError::new("reordering", message));
+        }
+        in_bounds("reordering", reordering, TIMERS)
+    }
+
+    /// Whether PDUs fill their block or TTI, so that room is counted in octets.
     pub(crate) fn grants(&self) -> bool {
-        self.pdu == PduSize::Grant
+        !matches!(self.pdu, PduSize::Fixed(_))
+    }
+
+    /// Whether each PDU has one packet or a segment of one.
+    pub(crate) fn is_by_packet(&self) -> bool {
+        self.pdu == PduSize::Packet
     }
 
     /// Unit in which room for PDUs is counted: its payload and its header, octets. The unit is a PDU, or one octet if a
@@ -147,13 +175,17 @@ impl RlcConfig {
         match self.pdu {
             PduSize::Fixed(Size::Bytes(bytes)) => [bytes as u32, self.header_octets()],
             // The configuration check accepts only PDU sizes in bytes.
-            PduSize::Fixed(_) | PduSize::Grant => [1, 0],
+            PduSize::Fixed(_) | PduSize::Grant | PduSize::Packet => [1, 0],
         }
     }
 
     /// Minimum number of units that hold a part of a packet.
     pub(crate) fn least_units(&self) -> u32 {
-        if self.grants() { self.header_octets() + 1 } else { 1 }
+        match self.pdu {
+            PduSize::Fixed(_) => 1,
+            PduSize::Grant => self.header_octets() + 1,
+            PduSize::Packet => self.header_octets() + PDCP_HEADER + 1,
+        }
     }
 
     /// Rejects keys that have no effect in the configured mode.
@@ -165,7 +197,7 @@ impl RlcConfig {
             (RlcMode::Acknowledged, OnMaxDat::Reset) => ("on_max_dat = \"reset\"", vec![mrw]),
             (RlcMode::Unacknowledged, _) => {
                 let said = vec![
-                    ("order", self.order != usual.order),
+                    ("order", self.order != usual.order && !self.is_by_packet()),
                     ("window", self.window != usual.window),
                     ("max_dat", self.max_dat != usual.max_dat),
                     ("on_max_dat", self.on_max_dat != usual.on_max_dat),
@@ -186,7 +218,10 @@ impl RlcConfig {
 
     /// Header size of a PDU, octets.
     pub(crate) const fn header_octets(&self) -> u32 {
-        HEADER[self.mode as usize]
+        match self.pdu {
+            PduSize::Packet => HEADER_OF_PACKET[self.mode as usize],
+            PduSize::Fixed(_) | PduSize::Grant => HEADER[self.mode as usize],
+        }
     }
 
     /// Names of the measured quantities (gauges) of a direction.

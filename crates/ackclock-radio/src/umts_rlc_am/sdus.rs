@@ -11,6 +11,7 @@ use ackclock_link::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitio
 
 use super::pdu::{LossCause, Payload};
 use super::places::{Place, Places};
+use super::reordering::{Complete, Late, Reordering};
 use super::rlc::{RlcConfig, RlcMode};
 use super::sn::SduNumber;
 use crate::artificial_delay::HoldTimes;
@@ -34,6 +35,8 @@ pub(crate) struct Sdus {
     places: Option<Places>,
     /// Hold times of delivered SDUs, and the order of the held SDUs; `None` if no SDU is held.
     held: Option<Box<(HoldTimes, InOrder)>>,
+    /// SDUs that wait for earlier SDUs at the receiver; `None` if no SDU waits.
+    reordering: Option<Box<Reordering>>,
     pub(crate) outcomes: Outcomes,
     pub(crate) departures: Departures,
     pub(crate) waits: Histogram,
@@ -81,6 +84,7 @@ impl Sdus {
             limits: [None; 2],
             places,
             held: None,
+            reordering: None,
             returned: VecDeque::new(),
             begun: VecDeque::new(),
             first: 0,
@@ -98,7 +102,8 @@ impl Sdus {
     /// Holds delivered SDUs as the RLC table says.
     pub(crate) fn holding(self, rlc: &RlcConfig) -> Self {
         let held = |delays| Box::new((HoldTimes::new(delays), InOrder::new(rlc.order.into())));
-        Self { held: rlc.delays.as_ref().map(held), ..self }
+        let reordering = rlc.reordering.map(|time| Box::new(Reordering::new(time)));
+        Self { held: rlc.delays.as_ref().map(held), reordering, ..self }
     }
 
     /// Discards SDUs at an age limit. A part of the SDU may then be in a PDU of fixed size (TS 25.322 section 9.7.3), but
@@ -135,9 +140,8 @@ impl Sdus {
         self.uncut > 0 || self.owes_end || !self.returned.is_empty() || !self.queue.is_empty()
     }
 
-    /// Number of octets that were never sent, with the largest headers that PDUs which fill grants can need.
-    pub(crate) fn octets(&self) -> u32 {
-        const OF_SDU: u32 = 2;
+    /// Number of octets that were never sent, with `of_sdu` octets of headers for each SDU and part.
+    pub(crate) fn octets(&self, of_sdu: u32) -> u32 {
         let Load { packets, bytes } = self
             .returned
             .iter()
@@ -145,7 +149,7 @@ impl Sdus {
             .fold(self.queue.load(), |sum, one| sum + one);
         let parts = packets + u32::from(self.uncut > 0);
         let octets = u32::try_from(bytes).unwrap_or(u32::MAX / 2) + self.uncut;
-        if parts == 0 { 0 } else { octets + OF_SDU * (parts + 1) }
+        if parts == 0 { 0 } else { octets + of_sdu * (parts + 1) }
     }
 
     /// Starts the next queued SDU; returns false if the queue is empty.
@@ -326,15 +330,34 @@ impl Sdus {
         let Sdu { segment, latest, places, repeated, unrepeated, .. } = *sdu;
         let expected = self.places.as_ref().map_or(unrepeated, |own| own.arrival(places));
         let whole = whole.unwrap_or(latest);
-        let delay = whole.since(expected);
+        let repetitions = Repetitions { times: repeated, delay: whole.since(expected) };
+        let complete = Complete { segment, whole, repetitions };
+        match self.reordering.as_deref_mut() {
+            None => self.hand_on(now, complete),
+            Some(own) => match own.receive(now, number, complete) {
+                Ok(()) => self.hand_on_released(now),
+                Err(Late(segment)) => self.note_lost(now, segment, LossCause::Air),
+            },
+        }
+        self.trim();
+    }
+
+    /// Delivers the SDUs that no longer wait for an earlier one.
+    fn hand_on_released(&mut self, now: Time) {
+        while let Some(complete) = self.reordering.as_deref_mut().and_then(|own| own.release(now)) {
+            self.hand_on(now, complete);
+        }
+    }
+
+    /// Delivers a complete SDU, at the end of its hold time.
+    fn hand_on(&mut self, now: Time, Complete { segment, whole, repetitions }: Complete) {
         let at = match self.held.as_deref_mut() {
             Some((times, in_order)) => {
-                in_order.arrival(segment.flow, now.max(whole + times.hold(now, delay)))
+                in_order.arrival(segment.flow, now.max(whole + times.hold(now, repetitions.delay)))
             }
             None => now,
         };
-        self.outcomes.put_repeated(at, &segment, Repetitions { times: repeated, delay });
-        self.trim();
+        self.outcomes.put_repeated(at, &segment, repetitions);
     }
 
     /// Reports an SDU as lost, unless the SDU was delivered.
@@ -399,6 +422,11 @@ impl Sdus {
                 self.lose(now, number, LossCause::Handover);
             }
         }
+        // The numbers of SDUs start again (TS 38.323 section 5.1.2, for a bearer without retransmissions).
+        if let Some(own) = self.reordering.as_deref_mut() {
+            own.restart(keep);
+            self.hand_on_released(now);
+        }
         self.first = keep;
         let again = self.begun.drain(..).filter(|sdu| !(sdu.freed && sdu.ended));
         let again = again.map(|sdu| Sdu { pdus: 0, acknowledged: 0, arrived: 0, cut: false, ..sdu });
@@ -422,18 +450,22 @@ impl Sdus {
         }
     }
 
-    /// Time at which an SDU next reaches its age limit, or an earlier time; [`Time::NEVER`] without a limit.
+    /// Time at which an SDU next reaches its age limit, or no longer waits for an earlier one, or an earlier time;
+    /// [`Time::NEVER`] without either.
     pub(crate) fn expires(&self) -> Time {
         let [returned, begun] = self.limits;
         let of = |sdu: Option<&Sdu>, limit: Option<Span>| {
             sdu.zip(limit).map_or(Time::NEVER, |(sdu, limit)| sdu.arrived_at + limit)
         };
         let sent = begun.and_then(|_| self.begun.iter().find(|sdu| !sdu.freed));
-        self.queue.expires().min(of(self.returned.front(), returned)).min(of(sent, begun))
+        let waits = self.reordering.as_ref().map_or(Time::NEVER, |own| own.due());
+        self.queue.expires().min(of(self.returned.front(), returned)).min(of(sent, begun)).min(waits)
     }
 
-    /// Drops the SDUs that have reached the age limit at `now` and of which no part is in a PDU.
+    /// Drops the SDUs that have reached the age limit at `now` and of which no part is in a PDU. Delivers SDUs that have
+    /// waited for an earlier one for long enough.
     pub(crate) fn expire(&mut self, now: Time) {
+        self.hand_on_released(now);
         self.queue.expire(now);
         self.tell_drops(now);
         let Some(limit) = self.limits[0] else { return };
@@ -531,5 +563,6 @@ impl Sdus {
     pub(crate) fn let_go(&mut self) {
         self.outcomes = Outcomes::default();
         (self.begun, self.returned) = (VecDeque::new(), VecDeque::new());
+        self.reordering.iter_mut().for_each(|own| own.let_go());
     }
 }

@@ -6,11 +6,15 @@
 //! padding's place.
 //!
 //! A PDU that fills a grant has no padding. Each part of an SDU after the first part takes 1.5 octets more of the header.
+//!
+//! A PDU of one packet has a whole SDU, or a segment where the grant ends (TS 38.322 section 5.7). The first PDU of an SDU
+//! has the PDCP header, and each later one a segment offset.
 
 use ackclock_core::Time;
 
 use super::pdu::{Payload, Pdu};
 use super::sdus::Sdus;
+use super::{PDCP_HEADER, SEGMENT_OFFSET};
 
 /// Layout of PDUs.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +28,8 @@ pub(super) enum Shape {
     },
     /// A PDU fills the rest of a grant; its header has this many octets.
     Grant(u32),
+    /// A PDU has one SDU, or a segment of one; its header has this many octets.
+    Packet(u32),
 }
 
 /// Room for a PDU.
@@ -49,7 +55,7 @@ impl Shape {
     pub(super) fn left(self, units: usize, pdus: &[Pdu]) -> Room {
         let used = match self {
             Self::Fixed { .. } => pdus.len(),
-            Self::Grant(_) => pdus.iter().map(Pdu::octets).sum::<u32>() as usize,
+            Self::Grant(_) | Self::Packet(_) => pdus.iter().map(Pdu::octets).sum::<u32>() as usize,
         };
         Room { units: units.saturating_sub(used), is_first: pdus.is_empty() }
     }
@@ -59,7 +65,15 @@ impl Shape {
     pub(super) fn holds(self, payload: Payload, room: Room) -> bool {
         match self {
             Self::Fixed { .. } => true,
-            Self::Grant(_) => room.is_first || usize::from(payload.octets) <= room.units,
+            Self::Grant(_) | Self::Packet(_) => room.is_first || usize::from(payload.octets) <= room.units,
+        }
+    }
+
+    /// Octets of headers that a queued SDU needs at most, if PDUs fill grants.
+    pub(super) const fn overhead(self) -> u32 {
+        match self {
+            Self::Fixed { .. } | Self::Grant(_) => 2,
+            Self::Packet(header) => header + PDCP_HEADER,
         }
     }
 }
@@ -79,6 +93,7 @@ impl Sdus {
         match shape {
             Shape::Fixed { octets, indicator } => self.fill_fixed(now, octets, indicator),
             Shape::Grant(header) => self.fill_grant(now, header, room.units),
+            Shape::Packet(header) => self.fill_packet(now, header, room.units),
         }
     }
 
@@ -144,6 +159,29 @@ impl Sdus {
         if payload.sdus().is_empty() {
             return None;
         }
+        self.on_cut(payload);
+        Some(Filled { payload, padding: 0 })
+    }
+
+    /// Fills a PDU of at most `most` octets with an SDU or a segment of one.
+    fn fill_packet(&mut self, now: Time, header: u32, most: usize) -> Option<Filled> {
+        let most = most.min(u16::MAX.into()) as u32;
+        let header = header + if self.uncut > 0 { SEGMENT_OFFSET } else { PDCP_HEADER };
+        if header >= most || !(self.uncut > 0 || self.begin(now)) {
+            return None;
+        }
+        let part = self.uncut.min(most - header);
+        self.uncut -= part;
+        let goes_on = self.uncut > 0;
+        if !goes_on {
+            self.depart(now);
+        }
+        let payload = Payload {
+            first: self.newest(),
+            ends: u16::from(!goes_on),
+            goes_on,
+            octets: (header + part) as u16,
+        };
         self.on_cut(payload);
         Some(Filled { payload, padding: 0 })
     }

@@ -34,8 +34,11 @@ impl Statuses {
         StatusRef { number, octets: status.octets() as u16 }
     }
 
-    /// Returns a STATUS that arrives now. PDUs arrive in order, so the STATUS before it are lost.
+    /// Returns a STATUS that arrives now. The STATUS before it are lost, or of no use if they arrive later.
     pub(super) fn take(&mut self, status: StatusRef) -> Option<Status> {
+        if status.number.wrapping_sub(self.first) as usize >= self.contents.len() {
+            return None;
+        }
         while self.first != status.number && self.contents.pop_front().is_some() {
             self.first = self.first.wrapping_add(1);
         }

@@ -140,7 +140,7 @@ impl Transmitter {
             false => sent().filter(|&sn| self.repeats.contains(sn)).map(of).sum(),
         };
         if self.is_open() {
-            octets += sdus.octets();
+            octets += sdus.octets(self.shape.overhead());
         }
         if octets == 0 && self.unacknowledged > 0 && self.polling.due() <= now {
             octets = self.newest_unacknowledged().map_or(0, of);

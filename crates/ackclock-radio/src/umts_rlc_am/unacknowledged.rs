@@ -6,6 +6,7 @@ use super::pdu::{Data, Pdu};
 use super::sdus::Sdus;
 use super::segmentation::Shape;
 use super::sn::Sn;
+use crate::DeliveryOrder;
 
 /// Transmitter and receiver in unacknowledged mode, which keep no state of sent PDUs.
 pub(crate) struct Unacknowledged {
@@ -32,10 +33,14 @@ impl Unacknowledged {
     }
 
     /// Processes a PDU that arrives or is lost.
-    pub(crate) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
+    pub(crate) fn on_pdu(&self, now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
         match pdu {
             Pdu::Lost(payload, cause) => {
                 payload.sdus().for_each(|number| of_peer.lose(now, number, *cause));
+            }
+            // Segments of a packet may arrive out of order.
+            Pdu::Data(data) if matches!(self.shape, Shape::Packet(_)) => {
+                of_peer.arrive(now, data.payload, DeliveryOrder::OutOfSequence);
             }
             Pdu::Data(data) => {
                 data.payload.ended().for_each(|number| of_peer.deliver(now, number, Some(now)))
